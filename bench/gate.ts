@@ -19,6 +19,15 @@ export const expressionGateLimits: typeof gateLimits = {
   'P=10 N=100 asked again, share of native speed': { atLeast: 0.25 },
 };
 
+/** Limits for the management API: all of them compare two things of one run, because times of a busy machine say nothing. */
+export const managementGateLimits: typeof gateLimits = {
+  'reads, bare TLS server by CPU': { atLeast: 0.1 },
+  'authentication / bare HMAC and look-up': { atMost: 30 },
+  'list of one owner / one get': { atMost: 8 },
+  'fan-out to 100 watchers, bare TLS by CPU': { atLeast: 0.2 },
+  'creates, SQLite / memory store': { atLeast: 0.3 },
+};
+
 export function gateFigures(report: Report, limits = gateLimits): Figure[] {
   return judge(report.figures, limits);
 }

@@ -16,6 +16,7 @@ import { createServer } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { residentMbOf } from '../src/expression/sandbox/resident-memory.ts';
 import type { BareCommand, BareResult } from './bare-writer.ts';
 import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';
 import { launcherFlags } from './launcher.ts';
@@ -280,9 +281,18 @@ export class DaemonProcess {
 
   /** The daemon and its sandbox together. */
   get cpuMsOfAll(): number {
+    return this.#family().reduce((sum, pid) => sum + cpuMsOf(pid), 0);
+  }
+
+  /** Resident memory of the daemon and its sandbox together, in MiB. */
+  get rssMbOfAll(): number {
+    return this.#family().reduce((sum, pid) => sum + (residentMbOf(pid) ?? 0), 0);
+  }
+
+  #family(): number[] {
     const pid = this.#child.pid as number;
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-    return this.cpuMs + children.reduce((sum, child) => sum + cpuMsOf(Number(child)), 0);
+    return [pid, ...children.map(Number)];
   }
 
   memory(): { rssMb: number; peakMb: number } {

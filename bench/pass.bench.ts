@@ -197,7 +197,7 @@ async function openPatches(count: number): Promise<OpenedPatcher | undefined> {
     index,
     entry: { onMissing: 'skip' as const, onError: 'fail' as const, ...entry },
   }));
-  const compiled = compilePatchSet(entries, endpointsKind.payloadFields);
+  const compiled = compilePatchSet(entries, endpointsKind);
   if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
   const { clock, metrics } = shared;
   const patcher = openPatcher({

@@ -30,8 +30,8 @@ const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
 /** Rarely enough that the requests do not add to the cost of a change. */
 const scrapeMs = 250;
-const patched = 'hostward_sync_requests_total{request="patch"}';
-const created = 'hostward_sync_requests_total{request="create"}';
+const patched = 'hostward_sync_requests_total{request="patch",kind="Endpoints"}';
+const created = 'hostward_sync_requests_total{request="create",kind="Endpoints"}';
 
 try {
   await main();

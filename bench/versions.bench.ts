@@ -39,7 +39,7 @@ const harness = new Harness();
 const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
 const patches = patchEntries(Number(values.patches));
-const written = /^hostward_sync_requests_total\{request="patch"\}/;
+const written = /^hostward_sync_requests_total\{request="patch"(,kind="Endpoints")?\}/;
 
 try {
   await main(launcherOf(other));

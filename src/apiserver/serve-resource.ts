@@ -49,7 +49,11 @@ export async function serveResource(resourceRequest: ResourceRequest): Promise<v
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
   const visibility = kind.visibleTo?.(user);
-  const call: Call = { kit, kind, target, user, visibility, negotiated, fieldManager, warnings: [] };
+  const about = { kit, kind, target, user, visibility, negotiated, fieldManager };
+  const note = (text: string) => {
+    trail.entry.note = text;
+  };
+  const call: Call = { ...about, warnings: [], note };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
     await trail.begins();
@@ -208,7 +212,7 @@ function checkSchema({ kind, kit }: Call, object: KubeObject): void {
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), object.metadata.name ?? '', errors));
 }
 
-function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string } {
+function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string; note(text: string): void } {
   return {
     user: call.user,
     now: timestamp(call.kit.clock.wallTime()),
@@ -216,6 +220,7 @@ function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string }
     namespace: call.target.namespace,
     name: call.target.name,
     warn: (line) => void call.warnings.push(line),
+    note: (text) => call.note?.(text),
   };
 }
 

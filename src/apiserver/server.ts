@@ -3,11 +3,12 @@
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/meta/status.ts';
+import { StoreFault } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { AuditTrail, entryOf } from './caller/audit-trail.ts';
 import { Indexes } from './caller/kind-index.ts';
@@ -17,16 +18,18 @@ import type { Kind, Schemas } from './kinds/kind.ts';
 import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kinds/kit.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
 import { answerClientErrors } from './request/client-error.ts';
-import { deniedBecause, refuseImpersonation } from './request/denial.ts';
+import { deniedBecause } from './request/denial.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
-import { wantedUser } from './request/impersonation.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
+import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
+import { storeSentence } from './request/store-sentence.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
+import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
 
@@ -47,6 +50,11 @@ export interface ApiServerOptions {
   randomness?: Randomness;
   /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
+  /**
+   * PEM text of one or more authorities: the handshake asks for a client certificate of theirs. A client without one, or with
+   * another one, is let in; `authenticate` reads the certificate with `certificateHolder` and decides.
+   */
+  clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
@@ -62,8 +70,18 @@ export interface ApiServerOptions {
   watch?: Partial<WatchSettings>;
   /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;
+  /** Requests that leave the kit before it reads anything but their URL. */
+  beside?: Beside;
   /** Called before each request; lets tests inject faults. */
   intercept?: Intercept;
+}
+
+/** Paths on the same listener that the tenant serves by itself, with an authentication of its own, upgrades included. */
+export interface Beside {
+  isServed(url: string): boolean;
+  serve(request: IncomingMessage, response: ServerResponse): void;
+  /** `head` came behind the header lines already. */
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
 /** A fault that a test injects, to check that clients survive it. */
@@ -95,7 +113,7 @@ export class ApiServer {
   #watchSettings: WatchSettings;
   #server: Server | undefined;
   #watches = new Set<WatchStream>();
-  #impersonation = new Impersonation();
+  #impersonation: Impersonation;
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
@@ -111,6 +129,10 @@ export class ApiServer {
       now: () => options.clock.wallTime(),
       state: () => this.#state,
     });
+    this.#impersonation = new Impersonation({
+      authorize: options.authorize,
+      isOn: options.allowsImpersonation === true,
+    });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
     const indexes = new Indexes(store);
@@ -121,18 +143,27 @@ export class ApiServer {
   readonly handler = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
 
   async start(): Promise<void> {
-    const { handler } = this;
-    const { tls, host, port, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const settings = { maxHeaderSize: maxHeaderBytes, keepAliveTimeout: keepAliveMs, ...slowHeads };
+    const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
+    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout: slowHeads.headersTimeout };
+    const settings = {
+      maxHeaderSize: maxHeaderBytes,
+      keepAliveTimeout: keepAliveMs,
+      ...slowHeads,
+      // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
+      shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => beside?.isServed(url) === true,
+    };
+    const handler = (request: IncomingMessage, response: ServerResponse) => {
+      if (beside?.isServed(request.url ?? '/') === true) beside.serve(request, response);
+      else this.handler(request, response);
+    };
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server =
       pair === undefined
         ? createServer(settings, handler)
-        : createTlsServer(
-            { ...settings, handshakeTimeout: slowHeads.headersTimeout, cert: pair.certPem, key: pair.keyPem },
-            handler,
-          );
+        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
+    if (beside !== undefined)
+      server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -145,8 +176,10 @@ export class ApiServer {
 
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
+    const clients = certificateRequest(this.#options.clientCa);
     // Only new connections use the new certificate; open connections continue.
-    const changed = ({ certPem, keyPem }: ServingPair) => server.setSecureContext({ cert: certPem, key: keyPem });
+    const changed = ({ certPem, keyPem }: ServingPair) =>
+      server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
     this.#files = new CertificateFiles({ paths, current, clock, log, changed });
   }
 
@@ -258,10 +291,11 @@ export class ApiServer {
     const sender = await this.#options.authenticate(request);
     if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
-    const user = await this.#actor(sender, target, request);
+    const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
+    const user = await this.#impersonation.actor({ sender, target: asked, request });
     if (user !== sender) trail.entry.impersonatedUser = user;
-    const decision = await this.#options.authorize({ user, target });
-    if (!decision.allowed) throw new StatusFault(deniedBecause(user, target, decision.reason));
+    const decision = await this.#options.authorize({ user, target: asked });
+    if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
@@ -290,17 +324,6 @@ export class ApiServer {
     } finally {
       if (stream !== undefined) this.#watches.delete(stream);
     }
-  }
-
-  /** The user that the request runs as: the sender, or the user whom the sender impersonates. */
-  async #actor(sender: User, target: Target, request: IncomingMessage): Promise<User> {
-    const { allowsImpersonation = false, authorize } = this.#options;
-    if (!allowsImpersonation) {
-      refuseImpersonation(request);
-      return sender;
-    }
-    const wanted = wantedUser(request);
-    return wanted === undefined ? sender : this.#impersonation.userFor({ sender, wanted, target, authorize });
   }
 
   #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {
@@ -333,6 +356,7 @@ export class ApiServer {
       },
       'request failed',
     );
+    if (error instanceof StoreFault) return serviceUnavailable(storeSentence(error.code));
     return internalError(error instanceof Error ? error.message : String(error));
   }
 }

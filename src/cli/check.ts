@@ -43,9 +43,13 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
     hostNamespace: placeholder,
   });
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
-  const tried = loaded.kind === 'ok' && loaded.compiled.set.expressions.length > 0 ? await tryAll(context, loaded) : [];
+  const tried = loaded.kind === 'ok' && hasExpressions(loaded.compiled) ? await tryAll(context, loaded) : [];
   const warnings = listFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
   return { faults: faultsOf(loaded), warnings, loaded };
+}
+
+function hasExpressions({ set, slices }: GoodConfiguration['compiled']): boolean {
+  return set.expressions.length + slices.set.expressions.length > 0;
 }
 
 /** Loads the sandbox code only for a configuration with expressions. */

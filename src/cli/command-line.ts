@@ -28,7 +28,12 @@ const loaders: Record<string, () => Promise<Command>> = {
   'keys revoke': async () => (await import('./keys/revoke.ts')).revokeKey,
   'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,
   'keys explain': async () => (await import('./keys/explain.ts')).explainKey,
+  kubeconfig: async () => (await import('./keys/kubeconfig.ts')).kubeconfig,
+  backup: async () => (await import('./keys/backup.ts')).backup,
+  restore: async () => (await import('./keys/restore.ts')).restore,
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
+  'upstream-rbac': async () => (await import('./keys/upstream-rbac.ts')).upstreamRbac,
+  direct: async () => (await import('./keys/direct.ts')).direct,
   schema: async () => (await import('./schema.ts')).schema,
 };
 

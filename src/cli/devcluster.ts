@@ -1,6 +1,7 @@
 // `hostward devcluster`: serves one embedded API server for kubectl and tests until Ctrl-C.
 import { dirname, resolve } from 'node:path';
-import { startDevcluster } from '../devcluster/devcluster.ts';
+import { checkAuthorities } from '../apiserver/tls/client-certificate.ts';
+import { type DevclusterOptions, startDevcluster } from '../devcluster/devcluster.ts';
 import { silentLog } from '../log.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
@@ -12,12 +13,15 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
   const named = options.text('kubeconfig') ?? defaultKubeconfig;
   const path = resolve(context.cwd, named);
   const data = options.text('data');
+  const clientCa = await authorities(context, options.text('client-ca-file'));
   const cluster = await startDevcluster({
     name: 'devcluster',
     clock: context.clock,
     log: silentLog,
     port: portOf(options.text('port')),
-    store: data === undefined ? { kind: 'memory' } : { kind: 'sqlite', path: resolve(context.cwd, data) },
+    authorization: options.choice('authorization') === 'rbac' ? 'rbac' : 'open',
+    ...(clientCa === undefined ? {} : { clientCa }),
+    ...kept(data === undefined ? undefined : resolve(context.cwd, data)),
   });
   try {
     await context.files.makeFolder(dirname(path), { mode: 0o700 });
@@ -36,9 +40,27 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
   return exitCodes.fine;
 }
 
+/** The authority lies beside the objects, so that a kubeconfig with it is trusted after a restart too. */
+function kept(path: string | undefined): Pick<DevclusterOptions, 'store' | 'authorityFolder'> {
+  if (path === undefined) return { store: { kind: 'memory' } };
+  return { store: { kind: 'sqlite', path }, authorityFolder: `${path}-authority` };
+}
+
 function portOf(text: string | undefined): number {
   if (text === undefined) return 0;
   const port = Number(text);
   if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
   throw new CommandFault(exitCodes.usage, `--port wants a number from 1 to 65535, found "${text}"`);
+}
+
+async function authorities(context: Context, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const pem = await context.files.read(resolve(context.cwd, file));
+  try {
+    checkAuthorities(pem);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new CommandFault(exitCodes.input, `--client-ca-file ${file}: ${why}`, { cause });
+  }
+  return pem;
 }

@@ -7,9 +7,12 @@ import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.t
 import type { Settings } from '../config/settings/settings.ts';
 import { rulesOf } from '../daemon/rules-of.ts';
 import { type KubeObject, keyOf } from '../object/meta/object.ts';
+import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
+import { managedByLabel } from '../sync/endpointslices/eligibility.ts';
+import { endpointSlicesResource, tenantsManagerKey } from '../sync/endpointslices/endpointslice-kind.ts';
 import { annotatedKeyOf, type HostLook, isOursFor } from '../sync/plan/ownership.ts';
 import type { Placement } from '../sync/plan/placement.ts';
-import { controlledByKey, markerLabel, pauseKey } from '../sync/plan/reserved-keys.ts';
+import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../sync/plan/reserved-keys.ts';
 import { type ContentKind, contentKinds } from '../sync/references/content-kind.ts';
 import { holdOf, isOwnCopy } from '../sync/references/own-copy.ts';
 import { type ClusterClient, faultOf, type ObjectName } from './line/cluster-client.ts';
@@ -39,6 +42,10 @@ interface Target {
   prefix: string;
   /** Why an object must not be touched; undefined when it is ours. */
   reasonToLeave(look: HostLook): string | undefined;
+  /** Not ours at first sight, and not worth a message. */
+  isSkipped?(look: Partial<HostLook>): boolean;
+  /** Labels that an object gets when it is handed back. */
+  labelsAfter?(look: Partial<HostLook>): Record<string, string | null>;
   /** A missing permission to list the kind is not a failure, because the configuration does not need the permission. */
   isOptional: boolean;
 }
@@ -66,8 +73,17 @@ function targetsOf({ settings, isDelete }: ReleaseOptions): Target[] {
     reasonToLeave: (look) => reasonToLeaveEndpoints(look, { placement, isDelete }),
     isOptional: false,
   };
+  const slices: Target = {
+    ...endpoints,
+    resource: endpointSlicesResource,
+    prefix: 'EndpointSlice ',
+    // The host's own slices of our Endpoints copies bear the same annotations, for another kind.
+    isSkipped: ({ annotations }) => annotations?.[objectKeys.kind] === endpointsKind.kindAnnotation,
+    isOptional: !settings.endpointSlices.enabled,
+    labelsAfter: ({ annotations }) => ({ [managedByLabel]: annotations?.[tenantsManagerKey] ?? null }),
+  };
   // Without --delete the copied Secrets and ConfigMaps stay, because the Endpoints that vCluster takes over name them.
-  return [endpoints, ...(isDelete ? contentKinds.map((kind) => contentTarget(kind, settings, placement)) : [])];
+  return [endpoints, slices, ...(isDelete ? contentKinds.map((kind) => contentTarget(kind, settings, placement)) : [])];
 }
 
 function contentTarget(kind: ContentKind, settings: Settings, placement: Placement): Target {
@@ -134,6 +150,7 @@ async function releaseWithRetries({ clock, host, target, how }: Work, listed: Ku
   const objectName = objectNameOf(listed);
   for (let attempt = 1, object = listed; ; attempt++) {
     const { labels = {}, annotations = {} } = object.metadata;
+    if (target.isSkipped?.({ labels, annotations })) return { kind: 'nothing' };
     const why = target.reasonToLeave({ ...objectName, labels, annotations });
     if (why !== undefined) return { kind: 'left', why };
     if (!how.isDelete && Object.keys(removed(object)).length === 0) return { kind: 'nothing' };
@@ -141,7 +158,9 @@ async function releaseWithRetries({ clock, host, target, how }: Work, listed: Ku
     const { uid = '', resourceVersion = '' } = object.metadata;
     const answer = how.isDelete
       ? await host.remove(resource, objectName, { uid, resourceVersion })
-      : await host.change(resource, objectName, { metadata: { uid, resourceVersion, annotations: removed(object) } });
+      : await host.change(resource, objectName, {
+          metadata: { uid, resourceVersion, annotations: removed(object), ...handedBack(target, annotations) },
+        });
     if (answer.kind === 'ok') return { kind: 'done' };
     if (answer.kind === 'notFound') return { kind: 'nothing' };
     if (attempt >= triesPerObject || (answer.kind !== 'conflict' && answer.kind !== 'throttled')) {
@@ -171,6 +190,10 @@ function removed(object: KubeObject): Record<string, null> {
     (key) => key.startsWith('hostward.dev/') && key !== pauseKey,
   );
   return Object.fromEntries(ours.map((key) => [key, null]));
+}
+
+function handedBack({ labelsAfter }: Target, annotations: Record<string, string>): object {
+  return labelsAfter === undefined ? {} : { labels: labelsAfter({ annotations }) };
 }
 
 function objectNameOf(object: KubeObject): ObjectName {

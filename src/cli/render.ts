@@ -1,14 +1,15 @@
-// `hostward render`: prints the host object of a virtual Endpoints, or the virtual object that an edit on the host leads to. In:
+// `hostward render`: prints the host object of a virtual Endpoints or EndpointSlice, or the virtual object that an edit on the host leads to. In:
 // a configuration and objects. Out: objects, and a message for each object without a result. The functions are the daemon's
 // own; no cluster is needed.
 
 import { rulesOf } from '../daemon/rules-of.ts';
 import type { KubeObject } from '../object/meta/object.ts';
-import { renderHost } from '../sync/report/render.ts';
+import { type RenderResult, renderHost } from '../sync/report/render.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { type GoodConfiguration, requireSettings } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
 import { shapeFaults } from './offline/check-shape.ts';
+import { hasPatches, isOfflineKind, offlineKinds } from './offline/offline-kinds.ts';
 import type { OfflineRender } from './offline/offline-render.ts';
 import { objectDiff, objectsText, objectsValue } from './offline/print-objects.ts';
 import { type ReadObject, readObjects } from './offline/read-objects.ts';
@@ -24,9 +25,8 @@ export async function render(context: Context, options: Options): Promise<ExitCo
     throw new CommandFault(exitCodes.usage, '--back wants an edited host object, found no --host-object');
   }
   const configuration = await requireSettings(context, options);
-  const objects = checkInput(await readObjects(context, files), 'Endpoints to render');
-  const hasPatches = configuration.compiled.set.patches.length > 0;
-  const isPlain = !hasPatches && hostFiles.length === 0 && !options.has('explain');
+  const objects = checkInput(await readObjects(context, files), 'Endpoints or EndpointSlices to render');
+  const isPlain = !hasPatches(configuration.compiled) && hostFiles.length === 0 && !options.has('explain');
   if (isPlain) return renderPlain(context, options, { configuration, objects });
   // Loads the sandbox code only when the configuration needs it.
   const { renderOffline } = await import('./offline/offline-render.ts');
@@ -40,7 +40,7 @@ export async function render(context: Context, options: Options): Promise<ExitCo
     isExplained: options.has('explain'),
   });
   for (const { message } of rendered.notices) context.stderr.write(`${message}\n`);
-  context.stdout.write(textOf(rendered, options.choice('output'), configuration));
+  context.stdout.write(textOf(rendered, options.choice('output')));
   return rendered.notices.some((notice) => notice.isFailure) ? exitCodes.input : exitCodes.fine;
 }
 
@@ -50,19 +50,22 @@ function renderPlain(
   options: Options,
   { configuration, objects }: { configuration: GoodConfiguration; objects: readonly KubeObject[] },
 ): ExitCode {
-  const { settings } = configuration;
-  const rendered = renderHost(objects, {
-    ...rulesOf(settings),
-    ownerUid: options.text('owner-uid'),
-    setOwner: settings.setOwner,
-    withBookkeeping: options.has('bookkeeping'),
-  });
-  for (const { key, message } of rendered.notices) {
-    context.stderr.write(`Endpoints "${key}" has no copy on the host: ${message}\n`);
+  const { settings, compiled } = configuration;
+  const found: RenderResult['objects'] = [];
+  for (const { kind } of offlineKinds(settings, compiled)) {
+    const rendered = renderHost(objects, {
+      ...rulesOf(settings, undefined, kind),
+      ownerUid: options.text('owner-uid'),
+      setOwner: settings.setOwner,
+      withBookkeeping: options.has('bookkeeping'),
+    });
+    for (const { key, message } of rendered.notices)
+      context.stderr.write(`${kind.kind} "${key}" has no copy on the host: ${message}\n`);
+    found.push(...rendered.objects);
   }
   const output = options.choice('output');
-  const hosts = rendered.objects.map(({ host }) => host);
-  const diffs = rendered.objects.map(({ key, virtual, host }) => {
+  const hosts = found.map(({ host }) => host);
+  const diffs = found.map(({ key, virtual, host }) => {
     const name = `host ${host.metadata.namespace}/${host.metadata.name}`;
     return objectDiff({ name: `virtual ${key}`, object: virtual }, { name, object: host });
   });
@@ -70,34 +73,34 @@ function renderPlain(
   return exitCodes.fine;
 }
 
-/** Refuses input that an API server would refuse, and input without Endpoints. */
+/** Refuses input that an API server would refuse, and input without an object to render. */
 function checkInput(read: readonly ReadObject[], wanted: string): KubeObject[] {
-  const endpoints = read.filter(({ object }) => object.kind === 'Endpoints');
-  if (endpoints.length === 0) {
+  const wantedOnes = read.filter(({ object }) => isOfflineKind(object));
+  if (wantedOnes.length === 0) {
     const kinds = [...new Set(read.map(({ object }) => object.kind))].join(', ');
     const found = kinds === '' ? 'nothing' : `only ${kinds}`;
     throw new CommandFault(exitCodes.input, `wanted ${wanted}, found ${found} in the input`);
   }
-  const faults = endpoints.flatMap(({ object, origin }) =>
-    shapeFaults(object).map((fault) => `${origin}: Endpoints "${object.metadata.name}": ${fault}`),
+  const faults = wantedOnes.flatMap(({ object, origin }) =>
+    shapeFaults(object).map((fault) => `${origin}: ${object.kind} "${object.metadata.name}": ${fault}`),
   );
   if (faults.length > 0) throw new CommandFault(exitCodes.input, faults.join('\n'));
   return read.map(({ object }) => object);
 }
 
 async function hostObjectsOf(context: Context, files: readonly string[]): Promise<KubeObject[]> {
-  const read = checkInput(await readObjects(context, files), 'Endpoints of the host');
-  return read.filter((object) => object.kind === 'Endpoints');
+  const read = checkInput(await readObjects(context, files), 'Endpoints or EndpointSlices of the host');
+  return read.filter(isOfflineKind);
 }
 
-function textOf(rendered: OfflineRender, output: string, { compiled }: GoodConfiguration): string {
-  const { objects, explanation } = rendered;
+function textOf(rendered: OfflineRender, output: string): string {
+  const { objects, explained } = rendered;
   const results = objects.map(({ after }) => after.object);
-  if (output === 'json' && explanation !== undefined) {
+  if (output === 'json' && explained.length > 0) {
     const result = results.length === 0 ? null : objectsValue(results);
-    return `${JSON.stringify({ result, explain: explanation.patches(compiled.set) }, undefined, 2)}\n`;
+    return `${JSON.stringify({ result, explain: explained.flatMap(({ explanation, set }) => explanation.patches(set)) }, undefined, 2)}\n`;
   }
-  const explained = explanation?.text(compiled.set) ?? '';
-  if (output === 'diff') return explained + objects.map(({ before, after }) => objectDiff(before, after)).join('');
-  return explained + objectsText(results, output);
+  const text = explained.map(({ explanation, set }) => explanation.text(set)).join('');
+  if (output === 'diff') return text + objects.map(({ before, after }) => objectDiff(before, after)).join('');
+  return text + objectsText(results, output);
 }

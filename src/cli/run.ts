@@ -1,54 +1,95 @@
 // `hostward run`: starts, reloads and stops the daemon. In: options and signals. Out: a log on standard output, the local HTTP
 // port, and an exit code. This file must never know what the daemon syncs.
 
-import { watchConfiguration } from '../config/load/watch-files.ts';
+import { type ConfigurationWatch, watchConfiguration } from '../config/load/watch-files.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
-import type { CreateManagement, Daemon } from '../daemon/daemon-options.ts';
+import type { CreateManagement, Daemon, DaemonOptions } from '../daemon/daemon-options.ts';
 import { measureEventLoopDelay, measureUtilization } from '../daemon/event-loop-delay.ts';
 import { giveBackMemory, heapOf } from '../daemon/give-back-memory.ts';
 import { OperationsServer } from '../daemon/operations-server.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
-import { createMetrics } from '../metrics.ts';
+import { createMetrics, type Metrics } from '../metrics.ts';
 import { clusterFault } from './line/cluster-fault.ts';
 import { ConfigurationNotes } from './line/configuration-notes.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { durationMs } from './line/duration.ts';
 import { LineBatch } from './line/line-batch.ts';
-import { prepareLoad, requireGood } from './line/load-settings.ts';
+import { type LoadedAll, prepareLoad, requireGood } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
 import { declareProcessMetrics } from './line/process-metrics.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
   const { log, lines, forgetEnd } = openLog(context);
+  try {
+    const code = await runDaemon(context, options, log);
+    // Not after a fault, which is logged later: the last line gives the reason for the end.
+    log.info({ component: 'main' }, 'stopped');
+    return code;
+  } finally {
+    lines.flush();
+    forgetEnd();
+  }
+}
+
+async function runDaemon(context: Context, options: Options, log: Log): Promise<ExitCode> {
   const waitMs = durationMs('wait', options.text('wait') ?? '0');
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(context, prepared.loaded);
-  const { settings, warnings, compiled } = loaded;
+  const { settings } = loaded;
   log.level = logLevelOf(settings.logLevel, options);
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
   const notes = new ConfigurationNotes(log, metrics);
-  notes.warn(warnings);
+  notes.warn(loaded.warnings);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
-  const { assembleDaemon } = await context.loadDaemon();
   const isDryRun = options.has('dry-run');
-  const { clock, random, environment, version, nodePath } = context;
-  const daemon = assembleDaemon({
+  const daemon = await assemble(context, loaded, { isDryRun, waitMs, log, metrics });
+  const operations = openOperations(daemon, settings, { metrics, notes });
+  const watch = watchFiles(context, prepared, { options, daemon, settings, log, notes });
+  // Listens before the start, because a pod may be told to stop while it starts.
+  const stopped = stopRequested(context);
+  const forgetReload = context.onSignal('reload', () => void watch.reload());
+  try {
+    await operations.start();
+    log.info({ component: 'main', version: context.version, isDryRun, listen: settings.listen }, 'starting');
+    return await untilStopped(daemon, stopped, () => watch.start());
+  } finally {
+    forgetReload();
+    await watch.stop();
+    await daemon.stop();
+    await operations.stop();
+    eventLoop.stop();
+    memory.stop();
+  }
+}
+
+async function assemble(
+  { loadDaemon, clock, random, environment, version, nodePath }: Context,
+  { settings, compiled }: Extract<LoadedAll, { kind: 'ok' }>,
+  how: Pick<DaemonOptions, 'isDryRun' | 'waitMs' | 'log' | 'metrics'>,
+): Promise<Daemon> {
+  const { assembleDaemon } = await loadDaemon();
+  return assembleDaemon({
+    ...how,
     settings,
     patches: compiled,
-    isDryRun,
-    waitMs,
-    log,
     clock,
     random,
-    metrics,
     environment,
     version,
     nodePath,
     createManagement,
   });
-  const operations = new OperationsServer(parseListen(settings.listen) as { host: string; port: number }, {
+}
+
+function openOperations(
+  daemon: Daemon,
+  { listen }: Settings,
+  { metrics, notes }: { metrics: Metrics; notes: ConfigurationNotes },
+): OperationsServer {
+  return new OperationsServer(parseListen(listen) as { host: string; port: number }, {
     health: () => daemon.health(),
     readiness: () => daemon.readiness(),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
@@ -56,11 +97,27 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
     objects: (filter) => daemon.objects(filter),
     objectStatus: (key) => daemon.objectStatus(key),
   });
-  const watch = watchConfiguration({
+}
+
+interface Watched {
+  options: Options;
+  daemon: Daemon;
+  settings: Settings;
+  log: Log;
+  notes: ConfigurationNotes;
+}
+
+/** Brings every valid new version of the files into the daemon, and notes the others. */
+function watchFiles(
+  { clock, files }: Context,
+  prepared: Awaited<ReturnType<typeof prepareLoad>>,
+  { options, daemon, settings, log, notes }: Watched,
+): ConfigurationWatch {
+  return watchConfiguration({
     paths: prepared.paths,
     initial: { files: prepared.files, settings },
     clock,
-    read: context.files.readConfiguration,
+    read: files.readConfiguration,
     load: prepared.loadInTurns,
     onChange: (change) => {
       switch (change.kind) {
@@ -79,24 +136,6 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
       }
     },
   });
-  // Listens before the start, because a pod may be told to stop while it starts.
-  const stopped = stopRequested(context);
-  const forgetReload = context.onSignal('reload', () => void watch.reload());
-  try {
-    await operations.start();
-    log.info({ component: 'main', version, isDryRun, listen: settings.listen }, 'starting');
-    return await untilStopped(daemon, stopped, () => watch.start());
-  } finally {
-    forgetReload();
-    await watch.stop();
-    await daemon.stop();
-    await operations.stop();
-    eventLoop.stop();
-    memory.stop();
-    log.info({ component: 'main' }, 'stopped');
-    lines.flush();
-    forgetEnd();
-  }
 }
 
 /** Opens the log before anything can fail, so that the log holds the reason for every exit in the words of standard error. */

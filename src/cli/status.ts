@@ -13,6 +13,10 @@ const watchEveryMs = 2_000;
 interface Reading {
   text: string;
   code: ExitCode;
+  /** What a file that follows the answers compares: without the ages, which grow with every answer. */
+  news: string;
+  /** One line that stands for the whole text once a reader has seen that. */
+  line?: string;
 }
 
 export async function status(context: Context, options: Options): Promise<ExitCode> {
@@ -52,17 +56,27 @@ function readingOf({ isKnown, value }: DaemonAnswer, context: Context, options: 
     if (isOne) throw new CommandFault(exitCodes.input, message, { hint: '`hostward status --all` lists every object' });
   }
   const code = (isOne ? isObjectWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
+  const news = JSON.stringify(value, withoutAges);
   if (options.choice('output') === 'json') {
     // --watch prints one line for each answer, so that a program can read the answers line by line.
-    return { text: `${JSON.stringify(value, undefined, options.has('watch') ? 0 : 2)}\n`, code };
+    return { text: `${JSON.stringify(value, undefined, options.has('watch') ? 0 : 2)}\n`, code, news };
   }
   const { columns } = context.stdout;
-  if (isOne) return { text: statusText(value, columns), code };
-  return {
-    text:
-      'objects' in value && Array.isArray(value['objects']) ? objectsText(value, columns) : wholeText(value, columns),
-    code,
-  };
+  if (isOne) return { text: statusText(value, columns), code, news };
+  if ('objects' in value && Array.isArray(value['objects'])) return { text: objectsText(value, columns), code, news };
+  const { sentence } = (value['verdict'] ?? {}) as { sentence?: string };
+  const text = wholeText(value, columns);
+  return sentence === undefined ? { text, code, news } : { text, code, news: ageless(sentence), line: sentence };
+}
+
+function withoutAges(name: string, value: unknown): unknown {
+  if (name === 'sentence') return ageless(String(value));
+  return /Seconds(Ago)?$/.test(name) ? undefined : value;
+}
+
+/** An age in a sentence, such as "the oldest change is 7 s old". */
+function ageless(sentence: string): string {
+  return sentence.replace(/\d+ s old/g, 'old');
 }
 
 /** An older daemon gives no verdict and counts as well. */
@@ -89,8 +103,9 @@ async function watch(context: Context, options: Options, read: () => Promise<Rea
     while (!over.signal.aborted) {
       const now = await read().catch((fault: unknown) => readingOfFault(fault, isJson));
       if (isRedrawn) context.stdout.control(clearScreen);
-      // A pipe or a file gets only answers that differ from the one before.
-      if (isRedrawn || now.text !== last?.text) context.stdout.write(now.text);
+      // A pipe or a file gets the first answer, and then what is new.
+      if (isRedrawn || last === undefined) context.stdout.write(now.text);
+      else if (now.news !== last.news) context.stdout.write(laterText(now, { isJson, now: context.clock.wallTime() }));
       last = now;
       await pause(context.clock, watchEveryMs, over.signal);
     }
@@ -100,8 +115,12 @@ async function watch(context: Context, options: Options, read: () => Promise<Rea
   return last?.code ?? exitCodes.fine;
 }
 
+function laterText({ text, line }: Reading, { isJson, now }: { isJson: boolean; now: Date }): string {
+  return isJson || line === undefined ? text : `${now.toISOString().replace(/\.\d+Z$/, 'Z')} ${line}\n`;
+}
+
 function readingOfFault(fault: unknown, isJson: boolean): Reading {
   if (!(fault instanceof CommandFault) || fault.exitCode === exitCodes.usage) throw fault;
   const text = isJson ? JSON.stringify({ error: fault.message }) : fault.message;
-  return { text: `${text}\n`, code: fault.exitCode };
+  return { text: `${text}\n`, code: fault.exitCode, news: text, line: fault.message };
 }

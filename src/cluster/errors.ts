@@ -14,7 +14,8 @@ export interface ClusterFault {
     | 'CLUSTER_NAMESPACE_MISSING'
     | 'CLUSTER_PERMISSION_MISSING'
     /** A fault of the management API, which the daemon reports in the same form. */
-    | 'MANAGEMENT_NOT_STARTED';
+    | 'MANAGEMENT_NOT_STARTED'
+    | 'DIRECT_NOT_STARTED';
   message: string;
   /** The instruction for the user. */
   fix: string;

@@ -1,5 +1,6 @@
 // A fault of a configuration as a value: its position, the found and the wanted text, and the fix; and the one sentence
 // that people and editors read. A fault stops the daemon, a warning does not.
+import { inQuotes } from '../object/text/in-quotes.ts';
 
 export type Severity = 'fault' | 'warning';
 
@@ -147,5 +148,5 @@ const shownLength = 60;
 
 export function quoted(text: string): string {
   const cut = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
-  return JSON.stringify(cut);
+  return inQuotes(cut);
 }

@@ -140,3 +140,9 @@ export class Clusters {
     await Promise.all(this.#sides.map(({ connection }) => connection?.close()));
   }
 }
+
+/** Host clusters set endpoints.kubernetes.io/managed-by from Kubernetes 1.33 on. */
+export function isRecent(version: string): boolean {
+  const [, major = '0', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  return Number(major) > 1 || Number(minor) >= 33;
+}

@@ -28,7 +28,8 @@ export interface DaemonOptions {
   createManagement?: CreateManagement;
 }
 
-export interface ManagementOptions extends Pick<DaemonOptions, 'clock' | 'log' | 'version' | 'metrics'> {
+export interface ManagementOptions
+  extends Pick<DaemonOptions, 'clock' | 'log' | 'version' | 'metrics' | 'environment'> {
   settings: ManagementSettings;
   server: ManagementServerSettings;
 }

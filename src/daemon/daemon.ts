@@ -5,7 +5,7 @@ import type { ClusterFault } from '../cluster/errors.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
 import { checkNamespace, checkPermissions } from '../cluster/wire/probe.ts';
 import type { Lease } from '../cluster/write/lease.ts';
-import { openWriter } from '../cluster/write/open-writer.ts';
+import { permittedWriter } from '../cluster/write/permitted-writer.ts';
 import { settingChanges } from '../config/load/difference.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
@@ -17,11 +17,11 @@ import type { ContentKind } from '../sync/references/content-kind.ts';
 import type { FoundCopies } from '../sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from '../sync/references/references.ts';
 import { setGauges } from '../sync/report/gauges.ts';
-import { listObjects, type ObjectFilter } from '../sync/report/object-list.ts';
-import { objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
-import { Clusters } from './connections.ts';
+import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
+import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
+import { Clusters, isRecent } from './connections.ts';
 import type { Daemon, DaemonModule, DaemonOptions, Started } from './daemon-options.ts';
-import { openDaemonLease } from './lease.ts';
+import { openDaemonLease, openWriters } from './lease.ts';
 import { RunningManagement } from './management.ts';
 import type { Readiness } from './operations-server.ts';
 import { Outages } from './outages.ts';
@@ -29,6 +29,7 @@ import { RunningPatches } from './patches.ts';
 import { contentPermissions, hostPermissions, virtualPermissions } from './permissions.ts';
 import { findCopies, referenceSettings } from './references.ts';
 import { type DaemonView, isManagementAlone, readinessOf, statusOf, syncs, wantsWrites } from './report.ts';
+import { RunningSlices, type SliceSetUp } from './slices.ts';
 import { DaemonWindows } from './windows.ts';
 
 /** SIGTERM must end the daemon within five seconds; the remaining two are for releasing the lease. */
@@ -36,6 +37,8 @@ const drainWithinMs = 3000;
 const gaugeIntervalMs = 1000;
 
 export const daemonModule: DaemonModule = { assembleDaemon: (options) => new AssembledDaemon(options) };
+
+type Writing = Pick<SliceSetUp, 'virtualWriter' | 'hostWriter' | 'isHostRecent' | 'isLeading'>;
 
 class AssembledDaemon implements Daemon {
   readonly ended: Promise<string>;
@@ -47,8 +50,11 @@ class AssembledDaemon implements Daemon {
   readonly #windows: DaemonWindows;
   readonly #outages: Outages;
   readonly #management: RunningManagement;
+  readonly #slices: RunningSlices;
   #settings: Settings;
   #wantedPatches: DaemonOptions['patches'];
+  /** Undefined until both clusters are reached. */
+  #writing: Writing | undefined;
   #sync: Sync | undefined;
   #lease: Lease | undefined;
   #gauges: Timer | undefined;
@@ -80,6 +86,11 @@ class AssembledDaemon implements Daemon {
       metrics,
     });
     this.#patches = new RunningPatches(options, { mappings: this.#mappings, references: this.#references.names });
+    this.#slices = new RunningSlices(options, {
+      windows: this.#windows,
+      patches: this.#patches,
+      mappings: this.#mappings,
+    });
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -119,13 +130,15 @@ class AssembledDaemon implements Daemon {
     if (faults.length > 0) return faults;
     await this.#patches.take(settings, patches);
     await this.#references.take(referenceSettings(settings, patches));
-    if (this.#phase !== 'stopped') this.#begin(virtual, host);
+    if (this.#phase !== 'stopped') await this.#begin(virtual, host);
     return [];
   }
 
   #logSwitch(): void {
-    if (this.#settings.endpointsEnabled || isManagementAlone(this.#settings)) return;
-    this.#options.log.warn({ component: 'main' }, 'hostward.endpoints.enabled is false, nothing is touched');
+    const { endpointsEnabled, endpointSlices } = this.#settings;
+    if (endpointsEnabled || isManagementAlone(this.#settings)) return;
+    const untouched = endpointSlices.enabled ? 'no Endpoints is touched' : 'nothing is touched';
+    this.#options.log.warn({ component: 'main' }, `hostward.endpoints.enabled is false, ${untouched}`);
   }
 
   /** Collects every fault of the set-up, so that the operator can mend all faults before the next start. */
@@ -135,15 +148,24 @@ class AssembledDaemon implements Daemon {
     patches: DaemonOptions['patches'],
   ): Promise<readonly ClusterFault[]> {
     const namespace = await checkNamespace(host, this.#settings.hostNamespace);
+    const missing = await this.#checkRights(patches, { virtual, host });
+    return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing];
+  }
+
+  async #checkRights(
+    patches: DaemonOptions['patches'],
+    connections = this.#clusters.connections,
+  ): Promise<readonly ClusterFault[]> {
+    if (connections === undefined) return [];
     const { isDryRun } = this.#options;
     const references = referenceSettings(this.#settings, patches);
     const target = { settings: this.#settings, copyNamespaces: this.#copyNamespaces() };
     const needs = { ...target, references, isDryRun, needsLease: this.#needsLease() };
     const missing = await Promise.all([
-      checkPermissions(virtual, virtualPermissions(needs)),
-      checkPermissions(host, hostPermissions(needs)),
+      checkPermissions(connections.virtual, virtualPermissions(needs)),
+      checkPermissions(connections.host, hostPermissions(needs)),
     ]);
-    return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing.flat()];
+    return missing.flat();
   }
 
   #copyNamespaces(): readonly (string | undefined)[] {
@@ -156,30 +178,47 @@ class AssembledDaemon implements Daemon {
     return leaderElection === 'always' || (leaderElection === 'auto' && replicas > 1);
   }
 
-  #begin(virtual: Connection, host: Connection): void {
+  async #begin(virtual: Connection, host: Connection): Promise<void> {
+    const { clock, log, isDryRun } = this.#options;
+    if (this.#needsLease()) this.#lease = openDaemonLease(this.#options, host);
+    const isLeading = (): boolean => this.#lease === undefined || this.#lease.isHeld();
+    // A daemon that is switched off must not write, as one without the lease: vCluster may own the objects by now.
+    const permit = (): boolean => !isDryRun && syncs(this.#settings) && isLeading();
+    const { maxWritesPerSecond } = this.#settings;
+    const writers = openWriters(
+      this.#options,
+      { virtual, host },
+      { permit, outages: this.#outages, maxWritesPerSecond },
+    );
+    const isHostRecent = isRecent(this.#clusters.versions.host);
+    this.#writing = { ...writers, isHostRecent, isLeading };
+    this.#lease?.subscribe((state) => {
+      log.info({ component: 'main', leadership: state.kind }, 'leadership changed');
+      if (state.kind !== 'leading') return;
+      for (const sync of this.#syncs()) if (sync.isReady) sync.enqueueAll();
+    });
+    this.#lease?.start();
+    this.#updateGauges(clock);
+    this.#beginEndpoints(this.#writing);
+    await this.#slices.take({
+      ...this.#writing,
+      connections: { virtual, host },
+      copyNamespaces: this.#copyNamespaces(),
+      endpoints: () => this.#sync,
+      settings: () => this.#settings,
+    });
+  }
+
+  #beginEndpoints({ virtualWriter, hostWriter, isHostRecent, isLeading }: Writing): void {
+    if (!this.#settings.endpointsEnabled || this.#sync !== undefined) return;
     const { clock, random, log, metrics, isDryRun } = this.#options;
     const rules = this.#rulesOf(this.#settings);
-    if (this.#needsLease()) this.#lease = openDaemonLease(this.#options, host);
-    // A daemon that is switched off must not write, as one without the lease: vCluster may own the objects by now.
-    const isLeader = (): boolean =>
-      this.#settings.endpointsEnabled && (this.#lease === undefined || this.#lease.isHeld());
-    const permit = (): boolean => !isDryRun && isLeader();
-    const shared = { clock, random, log, metrics, permit, fieldManager: 'hostward' };
-    const { maxWritesPerSecond } = this.#settings;
+    const isLeader = (): boolean => this.#settings.endpointsEnabled && isLeading();
     const sync = new Sync({
       windows: this.#windows.openSync(rules.translation.kind, this.#settings),
       rules,
-      virtualWriter: openWriter({
-        ...shared,
-        connection: virtual,
-        onAnswer: (answer, tookMs) => this.#outages.writes.virtual.note(answer, tookMs),
-      }),
-      hostWriter: openWriter({
-        ...shared,
-        connection: host,
-        onAnswer: (answer, tookMs) => this.#outages.writes.host.note(answer, tookMs),
-        ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
-      }),
+      virtualWriter: permittedWriter(virtualWriter, isLeader),
+      hostWriter: permittedWriter(hostWriter, isLeader),
       clock,
       random,
       log,
@@ -187,15 +226,9 @@ class AssembledDaemon implements Daemon {
       isLeader,
       isDryRun,
       references: this.#references,
-      isHostRecent: isRecent(this.#clusters.versions.host),
+      isHostRecent,
     });
     this.#sync = sync;
-    this.#lease?.subscribe((state) => {
-      log.info({ component: 'main', leadership: state.kind }, 'leadership changed');
-      if (state.kind === 'leading' && sync.isReady) sync.enqueueAll();
-    });
-    this.#lease?.start();
-    this.#updateGauges(clock);
     sync.start().catch((error: unknown) => {
       if (this.#phase === 'stopped') return;
       log.error({ component: 'main', err: error }, 'sync could not start');
@@ -203,8 +236,17 @@ class AssembledDaemon implements Daemon {
     });
   }
 
+  #syncs(): Sync[] {
+    return [this.#sync, this.#slices.sync].filter((sync) => sync !== undefined);
+  }
+
   #rulesOf(settings: Settings): SyncRules {
-    return createRules(endpointsKind, settings, { mapping: this.#mappings, patcher: this.#patches.current?.patcher });
+    const { patcher } = this.#patches.current ?? {};
+    const hasPatches = patcher !== undefined && patcher.set.patches.length > 0;
+    return createRules(endpointsKind, settings, {
+      mapping: this.#mappings,
+      patcher: hasPatches ? patcher : undefined,
+    });
   }
 
   async #findCopies(kind: ContentKind): Promise<FoundCopies> {
@@ -218,9 +260,11 @@ class AssembledDaemon implements Daemon {
   /** Runs every second, because a gauge must be current before the next scrape. */
   #updateGauges(clock: Clock): void {
     const isLeader = !this.#options.isDryRun && (this.#lease === undefined || this.#lease.isHeld());
-    if (this.#sync !== undefined) {
-      setGauges(this.#sync, { isLeader });
-      this.#outages.update({ areWritesWanted: wantsWrites({ sync: this.#sync, lease: this.#lease }) });
+    const syncs = this.#syncs();
+    for (const sync of syncs) setGauges(sync, { isLeader });
+    if (syncs.length > 0) {
+      const areWritesWanted = syncs.some((sync) => wantsWrites({ sync, lease: this.#lease }));
+      this.#outages.update({ areWritesWanted });
     }
     this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
   }
@@ -230,14 +274,12 @@ class AssembledDaemon implements Daemon {
     this.#phase = 'stopped';
     this.#stopping.abort();
     this.#gauges?.cancel();
-    const sync = this.#sync;
-    if (sync !== undefined) {
-      await Promise.all([
-        sync.stop(drainWithinMs),
-        sync.options.hostWriter.stop(drainWithinMs),
-        sync.options.virtualWriter.stop(drainWithinMs),
-      ]);
-    }
+    await Promise.all([
+      this.#sync?.stop(drainWithinMs),
+      this.#slices.stop(drainWithinMs),
+      this.#writing?.hostWriter.stop(drainWithinMs),
+      this.#writing?.virtualWriter.stop(drainWithinMs),
+    ]);
     await this.#patches.stop();
     await this.#management.stop();
     // The lease goes last, because another replica may write as soon as the lease is free.
@@ -274,7 +316,7 @@ class AssembledDaemon implements Daemon {
     if (this.#phase === 'stopped') return;
     await this.#management.take(settings);
     if (isManagementAlone(settings)) return;
-    if (this.#sync === undefined && settings.endpointsEnabled) {
+    if (this.#writing === undefined && syncs(settings)) {
       const faults = await this.#setUp();
       if (faults.length > 0) this.#end(faults.map(({ message, fix }) => `${message}; ${fix}`).join('\n'));
       return;
@@ -284,6 +326,12 @@ class AssembledDaemon implements Daemon {
     await this.#patches.take(settings, patches);
     await this.#references.take(references);
     this.#sync?.setRules(this.#rulesOf(settings));
+    if (this.#writing !== undefined && settings.endpointsEnabled && this.#sync === undefined) {
+      const faults = await this.#checkRights(patches);
+      if (faults.length > 0) throw new Error(faults.map(({ message, fix }) => `${message}; ${fix}`).join('\n'));
+      this.#beginEndpoints(this.#writing);
+    }
+    await this.#slices.take();
   }
 
   /** Checks the permissions first: without them the new windows would keep the new configuration waiting for ever. */
@@ -321,6 +369,7 @@ class AssembledDaemon implements Daemon {
       clusters: this.#clusters,
       windows: this.#windows.opened,
       sync: this.#sync,
+      slices: this.#slices,
       lease: this.#lease,
       references: this.#references,
       patches: this.#patches,
@@ -331,19 +380,17 @@ class AssembledDaemon implements Daemon {
   }
 
   objects(filter: ObjectFilter): Iterable<unknown> {
-    return this.#sync?.isReady ? listObjects(this.#sync, filter) : [];
+    return listAll(
+      this.#syncs().filter((sync) => sync.isReady),
+      filter,
+    );
   }
 
   /** Returns a promise when the answer needs the object's patches to run. */
   objectStatus(key: string): unknown {
-    const sync = this.#sync;
-    if (!sync?.isReady) return undefined;
-    return !sync.world.rules.isPatched ? objectStatus(sync, key) : patchedObjectStatus(sync, key);
+    const ready = this.#syncs().filter((sync) => sync.isReady);
+    if (ready.every(({ world }) => !world.rules.isPatched))
+      return joinedStatus(ready.map((sync) => objectStatus(sync, key)));
+    return Promise.all(ready.map((sync) => patchedObjectStatus(sync, key))).then(joinedStatus);
   }
-}
-
-/** Host clusters set endpoints.kubernetes.io/managed-by from Kubernetes 1.33 on. */
-function isRecent(version: string): boolean {
-  const [, major = '0', minor = '0'] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
-  return Number(major) > 1 || Number(minor) >= 33;
 }

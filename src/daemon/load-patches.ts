@@ -1,23 +1,34 @@
 // Compiles the patches of a configuration. In: a loaded configuration. Out: compiled patches, and one report of all faults and
 // warnings. The config room knows the position of an expression, the expression room knows its faults; here both meet.
 import { type Fault, fault, listFaults, warning } from '../config/fault.ts';
-import type { Loaded } from '../config/load/load.ts';
+import type { Loaded, LoadedList } from '../config/load/load.ts';
 import { itemsAPart, runAtOnce, type Steps } from '../config/steps.ts';
 import type { SettingsPath } from '../config/yaml/settings-path.ts';
 import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
 import type { PatcherOptions } from '../sync/patch/entry/pass.ts';
 import { lintPatches, type PatchWarning } from '../sync/patch/lint/lint-patches.ts';
 import { compileSteps, type PatchFault, type PatchSet } from '../sync/patch/set/patch-set.ts';
-import { rulesOf } from './rules-of.ts';
+import type { SyncedKind } from '../sync/plan/kind.ts';
+import { anySliceKind, rulesOf } from './rules-of.ts';
 
-export interface LoadedPatches {
+export interface KindPatches {
   set: PatchSet;
   /** `file:line:column` of a member of an entry. */
   sourceOf: PatcherOptions['sourceOf'];
 }
 
-export const patchListPath: SettingsPath = [...endpointsKind.settingsPath.split('.'), 'patches'];
+/** The patches of Endpoints, and those of EndpointSlices. */
+export interface LoadedPatches extends KindPatches {
+  slices: KindPatches;
+}
+
+export const patchListPath: SettingsPath = pathOfList(endpointsKind);
+export const slicePatchListPath: SettingsPath = pathOfList(anySliceKind);
 const referenceFields: readonly string[] = ['namePath', 'namespacePath', 'kindPath', 'apiVersionPath'];
+
+function pathOfList({ settingsPath }: SyncedKind): SettingsPath {
+  return [...settingsPath.split('.'), 'patches'];
+}
 
 export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches } {
   return runAtOnce(patchSteps(loaded));
@@ -25,26 +36,42 @@ export function withPatches(loaded: Loaded): Loaded & { compiled: LoadedPatches 
 
 /** Compiles in short steps, so that a running daemon can do other work in between. */
 export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPatches }> {
-  const result = yield* compileSteps(loaded.patches, endpointsKind.payloadFields);
-  const compiled = { set: result.set, sourceOf: sourceIn(loaded) };
-  const warnings = yield* allWarnings(loaded, result.set);
-  const alsoMistaken = yield* compileSteps(loaded.mistaken, endpointsKind.payloadFields);
-  const broken = [result, alsoMistaken].filter((one) => one.kind === 'faults');
-  if (broken.length === 0) return { ...loaded, warnings, compiled };
+  const ofEndpoints = yield* compileList(loaded, loaded, endpointsKind);
+  const ofSlices = yield* compileList(loaded, loaded.slices, anySliceKind);
+  const compiled = { ...ofEndpoints.compiled, slices: ofSlices.compiled };
+  const order = [...loaded.texts.keys()];
+  const warnings = listFaults([...loaded.warnings, ...ofEndpoints.warnings, ...ofSlices.warnings], order);
+  const broken = [...ofEndpoints.faults, ...ofSlices.faults];
+  const more = ofEndpoints.more + ofSlices.more;
+  if (broken.length === 0 && more === 0) return { ...loaded, warnings, compiled };
   const others = loaded.kind === 'faults' ? loaded.faults : [];
-  const { patches, mistaken, positions, texts } = loaded;
-  const more = broken.reduce((sum, one) => sum + one.more, 0);
-  const found = broken.flatMap((one) => one.faults);
-  const all = [...others, ...(yield* positionEach(found, (one) => positionedFault(one, loaded)))];
-  const faults = listFaults(all, [...texts.keys()], more);
-  return { kind: 'faults', faults, warnings, patches, mistaken, positions, texts, compiled };
+  const { patches, mistaken, slices, positions, texts } = loaded;
+  const faults = listFaults([...others, ...broken], order, more);
+  return { kind: 'faults', faults, warnings, patches, mistaken, slices, positions, texts, compiled };
 }
 
-function* allWarnings(loaded: Loaded, set: PatchSet): Steps<readonly Fault[]> {
+interface CompiledList {
+  compiled: KindPatches;
+  warnings: readonly Fault[];
+  faults: readonly Fault[];
+  /** Faults beyond those in the list. */
+  more: number;
+}
+
+function* compileList(loaded: Loaded, list: LoadedList, kind: SyncedKind): Steps<CompiledList> {
+  const path = pathOfList(kind);
+  const result = yield* compileSteps(list.patches, kind);
   const rules = loaded.kind === 'ok' ? rulesOf(loaded.settings).translation : undefined;
-  const found = yield* lintPatches(set.patches, { kind: endpointsKind, rules });
-  const all = yield* positionEach(found, (one) => positionedWarning(one, loaded));
-  return listFaults([...loaded.warnings, ...all], [...loaded.texts.keys()]);
+  const found = yield* lintPatches(result.set.patches, { kind, rules });
+  const warnings = yield* positionEach(found, (one) => positionedWarning(one, loaded, path));
+  const alsoMistaken = yield* compileSteps(list.mistaken, kind);
+  const broken = [result, alsoMistaken].filter((one) => one.kind === 'faults');
+  const faults = yield* positionEach(
+    broken.flatMap((one) => one.faults),
+    (one) => positionedFault(one, loaded, path),
+  );
+  const more = broken.reduce((sum, one) => sum + one.more, 0);
+  return { compiled: { set: result.set, sourceOf: sourceIn(loaded, path) }, warnings, faults, more };
 }
 
 /** Yields after each entry, because finding a position in a long text means reading the text again. */
@@ -57,36 +84,36 @@ function* positionEach<T extends { index: number }>(found: readonly T[], positio
   return faults;
 }
 
-export function positionedWarning(one: PatchWarning, { positions }: Loaded): Fault {
-  const path = [...patchListPath, one.index, one.field];
+export function positionedWarning(one: PatchWarning, { positions }: Loaded, list: SettingsPath): Fault {
+  const path = [...list, one.index, one.field];
   return warning({
     code: `PATCH_${one.rule.toUpperCase().replaceAll('-', '_')}`,
     at: positions.positionInScalar(path, one.line, one.column),
-    path: pathOf(one.index, one.field),
+    path: pathOf(list, one.index, one.field),
     ...('sentence' in one ? { sentence: one.sentence } : { found: one.found, wanted: one.wanted }),
     fix: one.fix,
   });
 }
 
-export function pathOf(index: number, member: string): string {
-  return `${patchListPath.join('.')}[${index}].${member}`;
+export function pathOf(list: SettingsPath, index: number, member: string): string {
+  return `${list.join('.')}[${index}].${member}`;
 }
 
-function positionedFault(one: PatchFault, { positions }: Loaded): Fault {
+function positionedFault(one: PatchFault, { positions }: Loaded, list: SettingsPath): Fault {
   const member = referenceFields.includes(one.field) ? ['reference', one.field] : [one.field];
-  const at = positions.positionInScalar([...patchListPath, one.index, ...member], one.line, one.column);
+  const at = positions.positionInScalar([...list, one.index, ...member], one.line, one.column);
   return fault({
     code: one.field === 'expression' || one.field === 'reverseExpression' ? 'PATCH_EXPRESSION' : 'PATCH_PATH',
     at,
-    path: pathOf(one.index, member.join('.')),
+    path: pathOf(list, one.index, member.join('.')),
     sentence: one.message,
     fix: one.fix,
   });
 }
 
-function sourceIn({ positions }: Loaded): PatcherOptions['sourceOf'] {
+function sourceIn({ positions }: Loaded, list: SettingsPath): PatcherOptions['sourceOf'] {
   return (index, field) => {
-    const position = positions.positionOf([...patchListPath, index, field]);
+    const position = positions.positionOf([...list, index, field]);
     return position && `${position.file}:${position.line}:${position.column}`;
   };
 }

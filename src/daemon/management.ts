@@ -19,7 +19,7 @@ export class RunningManagement {
   /** Nothing is written in a dry run, and this API has nothing but writes to show. */
   async start({ management, managementServer }: Settings): Promise<readonly ClusterFault[]> {
     if (management === undefined || managementServer === undefined || this.#options.isDryRun) return [];
-    const { clock, log, version, metrics } = this.#options;
+    const { clock, log, version, metrics, environment } = this.#options;
     const { createManagement } = this.#options;
     if (createManagement === undefined) throw new Error('start the management API: want a function that makes it');
     const api = await createManagement({
@@ -29,6 +29,7 @@ export class RunningManagement {
       log,
       version,
       metrics,
+      environment,
     });
     try {
       await api.open();

@@ -53,7 +53,7 @@ export class RunningPatches {
   async take(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#isStopped) return;
     const before = this.#opened;
-    const hasPatches = patches !== undefined && patches.set.patches.length > 0;
+    const hasPatches = patches !== undefined && patches.set.patches.length + patches.slices.set.patches.length > 0;
     const opened = hasPatches ? this.#open(settings, patches) : undefined;
     if (opened !== undefined) await this.#start(opened);
     this.#opened = opened;
@@ -84,7 +84,7 @@ export class RunningPatches {
     await opened.stop();
   }
 
-  #open(settings: Settings, { set, sourceOf }: NonNullable<DaemonOptions['patches']>): OpenedPatcher {
+  #open(settings: Settings, { set, sourceOf, slices }: NonNullable<DaemonOptions['patches']>): OpenedPatcher {
     const { clock, log, nodePath = '', metrics } = this.#options;
     const expressionMetrics = this.#expressionMetrics ?? createExpressionMetrics(metrics);
     this.#expressionMetrics = expressionMetrics;
@@ -94,6 +94,7 @@ export class RunningPatches {
       settings,
       set,
       sourceOf,
+      others: { ...slices, list: 'endpointSlices' },
       mappings: this.#mappings,
       references: this.#references,
       openSandbox: (setup) => new ChildSandbox({ setup, clock, log, nodePath, onStart }),

@@ -6,7 +6,7 @@ import { contentKinds } from '../sync/references/content-kind.ts';
 import type { ReferenceSettings } from '../sync/references/references.ts';
 
 export interface Needs {
-  settings: Pick<Settings, 'hostNamespace' | 'setOwner' | 'namespaces'>;
+  settings: Pick<Settings, 'hostNamespace' | 'setOwner' | 'namespaces' | 'endpointsEnabled'>;
   references: ReferenceSettings;
   /** Host namespaces that may hold copies; undefined = all of them. */
   copyNamespaces: readonly (string | undefined)[];
@@ -17,9 +17,12 @@ export interface Needs {
 const reads = ['get', 'list', 'watch'] as const;
 const writes = ['create', 'patch', 'delete'] as const;
 
-export function virtualPermissions({ references, isDryRun }: Needs): Permission[] {
+export function virtualPermissions({ settings, references, isDryRun }: Needs): Permission[] {
+  const ofEndpoints = settings.endpointsEnabled
+    ? grant('endpoints', [...reads, ...(isDryRun ? [] : (['patch'] as const))], undefined)
+    : [];
   return [
-    ...grant('endpoints', [...reads, ...(isDryRun ? [] : (['patch'] as const))], undefined),
+    ...ofEndpoints,
     ...grant('services', ['list', 'watch'], undefined),
     ...(isDryRun ? [] : grant('events', ['create', 'patch'], undefined)),
     ...contentPermissions(references, { isDryRun }).virtual,
@@ -27,9 +30,9 @@ export function virtualPermissions({ references, isDryRun }: Needs): Permission[
 }
 
 export function hostPermissions({ settings, references, copyNamespaces, isDryRun, needsLease }: Needs): Permission[] {
-  const { hostNamespace, setOwner, namespaces } = settings;
+  const { hostNamespace, setOwner, namespaces, endpointsEnabled } = settings;
   const permissions: Permission[] = copyNamespaces.flatMap((namespace) => [
-    ...grant('endpoints', isDryRun ? reads : [...reads, ...writes], namespace),
+    ...(endpointsEnabled ? grant('endpoints', isDryRun ? reads : [...reads, ...writes], namespace) : []),
     ...grant('services', namespaces.enabled && namespace !== hostNamespace ? reads : ['get'], namespace),
   ]);
   if (!namespaces.enabled && setOwner) permissions.push(...grant('services', ['list', 'watch'], hostNamespace));
@@ -38,6 +41,20 @@ export function hostPermissions({ settings, references, copyNamespaces, isDryRun
     permissions.push(...grant('leases', verbs, hostNamespace).map((one) => ({ ...one, group: 'coordination.k8s.io' })));
   }
   return [...permissions, ...contentPermissions(references, { isDryRun, copyNamespaces }).host];
+}
+
+/** What the second kind needs; without it the first kind goes on alone. */
+export function slicePermissions({ copyNamespaces, isDryRun }: Pick<Needs, 'copyNamespaces' | 'isDryRun'>): {
+  virtual: Permission[];
+  host: Permission[];
+} {
+  const ofSlices = (verbs: readonly Permission['verb'][], namespace: string | undefined): Permission[] =>
+    grant('endpointslices', verbs, namespace).map((one) => ({ ...one, group: 'discovery.k8s.io' }));
+  const onHost = isDryRun ? reads : [...reads, ...writes];
+  return {
+    virtual: ofSlices([...reads, ...(isDryRun ? [] : (['patch'] as const))], undefined),
+    host: copyNamespaces.flatMap((namespace) => ofSlices(onHost, namespace)),
+  };
 }
 
 /** Asks for delete on the host in any case, because copies of an earlier configuration may have to go. */

@@ -11,6 +11,7 @@ import type { RunningManagement } from './management.ts';
 import type { Readiness, ReadinessPart } from './operations-server.ts';
 import type { Outages } from './outages.ts';
 import type { RunningPatches } from './patches.ts';
+import type { RunningSlices } from './slices.ts';
 import type { OpenedWindow } from './windows.ts';
 
 export interface DaemonView {
@@ -22,6 +23,7 @@ export interface DaemonView {
   windows: readonly OpenedWindow[];
   /** Undefined until both clusters are reached, and while the switch is off. */
   sync: Sync | undefined;
+  slices: Pick<RunningSlices, 'sync' | 'missing'>;
   lease: Lease | undefined;
   references: References;
   patches: RunningPatches;
@@ -37,7 +39,7 @@ export function isManagementAlone({ virtualClusterName, management }: Settings):
 }
 
 export function syncs(settings: Settings): boolean {
-  return settings.endpointsEnabled && !isManagementAlone(settings);
+  return (settings.endpointsEnabled || settings.endpointSlices.enabled) && !isManagementAlone(settings);
 }
 
 /** The daemon is ready when every part is ready. */
@@ -52,9 +54,9 @@ export function readinessOf(view: DaemonView): Readiness {
 
 function syncReadiness(view: DaemonView): ReadinessPart {
   const name = 'sync';
-  const { settings, phase, sync, clusters, windows, outages, patches } = view;
-  if (!settings.endpointsEnabled) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
-  const hasBegun = sync?.isReady ?? false;
+  const { settings, phase, sync, slices, clusters, windows, outages, patches } = view;
+  if (!syncs(settings)) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
+  const hasBegun = hasBegunAll(view);
   const unwritable = outages.unwritable();
   return {
     name,
@@ -67,10 +69,18 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ),
       ...unwritable.map(outageSentence),
       `leadership: ${leadershipOf(view)}`,
-      ...(hasBegun && sync !== undefined ? ownerLines(sync) : []),
+      ...(hasBegun && (sync ?? slices.sync) !== undefined ? ownerLines((sync ?? slices.sync) as Sync) : []),
+      ...slices.missing.map((sentence) => `endpointslices: ${sentence}`),
       ...patches.troubles,
     ],
   };
+}
+
+/** Slices whose verbs are missing are not waited for: Endpoints go on without them. */
+function hasBegunAll({ settings, sync, slices, clusters }: DaemonView): boolean {
+  if (clusters.connections === undefined) return false;
+  const isWaiting = settings.endpointSlices.enabled && slices.missing.length === 0 && slices.sync?.isReady !== true;
+  return !isWaiting && (!settings.endpointsEnabled || sync?.isReady === true);
 }
 
 /** A standby leaves its failed writes to the leader, unless the standby cannot reach the lease on the host. */
@@ -92,7 +102,7 @@ function ownerLines(sync: Sync): string[] {
 }
 
 export function statusOf(view: DaemonView): unknown {
-  const { clusters, sync, patches } = view;
+  const { clusters, sync, slices, patches } = view;
   const { clock, version, isDryRun } = view.options;
   const { virtualClusterName, hostNamespace, namespaces } = view.settings;
   const references = view.references.status();
@@ -114,6 +124,13 @@ export function statusOf(view: DaemonView): unknown {
     ...(clusters.troubles.length > 0 && { waitingFor: clusters.troubles }),
     ...(outages.length > 0 && { outages }),
     ...(sync && syncStatus(sync)),
+    ...((slices.sync || slices.missing.length > 0) && {
+      endpointSlices: {
+        ...(slices.missing.length > 0 && { missingVerbs: slices.missing }),
+        ...(slices.sync && syncStatus(slices.sync)),
+        ...(patches.current?.others && { patches: patches.current.others.counts.totals() }),
+      },
+    }),
     ...(references && { references }),
     ...(patches.current && { patches: patches.current.counts.totals() }),
     ...(management && { management }),
@@ -146,24 +163,28 @@ function aloneStatus(view: DaemonView, management: object | undefined): object {
 }
 
 function verdict(view: DaemonView): Verdict {
-  const { settings, sync, clusters, lease, options, startedMs } = view;
+  const { settings, sync, slices, clusters, lease, options, startedMs } = view;
   const { clock } = options;
-  const hasBegun = sync?.isReady ?? false;
+  const hasBegun = hasBegunAll(view);
   const since = new Date(clock.wallTime().getTime() - (clock.now() - startedMs)).toISOString().replace(/\.\d+Z$/, 'Z');
   const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
   const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
-  const facts = hasBegun && sync !== undefined ? verdictFacts(sync) : nothingKnown;
+  const ready = [sync, slices.sync].filter((one) => one?.isReady === true) as Sync[];
+  const facts = hasBegun ? ready.map(verdictFacts).reduce(joined, nothingKnown) : nothingKnown;
   const result = verdictOf({
     ...facts,
-    isSwitchedOff: !settings.endpointsEnabled,
+    isSwitchedOff: !syncs(settings),
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
     outages: [...unreached, ...view.outages.current()],
     standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
     isDryRun: options.isDryRun,
   });
-  if (view.notApplied === undefined) return result;
-  const sentence = `${result.sentence}; the new configuration could not be applied: ${view.notApplied}`;
-  return { ...result, isWell: false, sentence };
+  const more = [
+    ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
+    ...(view.notApplied === undefined ? [] : [`the new configuration could not be applied: ${view.notApplied}`]),
+  ];
+  if (more.length === 0) return result;
+  return { ...result, isWell: false, sentence: [result.sentence, ...more].join('; ') };
 }
 
 const nothingKnown: ReturnType<typeof verdictFacts> = {
@@ -174,6 +195,21 @@ const nothingKnown: ReturnType<typeof verdictFacts> = {
   waiting: 0,
   oldestSeconds: 0,
 };
+
+type Facts = ReturnType<typeof verdictFacts>;
+
+function joined(one: Facts, other: Facts): Facts {
+  const blocked = new Map(one.blocked);
+  for (const [reason, count] of other.blocked) blocked.set(reason, (blocked.get(reason) ?? 0) + count);
+  return {
+    differences: one.differences + other.differences,
+    objects: one.objects + other.objects,
+    ownerMissing: one.ownerMissing ?? other.ownerMissing,
+    blocked,
+    waiting: one.waiting + other.waiting,
+    oldestSeconds: Math.max(one.oldestSeconds, other.oldestSeconds),
+  };
+}
 
 function leadershipOf({ lease, options }: DaemonView): string {
   if (lease === undefined) return options.isDryRun ? 'none (dry run)' : 'alone';

@@ -90,6 +90,8 @@ export class DaemonWindows {
   readonly #options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>;
   readonly #clusters: Clusters;
   readonly #mappings: CompiledMappings | undefined;
+  /** The Services are the same for every kind. */
+  #shared: Pick<Windows, 'services' | 'hostServices' | 'owner'> | undefined;
 
   constructor(
     options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>,
@@ -114,18 +116,22 @@ export class DaemonWindows {
     const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
     const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
     const needsOwner = this.#mappings === undefined && setOwner;
-    return {
-      virtual: this.#open<VirtualItem>('virtual', kind.resource, { payloadFields }, (object) =>
-        kind.projectVirtual(object),
-      ),
+    const shared = this.#shared ?? {
       services: this.#open('virtual', servicesResource, {}, projectService),
-      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost, isOurs }),
-      showsMarkedOnly: isWide(this.#mappings),
       hostServices: openHostServices(this.#mappings, {
         hostNamespace,
         open: (scope, project) => this.#open('host', servicesResource, scope, project),
       }),
       owner: needsOwner ? this.#open('host', servicesResource, owner, projectService) : undefined,
+    };
+    this.#shared = shared;
+    const { virtualSelector: labelSelector } = kind;
+    const virtualScope = { payloadFields, ...(labelSelector !== undefined && { labelSelector }) };
+    return {
+      ...shared,
+      virtual: this.#open<VirtualItem>('virtual', kind.resource, virtualScope, (object) => kind.projectVirtual(object)),
+      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost, isOurs }),
+      showsMarkedOnly: isWide(this.#mappings),
     };
   }
 

@@ -16,12 +16,15 @@ import { type Log, silentLog } from '../log.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { SqliteStore } from '../store/sqlite-store.ts';
 import type { Store } from '../store/store.ts';
+import { writeBootstrapRoles } from './bootstrap-roles.ts';
 import { ClaimChore, NamespaceChore } from './chores.ts';
+import { escalationGuard } from './escalation-guard.ts';
 import { writeFirstObjects } from './first-objects.ts';
 import { Access, type AccessUser } from './kinds/access.ts';
 import { ClusterAddresses } from './kinds/cluster-addresses.ts';
 import { kindsOf, protobuf, schemas } from './kinds/kinds.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
+import { PolicyReader } from './policy-reader.ts';
 
 export interface DevclusterOptions {
   /** Name of the cluster in its kubeconfig and certificate. */
@@ -38,6 +41,13 @@ export interface DevclusterOptions {
   log?: Log;
   randomness?: Randomness;
   adminToken?: string;
+  /** PEM text of the authorities of client certificates: common name = user, organisations = groups. */
+  clientCa?: string;
+  /**
+   * `open` (default): members of system:masters may do everything, users have the rules that they were added with, and roles
+   * and bindings are data without effect. `rbac`: roles and bindings decide, as in a real cluster.
+   */
+  authorization?: 'open' | 'rbac';
   users?: readonly AccessUser[];
   watch?: Partial<WatchSettings>;
   intercept?: Intercept;
@@ -67,7 +77,8 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   const { name = 'devcluster', host = '127.0.0.1', port = 0, clock = systemClock, log = silentLog } = options;
   const { store, owned } = openStore(options, clock);
   if (owned) await store.start();
-  const access = new Access(clock);
+  const policy = options.authorization === 'rbac' ? new PolicyReader(store).policy : undefined;
+  const access = new Access(clock, policy);
   const adminToken = options.adminToken ?? newToken();
   access.add({ name: 'admin', groups: [mastersGroup], token: adminToken });
   for (const user of options.users ?? []) access.add(user);
@@ -87,9 +98,10 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
     authenticate: access.authenticate,
     authorize: access.authorize,
     allowsImpersonation: true,
-    admission: [namespaceLifecycle(store)],
+    admission: [...(policy === undefined ? [] : [escalationGuard(policy)]), namespaceLifecycle(store)],
     randomness: options.randomness ?? systemRandomness,
     tls: certificate,
+    ...(options.clientCa === undefined ? {} : { clientCa: options.clientCa }),
     host,
     port,
     version,
@@ -98,6 +110,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   });
   await server.start();
   await writeFirstObjects(server, addresses, host);
+  if (policy !== undefined) await writeBootstrapRoles(server);
   const caretaker = options.hasCaretaker === false ? undefined : new Caretaker(server.kit, choresOf(server.kit));
   await caretaker?.start();
   const kubeconfigFor = (user: string, token: string) =>

@@ -55,7 +55,7 @@ async function claimUsed(server: ApiServer, addresses: ClusterAddresses): Promis
   }
 }
 
-async function ensure(server: ApiServer, collection: string, object: KubeObject): Promise<void> {
+export async function ensure(server: ApiServer, collection: string, object: KubeObject): Promise<void> {
   const target = parseTarget('POST', collection);
   const kind = server.kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new Error(`write first objects: no kind is served at "${collection}"`);

@@ -58,7 +58,7 @@ export class LogReplay implements LogReader {
     this.finish();
     // This store numbers its log without gaps, so a gap means damage.
     const expected = this.timeline.revision + 1;
-    if (row[0] !== expected) throw new Error(`Cannot replay revision ${row[0]}: expected ${expected}`);
+    if (row[0] !== expected) throw new Error(`Cannot replay revision ${row[0]}: wanted ${expected}`);
     this.timeline.apply(this.#versionOf(row, this.timeline.newest(row[1])));
   }
 

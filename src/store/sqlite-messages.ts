@@ -18,6 +18,8 @@ export type ToWorker =
   | { kind: 'forget'; id: number; revisions: number[]; compactedRevision: number }
   /** Writes values beside the log; null removes a value. */
   | { kind: 'side'; id: number; values: SideValue[] }
+  /** Copies the database as it is now into a new file. */
+  | { kind: 'copy'; id: number; path: string }
   | { kind: 'close' };
 
 export type FromWorker =

@@ -16,6 +16,8 @@ export interface SqliteStoreOptions extends TimelineStoreOptions {
   synchronous?: 'FULL' | 'NORMAL';
   /** URL of the database thread's code; a bundle passes the URL of its own copy. */
   workerUrl?: URL;
+  /** Keeps the history that is too old until the first check of its age, for a reader that goes on where it stopped. */
+  keepsHistoryAtStart?: boolean;
   /** Time to wait for another process that is ending to release the file. */
   lockTimeoutMs?: number;
 }
@@ -47,9 +49,11 @@ export class SqliteStore extends TimelineStore {
   #forgettable: number[] = [];
   #forgetting: Promise<void> | undefined;
   #drained: (() => void) | undefined;
+  #keepsHistoryAtStart: boolean;
 
   constructor(options: SqliteStoreOptions) {
     super(options);
+    this.#keepsHistoryAtStart = options.keepsHistoryAtStart ?? false;
     this.#thread = new SqliteThread({
       url: options.workerUrl ?? new URL('./sqlite-worker.ts', import.meta.url),
       data: {
@@ -77,7 +81,13 @@ export class SqliteStore extends TimelineStore {
     this.#lastAssigned = replay.timeline.revision;
     this.open();
     if (replay.leftovers.length > 0) this.#forget(replay.leftovers);
-    this.trim();
+    if (!this.#keepsHistoryAtStart) this.trim();
+  }
+
+  /** A consistent copy in a file that must not exist yet; writes wait meanwhile. */
+  async copyTo(path: string): Promise<void> {
+    this.mustBeOpen('copy');
+    await this.#thread.copy(path);
   }
 
   /** Writes the queue to disk before closing the file. */

@@ -61,6 +61,10 @@ export class SqliteThread {
     return this.#ask((id) => ({ kind: 'side', id, values }));
   }
 
+  copy(path: string): Promise<void> {
+    return this.#ask((id) => ({ kind: 'copy', id, path }));
+  }
+
   /** Closes the database after all earlier requests. */
   async stop(): Promise<void> {
     this.#worker?.postMessage({ kind: 'close' } satisfies ToWorker);

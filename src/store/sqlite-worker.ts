@@ -65,7 +65,8 @@ function serve(port: MessagePort, data: SqliteWorkerData): void {
       return;
     }
     try {
-      inTransaction(database, () => carryOut(statements, message));
+      if (message.kind === 'copy') copyTo(database, message.path);
+      else inTransaction(database, () => carryOut(statements, message));
       answer({ kind: 'done', id: message.id });
     } catch (error) {
       answer({ kind: 'failed', id: message.id, message: error instanceof Error ? error.message : String(error) });
@@ -73,7 +74,7 @@ function serve(port: MessagePort, data: SqliteWorkerData): void {
   });
 }
 
-function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' }>): void {
+function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' | 'copy' }>): void {
   switch (message.kind) {
     case 'commit':
       for (const row of message.rows) statements.append.run(...row);
@@ -104,6 +105,19 @@ function inTransaction(database: DatabaseSync, run: () => void): void {
   }
 }
 
+/** All commits before it are in the copy, and none after it. */
+function copyTo(database: DatabaseSync, path: string): void {
+  // SQLite would give the file a mode that others may read.
+  closeSync(openSync(path, 'wx', 0o600));
+  database.prepare('VACUUM INTO ?').run(path);
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
 function open(data: SqliteWorkerData): DatabaseSync {
   createPrivateFile(data.path);
   const database = new DatabaseSync(data.path, { timeout: data.lockTimeoutMs });
@@ -115,7 +129,7 @@ function open(data: SqliteWorkerData): DatabaseSync {
   inTransaction(database, () => {
     const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
     if (version !== 0 && version !== formatVersion) {
-      throw new Error(`expected format ${formatVersion}, found format ${version}`);
+      throw new Error(`wanted format ${formatVersion}, found format ${version}`);
     }
     if (version === 0) database.exec(schema);
     database.exec(sideSchema);

@@ -102,7 +102,7 @@ export class Timeline {
 
   apply(version: Version): void {
     if (version.revision <= this.#revision) {
-      throw new Error(`Cannot apply revision ${version.revision}: expected more than ${this.#revision}`);
+      throw new Error(`Cannot apply revision ${version.revision}: wanted more than ${this.#revision}`);
     }
     this.#revision = version.revision;
     this.#put(version);

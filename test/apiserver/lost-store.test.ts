@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Kind } from '../../src/apiserver/kinds/kind.ts';
 import { Caretaker } from '../../src/apiserver/owners/caretaker.ts';
 import { systemClock } from '../../src/clock.ts';
+import { StoreFault } from '../../src/store/errors.ts';
 import { DistantStore } from '../store/distant-store.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from './gadgets.ts';
 import { Lines, type Shop } from './widgets.ts';
@@ -66,4 +67,25 @@ describe('a server whose store has missed changes', () => {
     await shop.call('DELETE', `${gadgets}/owner`);
     while ((await shop.call('GET', `${gadgets}/owned`)).status !== 404);
   });
+});
+
+describe('a server whose store cannot write', () => {
+  it.each([
+    ['STORE_WRITE_FAILED', 'the store cannot write to its disk, so nothing was changed; try again later'],
+    ['STORE_OVERLOADED', 'too many writes wait for the disk, so nothing was changed; try again later'],
+    [
+      'STORE_WORKER_GONE',
+      'the store has failed and takes no writes until the server is started again; nothing was changed',
+    ],
+  ] as const)(
+    'answers 503 with a sentence for %s, without the words of the database, and still reads',
+    async (code, says) => {
+      const { shop, store } = await start();
+      await shop.call('POST', gadgets, gadget('a', 'ann'));
+      store.write = () => Promise.reject(new StoreFault(code, 'Cannot write "/secret/path": disk I/O error'));
+      const refused = await shop.call('POST', gadgets, gadget('b', 'ann'));
+      expect(refused.json).toMatchObject({ kind: 'Status', code: 503, reason: 'ServiceUnavailable', message: says });
+      expect((await shop.call('GET', `${gadgets}/a`)).json).toMatchObject({ metadata: { name: 'a' } });
+    },
+  );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expressionGateLimits, gateLimits, judge } from '../../bench/gate.ts';
+import { expressionGateLimits, gateLimits, judge, managementGateLimits } from '../../bench/gate.ts';
 import type { Figure } from '../../bench/report.ts';
 
 const good = (limits: typeof gateLimits): Figure[] =>
@@ -12,6 +12,7 @@ const good = (limits: typeof gateLimits): Figure[] =>
 describe.each([
   ['sync', gateLimits],
   ['expressions', expressionGateLimits],
+  ['management', managementGateLimits],
 ])('the gate of %s', (_, limits) => {
   it('passes figures exactly at their limits', () => {
     expect(judge(good(limits), limits)).toEqual([]);

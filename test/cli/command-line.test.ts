@@ -16,12 +16,12 @@ describe('runCommandLine()', () => {
     const { context, out, err } = scene();
     expect(await runCommandLine(context, ['chekc'])).toBe(2);
     expect(out()).toBe('');
-    expect(err()).toBe('hostward: expected a command, found "chekc"\ndid you mean "check"? See hostward --help\n');
+    expect(err()).toBe('hostward: wanted a command, found "chekc"\ndid you mean "check"? See hostward --help\n');
   });
 
   it.each([
     ['ENOENT', 'open', { path: '/a' }, 1, 'hostward: cannot open "/a": there is no such file or folder\n'],
-    ['EISDIR', 'read', {}, 1, 'hostward: cannot read "the file": it is a folder, expected a file\n'],
+    ['EISDIR', 'read', {}, 1, 'hostward: cannot read "the file": wanted a file, found a folder\n'],
     [
       'EADDRINUSE',
       'listen',

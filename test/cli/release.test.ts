@@ -13,6 +13,7 @@ import { endpointsResource, leasesResource } from '../../src/cluster/wire/scope.
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { generatedName } from '../../src/object/meta/names.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
+import { endpointSlicesResource } from '../../src/sync/endpointslices/endpointslice-kind.ts';
 import { scene } from './scene.ts';
 
 let folder: string;
@@ -245,5 +246,55 @@ describe('hostward release', () => {
     ];
     expect(await runCommandLine(real(context), argv)).toBe(3);
     expect(err()).toMatch(/^hostward: .*none/);
+  });
+});
+
+describe('hostward release on EndpointSlices', () => {
+  const place = (name: string) => ({ namespace: 'vcluster-vc', name });
+  const slice = (name: string, manager: string | undefined, extra: Record<string, string> = {}): KubeObject => {
+    const { metadata } = copy(name, {
+      'vcluster.loft.sh/object-kind': 'discovery.k8s.io/v1, Kind=EndpointSlice',
+      ...(manager !== undefined && { 'hostward.dev/managed-by': manager }),
+      ...extra,
+    });
+    const labels = { ...metadata.labels, 'endpointslice.kubernetes.io/managed-by': 'hostward.dev' };
+    const endpoints = [{ addresses: ['10.0.0.1'] }];
+    const kind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' };
+    return { ...kind, metadata: { ...metadata, labels }, endpoints };
+  };
+  const clear = async () => {
+    for (const { metadata } of await host.list(endpointSlicesResource, 'vcluster-vc'))
+      await host.remove(endpointSlicesResource, place(metadata.name!));
+  };
+  afterAll(clear);
+  beforeEach(async () => {
+    await clear();
+    const mirrored = slice('mirrored', undefined, { 'vcluster.loft.sh/object-kind': '/v1, Kind=Endpoints' });
+    for (const object of [slice('s-1', 'my-operator'), slice('s-2', undefined), mirrored])
+      await host.create(endpointSlicesResource, object);
+  });
+
+  it('hands them back with the manager of the tenant, and says nothing about slices that the host has mirrored', async () => {
+    const { code, out } = await release();
+    expect(code).toBe(0);
+    expect(out).toContain('released EndpointSlice vcluster-vc/s-1-x-shop-x-vc\n');
+    expect(out).not.toContain('mirrored');
+    const objects = await host.list(endpointSlicesResource, 'vcluster-vc');
+    const managers = objects.map(({ metadata: { name, labels = {}, annotations = {} } }) => [
+      name,
+      labels['endpointslice.kubernetes.io/managed-by'],
+      Object.keys(annotations).filter((key) => key.startsWith('hostward.dev/')),
+    ]);
+    expect(managers.sort()).toEqual([
+      ['mirrored-x-shop-x-vc', 'hostward.dev', ['hostward.dev/base']],
+      ['s-1-x-shop-x-vc', 'my-operator', []],
+      ['s-2-x-shop-x-vc', undefined, []],
+    ]);
+  });
+
+  it('removes the copies with --delete', async () => {
+    await release('--delete');
+    const objects = await host.list(endpointSlicesResource, 'vcluster-vc');
+    expect(objects.map(({ metadata }) => metadata.name)).toEqual(['mirrored-x-shop-x-vc']);
   });
 });

@@ -149,7 +149,7 @@ describe('hostward render, with patches', () => {
         "# shop/web, forward:",
         "#   patch 0, path "subsets[*].addresses[*].ip": 1 place, 1 changed, ? ms",
         "#     subsets.0.addresses.0.ip: "10.0.0.1" -> "10.9.0.1"",
-        "#   patch 1, path "metadata.annotations["two-way"]": 1 place, 1 changed, ? ms",
+        "#   patch 1, path \`metadata.annotations["two-way"]\`: 1 place, 1 changed, ? ms",
         "#     metadata.annotations.two-way: "v" -> "host-v"",
         "#   patch 2, path "metadata.annotations.parsed": matched nothing",
         "#   patch 3, path "metadata.annotations.kept": matched nothing",
@@ -182,7 +182,7 @@ describe('hostward render, with patches', () => {
     const host = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'other', namespace: 'vcluster-vc' } };
     const { code, err } = await render(endpoints({}, '10.0.0.1'), { host });
     expect(code).toBe(1);
-    expect(err).toContain('found "vcluster-vc/other"\nexpected: vcluster-vc/web-x-shop-x-vc');
+    expect(err).toContain('found "vcluster-vc/other"\ntheir copies are vcluster-vc/web-x-shop-x-vc');
   });
 
   it('needs no sandbox for a host copy when there are no patches', async () => {

@@ -158,7 +158,7 @@ describe('hostward render', () => {
       'no Endpoints',
       { kind: 'Service', metadata: { name: 'a' } },
       1,
-      'wanted Endpoints to render, found only Service in the input',
+      'wanted Endpoints or EndpointSlices to render, found only Service in the input',
     ],
     [
       'an annotation that is a number',

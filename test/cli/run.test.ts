@@ -307,8 +307,20 @@ describe('hostward run', () => {
     on.end('the lease was lost');
     expect(await end).toBe(3);
     expect(on.err()).toBe('hostward: the lease was lost\n');
+    expect(messages(on)).toEqual(['starting', 'the daemon cannot go on']);
     expect(logged(on).at(-1)).toMatchObject({ level: 'fatal', why: 'the lease was lost', exitCode: 3 });
     expect(on.calls).toEqual(['start', 'stop']);
+  });
+
+  it('ends with 3 when its port is taken, and the reason is the only line of the log', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const on = stage(undefined, `hostward: {listen: "127.0.0.1:${port}"}\n`);
+    expect(await runCommandLine(on.context, argv)).toBe(3);
+    expect(messages(on)).toEqual(['the daemon cannot go on']);
+    expect(on.err()).toContain(String(port));
+    await new Promise((resolve) => other.close(resolve));
   });
 
   it('reports faults of the configuration on standard error and starts no daemon', async () => {

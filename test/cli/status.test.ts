@@ -123,6 +123,30 @@ describe('hostward status', () => {
     expect(last).toEqual({ error: expect.stringContaining('cannot ask the daemon') });
   });
 
+  it('--watch into a file prints the whole once, and then a line with the time when the verdict changes', async () => {
+    const verdict = { isWell: false, sentence: 'behind: 1 object waits, the oldest change is 7 s old' };
+    const address = await serve(verdict);
+    const on = scene();
+    const ended = runCommandLine(on.context, ['status', '--address', address, '--watch']);
+    const lines = () => on.out().split('\n').filter(Boolean);
+    const turn = async (isTrue: () => boolean) => {
+      for (let n = 0; n < 500 && !isTrue(); n++) await on.clock.advance(10);
+      expect(isTrue()).toBe(true);
+    };
+    await turn(() => lines().length > 2);
+    const whole = lines();
+    verdict.sentence = 'behind: 1 object waits, the oldest change is 9 s old';
+    await on.clock.advance(10_000);
+    expect(lines()).toEqual(whole);
+    Object.assign(verdict, { isWell: true, sentence: 'in step: 3 objects' });
+    await turn(() => lines().length > whole.length);
+    on.send('stop');
+    expect(await ended).toBe(0);
+    expect(lines().slice(whole.length)).toEqual([
+      expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+Z in step: 3 objects$/),
+    ]);
+  });
+
   it('says that an object is not known', async () => {
     expect(await status('c/d', '--address', await serve())).toMatchObject({
       code: 1,

@@ -80,7 +80,7 @@ describe('hostward test', () => {
     const says = { '/home/c/says.txt': 'patch 0 failed at "metadata.labels.app"\n\n' };
     expect((await test({ ...files, ...says }, 'c')).code).toBe(0);
     const other = await test({ ...files, '/home/c/says.txt': 'patch 1 failed' }, 'c');
-    expect(other.out).toContain('says.txt: expected the message: patch 1 failed\n');
+    expect(other.out).toContain('says.txt: wanted the message: patch 1 failed\n');
   });
 
   it('adds the defaults of an API server to expected objects: the protocol of a port, no empty lists', async () => {

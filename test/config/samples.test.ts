@@ -69,9 +69,9 @@ describe('the samples in config/', () => {
   it('have exactly one writer of Endpoints', () => {
     const loaded = loadConfiguration({ ...inPod, files: [read('vcluster.yaml')] });
     if (loaded.kind !== 'ok') throw new Error(report(loaded));
-    const { vcluster, endpointsEnabled, patches, replicas } = loaded.settings;
+    const { vcluster, endpointsEnabled, endpointSlices, patches, replicas } = loaded.settings;
     expect((vcluster['sync'] as { toHost: { endpoints: { enabled: boolean } } }).toHost.endpoints.enabled).toBe(false);
-    expect([endpointsEnabled, patches.length, replicas]).toEqual([true, 1, 3]);
+    expect([endpointsEnabled, endpointSlices.enabled, patches.length, replicas]).toEqual([true, true, 1, 3]);
   });
 
   it.each(['vcluster.yaml', 'sidecar-values.yaml'])("%s turns off vCluster's sync of the same addresses", (name) => {
@@ -109,6 +109,7 @@ describe('the samples in config/', () => {
         .map((rule) => `${rule.resources.join()}: ${rule.verbs.join()}`);
     const wanted = [
       'endpoints: get,list,watch,create,patch,delete',
+      'endpointslices: get,list,watch,create,patch,delete',
       'services: get,list,watch',
       'leases: get,create,update,patch',
     ];
@@ -150,6 +151,28 @@ describe('the samples in config/', () => {
     expect(parsed.kind === 'command' && parsed.command.name).toBe('run');
   });
 
+  it('serve a direct endpoint from a pod that has its key, its authority and its certificate from Secrets', () => {
+    const all = manifests('direct.yaml');
+    for (const { metadata } of all) expect(metadata).toMatchObject({ name: 'hostward-direct', namespace: 'hostward' });
+    const text = all.find(({ kind }) => kind === 'ConfigMap')?.data?.['direct.yaml'] ?? '';
+    const loaded = loadConfiguration({ files: [{ name: 'direct.yaml', text }] });
+    expect(report(loaded)).toBe('ok\n');
+    const direct = loaded.kind === 'ok' ? loaded.settings.direct : undefined;
+    const { spec } = all.find(({ kind }) => kind === 'Deployment') as unknown as Deployment;
+    const [container] = spec.template.spec.containers;
+    const { volumeMounts = [], ports, livenessProbe, readinessProbe } = container ?? {};
+    const mountOf = (file = '') => volumeMounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))?.name;
+    const volumeOf = (file?: string) => spec.template.spec.volumes.find(({ name }) => name === mountOf(file));
+    for (const file of [direct?.keyFile, direct?.certificateAuthority])
+      expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-direct-platform' } });
+    for (const file of [direct?.tls?.certificate, direct?.tls?.key])
+      expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-direct-tls' } });
+    expect(`0.0.0.0:${ports?.[0]?.containerPort}`).toBe(direct?.listen);
+    expect([livenessProbe?.httpGet.path, readinessProbe?.httpGet.path]).toEqual(['/healthz', '/readyz']);
+    const parsed = parseCommandLine(container?.args ?? []);
+    expect(parsed.kind === 'command' && parsed.command.name).toBe('direct');
+  });
+
   it('name a command for the first key that the program has, with the file that the pod has', () => {
     const [, words = ''] = /hostward\.mjs (keys create .*) >/.exec(read('management.yaml').text) ?? [];
     const parsed = parseCommandLine(words.split(' '));
@@ -165,6 +188,7 @@ describe('the samples in config/', () => {
       'cluster-role.yaml',
       'deny-list.yaml',
       'deployment.yaml',
+      'direct.yaml',
       'hostward.yaml',
       'management.yaml',
       'patches.yaml',

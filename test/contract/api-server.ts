@@ -5,8 +5,10 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { type Case, methods, type Step } from './case.ts';
+import type { ClusterCa } from '../kube/certificates.ts';
+import { type Case, methods, type Step, statusOf } from './case.ts';
 import { ApiClient } from './client.ts';
+import { clientCertificateContract } from './client-certificates.ts';
 import { discoveryContract } from './discovery.ts';
 import { Player, type Shown } from './play.ts';
 import { raceContract } from './race.ts';
@@ -18,6 +20,8 @@ export interface ApiServerSubject {
   adminToken: string;
   /** A user without rights. Without such a user, cases about rights are skipped. */
   strangerToken?: string;
+  /** The authority whose client certificates the server takes. */
+  clientAuthority: ClusterCa;
   /** Compacts the history of the server. Without it, cases about compaction are skipped. */
   compact?: () => Promise<void>;
   stop(): Promise<void>;
@@ -59,6 +63,7 @@ export function apiServerContract(
     const records = options.isTruth === true && process.env['UPDATE_GOLDEN'] === '1';
     discoveryContract({ client: () => client as ApiClient, records });
     raceContract({ client: () => client as ApiClient });
+    clientCertificateContract({ subject: () => subject as ApiServerSubject });
     for (const topic of topics(options.topics)) {
       describe(topic, () => {
         const { cases, golden } = read(topic);
@@ -109,10 +114,6 @@ async function playCase(
   }
 }
 
-function statusOf(step: Step): number {
-  return step.is ?? (step.POST === undefined ? 200 : 201);
-}
-
 function unableTo(played: Case, subject: ApiServerSubject | undefined): string | undefined {
   if (subject?.compact === undefined && played.steps.some((step) => step.compact === true))
     return 'this server cannot be told to forget its history';
@@ -140,7 +141,9 @@ function read(topic: string): { cases: Case[]; golden: Record<string, Shown[]> }
 /** A case with a misspelt verb would do nothing and pass. */
 function checkStep(topic: string, name: string, step: Step): void {
   const verbs = [...methods, 'WATCH', 'events', 'ends', 'compact', 'many'] as const;
-  const others = 'body base64 as accept contentType headers token is count save only managedFields'.split(' ');
+  const others = 'body base64 as accept contentType headers token is eventually count save only managedFields'.split(
+    ' ',
+  );
   const found = Object.keys(step);
   const unknown = found.filter((key) => !(verbs as readonly string[]).includes(key) && !others.includes(key));
   if (unknown.length > 0 || found.filter((key) => (verbs as readonly string[]).includes(key)).length !== 1)

@@ -30,6 +30,8 @@ export interface Step {
   headers?: Record<string, string | string[]>;
   /** `stranger`, `none`, or the text of a token. */
   token?: string;
+  /** Repeats the request until its status is the expected one: a real server learns of new roles a moment later. */
+  eventually?: boolean;
   /** The expected status; by default 201 for POST and 200 otherwise. */
   is?: number;
   count?: number;
@@ -44,6 +46,10 @@ export interface Step {
 export interface Case {
   name: string;
   steps: Step[];
+}
+
+export function statusOf(step: Step): number {
+  return step.is ?? (step.POST === undefined ? 200 : 201);
 }
 
 export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;

@@ -18,6 +18,11 @@ export interface RequestOptions {
   token?: string | null;
 }
 
+export interface ClientCertificate {
+  certificatePem: string;
+  keyPem: string;
+}
+
 export interface WatchLine {
   type: string;
   object: unknown;
@@ -31,15 +36,19 @@ const connections = 32;
 export class ApiClient {
   #agent: Agent;
   #url: string;
-  #token: string;
+  #token: string | null;
 
-  constructor(at: { url: string; caPem: string; token: string }) {
+  /** A null token sends no Authorization header, e.g. beside a client certificate. */
+  constructor(at: { url: string; caPem: string; token: string | null; certificate?: ClientCertificate }) {
     this.#url = at.url;
     this.#token = at.token;
     this.#agent = new Agent({
       connections,
       allowH2: false,
-      connect: { ca: at.caPem },
+      connect: {
+        ca: at.caPem,
+        ...(at.certificate === undefined ? {} : { cert: at.certificate.certificatePem, key: at.certificate.keyPem }),
+      },
       headersTimeout: patienceMs,
       bodyTimeout: 0,
     });
@@ -65,7 +74,8 @@ export class ApiClient {
 
   #send(method: string, path: string, options: RequestOptions): Promise<Dispatcher.ResponseData> {
     const headers: Record<string, string | string[]> = { accept: 'application/json', ...options.headers };
-    if (options.token !== null) headers['authorization'] = `Bearer ${options.token ?? this.#token}`;
+    const token = options.token === undefined ? this.#token : options.token;
+    if (token !== null) headers['authorization'] = `Bearer ${token}`;
     let body: string | Buffer | undefined;
     if (Buffer.isBuffer(options.body)) body = options.body;
     else if (options.body !== undefined) {

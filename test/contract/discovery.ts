@@ -28,6 +28,7 @@ const wanted: Record<string, string[]> = {
   'coordination.k8s.io/v1': ['leases'],
   'events.k8s.io/v1': ['events'],
   'authentication.k8s.io/v1': ['selfsubjectreviews'],
+  'rbac.authorization.k8s.io/v1': ['clusterrolebindings', 'clusterroles', 'rolebindings', 'roles'],
   'authorization.k8s.io/v1': ['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'subjectaccessreviews'],
 };
 

@@ -1,6 +1,7 @@
 // Runs one contract case against a server and returns its normalised answers, step by step.
 import { createHash } from 'node:crypto';
-import { acceptTypes, type Case, methods, patchTypes, type Step } from './case.ts';
+import { pause, systemClock } from '../../src/clock.ts';
+import { acceptTypes, type Case, methods, patchTypes, type Step, statusOf } from './case.ts';
 import { type Answer, type ApiClient, type RequestOptions, type WatchLine, WatchStream } from './client.ts';
 import { Normaliser } from './normalise.ts';
 
@@ -22,6 +23,10 @@ const bulk: [string, string][] = [
   ['mib2', 'eHh4'.repeat(512 * 1024)],
   ['mib4', 'eHh4'.repeat(1024 * 1024)],
 ];
+
+/** Ten seconds together; a real server needs some milliseconds. */
+const attempts = 500;
+const retryMs = 20;
 
 export interface Stage {
   client: ApiClient;
@@ -77,10 +82,18 @@ export class Player {
     const method = methods.find((name) => step[name] !== undefined);
     if (method === undefined) throw new Error(`a step without a verb: ${JSON.stringify(written)}`);
     const path = pathOf(step[method] as string, this.#values.get('ns') as string);
-    const answer = await this.#stage.client.request(method, path, this.#options(step));
+    const answer = await this.#answer(method, path, step);
     checkList(answer.json);
     this.#save(step, answer);
     return this.#shown(`${method} ${written[method]}`, step, answer);
+  }
+
+  async #answer(method: string, path: string, step: Step): Promise<Answer> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#stage.client.request(method, path, this.#options(step));
+      if (step.eventually !== true || answer.status === statusOf(step) || attempt === attempts) return answer;
+      await pause(systemClock, retryMs);
+    }
   }
 
   async #many(step: Step, path: string): Promise<undefined> {

@@ -28,6 +28,12 @@ export interface LiveOptions {
   environment?: Record<string, string>;
 }
 
+interface DaemonStatus extends SyncStatus {
+  leadership: string;
+  endpointSlices?: SyncStatus & { missingVerbs?: readonly string[] };
+  verdict: { isWell: boolean; sentence: string };
+}
+
 export class LiveDaemon {
   readonly clock = new JumpClock();
   readonly logged: { msg: string; level: number; [field: string]: unknown }[] = [];
@@ -74,7 +80,10 @@ export class LiveDaemon {
     });
     const loaded = withPatches(read);
     if (loaded.kind === 'faults') throw new Error(`configuration of the test: ${JSON.stringify(loaded.faults)}`);
-    return { settings: loaded.settings, patches: loaded.patches.length === 0 ? undefined : loaded.compiled };
+    return {
+      settings: loaded.settings,
+      patches: loaded.patches.length + loaded.slices.patches.length === 0 ? undefined : loaded.compiled,
+    };
   }
 
   start(): Promise<Started> {
@@ -108,8 +117,8 @@ export class LiveDaemon {
     return this.#daemon.apply(settings, patches);
   }
 
-  get status(): SyncStatus & { leadership: string } {
-    return this.#daemon.status() as SyncStatus & { leadership: string };
+  get status(): DaemonStatus {
+    return this.#daemon.status() as DaemonStatus;
   }
 
   get windows(): readonly { window: string; objects: number }[] {
@@ -131,17 +140,26 @@ export class LiveDaemon {
   async settled(): Promise<void> {
     let before = '';
     await until('a daemon that has seen and done everything', async () => {
-      const [virtual, services, host] = await Promise.all([
+      const [virtual, services, host, slices, hostSlices] = await Promise.all([
         this.#stage.list('virtual', 'endpoints'),
         this.#stage.list('virtual', 'services'),
         this.#stage.list('host', 'endpoints'),
+        this.#stage.list('virtual', 'endpointslices'),
+        this.#stage.list('host', 'endpointslices'),
       ]);
-      const now = [...virtual, ...services, ...host]
+      const now = [...virtual, ...services, ...host, ...slices, ...hostSlices]
         .map(({ metadata }) => `${metadata.uid}@${metadata.resourceVersion}`)
         .join();
-      const { queue, objects } = this.status;
-      const isIdle = queue.waiting + queue.running === 0 && objects['retrying'] === 0;
-      const hasSeen = isIdle && (await this.#hasSeen({ virtual, services, host }));
+      const { endpointSlices, ...whole } = this.status;
+      // Either kind may be switched off.
+      const kinds = [whole, endpointSlices].filter((one) => one?.queue !== undefined) as SyncStatus[];
+      const isIdle = kinds.every(
+        ({ queue, objects }) => queue.waiting + queue.running === 0 && objects['retrying'] === 0,
+      );
+      const hasSeen =
+        isIdle &&
+        (whole.queue === undefined || (await this.#hasSeen({ virtual, services, host }))) &&
+        (endpointSlices?.queue === undefined || (await this.#hasSeenSlices({ slices, services, hostSlices })));
       const isSame = now === before;
       before = hasSeen ? now : '';
       return hasSeen && isSame ? true : undefined;
@@ -149,6 +167,27 @@ export class LiveDaemon {
       const last = this.logged.slice(-15).map((line) => JSON.stringify(line));
       throw new Error(`${String(error)}\n${JSON.stringify(this.status)}\n${last.join('\n')}`, { cause: error });
     });
+  }
+
+  async #hasSeenSlices(lists: {
+    slices: KubeObject[];
+    services: KubeObject[];
+    hostSlices: KubeObject[];
+  }): Promise<boolean> {
+    const services = new Map(lists.services.map((object) => [keyOf(object), object]));
+    const host = new Map(lists.hostSlices.map((object) => [keyOf(object), object]));
+    for (const slice of lists.slices) {
+      const { labels = {}, namespace, resourceVersion } = slice.metadata;
+      if (labels['endpointslice.kubernetes.io/managed-by'] === 'endpointslice-controller.k8s.io') continue;
+      const status = sliceStatusIn(await this.#daemon.objectStatus(keyOf(slice)));
+      if (status?.virtual !== `resourceVersion ${resourceVersion}`) return false;
+      if (status.service !== selectorOf(services.get(`${namespace}/${labels['kubernetes.io/service-name'] || '-'}`)))
+        return false;
+      const copy = status.hostObject === undefined ? undefined : host.get(status.hostObject);
+      const wanted = copy === undefined ? 'missing' : `resourceVersion ${copy.metadata.resourceVersion}`;
+      if (status.hostObject !== undefined && status.host !== wanted) return false;
+    }
+    return true;
   }
 
   async #hasSeen(lists: { virtual: KubeObject[]; services: KubeObject[]; host: KubeObject[] }): Promise<boolean> {
@@ -164,6 +203,8 @@ export class LiveDaemon {
     for (const key of new Set([...virtual.keys(), ...services.keys(), ...annotated])) {
       // With patches it takes a moment.
       const status = (await this.#daemon.objectStatus(key)) as ObjectStatus | undefined;
+      // A slice has the key, and no Endpoints.
+      if (status?.kind === 'EndpointSlice' && !virtual.has(key)) continue;
       if ((status?.virtual ?? 'missing') !== version(virtual.get(key))) return false;
       if ((status?.service ?? 'missing') !== selectorOf(services.get(key))) return false;
       const at = status?.hostObject;
@@ -172,6 +213,12 @@ export class LiveDaemon {
     }
     return true;
   }
+}
+
+/** A slice may have the key of an Endpoints. */
+function sliceStatusIn(found: unknown): ObjectStatus | undefined {
+  const { alsoEndpointSlice, ...status } = (found ?? {}) as ObjectStatus & { alsoEndpointSlice?: ObjectStatus };
+  return alsoEndpointSlice ?? (status.kind === 'EndpointSlice' ? status : undefined);
 }
 
 function selectorOf(service: KubeObject | undefined): string {

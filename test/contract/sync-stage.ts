@@ -79,7 +79,8 @@ export class SyncStage {
     this.#daemons = [];
     for (const side of sides) {
       for (const namespace of new Set(['default', ...(this.#namespaces.get(side)?.keys() ?? [])])) {
-        for (const resource of ['services', 'endpoints', 'leases']) await this.#empty(side, namespace, resource);
+        for (const resource of ['services', 'endpoints', 'endpointslices', 'leases'])
+          await this.#empty(side, namespace, resource);
       }
     }
     // The controllers delete the Endpoints of a deleted Service late, even if a new object has the name by then.
@@ -240,7 +241,7 @@ export class SyncStage {
   }
 
   async list(side: Side, resource: string): Promise<KubeObject[]> {
-    const answer = await this.backend[side].admin.request('GET', `/api/v1/${resource}`);
+    const answer = await this.backend[side].admin.request('GET', `${groupOf(resource)}/${resource}`);
     expectDone(answer, `list ${resource}`);
     const { items } = answer.json as { items: KubeObject[] };
     return items.filter(({ metadata }) => !systemNamespaces.includes(metadata.namespace ?? ''));
@@ -297,12 +298,12 @@ export class SyncStage {
     if (this.backend.hasControllers) await this.remove('host', 'services', copyPlace(namespace, name));
   }
 
-  /** Endpoints writes of the daemon's user as `side verb name`. */
-  async writes(): Promise<string[]> {
+  /** Writes of one kind by the daemon's user as `side verb name`. */
+  async writes(kind = 'endpoints'): Promise<string[]> {
     const written: string[] = [];
     for (const side of sides) {
       for (const { verb, resource, name, code } of await this.backend[side].requests()) {
-        if (resource === 'endpoints' && writeVerbs.includes(verb))
+        if (resource === kind && writeVerbs.includes(verb))
           written.push(`${side} ${verb} ${name}${code < 300 ? '' : ` ${code}`}`);
       }
     }
@@ -377,6 +378,7 @@ export function tidy(object: KubeObject | undefined | null): KubeObject | null {
 export const virtualRights: readonly Right[] = [
   { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'patch'] },
   { group: '', resources: ['services'], verbs: ['list', 'watch'] },
+  { group: 'discovery.k8s.io', resources: ['endpointslices'], verbs: ['get', 'list', 'watch', 'patch'] },
   { group: '', resources: ['events'], verbs: ['create', 'patch'] },
 ];
 
@@ -398,8 +400,12 @@ function place(metadata: KubeObject['metadata']): Place {
 }
 
 function pathOf(resource: string, namespace: string): string {
-  const group = resource === 'leases' ? '/apis/coordination.k8s.io/v1' : '/api/v1';
-  return `${group}/namespaces/${namespace}/${resource}`;
+  return `${groupOf(resource)}/namespaces/${namespace}/${resource}`;
+}
+
+function groupOf(resource: string): string {
+  if (resource === 'endpointslices') return '/apis/discovery.k8s.io/v1';
+  return resource === 'leases' ? '/apis/coordination.k8s.io/v1' : '/api/v1';
 }
 
 function expectDone(answer: Answer, what: string): KubeObject {

@@ -16,6 +16,7 @@ const files = [
   ['k8s.io.api.coordination.v1', join(api, 'coordination/v1')],
   ['k8s.io.api.authentication.v1', join(api, 'authentication/v1')],
   ['k8s.io.api.authorization.v1', join(api, 'authorization/v1')],
+  ['k8s.io.api.rbac.v1', join(api, 'rbac/v1')],
   ['k8s.io.apimachinery.pkg.apis.meta.v1', join(apimachinery, 'pkg/apis/meta/v1')],
 ];
 
@@ -63,7 +64,9 @@ function take(name) {
     const mark = label === 'repeated' ? '[]' : mapValue === undefined ? '' : '{}';
     const type = mark + typeOf(mapValue ?? plain, message.package);
     const isInline = known !== undefined && !(field in known) && mark === '' && type.includes('.');
-    found[name].push([Number(number), isInline ? '' : field, type]);
+    // A few messages spell a name in other case than JSON does, e.g. uID.
+    const spelt = Object.keys(known ?? {}).find((key) => key.toLowerCase() === field.toLowerCase());
+    found[name].push([Number(number), isInline ? '' : (spelt ?? field), type]);
   }
 }
 

@@ -30,6 +30,7 @@ const wanted = {
     'SelfSubjectRulesReview',
     'SubjectAccessReview',
   ],
+  'apis__rbac.authorization.k8s.io__v1': ['ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'],
 };
 
 const found = {};
@@ -57,6 +58,7 @@ const packages = {
   'io.k8s.api.coordination.v1.': join(modules, api, 'coordination/v1'),
   'io.k8s.api.authentication.v1.': join(modules, api, 'authentication/v1'),
   'io.k8s.api.authorization.v1.': join(modules, api, 'authorization/v1'),
+  'io.k8s.api.rbac.v1.': join(modules, api, 'rbac/v1'),
   'io.k8s.apimachinery.pkg.apis.meta.v1.': join(modules, apimachinery, 'pkg/apis/meta/v1'),
 };
 

@@ -9,7 +9,7 @@ export class InProcessSandbox implements Sandbox {
 
   constructor(setup: SandboxSetup) {
     const onCatastrophe = (message: string) => {
-      throw new Error(`run an isolate: wanted it to live, got a catastrophic error: "${message}"`);
+      throw new Error(`run an isolate: wanted it to live, found a catastrophic error: "${message}"`);
     };
     this.#isolate = new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), onCatastrophe });
   }

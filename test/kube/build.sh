@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# Builds kube-apiserver, etcd, kube-controller-manager and kubectl of one version from Go modules into a cache folder
-# outside the repository, and prints that folder. A second call finds them and prints it at once.
+# Builds kube-apiserver, etcd, kube-controller-manager and kubectl of one version, and the kubelet stand-in in kubelet/, from Go
+# modules into a cache folder outside the repository, and prints that folder. A second call finds them and prints it at once.
 # Wants: Go 1.26, the Go module proxy, about 5 GB of disk for Go's own caches.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(awk '$1 == "require" && $2 == "k8s.io/kubernetes" { print $3 }' "$here/go.mod")
 out=${HOSTWARD_KUBE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hostward/kube}/$version
 bash "$here/build-client.sh" "$out"
-programs=(etcd kubectl kube-apiserver kube-controller-manager)
+programs=(etcd kubectl kube-apiserver kube-controller-manager kubelet-stand-in)
 
 missing=()
 for program in "${programs[@]}"; do
   [ -x "$out/$program" ] || missing+=("$program")
 done
+# The one program of our own changes within a version.
+sum=$(cat "$here"/kubelet/main.go "$here"/kubelet/go.sum | cksum)
+if [ -x "$out/kubelet-stand-in" ] && [ "$(cat "$out/kubelet-stand-in.sum" 2>/dev/null)" != "$sum" ]; then
+  missing+=(kubelet-stand-in)
+fi
 if [ ${#missing[@]} -eq 0 ]; then
   echo "$out"
   exit 0
@@ -28,13 +33,16 @@ minor=${rest%%.*}
 stamp=k8s.io/component-base/version
 flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor -X $stamp.gitTreeState=clean"
 for program in "${missing[@]}"; do
+  module=$here
   case $program in
+    kubelet-stand-in) package=. module=$here/kubelet ;;
     etcd) package=go.etcd.io/etcd/server/v3 ;;
     *) package=k8s.io/kubernetes/cmd/$program ;;
   esac
   echo "building $program $version" >&2
   # Built beside its place and moved: a cut build never leaves half a program behind.
-  (cd "$here" && CGO_ENABLED=0 go build -trimpath -ldflags="$flags" -o "$out/.$program.$$" "$package")
+  (cd "$module" && CGO_ENABLED=0 go build -trimpath -ldflags="$flags" -o "$out/.$program.$$" "$package")
   mv "$out/.$program.$$" "$out/$program"
+  [ "$program" != kubelet-stand-in ] || echo "$sum" >"$out/kubelet-stand-in.sum"
 done
 echo "$out"

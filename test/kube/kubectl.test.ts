@@ -15,7 +15,7 @@ const options = {
 
 async function startEmbedded(): Promise<KubectlSubject> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-kubectl-server-'));
-  const cluster = await startDevcluster({ name: 'kubectl' });
+  const cluster = await startDevcluster({ name: 'kubectl', authorization: 'rbac' });
   const kubeconfigPath = join(folder, 'kubeconfig');
   writeFileSync(kubeconfigPath, cluster.kubeconfig, { mode: 0o600 });
   return {

@@ -7,9 +7,9 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pause, systemClock } from '../../src/clock.ts';
-import { ApiClient } from '../contract/client.ts';
+import { ApiClient, type ClientCertificate } from '../contract/client.ts';
 import { type KubeAssets, kubeAssets } from './assets.ts';
-import { type ClientCertificate, type ClusterCa, createCa } from './certificates.ts';
+import { type ClusterCa, createCa } from './certificates.ts';
 import { type GuardedProcess, guarded } from './guarded.ts';
 
 export interface KubeUser {
@@ -48,6 +48,8 @@ export interface KubeCluster {
   folder: string;
   kubeconfigFor(credential: { token: string } | ClientCertificate): string;
   clientCertificate(user: string, groups?: string[]): Promise<ClientCertificate>;
+  /** The authority whose client certificates the server takes. */
+  clientAuthority: ClusterCa;
   kubectl(...args: string[]): Promise<KubectlResult>;
   /** Runs kubectl with `input` on standard input. */
   kubectlWith(input: string, ...args: string[]): Promise<KubectlResult>;
@@ -158,6 +160,7 @@ async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: 
     folder,
     kubeconfigFor,
     clientCertificate: (user, groups) => ca.issue(user, groups ?? []),
+    clientAuthority: ca,
     kubectl: (...args) => kubectlWith(undefined, args),
     kubectlWith: (input, ...args) => kubectlWith(input, args),
     compactEtcd: () => compactEtcd(etcdUrl),

@@ -38,6 +38,7 @@ export function matrixAnswer(of: MatrixCase): MatrixAnswer {
     key: (name) => facts.get(name),
     lastActivityMs: ({ record, times }) => activity.forExpiryMs(record.uid, times.ttl),
     subjectUid: (kind, name) => `${kind} ${name}`,
+    instanceUid: (project, name) => `${project}/${name}`,
   };
   const caller = facts.get(of.caller);
   if (caller === undefined) return { allowed: false, sees: [] };

@@ -148,9 +148,9 @@ describe('sqlite store, as a file', () => {
       claim: 'a later format',
       make: (path) => formatted(path, 2),
       code: 'STORE_OPEN_FAILED',
-      says: /expected format 1, found format 2/,
+      says: /wanted format 1, found format 2/,
     },
-    { claim: 'a log with a hole', make: withHole, code: 'STORE_CORRUPT', says: /expected 2/ },
+    { claim: 'a log with a hole', make: withHole, code: 'STORE_CORRUPT', says: /wanted 2/ },
   ];
   it.each(unusable)('refuses $claim and says why', async ({ make, code, says }) => {
     const path = newPath();

@@ -70,6 +70,8 @@ export function factsWith(over: Partial<Facts> = {}): Facts {
     key,
     virtual,
     service: { namespace: 'default', name: 'web', uid: 's-1', resourceVersion: '1' },
+    serviceKey: key,
+    servicePlace: place,
     place,
     verdict: { kind: 'eligible' },
     host: copyWith(),

@@ -4,8 +4,10 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { addressesSuite } from '../contract/sync-addresses.ts';
 import { countingSuite } from '../contract/sync-counting.ts';
 import { goldenSuite } from '../contract/sync-golden.ts';
+import { goldenSlicesSuite } from '../contract/sync-golden-slices.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
+import { slicesSuite } from '../contract/sync-slices.ts';
 import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
@@ -21,5 +23,7 @@ describe('live sync between two embedded API servers', () => {
   mappingSuite(() => backend);
   ownerSuite(() => backend);
   addressesSuite(() => backend);
+  slicesSuite(() => backend);
+  goldenSlicesSuite(() => backend);
   twoWaySuite(() => backend);
 });

@@ -38,7 +38,14 @@ async function stage(options: FakeOptions = {}) {
   await world.run({ hostWriter: hostWriter as never });
   const view = {
     options: { clock: world.clock, version: '1', isDryRun: false },
-    settings: { endpointsEnabled: true, virtualClusterName: 'vc', hostNamespace: 'h', namespaces: { enabled: false } },
+    settings: {
+      endpointsEnabled: true,
+      endpointSlices: { enabled: false },
+      virtualClusterName: 'vc',
+      hostNamespace: 'h',
+      namespaces: { enabled: false },
+    },
+    slices: { sync: undefined, missing: [] },
     phase: 'running',
     startedMs: 0,
     clusters: { troubles: [], unreached: [], connections: {}, versions: {} },

@@ -7,7 +7,7 @@ import { shownFromText } from '../wire/stored-text.ts';
 
 export function isHidden(call: Pick<Call, 'kind' | 'visibility'>, record: StoredRecord): boolean {
   const { kind, visibility } = call;
-  return visibility !== undefined && !visibility.sees(shownFromText(record.value, kind, record.revision));
+  return visibility?.sees !== undefined && !visibility.sees(shownFromText(record.value, kind, record.revision));
 }
 
 /** The record, unless the caller may not see it. */

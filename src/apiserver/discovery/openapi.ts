@@ -37,7 +37,7 @@ export class OpenApi {
 
   #definitions(kinds: readonly Kind[], used: ReadonlySet<string>): Record<string, Schema> {
     const definitions = reachable(this.#catalog.schemas.definitions, used);
-    for (const { group, version, kind, schema } of kinds) {
+    for (const { group, version, kind, schema } of kinds.flatMap((one) => [one, ...actionsOf(one)])) {
       const definition = definitions[schema];
       // kubectl finds the definition of a kind by this extension.
       if (definition?.[gvkKey] === undefined)
@@ -92,8 +92,14 @@ export class OpenApi {
 const gvkKey = 'x-kubernetes-group-version-kind';
 
 function schemasOf(kind: Kind): string[] {
-  const actions = Object.values(kind.subresources ?? {}).filter((subresource) => subresource.mode === 'action');
-  return [kind.schema, ...actions.map(({ schema }) => schema)];
+  return [kind.schema, ...actionsOf(kind).map(({ schema }) => schema)];
+}
+
+/** The subresources with a kind of their own. */
+function actionsOf(kind: Kind) {
+  return Object.entries(kind.subresources ?? {}).flatMap(([name, subresource]) =>
+    subresource.mode === 'action' ? [{ ...subresource, name }] : [],
+  );
 }
 
 function pathsOf(place: string, kind: Kind, patchBody: object): Record<string, object> {
@@ -120,11 +126,29 @@ function pathsOf(place: string, kind: Kind, patchBody: object): Record<string, o
       parameters: [nameParameter, ...(kind.namespaced ? [namespaceParameter] : [])],
     };
   }
+  for (const { name, group, version, kind: actionKind, schema } of actionsOf(kind)) {
+    const own = { group, version, kind: actionKind };
+    const body = { $ref: `#/components/schemas/${schema}` };
+    const requestBody = { content: { '*/*': { schema: body } } };
+    paths[`${collection}/{name}/${name}`] = {
+      post: operation({ version, kind: `${kind.kind}${actionKind}` }, 'post', own, body, {
+        parameters: writeParameters,
+        requestBody,
+      }),
+      parameters: [nameParameter, ...(kind.namespaced ? [namespaceParameter] : [])],
+    };
+  }
   if (kind.namespaced && verbs.has('list')) paths[`/${place}/${kind.plural}`] = { get: make('list') };
   return paths;
 }
 
-function operation(kind: Kind, action: string, gvk: object, ref: object, more: object): object {
+function operation(
+  kind: Pick<Kind, 'kind' | 'version'>,
+  action: string,
+  gvk: object,
+  ref: object,
+  more: object,
+): object {
   return {
     operationId: `${action}${kind.version}${kind.kind}`,
     responses: { '200': { description: 'OK', content: { 'application/json': { schema: ref } } } },

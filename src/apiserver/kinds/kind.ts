@@ -25,8 +25,12 @@ export interface WriteContext {
   now: string;
   dryRun: boolean;
   namespace: string;
+  /** The body of a PUT as the client sent it, which tells null from absent. Undefined for a patch: there absent is removed. */
+  sent?: unknown;
   /** Adds a `Warning: 299` header to the answer. */
   warn(line: string): void;
+  /** Goes into the audit record of the request, e.g. the id of what was made. Absent where nothing is audited. */
+  note?(text: string): void;
 }
 
 /** The write rules that differ between kinds; the kit implements all common rules once. */
@@ -101,7 +105,12 @@ export type Subresource =
 
 export type SubresourceAction = (
   body: KubeObject,
-  ctx: WriteContext & { name: string; object: KubeObject | undefined },
+  ctx: WriteContext & {
+    name: string;
+    object: KubeObject | undefined;
+    /** Adds a sentence to the record of the request in the audit log. */
+    note(text: string): void;
+  },
 ) => KubeObject | Promise<KubeObject>;
 
 export interface Kind {

@@ -33,6 +33,8 @@ export interface AdmissionRequest {
   kind: Kind;
   namespace: string;
   name: string;
+  /** The name in the URL; empty for a POST. */
+  requestName: string;
   subresource: string;
   object: KubeObject | undefined;
   old: KubeObject | undefined;
@@ -62,6 +64,8 @@ export interface AuditEntry {
   /** Remote address of the connection. */
   source: string;
   userAgent: string;
+  /** What the tenant adds to the outcome, e.g. the id of what was made; never a secret. */
+  note?: string;
 }
 
 /** Size and length of a finished watch. */
@@ -99,6 +103,8 @@ export interface Call {
   /** Manager name for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
   fieldManager: string;
   warnings: string[];
+  /** Adds a sentence to the audit record of the request; absent where no request is recorded. */
+  note?: (text: string) => void;
 }
 
 /** The result of a verb; sendOutcome() turns it into the negotiated representation. */

@@ -1,13 +1,13 @@
 // The review kinds: who am I, may I, may another user, and which user has this token. The tenant's Reviewer answers them.
-import { invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 import type { AccessRule, Reviewer } from '../request/access-rules.ts';
 import type { User } from '../request/identity.ts';
-import { StatusFault } from '../request/status-fault.ts';
+import { badRequest, StatusFault } from '../request/status-fault.ts';
 import type { Target, Verb } from '../request/target.ts';
 import { at, items, text } from './fields.ts';
-import type { Kind } from './kind.ts';
+import type { Kind, WriteContext } from './kind.ts';
+import { reviewErrors } from './review-validation.ts';
 
 export function reviewKinds(access: Reviewer): Kind[] {
   const authorization = { group: 'authorization.k8s.io', version: 'v1', schemaPrefix: 'io.k8s.api.authorization.v1' };
@@ -17,27 +17,39 @@ export function reviewKinds(access: Reviewer): Kind[] {
     schemaPrefix: 'io.k8s.api.authentication.v1',
   };
   return [
-    reviewKind(authentication, 'SelfSubjectReview', (_review, user) => ({ status: { userInfo: userInfo(user) } })),
+    reviewKind(authentication, 'SelfSubjectReview', (_review, { user }) => ({ status: { userInfo: userInfo(user) } })),
     reviewKind(authentication, 'TokenReview', (review) => {
       const user = access.userOfToken(text(review, 'spec', 'token'));
       const status =
         user === undefined ? { user: {}, error: 'invalid token' } : { authenticated: true, user: userInfo(user) };
       return { spec: review['spec'], status };
     }),
-    reviewKind(authorization, 'SelfSubjectAccessReview', (review, user) => decided(review, user, access)),
-    reviewKind(authorization, 'SubjectAccessReview', (review) => decided(review, subjectOf(review), access)),
-    reviewKind(authorization, 'LocalSubjectAccessReview', (review) => decided(review, subjectOf(review), access), true),
-    reviewKind(authorization, 'SelfSubjectRulesReview', (review, user) => ({
-      spec: review['spec'],
-      status: rulesStatus(access.rulesOf(user), text(review, 'spec', 'namespace')),
-    })),
+    reviewKind(authorization, 'SelfSubjectAccessReview', (review, { user }) =>
+      decided(review, user, access, { subject: false, namespace: '' }),
+    ),
+    reviewKind(authorization, 'SubjectAccessReview', (review) =>
+      decided(review, subjectOf(review), access, { subject: true, namespace: '' }),
+    ),
+    reviewKind(
+      authorization,
+      'LocalSubjectAccessReview',
+      (review, { namespace }) => decided(review, subjectOf(review), access, { subject: true, namespace }),
+      true,
+    ),
+    reviewKind(authorization, 'SelfSubjectRulesReview', async (review, { user }) => {
+      const namespace = text(review, 'spec', 'namespace');
+      if (namespace === '') throw badRequest('no namespace on request');
+      const status = rulesStatus(await access.rulesOf(user, namespace), namespace);
+      const evaluationError = (await access.ruleFault?.(user, namespace)) ?? '';
+      return { spec: {}, status: evaluationError === '' ? status : { ...status, evaluationError } };
+    }),
   ];
 }
 
 function reviewKind(
   api: { group: string; version: string; schemaPrefix: string },
   kind: string,
-  answer: (review: KubeObject, user: User) => Record<string, unknown>,
+  answer: (review: KubeObject, ctx: WriteContext) => Record<string, unknown> | Promise<Record<string, unknown>>,
   namespaced = false,
 ): Kind {
   const { group, version, schemaPrefix } = api;
@@ -54,7 +66,7 @@ function reviewKind(
     storage: '',
     strategy: {},
     columns: [],
-    answer: (review, ctx) => ({ ...answer(review, ctx.user), metadata: review.metadata ?? {} }),
+    answer: async (review, ctx) => ({ ...(await answer(review, ctx)), metadata: review.metadata ?? {} }),
   };
 }
 
@@ -71,18 +83,16 @@ function subjectOf(review: KubeObject): User {
   return { name: text(review, 'spec', 'user'), groups: items(review, 'spec', 'groups').map(String) };
 }
 
-function decided(review: KubeObject, user: User, access: Reviewer): Record<string, unknown> {
-  const given = ['resourceAttributes', 'nonResourceAttributes'].filter(
-    (field) => at(review, 'spec', field) !== undefined,
-  );
-  if (given.length !== 1) {
-    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
-    const errors = [invalidValue('spec.resourceAttributes', given.length === 0 ? null : {}, why)];
-    throw new StatusFault(invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors));
-  }
-  const decision = access.decide(user, targetOf(review));
-  const status = decision.allowed ? { allowed: true } : { allowed: false, reason: decision.reason };
-  return { spec: review['spec'], status };
+async function decided(
+  review: KubeObject,
+  user: User,
+  access: Reviewer,
+  about: { subject: boolean; namespace: string },
+): Promise<Record<string, unknown>> {
+  const errors = reviewErrors(review, about);
+  if (errors.length > 0) throw new StatusFault(invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors));
+  const { allowed, reason } = await access.decide(user, targetOf(review));
+  return { spec: review['spec'], status: { allowed, ...(reason === undefined ? {} : { reason }) } };
 }
 
 function targetOf(review: KubeObject): Target {

@@ -17,8 +17,11 @@ export interface AccessRule {
 
 /** The tenant's answers to the review kinds, such as SubjectAccessReview. */
 export interface Reviewer {
-  decide(user: User, target: Target): Decision;
-  rulesOf(user: User): readonly AccessRule[];
+  decide(user: User, target: Target): Decision | Promise<Decision>;
+  /** The rules that count in this namespace; rules of other namespaces are left out of the answer. */
+  rulesOf(user: User, namespace: string): readonly AccessRule[] | Promise<readonly AccessRule[]>;
+  /** Why `rulesOf` may lack rules; empty = it lacks none. */
+  ruleFault?(user: User, namespace: string): Promise<string>;
   userOfToken(token: string): User | undefined;
 }
 

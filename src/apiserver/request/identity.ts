@@ -18,14 +18,15 @@ export interface Attributes {
   target: Target;
 }
 
-export type Decision = { allowed: true } | { allowed: false; reason?: string };
+/** The reason of a refusal stands in the 403; a review shows both reasons. */
+export type Decision = { allowed: boolean; reason?: string };
 
 export type Authorize = (attributes: Attributes) => Decision | Promise<Decision>;
 
 /** The objects of one kind that one caller may see. */
 export interface Visibility {
-  /** Receives the object without its hidden fields. */
-  sees(object: KubeObject): boolean;
+  /** Receives the object without its hidden fields. Absent = the caller sees all objects. */
+  sees?: (object: KubeObject) => boolean;
   /** Every visible object has one of these values in this index of the kind, so a list reads only objects with these values. */
   index?: { field: string; values: readonly string[] };
   /** The caller's view changed at this revision without a write: older resourceVersions and continue tokens answer 410. */

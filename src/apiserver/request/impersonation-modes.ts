@@ -3,11 +3,13 @@
 //
 // Since 1.36 the real server knows five modes. Four of them are constrained: they ask for `impersonate:<mode>` on the wanted user
 // and for `impersonate-on:<mode>:<verb>` on the request itself. The fifth, the old one, asks for `impersonate` only.
-import type { User } from './identity.ts';
-import type { WantedUser } from './impersonation.ts';
+import type { IncomingMessage } from 'node:http';
+import { refuseImpersonation } from './denial.ts';
+import type { Authorize, User } from './identity.ts';
+import { type WantedUser, wantedUser } from './impersonation.ts';
 import { type Attempt, accountOf, authenticationGroup, demand, impersonated, nodeOf } from './impersonation-rights.ts';
 import { StatusFault } from './status-fault.ts';
-import type { Verb } from './target.ts';
+import type { Target, Verb } from './target.ts';
 
 type ModeName = 'associated-node' | 'arbitrary-node' | 'serviceaccount' | 'user-info' | 'legacy';
 
@@ -19,8 +21,25 @@ const nodeOfAccount = 'authentication.kubernetes.io/node-name';
 const rememberedSenders = 10_000;
 
 export class Impersonation {
+  readonly #authorize: Authorize;
+  readonly #isOn: boolean;
   /** The mode that last allowed a sender, by the sender's name: it is tried first, and a refusal speaks about it. */
   #lastMode = new Map<string, ModeName>();
+
+  constructor(options: { authorize: Authorize; isOn: boolean }) {
+    this.#authorize = options.authorize;
+    this.#isOn = options.isOn;
+  }
+
+  /** The user that the request runs as: the sender, or the user whom the sender impersonates. */
+  async actor({ sender, target, request }: { sender: User; target: Target; request: IncomingMessage }): Promise<User> {
+    if (!this.#isOn) {
+      refuseImpersonation(request);
+      return sender;
+    }
+    const wanted = wantedUser(request);
+    return wanted === undefined ? sender : this.userFor({ sender, wanted, target, authorize: this.#authorize });
+  }
 
   async userFor(attempt: Attempt): Promise<User> {
     const last = this.#lastMode.get(attempt.sender.name);

@@ -1,5 +1,5 @@
 // Counts requests by verb, resource, namespace, user and status code. Tests and the demo count writes here because the server
-// misses no request. The counts live as long as the server, so clients must not be able to grow them: see Standing.
+// misses no request. The counts live as long as the server, so clients must not be able to grow them: see WordTrust.
 import type { Target, Verb } from './target.ts';
 
 export interface RequestRecord {
@@ -28,7 +28,7 @@ export interface RequestFilter {
 }
 
 /** Which words of a request the journal may remember; the other words count as `other`. */
-export interface Standing {
+export interface WordTrust {
   /** The server serves this resource; the number of served resources is small. */
   isServed: boolean;
   /** The user has the right, so a stranger cannot invent namespace names. */
@@ -50,8 +50,8 @@ export class RequestJournal {
   #counts = new Map<string, number>();
   #listeners = new Set<(record: RequestRecord) => void>();
 
-  add(record: RequestRecord, standing: Standing): void {
-    const counted = labelsOf(record, standing);
+  add(record: RequestRecord, trust: WordTrust): void {
+    const counted = labelsOf(record, trust);
     let key = JSON.stringify(counted);
     if (!this.#counts.has(key) && this.#counts.size >= countsMax) {
       const { verb, code } = record;
@@ -85,7 +85,7 @@ export class RequestJournal {
 
 function labelsOf(
   { verb, resource, namespace, user, code }: RequestRecord,
-  { isServed, isAllowed }: Standing,
+  { isServed, isAllowed }: WordTrust,
 ): Counted {
   const isKept = isServed && isAllowed && namespace.length <= namespaceLengthMax;
   return {

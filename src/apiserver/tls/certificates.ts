@@ -72,7 +72,7 @@ export async function makeAuthority(clusterName: string, now: Date): Promise<Aut
   return { certPem: `${ca.toString('pem')}\n`, keyPem: await keyPemOf(keys.privateKey) };
 }
 
-async function library() {
+export async function library() {
   // The library's decorators fail unless this polyfill is loaded first.
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
@@ -84,7 +84,7 @@ function validity(now: Date): { notBefore: Date; notAfter: Date } {
   return { notBefore: new Date(now.getTime() - backdatedMs), notAfter: new Date(now.getTime() + lifetimeMs) };
 }
 
-async function keyPemOf(key: webcrypto.CryptoKey): Promise<string> {
+export async function keyPemOf(key: webcrypto.CryptoKey): Promise<string> {
   const x509 = await library();
   return `${x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')}\n`;
 }

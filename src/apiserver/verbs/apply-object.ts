@@ -32,7 +32,7 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
     keepsManagers: true,
     create: () => {
       const { uid, resourceVersion = '' } = config.metadata;
-      // A resourceVersion means that the client expects an object. The real server ignores this and creates one.
+      // A client that sends a resourceVersion has seen an object. The real server creates a new one all the same.
       if (call.kit.dialect === 'strict' && resourceVersion !== '') {
         throw new StatusFault(conflict({ group: call.kind.group, resource: call.kind.plural }, call.target.name));
       }
@@ -120,7 +120,7 @@ function duplicateText(items: readonly Json[], node: Extract<Node, { type: 'list
 
 function applyConfiguration(call: Call, old: KubeObject | undefined, config: KubeObject, force: boolean): KubeObject {
   const now = timestamp(call.kit.clock.wallTime());
-  // Merge without hidden fields: managedFields and conflicts must not reveal them.
+  // The merge does not see hidden fields, because managedFields and the sentence of a conflict would show them.
   const visible = shown(config, call.kind);
   // A status that the strategy shows of itself was not sent, so the manager does not own it.
   if (config['status'] === undefined) delete visible['status'];
@@ -130,7 +130,7 @@ function applyConfiguration(call: Call, old: KubeObject | undefined, config: Kub
   const managers = object.metadata.managedFields;
   const fittedObject = fitted(call, { value: object, duplicateFields: [] }, 'Ignore');
   call.kind.strategy.restore?.(fittedObject, config);
-  // Without a change of fields or owners managedFields keeps its times, so that a repeated apply writes nothing.
+  // When neither a field nor an owner changes, managedFields keeps its times, so that a repeated apply writes nothing.
   const kept = old?.metadata.managedFields;
   if (!result.isChanged && kept !== undefined) fittedObject.metadata.managedFields = kept;
   else if (managers !== undefined && !equalJson(managers as Json, (kept ?? null) as Json))

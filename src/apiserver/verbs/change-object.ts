@@ -24,6 +24,8 @@ export interface Change {
   compute(old: KubeObject): KubeObject | Promise<KubeObject>;
   /** Called when the object is missing; absent = answer 404. */
   create?(): Promise<Outcome>;
+  /** The body of a PUT, before it was decoded. */
+  sent?: unknown;
   /** True for PUT: another uid in the body is a conflict. In a patch another uid is an invalid change of a fixed field. */
   uidIsPrecondition: boolean;
   /** `compute` has already updated managedFields. */
@@ -76,7 +78,8 @@ async function nextObject(
     trackUpdate(call, object, old, now);
   }
   const warn = (line: string) => void call.warnings.push(line);
-  const ctx: WriteContext = { user, now, dryRun: change.dryRun, namespace: target.namespace, warn };
+  const { dryRun, sent } = change;
+  const ctx: WriteContext = { user, now, dryRun, namespace: target.namespace, sent, warn };
   kind.strategy.restore?.(object, stored);
   await kind.strategy.prepareForUpdate?.(object, stored, ctx);
   countGeneration(object, stored, kind.strategy, desiredStateChanged(object, stored));
@@ -95,6 +98,7 @@ async function nextObject(
       kind,
       namespace,
       name,
+      requestName: name,
       subresource: subresourceName,
       object,
       old: stored,

@@ -72,7 +72,8 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
   withoutDoubleOwners(object, call);
   if (options.keepsManagers !== true) trackCreate(call, object, now);
   for (const admit of kit.admission) {
-    await admit({ operation: 'create', kind, namespace, name, subresource: '', object, old: undefined, user });
+    const about = { kind, namespace, name, requestName: call.target.name, subresource: '' };
+    await admit({ operation: 'create', ...about, object, old: undefined, user });
   }
   fillNewMeta(object, call, now);
   if (name === '') {

@@ -23,7 +23,8 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
     checkDeletePreconditions(call, old, options);
     const { namespace, name, subresource } = target;
     for (const admit of kit.admission) {
-      await admit({ operation: 'delete', kind, namespace, name, subresource, object: undefined, old, user });
+      const about = { kind, namespace, name, requestName: name, subresource };
+      await admit({ operation: 'delete', ...about, object: undefined, old, user });
     }
     const next = afterDelete(call, old, options);
     const text = toStoredText(kind.conversion === undefined ? next.object : kind.conversion.toStored(next.object));

@@ -33,7 +33,7 @@ export function incomingType(call: Call, submitted: Submitted): Record<string, u
   return value;
 }
 
-/** Decodes a value whose kind is known to be right, e.g. the result of a patch. */
+/** Decodes a value whose kind needs no check, for example the result of a patch. */
 export function fitted(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
   const { kind } = call;
   const collectsTypeErrors = call.kit.dialect === 'strict';
@@ -57,7 +57,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   return object;
 }
 
-/** Reports wrong types together with the other schema faults. The kind's own validation may rely on correct types. */
+/** Refuses wrong types together with all other faults of the schema, before the kind's own validation, which relies on types. */
 function checkTypes(call: Call, { value, typeErrors }: Decoded): void {
   if (typeErrors.length === 0) return;
   const { kind, kit } = call;

@@ -28,13 +28,14 @@ const everything: Selection = { takesAll: true, onlyName: undefined, index: unde
 
 export function selectionOf({ target, kind, visibility }: Pick<Call, 'target' | 'kind' | 'visibility'>): Selection {
   const fromQuery = querySelection(target, kind);
-  if (visibility === undefined) return fromQuery;
+  const sees = visibility?.sees;
+  if (sees === undefined) return fromQuery;
   return {
     takesAll: false,
     onlyName: fromQuery.onlyName,
     // Either index is correct; the caller's own usually holds fewer objects.
-    index: visibility.index ?? fromQuery.index,
-    matches: (object) => visibility.sees(object) && fromQuery.matches(object),
+    index: visibility?.index ?? fromQuery.index,
+    matches: (object) => sees(object) && fromQuery.matches(object),
   };
 }
 

@@ -15,6 +15,7 @@ export async function updateObject(call: Call, submitted: Submitted, options: Wr
   return changeObject(call, {
     dryRun: options.dryRun,
     uidIsPrecondition: true,
+    sent: submitted.value,
     compute: () => structuredClone(wanted),
     ...(creates ? { create: () => createFromPut(call, structuredClone(wanted), options) } : {}),
   });

@@ -22,12 +22,12 @@ export interface WatchSettings {
   maxWatchMs: number;
 }
 
-/** Unsent bytes for one client before the server disconnects it: a reconnect costs less than more memory. */
+/** The server disconnects a client with more unsent bytes than this, because a reconnect costs less than the memory. */
 export const maxUnsentBytes = 4 * 1024 * 1024;
 
-/** In a long batch the server waits for the client to read once the socket holds this much. */
+/** While the server sends a long batch, it pauses at this many unread bytes until the client has read them. */
 const aheadBytes = 1024 * 1024;
-/** A client that takes longer to read aheadBytes counts as stalled. */
+/** A client that needs longer than this to read `aheadBytes` is disconnected. */
 const stalledMs = 30_000;
 
 export class WatchStream {
@@ -128,7 +128,7 @@ export class WatchStream {
     this.#timers.clear();
     this.#response.end();
     if (this.#response.writableFinished || this.#response.destroyed) return;
-    // The end of the answer queues behind unsent bytes; a client that stops reading would keep them in memory for ever.
+    // The end of the answer waits behind the unsent bytes. A client that never reads them is cut off, to free their memory.
     const timer = this.#call.kit.clock.after(stalledMs, () => this.#disconnect());
     this.#response.once('close', () => timer.cancel());
   }
@@ -151,7 +151,7 @@ export class WatchStream {
   async #sendState(atRevision: number): Promise<void> {
     const { kind, target } = this.#call;
     const prefix = storagePrefix(kind, target.namespace);
-    // Sent in steps at one revision, so that a large state neither blocks the event loop nor fills the memory.
+    // All steps read the same revision. One large step would block the event loop and fill the memory.
     let afterKey: string | undefined;
     for (;;) {
       const start = afterKey === undefined ? {} : { afterKey };
@@ -185,7 +185,7 @@ export class WatchStream {
     }
   }
 
-  /** The backlog of a returning client may exceed maxUnsentBytes, so it is sent only as fast as the client reads. */
+  /** A client that comes back may have missed more than `maxUnsentBytes`, so the server sends as fast as the client reads. */
   async #sendBatch(batch: readonly StoreEvent[]): Promise<void> {
     if (batch.length > 1) this.#response.cork();
     for (const event of batch) {
@@ -201,7 +201,7 @@ export class WatchStream {
     return this.#response.writableLength > aheadBytes;
   }
 
-  /** Within a corked batch: waits until the client has read the handed-over bytes. Returns false if the client disconnected. */
+  /** Uncorks the socket until the client has read what it holds. Returns false if the client disconnected. */
   async #waitForReader(): Promise<boolean> {
     this.#response.uncork();
     if (this.#response.writableNeedDrain) {
@@ -238,7 +238,7 @@ export class WatchStream {
   async #sendBookmark(): Promise<void> {
     try {
       const revision = await this.#call.kit.store.currentRevision();
-      // The backlog holds every event up to `revision` already, and writes them before the next turn.
+      // Every event up to `revision` waits in the backlog already, and the backlog is written before the next turn.
       await new Promise((resolve) => setImmediate(resolve));
       if (this.#isOver()) return;
       if (!this.#isBehind) {
@@ -267,5 +267,5 @@ function watchedPrefix({ kind, target }: Call, { onlyName }: Selection): string 
 
 const stateStep = 500;
 
-/** A last bookmark goes out this long before the end, so that the client continues from there. */
+/** The last bookmark is sent this long before the watch ends, so that the next watch of the client begins there. */
 const lastBookmarkMs = 2_000;

@@ -33,7 +33,7 @@ function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>):
   }
 }
 
-/** A fault in the middle leaves the answer incomplete; the server then cuts the connection, so that the client notices. */
+/** After a fault in the middle the server cuts the connection, because only so the client learns that the answer is incomplete. */
 async function sendStream(
   response: ServerResponse,
   outcome: Extract<Outcome, { kind: 'stream' }>,
@@ -115,7 +115,7 @@ export function sendStatus(response: ServerResponse, status: Status, headers: He
   });
 }
 
-/** Drops empty details, as Go's omitempty does. */
+/** Leaves empty details out of the answer, as the real server does. */
 function withoutEmpty(status: Status): Status {
   if (status.details === undefined) return status;
   const kept = Object.entries(status.details).filter(([, value]) => value !== '');

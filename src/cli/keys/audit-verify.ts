@@ -1,9 +1,10 @@
 // `hostward audit verify`: whether the audit log of the management API is as it was written. In: the files, oldest first, and the
 // secret that proves them. Out: what is whole, and the first line that is not.
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { keyedDigest } from '../../management/audit/chain.ts';
+import { chainFiles } from '../../management/audit/chain-file.ts';
 import { type Verified, verifyFiles } from '../../management/audit/verify.ts';
-import { auditPath, readSecrets } from '../../management/server/data-folder.ts';
+import { auditName, readSecrets } from '../../management/server/data-folder.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { configuredServer } from './reach-server.ts';
@@ -11,7 +12,7 @@ import { configuredServer } from './reach-server.ts';
 export async function auditVerify(context: Context, options: Options): Promise<ExitCode> {
   const { server } = await configuredServer(context, options);
   const digest = keyedDigest(await auditKeyIn(server.dataDir));
-  const names = options.operands.length === 0 ? [auditPath(server.dataDir)] : options.operands;
+  const names = options.operands.length === 0 ? await filesIn(server.dataDir) : options.operands;
   const files: { name: string; text: string }[] = [];
   for (const name of names) files.push({ name, text: await context.files.read(resolve(context.cwd, name)) });
   const last = options.text('last');
@@ -20,6 +21,12 @@ export async function auditVerify(context: Context, options: Options): Promise<E
   if (options.choice('output') === 'json') print(context, { isWhole, files: found.map(fileJson) });
   else for (const one of found) context.stdout.write(`${fileText(one)}\n`);
   return isWhole ? exitCodes.fine : exitCodes.input;
+}
+
+/** Full files stand beside the one that is written now. */
+async function filesIn(folder: string): Promise<string[]> {
+  const names = await chainFiles(folder, auditName);
+  return (names.length === 0 ? [`${auditName}.log`] : names).map((name) => join(folder, name));
 }
 
 async function auditKeyIn(folder: string): Promise<Uint8Array> {

@@ -14,12 +14,25 @@ export async function explainKey(context: Context, options: Options): Promise<Ex
     });
   if (!/^[A-Z]+ \/\S*$/.test(request))
     throw new CommandFault(exitCodes.usage, `--as-request wants a method and a path, found "${request}"`);
-  const query = new URLSearchParams({ key, request });
+  const from = options.text('from');
+  const query = new URLSearchParams({
+    key,
+    request,
+    ...(from === undefined ? {} : { from }),
+    ...(options.has('upgrade') ? { upgrade: 'true' } : {}),
+  });
   const { body } = await withServer(context, options, (client) =>
     client.ask({ method: 'GET', path: `${apiPrefix}/hostward/explain?${query}` }),
   );
   const isAllowed = body['allowed'] === true;
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(body, undefined, 2)}\n`);
-  else context.stdout.write(`${isAllowed ? 'allowed' : 'refused'}: ${textAt(body, 'reason')}\n`);
+  else
+    context.stdout.write(`${isAllowed ? 'allowed' : 'refused'}: ${textAt(body, 'reason')}${fromWhere(body, from)}\n`);
   return isAllowed ? exitCodes.fine : exitCodes.input;
+}
+
+/** The networks are no entry of the scope, and are easily forgotten. */
+function fromWhere({ networks }: Record<string, unknown>, from: string | undefined): string {
+  if (!Array.isArray(networks) || from !== undefined) return '';
+  return `; the key is valid only from ${networks.join(', ')}, which --from ADDRESS takes into account`;
 }

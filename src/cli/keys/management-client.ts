@@ -30,6 +30,8 @@ export interface Question {
   path: string;
   body?: object;
   accept?: string;
+  /** How long the answer may take, where that is known to be long. */
+  timeoutMs?: number;
 }
 
 export class ManagementClient {
@@ -70,7 +72,7 @@ export class ManagementClient {
     return new CommandFault(exitCodes.environment, message, { cause, ...(hint === undefined ? {} : { hint }) });
   }
 
-  #exchange({ method, path, body, accept = 'application/json' }: Question) {
+  #exchange({ method, path, body, accept = 'application/json', timeoutMs = answerTimeoutMs }: Question) {
     const place = this.#place;
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers: Record<string, string> = { accept, 'user-agent': 'hostward-keys' };
@@ -80,7 +82,7 @@ export class ManagementClient {
       headers['content-length'] = String(Buffer.byteLength(text));
     }
     if (place.kind === 'server') headers['authorization'] = `Bearer ${place.accessKey}`;
-    const shared: RequestOptions = { method, path, headers, agent: false, timeout: answerTimeoutMs };
+    const shared: RequestOptions = { method, path, headers, agent: false, timeout: timeoutMs };
     return new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {
       const begin = (to: RequestOptions) =>
         place.kind === 'socket'
@@ -90,7 +92,7 @@ export class ManagementClient {
       request.on('response', (response) => {
         readWhole(response).then((whole) => resolve({ response, text: whole }), reject);
       });
-      request.on('timeout', () => request.destroy(new Error(`no answer within ${answerTimeoutMs / 1000} seconds`)));
+      request.on('timeout', () => request.destroy(new Error(`no answer within ${timeoutMs / 1000} seconds`)));
       request.on('error', reject);
       request.end(text);
     });

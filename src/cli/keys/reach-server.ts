@@ -19,6 +19,15 @@ export async function withServer<T>(
   if (url !== undefined) return run(await distantClient(context, options, url));
   for (const name of ['certificate-authority', 'key-file'])
     if (options.text(name) !== undefined) throw new CommandFault(exitCodes.usage, `--${name} goes with --server`);
+  return withLocalServer(context, options, run);
+}
+
+/** For the management API on this machine alone, whether it runs or not. */
+export async function withLocalServer<T>(
+  context: Context,
+  options: Options,
+  run: (client: ManagementClient) => Promise<T>,
+): Promise<T> {
   const configured = await configuredServer(context, options);
   const path = doorPath(configured.server.dataDir);
   if (isTooLong(path))
@@ -50,13 +59,24 @@ async function distantClient(context: Context, options: Options, text: string): 
         hint: 'give one of the two',
       },
     );
+  const { url, authority } = await placeAt(context, options, text);
+  return new ManagementClient({ kind: 'server', url, authority, accessKey: await accessKey(context, options) });
+}
+
+/** Where --server leads, for asking with another key than the command's own; undefined without --server. */
+export async function distantPlace(context: Context, options: Options) {
+  const text = options.text('server');
+  return text === undefined ? undefined : placeAt(context, options, text);
+}
+
+async function placeAt(context: Context, options: Options, text: string) {
   const url = serverURL(text);
   const authorityFile = options.text('certificate-authority');
   const authority =
     authorityFile === undefined ? undefined : await context.files.read(resolve(context.cwd, authorityFile));
   if (authority !== undefined && !authority.includes('-----BEGIN CERTIFICATE-----'))
     throw new CommandFault(exitCodes.input, `${authorityFile}: want a certificate in PEM`);
-  return new ManagementClient({ kind: 'server', url, authority, accessKey: await accessKey(context, options) });
+  return { kind: 'server' as const, url, authority };
 }
 
 /** The path is ours; what is in front of it, of a server behind a proxy, is not supported by the API itself. */
@@ -72,7 +92,8 @@ function serverURL(text: string): URL {
 /** A header cannot hold anything else, and a key never does. */
 const plainKey = /^[\x21-\x7e]{1,512}$/;
 
-async function accessKey(context: Context, options: Options): Promise<string> {
+/** From the environment or a file, never from an argument. */
+export async function accessKey(context: Context, options: Options): Promise<string> {
   const file = options.text('key-file');
   const given = file === undefined ? undefined : await context.files.read(resolve(context.cwd, file));
   const key = (given ?? context.environment['HOSTWARD_ACCESS_KEY'] ?? '').trim();

@@ -39,7 +39,7 @@ export const commands: readonly CommandSpec[] = [
     name: 'run',
     operands: '',
     maxOperands: 0,
-    summary: 'Run the daemon: sync Endpoints from the virtual cluster to its host',
+    summary: 'Run the daemon: sync Endpoints and EndpointSlices from the virtual cluster to its host',
     details: [
       'Loads the configuration, connects to both clusters, and keeps the host in step with the virtual cluster. SIGTERM or SIGINT ends the daemon within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; when the new configuration is invalid, the old one stays in force.',
       'A cluster that cannot be reached at the start ends the daemon with exit code 3. --wait 5m waits up to five minutes for an API server, for example a virtual API server that starts in the same pod; meanwhile the log and /readyz name the trouble, and /healthz stays fine. The daemon waits only for trouble that can pass by itself: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet. Wrong credentials, a wrong CA or a server that is not Kubernetes end the daemon at once.',
@@ -108,9 +108,9 @@ export const commands: readonly CommandSpec[] = [
     name: 'render',
     operands: '',
     maxOperands: 0,
-    summary: 'Print the host object that a virtual Endpoints becomes, without any cluster',
+    summary: 'Print the host object that a virtual Endpoints or EndpointSlice becomes, without any cluster',
     details: [
-      'Reads Endpoints, and optionally Services, from YAML or JSON: several documents and Lists are fine, `-` is standard input. Endpoints count as eligible unless a Service in the input says otherwise; a sentence on standard error then replaces the object.',
+      'Reads Endpoints and EndpointSlices, and optionally Services, from YAML or JSON: several documents and Lists are fine, `-` is standard input. An object counts as eligible unless a Service in the input says otherwise; a sentence on standard error then replaces the object.',
       'Several objects are printed as a v1 List.',
       'Patches run in the sandbox process, as in the daemon. For a patch that fails, standard error names its position in the file, and the exit code is 1. With --host-object, render updates the host copy as the daemon would. With --back as well, render takes --host-object as an edit on the host and prints the virtual object that results from it.',
     ],
@@ -147,7 +147,7 @@ export const commands: readonly CommandSpec[] = [
     maxOperands: Number.POSITIVE_INFINITY,
     summary: 'Run test cases for patches: compare the objects they produce with expected objects',
     details: [
-      'Every folder with a config.yaml is a case. virtual.yaml holds Endpoints, and Services where they matter; host.yaml holds the expected host objects; host-before.yaml, if present, holds the host copy before the change. In the folder back/, host.yaml is the host object after an edit on the host, and virtual.yaml is the expected virtual object. says.txt, here and in back/, holds the expected messages about objects that are not written. In a folder without config.yaml, test looks for cases below it.',
+      'Every folder with a config.yaml is a case. virtual.yaml holds Endpoints or EndpointSlices, and Services where they matter; host.yaml holds the expected host objects; host-before.yaml, if present, holds the host copy before the change. In the folder back/, host.yaml is the host object after an edit on the host, and virtual.yaml is the expected virtual object. says.txt, here and in back/, holds the expected messages about objects that are not written. In a folder without config.yaml, test looks for cases below it.',
       'Without names in config.yaml, the virtual cluster is my-vcluster and its host namespace vcluster-my-vcluster. The exit code is 1 on a difference.',
     ],
     options: [
@@ -248,18 +248,40 @@ export const commands: readonly CommandSpec[] = [
     operands: '',
     maxOperands: 0,
     summary: 'Run one embedded API server for kubectl and tests',
-    details: ['Serves the core kinds over TLS and writes a kubeconfig. Ctrl-C ends the server.'],
+    details: [
+      'Serves the core kinds over TLS and writes a kubeconfig. Ctrl-C ends the server.',
+      'Impersonate-* headers are honoured as in kube-apiserver. With --authorization rbac the cluster has the roles cluster-admin, admin, edit and view from the start, and reviews (kubectl auth can-i) answer by the roles. Rules of aggregated roles are gathered at start.',
+    ],
     options: [
       { name: 'port', value: 'PORT', summary: 'port on 127.0.0.1 (default: a free one)' },
-      { name: 'data', value: 'FILE', summary: 'SQLite file to keep the objects in (default: memory)' },
+      {
+        name: 'data',
+        value: 'FILE',
+        summary: 'SQLite file to keep the objects in, and beside it FILE-authority with its CA (default: memory)',
+      },
       {
         name: 'kubeconfig',
         value: 'FILE',
         summary: 'where to write the kubeconfig (default .hostward/devcluster.kubeconfig)',
       },
+      {
+        name: 'client-ca-file',
+        value: 'FILE',
+        summary: 'PEM file of authorities; a client certificate of theirs names the user (CN) and the groups (O)',
+      },
+      {
+        name: 'authorization',
+        value: 'open|rbac',
+        choices: ['open', 'rbac'],
+        summary: 'who may do what: administrators everything (open), or roles and bindings decide (rbac)',
+      },
       output('text', 'json'),
     ],
-    examples: [{ line: 'hostward devcluster --port 6443', says: 'an API server on a known port' }],
+    examples: [
+      { line: 'hostward devcluster --port 6443', says: 'an API server on a known port' },
+      { line: 'hostward devcluster --client-ca-file ca.crt', says: 'let people in by certificate' },
+      { line: 'hostward devcluster --authorization rbac', says: 'roles and bindings count' },
+    ],
   },
   ...keysCommands,
   {

@@ -60,7 +60,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   if (first === '--version') return { kind: 'version' };
   if (first === 'help') return helpOf(more);
   if (first.startsWith('-') && more.some((word) => commandNamed(word) !== undefined)) {
-    throw usageFault(`expected a command first, found the option "${first}"`, {
+    throw usageFault(`wanted a command first, found the option "${first}"`, {
       hint: 'put options after the command',
     });
   }
@@ -129,9 +129,8 @@ function knownCommand(name: string): CommandSpec {
   const command = commandNamed(name);
   if (command !== undefined) return command;
   const known = commands.map((other) => other.name.split(' ', 1)[0] as string);
-  if (name.startsWith('-'))
-    throw usageFault(`expected a command, found the option "${name}"`, { word: name, known: [] });
-  throw usageFault(`expected a command, found "${name}"`, { word: name, known });
+  if (name.startsWith('-')) throw usageFault(`wanted a command, found the option "${name}"`, { word: name, known: [] });
+  throw usageFault(`wanted a command, found "${name}"`, { word: name, known });
 }
 
 function readTokens(command: CommandSpec, words: readonly string[]) {

@@ -14,7 +14,7 @@ const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
   ENOENT: { exitCode: exitCodes.input, says: 'there is no such file or folder' },
   ENOTDIR: { exitCode: exitCodes.input, says: 'a part of the path is not a folder' },
   EEXIST: { exitCode: exitCodes.input, says: 'the name is already taken' },
-  EISDIR: { exitCode: exitCodes.input, says: 'it is a folder, expected a file' },
+  EISDIR: { exitCode: exitCodes.input, says: 'wanted a file, found a folder' },
   EACCES: { exitCode: exitCodes.environment, says: 'permission denied' },
   EPERM: { exitCode: exitCodes.environment, says: 'not permitted' },
   EROFS: { exitCode: exitCodes.environment, says: 'the file system is read-only' },

@@ -1,4 +1,4 @@
-// Checks the shape of an Endpoints from a file. In: an object. Out: the faults that would make an API server refuse the object,
+// Checks the shape of an Endpoints or EndpointSlice from a file. In: an object. Out: the faults that would make an API server refuse the object,
 // each with its path. The check runs before any translation.
 import { isRecord } from '../../object/text/json.ts';
 
@@ -16,6 +16,12 @@ export function shapeFaults(object: Record<string, unknown>): string[] {
     }
   }
   list(metadata['ownerReferences'], 'metadata.ownerReferences', faults);
+  if (object['kind'] === 'EndpointSlice') sliceFaults(object, faults);
+  else subsetFaults(object, faults);
+  return faults;
+}
+
+function subsetFaults(object: Record<string, unknown>, faults: string[]): void {
   for (const [subset, path] of list(object['subsets'], 'subsets', faults)) {
     for (const field of ['addresses', 'notReadyAddresses']) {
       for (const [address, at] of list(subset[field], `${path}.${field}`, faults)) {
@@ -27,7 +33,23 @@ export function shapeFaults(object: Record<string, unknown>): string[] {
       if (!Number.isInteger(port['port'])) faults.push(faultText(`${at}.port`, 'a number', port['port']));
     }
   }
-  return faults;
+}
+
+function sliceFaults(object: Record<string, unknown>, faults: string[]): void {
+  const { addressType } = object;
+  if (!['IPv4', 'IPv6', 'FQDN'].includes(addressType as string))
+    faults.push(faultText('addressType', 'IPv4, IPv6 or FQDN', addressType));
+  for (const [endpoint, path] of list(object['endpoints'], 'endpoints', faults)) {
+    const { addresses } = endpoint;
+    if (!Array.isArray(addresses) || !addresses.every((one) => typeof one === 'string'))
+      faults.push(faultText(`${path}.addresses`, 'a list of texts', addresses));
+    entries(endpoint['targetRef'], `${path}.targetRef`, faults);
+    entries(endpoint['conditions'], `${path}.conditions`, faults);
+  }
+  for (const [port, at] of list(object['ports'], 'ports', faults)) {
+    if (!isMissing(port['port']) && !Number.isInteger(port['port']))
+      faults.push(faultText(`${at}.port`, 'a number', port['port']));
+  }
 }
 
 function isMissing(value: unknown): value is null | undefined {

@@ -1,6 +1,6 @@
 // `check --compat`: lists where Hostward runs a configuration differently from vCluster's own patch engine, with positions.
 import { formatFault, type Position, warning } from '../../config/fault.ts';
-import { patchListPath, pathOf } from '../../daemon/load-patches.ts';
+import { patchListPath, pathOf, slicePatchListPath } from '../../daemon/load-patches.ts';
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type CompatNote, compatNotes, type NameContext } from '../../sync/patch/lint/compat.ts';
 import type { LoadedAll } from '../line/load-settings.ts';
@@ -14,11 +14,17 @@ export interface PositionedNote extends Partial<Position> {
 
 export function positionedNotes(loaded: LoadedAll): PositionedNote[] {
   const { compiled, positions } = loaded;
-  return compatNotes(compiled.set.patches, namesOf(loaded)).map(({ index, field, ...note }: CompatNote) => ({
-    ...positions.positionOf([...patchListPath, index, field]),
-    path: pathOf(index, field),
-    ...note,
-  }));
+  const lists = [
+    { path: patchListPath, patches: compiled.set.patches },
+    { path: slicePatchListPath, patches: compiled.slices.set.patches },
+  ];
+  return lists.flatMap(({ path, patches }) =>
+    compatNotes(patches, namesOf(loaded)).map(({ index, field, ...note }: CompatNote) => ({
+      ...positions.positionOf([...path, index, field]),
+      path: pathOf(path, index, field),
+      ...note,
+    })),
+  );
 }
 
 export function noteText({ path, hostward, vcluster, ...note }: PositionedNote, texts: LoadedAll['texts']): string {

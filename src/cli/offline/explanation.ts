@@ -2,6 +2,7 @@
 // before and after, and its time. Values are not redacted, because the user has the configuration and the object anyway.
 import type { Clock } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
+import { inQuotes } from '../../object/text/in-quotes.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
 import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
 
@@ -79,7 +80,7 @@ export class Explanation {
       for (const { index, entry } of active) {
         const found = this.#found.get(`${direction} ${object} ${index}`);
         const said = found === undefined ? 'matched nothing' : `${countOf(found)}, ${found.tookMs.toFixed(1)} ms`;
-        lines.push(`  patch ${index}, path "${entry.path}": ${said}`);
+        lines.push(`  patch ${index}, path ${inQuotes(entry.path)}: ${said}`);
         lines.push(...(found?.matches ?? []).slice(0, shownMatches).map((match) => `    ${matchText(match)}`));
         const more = (found?.matches.length ?? 0) - shownMatches;
         if (more > 0) lines.push(`    and ${more} more; -o json has them all`);

@@ -9,17 +9,19 @@ import type { Trace } from '../../sync/patch/entry/pass.ts';
 import { type OpenedPatcher, openPatcher } from '../../sync/patch/run/open-patcher.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import type { GoodConfiguration } from '../line/load-settings.ts';
+import { hasPatches } from './offline-kinds.ts';
 
 export function openOfflinePatches(
   context: Context,
   { settings, compiled }: Pick<GoodConfiguration, 'settings' | 'compiled'>,
   trace?: Trace,
 ): OpenedPatcher | undefined {
-  if (compiled.set.patches.length === 0) return undefined;
+  if (!hasPatches(compiled)) return undefined;
   return openPatcher({
     settings,
     set: compiled.set,
     sourceOf: compiled.sourceOf,
+    others: { ...compiled.slices, list: 'endpointSlices' },
     mappings: mappingsOf(settings),
     openSandbox: sandboxOpener(context),
     clock: context.clock,

@@ -3,7 +3,10 @@
 
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { inQuotes } from '../../object/text/in-quotes.ts';
+import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
+import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
 import { backflowFailuresIn } from '../../sync/plan/backflow.ts';
 import type { PatchFailure } from '../../sync/plan/step.ts';
 import { type Rehearsed, rehearse } from '../../sync/report/rehearse.ts';
@@ -12,12 +15,13 @@ import type { Context } from '../line/context.ts';
 import { CommandFault, exitCodes } from '../line/context.ts';
 import type { GoodConfiguration } from '../line/load-settings.ts';
 import { Explanation } from './explanation.ts';
+import { type OfflineKind, offlineKinds } from './offline-kinds.ts';
 import { openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type NamedObject, withoutServerFields } from './print-objects.ts';
 
 export interface OfflineRenderInput {
   configuration: Pick<GoodConfiguration, 'settings' | 'compiled'>;
-  /** Virtual Endpoints, and Services where they matter. */
+  /** Virtual Endpoints and EndpointSlices, and Services where they matter. */
   objects: readonly KubeObject[];
   hostObjects: readonly KubeObject[];
   direction: 'forward' | 'back';
@@ -31,34 +35,47 @@ export interface OfflineRenderInput {
 export interface OfflineRender {
   objects: { before: NamedObject; after: NamedObject }[];
   notices: { message: string; isFailure: boolean }[];
-  explanation: Explanation | undefined;
+  /** For each kind with objects, with --explain. */
+  explained: { explanation: Explanation; set: PatchSet }[];
 }
 
 export async function renderOffline(context: Context, input: OfflineRenderInput): Promise<OfflineRender> {
-  const { configuration, opened } = input;
-  const explanation = input.isExplained ? new Explanation(context.clock) : undefined;
-  if (opened !== undefined) return renderWith(opened, input, undefined);
-  const own = openOfflinePatches(context, configuration, explanation && ((entry) => explanation.add(entry)));
+  const { settings, compiled } = input.configuration;
+  const result: OfflineRender = { objects: [], notices: [], explained: [] };
+  let explanation: Explanation | undefined;
+  const trace = input.isExplained ? (entry: TraceEntry) => explanation?.add(entry) : undefined;
+  const own = input.opened === undefined ? openOfflinePatches(context, input.configuration, trace) : undefined;
   try {
     if (own !== undefined) await startSandbox(() => own.start());
-    return await renderWith(own, input, explanation);
+    for (const one of offlineKinds(settings, compiled)) {
+      if (!input.objects.some(({ kind }) => kind === one.kind.kind)) continue;
+      explanation = input.isExplained ? new Explanation(context.clock) : undefined;
+      await renderKind(one, { opened: input.opened ?? own, input, explanation, result });
+      if (explanation !== undefined) result.explained.push({ explanation, set: one.patches.set });
+    }
+    return result;
   } finally {
     await own?.stop();
   }
 }
 
-async function renderWith(
-  opened: OpenedPatcher | undefined,
-  input: OfflineRenderInput,
-  explanation: Explanation | undefined,
-): Promise<OfflineRender> {
-  const { settings, compiled } = input.configuration;
-  const rules = rulesOf(settings, opened?.patcher);
-  const { kind, placement } = rules.translation;
-  const host = input.hostObjects.map((object) => withNamespace(object, settings.hostNamespace));
-  const virtual = input.objects
-    .filter((object) => object.kind === kind.kind)
-    .map((object) => withNamespace(object, 'default'));
+interface RenderOfKind {
+  opened: OpenedPatcher | undefined;
+  input: OfflineRenderInput;
+  explanation: Explanation | undefined;
+  result: OfflineRender;
+}
+
+async function renderKind(
+  { kind, patches, patcherIn }: OfflineKind,
+  { opened, input, explanation, result }: RenderOfKind,
+): Promise<void> {
+  const { settings } = input.configuration;
+  const rules = rulesOf(settings, patcherIn(opened), kind);
+  const { placement } = rules.translation;
+  const isOfKind = (object: KubeObject): boolean => object.kind === kind.kind;
+  const host = input.hostObjects.filter(isOfKind).map((object) => withNamespace(object, settings.hostNamespace));
+  const virtual = input.objects.filter(isOfKind).map((object) => withNamespace(object, 'default'));
   refuseUnrelated(host, virtual, (key) => {
     const place = placement.placeOf(key);
     return place && keyOf(place.namespace, place.name);
@@ -75,16 +92,20 @@ async function renderWith(
     assumesAgreement: input.direction === 'back',
     ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
   });
-  const result: OfflineRender = { objects: [], notices: [], explanation };
-  const positionOfFailure = (failure: PatchFailure): string => positionOf(failure, compiled.sourceOf);
+  const told: Told = { kind: kind.kind, positionOf: (failure) => positionOf(failure, patches.sourceOf) };
   for (const one of rehearsed) {
     for (const { failure } of backflowFailuresIn(one.backflowFailures))
-      result.notices.push(failureNotice(one.key, failure, positionOfFailure));
-    const notice = noticeOf(one, positionOfFailure);
+      result.notices.push(failureNotice(one.key, failure, told));
+    const notice = noticeOf(one, told);
     if (notice !== undefined) result.notices.push(notice);
     else result.objects.push(pairOf(one, { virtual, host, input }));
   }
-  return result;
+}
+
+/** How messages about the objects of a kind are written. */
+interface Told {
+  kind: string;
+  positionOf(failure: PatchFailure): string;
 }
 
 function pairOf(
@@ -107,10 +128,7 @@ function pairOf(
 }
 
 /** Explains why an object has no result; undefined when it has a result. */
-function noticeOf(
-  { key, outcome, host }: Rehearsed,
-  positionOfFailure: (failure: PatchFailure) => string,
-): OfflineRender['notices'][number] | undefined {
+function noticeOf({ key, outcome, host }: Rehearsed, told: Told): OfflineRender['notices'][number] | undefined {
   switch (outcome.kind) {
     case 'inSync':
       return undefined;
@@ -119,28 +137,25 @@ function noticeOf(
     case 'left':
     case 'retry': {
       const what = host === undefined ? 'has no copy on the host' : 'is left as it is on the host';
-      return { message: `Endpoints "${key}" ${what}: ${outcome.message}`, isFailure: outcome.kind === 'retry' };
+      return { message: `${told.kind} "${key}" ${what}: ${outcome.message}`, isFailure: outcome.kind === 'retry' };
     }
     case 'refused': {
       const { failure, message, detail } = outcome;
       if (failure === undefined) {
         const why = detail === undefined ? message : `${message}: ${detail}`;
-        return { message: `Endpoints "${key}" has no copy on the host: ${why}`, isFailure: false };
+        return { message: `${told.kind} "${key}" has no copy on the host: ${why}`, isFailure: false };
       }
-      return failureNotice(key, failure, positionOfFailure);
+      return failureNotice(key, failure, told);
     }
     default:
       return outcome satisfies never;
   }
 }
 
-function failureNotice(
-  key: Key,
-  failure: PatchFailure,
-  positionOfFailure: (failure: PatchFailure) => string,
-): OfflineRender['notices'][number] {
-  const path = failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is "${failure.path}"`;
-  return { message: `${positionOfFailure(failure)}: Endpoints "${key}": ${failure.message}${path}`, isFailure: true };
+function failureNotice(key: Key, failure: PatchFailure, told: Told): OfflineRender['notices'][number] {
+  const path =
+    failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is ${inQuotes(failure.path ?? '')}`;
+  return { message: `${told.positionOf(failure)}: ${told.kind} "${key}": ${failure.message}${path}`, isFailure: true };
 }
 
 function positionOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {
@@ -160,7 +175,7 @@ function refuseUnrelated(
   throw new CommandFault(
     exitCodes.input,
     `wanted host objects that are copies of the virtual ones, found "${keyOfObject(unrelated)}"`,
-    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `expected: ${hostKeys.join(', ')}` },
+    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `their copies are ${hostKeys.join(', ')}` },
   );
 }
 

@@ -20,7 +20,7 @@ export async function readObjects(context: Context, paths: readonly string[]): P
     const parsed = parseDocuments(text);
     if (parsed.kind === 'fault') {
       const place = `${origin}:${parsed.line}:${parsed.column}`;
-      throw new CommandFault(exitCodes.input, `${place}: cannot read objects, expected YAML or JSON: ${parsed.reason}`);
+      throw new CommandFault(exitCodes.input, `${place}: the objects are neither YAML nor JSON: ${parsed.reason}`);
     }
     for (const document of parsed.documents) gather(document, origin, found);
   }
@@ -37,7 +37,7 @@ function refuseDuplicates(found: readonly ReadObject[]): void {
     const first = origins.get(shown);
     if (first !== undefined) {
       const where = first === origin ? '' : ` (the first in ${first})`;
-      throw new CommandFault(exitCodes.input, `${origin}: expected each object once, found ${shown} twice${where}`);
+      throw new CommandFault(exitCodes.input, `${origin}: wanted each object once, found ${shown} twice${where}`);
     }
     origins.set(shown, origin);
   }
@@ -46,11 +46,11 @@ function refuseDuplicates(found: readonly ReadObject[]): void {
 function gather(value: unknown, origin: string, found: ReadObject[]): void {
   if (!isRecord(value)) {
     const what = Array.isArray(value) ? 'a list' : JSON.stringify(value)?.slice(0, 80);
-    throw new CommandFault(exitCodes.input, `${origin}: expected a Kubernetes object, found ${what}`);
+    throw new CommandFault(exitCodes.input, `${origin}: wanted a Kubernetes object, found ${what}`);
   }
   const kind = value['kind'];
   if (typeof kind !== 'string' || kind === '') {
-    throw new CommandFault(exitCodes.input, `${origin}: expected a Kubernetes object, found one without a kind`);
+    throw new CommandFault(exitCodes.input, `${origin}: wanted a Kubernetes object, found one without a kind`);
   }
   const items = value['items'];
   if (kind.endsWith('List') && Array.isArray(items)) {
@@ -66,7 +66,7 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
   const name = isRecord(metadata) ? metadata['name'] : undefined;
   if (typeof name !== 'string' || name === '') {
     const what = name ? `${JSON.stringify(name)} in ${kind}; put it in quotes` : `${kind} without it`;
-    throw new CommandFault(exitCodes.input, `${origin}: expected metadata.name in every object, found ${what}`);
+    throw new CommandFault(exitCodes.input, `${origin}: wanted metadata.name in every object, found ${what}`);
   }
   found.push({ object: asDecoded(value as KubeObject), origin });
 }

@@ -6,15 +6,13 @@ import { loadConfiguration } from '../../config/load/load.ts';
 import { withPatches } from '../../daemon/load-patches.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { unifiedDiff } from '../../object/text/line-diff.ts';
-import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
-import type { EndpointSubset } from '../../sync/endpoints/items.ts';
-import { normalizeSubsets } from '../../sync/endpoints/subsets.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
 import { withoutBookkeeping } from '../../sync/report/render.ts';
 import { CommandFault, type Context } from '../line/context.ts';
 import { exampleNames, type GoodConfiguration, loadWithNames } from '../line/load-settings.ts';
 import { systemFault } from '../line/system-fault.ts';
 import { shapeFaults } from './check-shape.ts';
+import { isOfflineKind, withServerDefaults } from './offline-kinds.ts';
 import { openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type OfflineRender, renderOffline } from './offline-render.ts';
 import { sorted, withoutServerFields } from './print-objects.ts';
@@ -106,7 +104,7 @@ async function configurationOf({ context, folder, result }: Run): Promise<GoodCo
 async function objectsIn({ context, folder }: Run, name: string): Promise<KubeObject[]> {
   const read = await readObjects(context, [join(folder, name)]);
   for (const { object } of read) {
-    const [fault] = object.kind === 'Endpoints' ? shapeFaults(object) : [];
+    const [fault] = isOfflineKind(object) ? shapeFaults(object) : [];
     if (fault !== undefined) throw new CommandFault(1, `${name}: ${object.kind} "${object.metadata.name}": ${fault}`);
   }
   return read.map(({ object }) => object);
@@ -114,8 +112,8 @@ async function objectsIn({ context, folder }: Run, name: string): Promise<KubeOb
 
 async function compareObjects(run: Run, name: string, { objects }: OfflineRender): Promise<void> {
   const results = objects.map(({ after }) => after.object);
-  const found = textOf(results.map(withDefaults));
-  const expected = run.names.has(name) ? textOf((await objectsIn(run, name)).map(withDefaults)) : '';
+  const found = textOf(results.map(withServerDefaults));
+  const expected = run.names.has(name) ? textOf((await objectsIn(run, name)).map(withServerDefaults)) : '';
   if (found === expected) return;
   if (run.isUpdate) return update(run, name, textOf(results));
   const what = run.names.has(name) ? `${name} differs` : `${name} is missing; --update writes it`;
@@ -134,7 +132,7 @@ async function compareMessages(run: Run, name: string, { notices }: OfflineRende
   if (missing.length === 0 && isExpected) return;
   if (run.isUpdate) return update(run, name, said);
   const text = isExpected
-    ? `${name}: expected the message: ${missing.join('\n')}\nfound: ${said || 'no message'}`
+    ? `${name}: wanted the message: ${missing.join('\n')}\nfound: ${said || 'no message'}`
     : `${isFailed ? 'a patch failed' : 'nothing is written'}, and there is no ${name} that expects it: ${said}`;
   run.result.problems.push({ what: `${name} differs`, text });
 }
@@ -146,18 +144,6 @@ async function update(run: Run, name: string, text: string): Promise<void> {
   const head = name.endsWith('.yaml') ? (/^(#.*\n)*/.exec(before)?.[0] ?? '') : '';
   await run.context.files.write(path, head + text);
   run.result.updated.push(name);
-}
-
-/** Adds the defaults of an API server, so that an expected file need not spell them out. */
-function withDefaults(object: KubeObject): KubeObject {
-  if (object.kind !== endpointsKind.kind) return object;
-  const { subsets, ...rest } = object;
-  const stored = normalizeSubsets(subsets as EndpointSubset[] | undefined);
-  return {
-    ...rest,
-    apiVersion: object.apiVersion ?? endpointsKind.apiVersion,
-    ...(stored.length > 0 && { subsets: stored }),
-  };
 }
 
 function textOf(objects: readonly KubeObject[]): string {

@@ -2,7 +2,8 @@
 // object, and a reverse expression that does not undo its expression would change tenants' objects after an edit on the host.
 import { type Fault, warning } from '../../config/fault.ts';
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
-import { positionedWarning } from '../../daemon/load-patches.ts';
+import { patchListPath, positionedWarning, slicePatchListPath } from '../../daemon/load-patches.ts';
+import { anySliceKind } from '../../daemon/rules-of.ts';
 import { createEvaluator } from '../../expression/evaluate/evaluator.ts';
 import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
 import { type Endless, findEndless } from '../../sync/patch/lint/endless.ts';
@@ -15,10 +16,9 @@ import { sandboxOpener, startSandbox } from './offline-patches.ts';
 
 export async function tryExpressions(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
   const { settings, compiled } = configuration;
-  const { patches } = compiled.set;
   const { virtualClusterName, hostNamespace, vcluster } = settings;
   const evaluator = createEvaluator({
-    expressions: compiled.set.expressions,
+    expressions: [...compiled.set.expressions, ...compiled.slices.set.expressions],
     vcluster: { name: virtualClusterName, namespace: hostNamespace, config: vcluster },
     functions: sandboxFunctions(settings, mappingsOf(settings)),
     openSandbox: sandboxOpener(context),
@@ -28,13 +28,19 @@ export async function tryExpressions(context: Context, configuration: GoodConfig
     await startSandbox(() => evaluator.start());
     const began = context.clock.now();
     const isTimeUp = () => context.clock.now() - began > allowedMs;
-    const trial = { evaluator, kind: endpointsKind, isTimeUp };
-    const endless = await findEndless(patches, trial);
-    // Leaves out the endless expressions, which would cost their time once more.
-    const others = patches.filter((patch) => endless.every((found) => found.patch !== patch));
-    const examples = await findCounterExamples(others, trial);
-    const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
-    const placed = warnings.map((found) => positionedWarning(found, configuration));
+    const placed: Fault[] = [];
+    for (const { kind, set, path } of [
+      { kind: endpointsKind, set: compiled.set, path: patchListPath },
+      { kind: anySliceKind, set: compiled.slices.set, path: slicePatchListPath },
+    ]) {
+      const trial = { evaluator, kind, isTimeUp };
+      const endless = await findEndless(set.patches, trial);
+      // Leaves out the endless expressions, which would cost their time once more.
+      const others = set.patches.filter((patch) => endless.every((found) => found.patch !== patch));
+      const examples = await findCounterExamples(others, trial);
+      const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
+      placed.push(...warnings.map((found) => positionedWarning(found, configuration, path)));
+    }
     return isTimeUp() ? [...placed, notAllTried] : placed;
   } finally {
     await evaluator.stop();

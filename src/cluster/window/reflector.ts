@@ -4,14 +4,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, pause } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
-import { excerpt } from '../errors.ts';
+import type { Key } from '../../object/meta/object.ts';
 import type { WindowMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
-import { headOfEvent } from '../wire/object-head.ts';
 import { listPath, type WindowScope, watchPath } from '../wire/scope.ts';
-import { type Cache, type Gathering, keyOfObject } from './cache.ts';
-import { listPages, objectProblem } from './list-pages.ts';
+import type { Cache, Gathering } from './cache.ts';
+import { EventIntake, type ReflectorSink, wentBack } from './event-intake.ts';
+import { listPages } from './list-pages.ts';
 import { isSameContent } from './packed-item.ts';
 import {
   afterList,
@@ -22,17 +21,9 @@ import {
   type ReflectorStep,
   type WatchEnd,
 } from './reflector-steps.ts';
-import { compareVersions, isVersion, newest } from './resource-version.ts';
-import type { DecodedLine } from './watch-lines.ts';
+import { compareVersions, isVersion } from './resource-version.ts';
 import { watchOnce } from './watch-session.ts';
-import type { Item, WindowChange } from './window.ts';
-
-/** The receiver of the changes that the reflector finds. */
-export interface ReflectorSink {
-  changed(change: WindowChange): void;
-  /** `upTo` is the highest number given by `requestList` that this list answers. */
-  listed(list: { isFirst: boolean; count: number; removed: readonly Key[]; upTo: number }): void;
-}
+import type { Item } from './window.ts';
 
 export interface ReflectorOptions<T extends Item> {
   connection: Connection;
@@ -66,11 +57,7 @@ export class Reflector<T extends Item> {
   #failures: Failures = { unserved: 0, spoilt: 0 };
   #listedAtMs = 0;
   #hasListed = false;
-  /** The version that the watch has reached; the next watch resumes here. */
-  #streamVersion = '0';
-  /** The newest version among our own writes; the watch may not have reached it yet. */
-  #ownVersion = '0';
-  #itemKind = '';
+  readonly #intake: EventIntake<T>;
   #suspectsRollback = false;
   /** Lists requested so far, and how many of those requests the last complete list answered. */
   #requested = 0;
@@ -78,6 +65,7 @@ export class Reflector<T extends Item> {
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
+    this.#intake = new EventIntake(options);
     this.#lastHeardMs = options.clock.now();
   }
 
@@ -112,12 +100,12 @@ export class Reflector<T extends Item> {
 
   /** Records the version of an own write: a later list with an older version shows that the server has gone back in time. */
   noteOwnVersion(resourceVersion: string | undefined): void {
-    if (isVersion(resourceVersion)) this.#ownVersion = newest(this.#ownVersion, resourceVersion);
+    this.#intake.noteOwnVersion(resourceVersion);
   }
 
   /** Whether the watch has passed that version, so that every event up to it has arrived. */
   hasPassed(resourceVersion: string | undefined): boolean {
-    return isVersion(resourceVersion) && compareVersions(resourceVersion, this.#streamVersion) <= 0;
+    return this.#intake.hasPassed(resourceVersion);
   }
 
   get #isStopped(): boolean {
@@ -170,7 +158,7 @@ export class Reflector<T extends Item> {
     const { cache, clock, metrics, connection, scope, random } = this.#options;
     const { signal } = this.#interrupt;
     const upTo = this.#requested;
-    const seenBefore = newest(this.#streamVersion, this.#ownVersion);
+    const seenBefore = this.#intake.newestKnown;
     this.#enter({ kind: 'listing', page: 1, reason: step.reason });
     const gathered = cache.gather();
     const result = await listPages({
@@ -200,9 +188,7 @@ export class Reflector<T extends Item> {
     }
     this.#suspectsRollback = false;
     this.#failures.unserved = 0;
-    this.#itemKind = result.itemKind;
-    if (isOlder) this.#ownVersion = '0';
-    this.#streamVersion = result.resourceVersion;
+    this.#intake.begin({ ...result, isOlder });
     this.#listedAtMs = clock.now();
     gathered.rv = result.resourceVersion;
     await this.#swapIn(gathered, { isAuthoritative: isOlder, upTo, count: result.count });
@@ -257,12 +243,12 @@ export class Reflector<T extends Item> {
       const problem = await this.#checkVersion();
       if (problem !== undefined) return afterWatch(problem, this.#history(startMs), random);
     }
-    this.#enter({ kind: 'watching', resourceVersion: this.#streamVersion });
+    this.#enter({ kind: 'watching', resourceVersion: this.#intake.reached });
     const timeoutSeconds = shortestWatchSeconds + Math.floor(random() * watchSpreadSeconds);
     let wasOpened = false;
     const end = await watchOnce({
       connection,
-      path: watchPath(scope, { resourceVersion: this.#streamVersion, timeoutSeconds }),
+      path: watchPath(scope, { resourceVersion: this.#intake.reached, timeoutSeconds }),
       clock,
       signal: this.#interrupt.signal,
       opened: () => {
@@ -273,62 +259,13 @@ export class Reflector<T extends Item> {
       },
       heard: () => this.#hear(),
       probe: () => this.#checkVersion(),
-      skip: (line) => this.#isEcho(line),
-      event: (event) => this.#apply(event),
+      skip: (line) => this.#intake.isEcho(line),
+      event: (event) => this.#intake.apply(event),
       slice: () => metrics.size(cache.size),
     });
     const history = this.#history(startMs, wasOpened);
     if (wasOpened && history.watchedMs >= healthyMs) this.#failures.spoilt = 0;
     return afterWatch(end, history, random);
-  }
-
-  /** An echo repeats the answer to an own write, so the cache has it already. Half of all events are echoes. */
-  #isEcho(line: Buffer): boolean {
-    const { cache, metrics } = this.#options;
-    if (compareVersions(this.#ownVersion, this.#streamVersion) <= 0) return false;
-    const event = headOfEvent(line);
-    if (event === undefined || event.head.kind !== this.#itemKind) return false;
-    const { namespace, name, resourceVersion } = event.head;
-    if (!isVersion(resourceVersion) || compareVersions(resourceVersion, this.#streamVersion) <= 0) return false;
-    const known = cache.versionOf(keyOf(namespace, name));
-    if (known === undefined || compareVersions(resourceVersion, known) > 0) return false;
-    this.#streamVersion = resourceVersion;
-    metrics.event(event.type);
-    return true;
-  }
-
-  #apply(event: Extract<DecodedLine, { kind: 'event' }>): WatchEnd | undefined {
-    const { scope, cache, metrics } = this.#options;
-    const { type, object } = event;
-    const rv = object.metadata.resourceVersion;
-    if (object.kind !== undefined && object.kind !== this.#itemKind)
-      return {
-        kind: 'fault',
-        message: `wanted events about ${this.#itemKind}, got one about "${excerpt(String(object.kind), 60)}"`,
-      };
-    if (type === 'BOOKMARK') {
-      if (!isVersion(rv)) return { kind: 'fault', message: 'a bookmark has no usable resourceVersion' };
-      if (compareVersions(rv, this.#streamVersion) < 0) return wentBack(rv, this.#streamVersion);
-      metrics.event('BOOKMARK');
-      this.#streamVersion = rv;
-      return undefined;
-    }
-    const problem = objectProblem(object, scope);
-    if (problem !== undefined || !isVersion(rv)) return { kind: 'fault', message: `an object of the watch ${problem}` };
-    if (compareVersions(rv, this.#streamVersion) <= 0) return this.#outOfOrder(type, object, rv);
-    this.#streamVersion = rv;
-    metrics.event(type);
-    const effect = type === 'DELETED' ? cache.remove(object) : cache.set(object);
-    if (effect !== 'none') this.#options.sink.changed({ key: keyOfObject(object), kind: effect, origin: 'watch' });
-    return undefined;
-  }
-
-  /** Events of a watch arrive in the order of their versions. A repeated event is harmless; any other one shows a loss. */
-  #outOfOrder(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: KubeObject, rv: string): WatchEnd | undefined {
-    this.#options.metrics.event('stale');
-    const known = this.#options.cache.versionOf(keyOfObject(object));
-    const isRepeated = type === 'DELETED' ? known === undefined : known === rv;
-    return isRepeated ? undefined : { kind: 'disorder', message: wentBack(rv, this.#streamVersion).message };
   }
 
   /** After a silence or an outage: a server restored from a backup accepts a watch from a future version and stays silent. */
@@ -337,7 +274,7 @@ export class Reflector<T extends Item> {
     const path = listPath(scope, { limit: 1, continueToken: undefined });
     const { signal } = this.#interrupt;
     // A running watch may advance before the answer arrives, so the version is read first.
-    const known = this.#streamVersion;
+    const known = this.#intake.reached;
     const answer = await connection.request({ method: 'GET', path, signal, timeoutMs: versionCheckTimeoutMs });
     if (signal.aborted) return { kind: 'aborted' };
     if (answer.kind === 'throttled' || answer.kind === 'failed')
@@ -349,8 +286,4 @@ export class Reflector<T extends Item> {
     if (isVersion(rv) && compareVersions(rv, known) < 0) return wentBack(rv, known);
     return undefined;
   }
-}
-
-function wentBack(rv: string, known: string): { kind: 'rollback'; message: string } {
-  return { kind: 'rollback', message: `the server sent resource version ${rv} after ${known}` };
 }

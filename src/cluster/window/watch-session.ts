@@ -13,6 +13,12 @@ import { type DecodedLine, decodeEvent, LineSplitter } from './watch-lines.ts';
 const bookmarkIntervalMs = 60_000;
 /** After a bookmark interval and this margin without a byte, the server counts as gone. */
 const silenceMarginMs = 15_000;
+const silenceLimitMs = bookmarkIntervalMs + silenceMarginMs;
+/**
+ * A server that has sent no byte for so long is asked whether it still answers, so that a frozen server is an outage within a
+ * minute. It divides the limit, and an idle watch costs two small requests a minute.
+ */
+const askAfterMs = silenceLimitMs / 3;
 const headersTimeoutMs = 30_000;
 /** A third of the longest allowed stall of the event loop, because other work shares the turn. */
 const sliceMs = 8;
@@ -28,7 +34,7 @@ export interface WatchSessionOptions {
   signal: AbortSignal;
   opened(): void;
   heard(): void;
-  /** Checks that the server answers and has not gone back in time; called when a watch is silent from its beginning. */
+  /** Checks that the server answers and has not gone back in time; called while the watch is silent. */
   probe(): Promise<WatchEnd | undefined>;
   /** True for a line that needs no decoding, because its first bytes show a known object. */
   skip(line: Buffer): boolean;
@@ -58,8 +64,7 @@ class WatchSession {
   #slice: WorkSlice | undefined;
   /** After its first bookmark a watch gets one every minute, so a silence then means a broken connection. */
   #hasBookmark = false;
-  /** The server answered a probe while this watch was silent. */
-  #isExcused = false;
+  #lastByteMs = 0;
   #drained: (() => void) | undefined;
 
   constructor(options: WatchSessionOptions) {
@@ -73,10 +78,10 @@ class WatchSession {
       {
         path,
         headersTimeoutMs,
-        silenceMs: bookmarkIntervalMs + silenceMarginMs,
+        silenceMs: askAfterMs,
         isExcused: () => this.#excuseSilence(),
       },
-      { opened: this.#options.opened, data: (chunk) => this.#data(chunk) },
+      { opened: () => this.#opened(), data: (chunk) => this.#data(chunk) },
     );
     this.#stream = stream;
     const abort = () => this.#close({ kind: 'aborted' });
@@ -88,15 +93,25 @@ class WatchSession {
     return this.#end ?? this.#toEnd(streamEnd);
   }
 
+  #opened(): void {
+    this.#lastByteMs = this.#options.clock.now();
+    this.#options.opened();
+  }
+
+  /** Before its first bookmark a watch may be silent for twice as long. */
   async #excuseSilence(): Promise<boolean> {
-    if (this.#hasBookmark || this.#isExcused) return false;
-    const problem = await this.#options.probe();
-    if (problem?.kind === 'rollback') this.#close(problem);
-    this.#isExcused = problem === undefined;
-    return this.#isExcused;
+    const { clock, probe } = this.#options;
+    const limitMs = this.#hasBookmark ? silenceLimitMs : 2 * silenceLimitMs;
+    if (clock.now() - this.#lastByteMs >= limitMs) return false;
+    const problem = await probe();
+    // A server that is too busy for a list still answers.
+    if (problem === undefined || problem.kind === 'throttled') return true;
+    if (problem.kind !== 'aborted') this.#close(problem);
+    return false;
   }
 
   #data(chunk: Buffer): void {
+    this.#lastByteMs = this.#options.clock.now();
     this.#options.heard();
     this.#lines.feed(chunk);
     if (!this.#isDraining) this.#drain();
@@ -120,6 +135,7 @@ class WatchSession {
     this.#options.slice();
     if (!this.#isDraining) return;
     this.#isDraining = false;
+    this.#lastByteMs = this.#options.clock.now();
     this.#stream?.resume();
     this.#drained?.();
   }
@@ -178,7 +194,11 @@ class WatchSession {
         return this.#lines.unfinished ? { kind: 'broken', message: 'the watch was cut in the middle of a line' } : end;
       case 'silent':
         // Either the watch is dead or its server sends no bookmarks; a new watch is right in both cases.
-        return this.#isExcused && !this.#hasBookmark ? { kind: 'ended' } : end;
+        if (!this.#hasBookmark) return { kind: 'ended' };
+        return {
+          kind: 'silent',
+          message: `${this.#options.connection.name} cluster: no byte for ${silenceLimitMs / 1000} s`,
+        };
       case 'broken':
         return end;
       case 'answered': {

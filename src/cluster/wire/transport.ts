@@ -266,7 +266,7 @@ class Transport implements Connection {
       case 'response': {
         const answer = this.#toAnswer({ method: 'GET', path: request.path }, result);
         if (answer.kind !== 'ok' && answer.kind !== 'notSent') return { kind: 'answered', answer };
-        return { kind: 'broken', message: `watching ${this.server}: wanted status 200, got ${result.status}` };
+        return { kind: 'broken', message: `watching ${this.server}: wanted status 200, found ${result.status}` };
       }
       default:
         return result satisfies never;

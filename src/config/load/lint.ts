@@ -15,10 +15,9 @@ export interface LintInput {
 }
 
 const toHost = ['sync', 'toHost'];
-const patchList = [...toHost, 'endpoints', 'patches'];
 
 export function lint(input: LintInput): Fault[] {
-  if (!input.settings.endpointsEnabled) return [];
+  if (!input.settings.endpointsEnabled && !input.settings.endpointSlices.enabled) return [];
   return [
     ...twoWriters(input),
     ...patchWarnings(input),
@@ -40,9 +39,10 @@ function isOn({ root }: LintInput, path: SettingsPath, byDefault: boolean): bool
 
 /** The kinds that vCluster syncs by default and whose host objects Hostward controls. */
 const sharedKinds = ['endpoints', 'endpointSlices'] as const;
+type SharedKind = (typeof sharedKinds)[number];
 
 /** The shared kinds that vCluster syncs too; its switches are on by default. */
-function alsoSynced(input: LintInput): (typeof sharedKinds)[number][] {
+function alsoSynced(input: LintInput): SharedKind[] {
   // A file with only our own settings says nothing about the settings of vCluster.
   if (!input.hasVclusterFile && find(input.root, ['sync']) === undefined) return [];
   return sharedKinds.filter((kind) => isOn(input, [...toHost, kind, 'enabled'], true));
@@ -50,30 +50,49 @@ function alsoSynced(input: LintInput): (typeof sharedKinds)[number][] {
 
 const kindWords = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' };
 
-function offFix(input: LintInput, kinds: readonly (typeof sharedKinds)[number][]): string {
+function offFix(input: LintInput, kinds: readonly SharedKind[]): string {
   const off = kinds.map((kind) => `sync.toHost.${kind}.enabled`).join(' and ');
-  if (!kinds.includes('endpoints')) return `set ${off} to false`;
   const own = input.hasVclusterFile ? 'global.hostward' : 'hostward';
-  return `set ${off} to false and ${own}.endpoints.enabled to true`;
+  const on = kinds.filter((kind) => kind === 'endpoints').map((kind) => ` and ${own}.${kind}.enabled to true`);
+  const handOver = kinds.includes('endpoints') ? '' : `; ${own}.endpointSlices.enabled: true hands the slices over`;
+  return `set ${off} to false${on.join('')}${writes(input, 'endpointSlices') ? '' : handOver}`;
 }
 
-const writerHarm = {
-  endpoints: 'both would write the same host objects',
-  endpointSlices: "vCluster treats the host's mirrored slices as its own, and deletes slices of the tenant",
-};
+/** Whether Hostward itself syncs the kind. */
+function writes({ settings }: LintInput, kind: SharedKind): boolean {
+  return kind === 'endpoints' ? settings.endpointsEnabled : settings.endpointSlices.enabled;
+}
+
+const bothWrite = 'both would write the same host objects';
+const slicesLost = "vCluster treats the host's mirrored slices as its own, and deletes slices of the tenant";
+const mirrorsFight =
+  "the host's mirroring controller makes slices from what vCluster writes, beside the slices of Hostward";
+
+/** What two writers on one host do to each other, by what Hostward itself syncs. */
+function harmOf(input: LintInput, kind: SharedKind): string {
+  if (writes(input, kind)) return bothWrite;
+  return kind === 'endpointSlices' ? slicesLost : mirrorsFight;
+}
 
 function twoWriters(input: LintInput): Fault[] {
   return alsoSynced(input).map((kind) => {
     const path = [...toHost, kind, 'enabled'];
     const byDefault = find(input.root, path) === undefined ? ', as it does by default' : '';
-    const sentence = `vCluster syncs ${kindWords[kind]} too${byDefault}: ${writerHarm[kind]}`;
+    const sentence = `vCluster syncs ${kindWords[kind]} too${byDefault}: ${harmOf(input, kind)}`;
     return warn(input, path, { code: 'CONFIG_TWO_WRITERS', sentence, fix: offFix(input, [kind]) });
   });
 }
 
 function patchWarnings(input: LintInput): Fault[] {
-  const { patches } = input.settings;
-  const warnings = patches.flatMap((entry, index) => entryWarnings(input, entry, index));
+  const { patches, slicePatches } = input.settings;
+  return [...listWarnings(input, 'endpoints', patches), ...listWarnings(input, 'endpointSlices', slicePatches)];
+}
+
+function listWarnings(input: LintInput, kind: SharedKind, patches: readonly PatchEntry[]): Fault[] {
+  const patchList = [...toHost, kind, 'patches'];
+  const warnings = patches.flatMap((entry, index) =>
+    entryWarnings(input, entry, { kind, path: [...patchList, index] }),
+  );
   if (!input.hasVclusterFile) return warnings;
   const firstOf = new Map<string, number>();
   for (const [index, { path }] of patches.entries()) {
@@ -87,13 +106,17 @@ function patchWarnings(input: LintInput): Fault[] {
   return warnings;
 }
 
-function entryWarnings(input: LintInput, entry: PatchEntry, index: number): Fault[] {
-  const path = [...patchList, index];
+function entryWarnings(
+  input: LintInput,
+  entry: PatchEntry,
+  { kind, path }: { kind: SharedKind; path: SettingsPath },
+): Fault[] {
   const warnings: Fault[] = [];
-  if (touchesSubsets(entry.path)) {
-    if (entry.expression !== undefined) warnings.push(...routedAround(input, path, entry.path));
+  const payload = payloadOf(kind, entry.path);
+  if (payload !== undefined) {
+    if (entry.expression !== undefined) warnings.push(...routedAround(input, path, { kind, patched: entry.path }));
     if (entry.reverseExpression !== undefined && entry.path !== '') {
-      const sentence = 'subsets never flow back, so this reverse expression never runs';
+      const sentence = `${payload} never flow back, so this reverse expression never runs`;
       const parts = { code: 'CONFIG_PATCH_NEVER_RUNS', sentence, fix: 'remove it' };
       warnings.push(warn(input, [...path, 'reverseExpression'], parts));
     }
@@ -153,9 +176,13 @@ function referenceWarnings(input: LintInput, { kind, naming }: PatchReference, p
   return [warn(input, at, { code, sentence, fix })];
 }
 
-/** Judges the text, because paths are compiled later: the whole object, any top key, or a spelling of subsets. */
-function touchesSubsets(path: string): boolean {
-  return /^\s*$|^[\s.]*(\*|\[\s*["']?\*["']?\s*\]|["'[]*subsets\b)/.test(path);
+const payloadFields = { endpoints: ['subsets'], endpointSlices: ['endpoints', 'ports'] };
+
+/** Judges the text, because paths are compiled later: the whole object, any top key, or a spelling of a payload field. */
+function payloadOf(kind: SharedKind, path: string): string | undefined {
+  const fields = payloadFields[kind];
+  if (/^\s*$|^[\s.]*(\*|\[\s*["']?\*["']?\s*\])/.test(path)) return fields.join(' and ');
+  return fields.find((field) => new RegExp(`^[\\s.]*["'[]*${field}\\b`).test(path));
 }
 
 /** Whether a path to subsets can reach their ports. */
@@ -163,14 +190,18 @@ function touchesPorts(path: string): boolean {
   return !/\b(?:addresses|notReadyAddresses)\b/.test(path);
 }
 
-function routedAround(input: LintInput, path: SettingsPath, patched: string): Fault[] {
+function routedAround(
+  input: LintInput,
+  path: SettingsPath,
+  { kind, patched }: { kind: SharedKind; patched: string },
+): Fault[] {
   const others = alsoSynced(input);
   if (others.length === 0) return [];
   const names = others.map((kind) => kindWords[kind]).join(' and ');
   const published = `vCluster's own sync of ${names} publishes the unpatched values beside the patched ones`;
   const fight =
     "vCluster and the host's controller would fight over slices whose ports differ, and vCluster deletes the tenant's own slices";
-  const isFight = others.includes('endpointSlices') && touchesPorts(patched);
+  const isFight = kind === 'endpoints' && others.includes('endpointSlices') && touchesPorts(patched);
   const sentence = isFight ? `${published}; ${fight}` : published;
   return [warn(input, [...path, 'path'], { code: 'CONFIG_PATCH_ROUTED_AROUND', sentence, fix: offFix(input, others) })];
 }
@@ -190,7 +221,7 @@ interface Rule {
   verbs?: unknown;
 }
 
-/** The chart grants write verbs on Endpoints only for vCluster's own sync, and verbs on leases only for several replicas. */
+/** The chart grants write verbs on Endpoints, and all verbs on EndpointSlices, only for vCluster's own sync of them. */
 function rightsWarnings(input: LintInput): Fault[] {
   const { settings, root } = input;
   if (!input.hasVclusterFile || settings.hostKubeconfig !== undefined) return [];
@@ -200,8 +231,13 @@ function rightsWarnings(input: LintInput): Fault[] {
   const isOverwritten = overwrite.length > 0;
   const rules = isOverwritten ? overwrite : rulesAt(root, [...role, 'extraRules']);
   const wanted: { group: string; resource: string; verbs: string[] }[] = [];
-  if (isOverwritten || !isOn(input, [...toHost, 'endpoints', 'enabled'], true))
-    wanted.push({ group: '', resource: 'endpoints', verbs: ['create', 'delete', 'patch'] });
+  const lacks = (kind: SharedKind): boolean =>
+    writes(input, kind) && (isOverwritten || !isOn(input, [...toHost, kind, 'enabled'], true));
+  if (lacks('endpoints')) wanted.push({ group: '', resource: 'endpoints', verbs: ['create', 'delete', 'patch'] });
+  if (lacks('endpointSlices')) {
+    const verbs = ['get', 'list', 'watch', 'create', 'delete', 'patch'];
+    wanted.push({ group: 'discovery.k8s.io', resource: 'endpointslices', verbs });
+  }
   const takesLease =
     settings.leaderElection === 'always' || (settings.leaderElection === 'auto' && settings.replicas > 1);
   if (takesLease && (isOverwritten || settings.replicas <= 1))

@@ -4,8 +4,14 @@
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
+import { directFaults } from '../settings/direct-table.ts';
 import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
-import { type ManagementValues, managementSettings } from '../settings/management-settings.ts';
+import {
+  type DirectSettings,
+  directSettings,
+  type ManagementValues,
+  managementSettings,
+} from '../settings/management-settings.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -32,12 +38,18 @@ export interface LoadOptions extends NameSources {
   files: readonly SourceFile[];
 }
 
-interface LoadedParts {
-  warnings: readonly Fault[];
+/** The entries of one list of patches. */
+export interface LoadedList {
   /** The well-formed entries. They are present despite other faults, so that the same run can check their expressions. */
   patches: readonly CheckedPatch[];
   /** The malformed entries, as far as they could be read, so that the same run can check the texts in them. */
   mistaken: readonly CheckedPatch[];
+}
+
+interface LoadedParts extends LoadedList {
+  warnings: readonly Fault[];
+  /** The patches of EndpointSlices; those of Endpoints stand here directly. */
+  slices: LoadedList;
   positions: Positions;
   /** The texts by file name, for the source line under a fault. */
   texts: ReadonlyMap<string, string>;
@@ -72,21 +84,38 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   // An unreadable file may hold the missing name, so the name is not reported as missing.
   faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
   warnings.push(...names.warnings);
-  const list = find(root, patchesPath);
-  const entries = values.sync.toHost.endpoints.patches;
-  const checked = checkPatches(list, entries, { listPath: patchesPath, found: faults });
-  faults.push(...checked.faults);
+  const { endpoints, endpointSlices } = values.sync.toHost;
+  const found = [...faults];
+  const checked = checkPatches(find(root, patchesPath), endpoints.patches, { listPath: patchesPath, found });
+  const slices = checkPatches(find(root, slicePatchesPath), endpointSlices.patches, {
+    listPath: slicePatchesPath,
+    found,
+    isOfNamesOnly: true,
+  });
+  faults.push(...checked.faults, ...slices.faults);
   yield;
   mappingFaults(root, values, names, { faults, warnings });
-  faults.push(...managementFaults(values.hostward.management, own, find(root, topLevel) ? topLevel : underGlobal));
+  const place = find(root, topLevel) ? topLevel : underGlobal;
+  faults.push(
+    ...managementFaults(values.hostward.management, own, place),
+    ...directFaults(values.hostward.direct, own, place),
+  );
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
     const { patches, mistaken } = checked;
-    return { warnings: listFaults(warnings, order), patches, mistaken, positions, texts: files.texts };
+    return { warnings: listFaults(warnings, order), patches, mistaken, slices, positions, texts: files.texts };
   };
   if (faults.length > 0) return { kind: 'faults', faults: listFaults(faults, order), ...parts() };
-  const settings = settingsOf({ options, values, names, patches: checked.patches, root, own });
+  const settings = settingsOf({
+    options,
+    values,
+    names,
+    patches: checked.patches,
+    slicePatches: slices.patches,
+    root,
+    own,
+  });
   yield;
   if (!isManagementAlone)
     warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
@@ -97,6 +126,7 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
 const noNames: ClusterNames = { virtualClusterName: '', hostNamespace: '', faults: [], warnings: [] };
 
 const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
+const slicePatchesPath = ['sync', 'toHost', 'endpointSlices', 'patches'];
 const byNamePath = ['sync', 'toHost', 'namespaces', 'mappings', 'byName'];
 
 interface ReadFiles {
@@ -130,6 +160,7 @@ interface Values {
   sync: {
     toHost: {
       endpoints: { enabled: boolean; patches: unknown[] };
+      endpointSlices: { patches: unknown[] };
       namespaces: { enabled: boolean; mappings: { byName: Record<string, string> }; mappingsOnly: boolean };
     };
   };
@@ -143,9 +174,17 @@ interface Values {
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
     management?: ManagementValues;
+    direct?: DirectSettings;
   } & Pick<
     Settings,
-    'backSync' | 'exclude' | 'addressPolicy' | 'leaderElection' | 'references' | 'listen' | 'logLevel'
+    | 'endpointSlices'
+    | 'backSync'
+    | 'exclude'
+    | 'addressPolicy'
+    | 'leaderElection'
+    | 'references'
+    | 'listen'
+    | 'logLevel'
   >;
 }
 
@@ -204,10 +243,11 @@ function settingsOf(from: {
   values: Values;
   names: { virtualClusterName: string; hostNamespace: string };
   patches: readonly CheckedPatch[];
+  slicePatches: readonly CheckedPatch[];
   root: TreeNode | undefined;
   own: TreeNode | undefined;
 }): Settings {
-  const { options, values, names, patches, root, own } = from;
+  const { options, values, names, patches, slicePatches, root, own } = from;
   const { hostward, sync } = values;
   const theirs = find(root, ['experimental', 'virtualClusterKubeConfig', 'kubeConfig']);
   const theirKubeconfig = theirs?.kind === 'scalar' && typeof theirs.value === 'string' ? theirs.value : '';
@@ -220,6 +260,8 @@ function settingsOf(from: {
     hostKubeconfig: options.flags?.hostKubeconfig || hostward.hostKubeconfig,
     endpointsEnabled: hostward.endpoints.enabled ?? sync.toHost.endpoints.enabled,
     patches: patches.map(({ entry }) => entry),
+    endpointSlices: hostward.endpointSlices,
+    slicePatches: slicePatches.map(({ entry }) => entry),
     namespaces: {
       enabled: sync.toHost.namespaces.enabled,
       byName: sync.toHost.namespaces.mappings.byName,
@@ -236,6 +278,7 @@ function settingsOf(from: {
     listen: hostward.listen,
     logLevel: hostward.logLevel,
     ...managementSettings(hostward.management),
+    direct: directSettings(hostward.direct),
     vcluster: vclusterView(root),
   });
 }

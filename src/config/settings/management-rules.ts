@@ -33,11 +33,12 @@ export function managementFaults(
 }
 
 /** Settings that do not ask for sync. */
-const withoutSync = new Set(['management', 'listen', 'logLevel']);
+const withoutSync = new Set(['management', 'direct', 'listen', 'logLevel']);
 
 /** True when no setting in the files asks for the sync of a virtual cluster. */
 export function servesManagementAlone(root: TreeNode | undefined, own: TreeNode | undefined): boolean {
-  if (root?.kind !== 'map' || own?.kind !== 'map' || child(own, 'management') === undefined) return false;
+  if (root?.kind !== 'map' || own?.kind !== 'map') return false;
+  if (child(own, 'management') === undefined && child(own, 'direct') === undefined) return false;
   const isOurs = [...root.entries.keys()].every((key) => key === 'hostward' || key === 'global');
   return isOurs && [...own.entries.keys()].every((key) => withoutSync.has(key));
 }

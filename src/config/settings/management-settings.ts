@@ -83,6 +83,8 @@ export interface ManagementSettings {
   projects: readonly ManagementProject[];
   keys: KeyLimits;
   audit: { reads: boolean };
+  /** Host names that spec.server of a kubeconfig may have; empty = all. */
+  kubeconfigs: { allowedServers: readonly string[] };
 }
 
 /** Changes of these settings need a restart. */
@@ -103,6 +105,29 @@ export type ManagementValues = ManagementSettings & {
   ingressListen?: string;
 };
 
+export interface DirectSpace {
+  project: string;
+  name: string;
+  namespace: string;
+}
+
+/** A direct endpoint beside a cluster. */
+export interface DirectSettings {
+  /** HOST:PORT. */
+  listen: string;
+  cluster: string;
+  /** Undefined = the service account of the pod. */
+  kubeconfig?: string;
+  /** Base URL of the management server, without a slash at its end. */
+  platform: string;
+  certificateAuthority?: string;
+  keyFile: string;
+  silence: number;
+  spaces: readonly DirectSpace[];
+  tls?: CertificateFiles;
+  dataDir: string;
+}
+
 /** This user always exists and is always an administrator. */
 export const builtInAdministrator = 'admin';
 
@@ -116,4 +141,8 @@ export function managementSettings(values: ManagementValues | undefined): {
   const port = /\d+$/.exec(listen)?.[0] ?? '';
   const address = (baseURL ?? `https://localhost:${port}`).replace(/\/+$/, '');
   return { management, managementServer: { listen, baseURL: address, dataDir, ingressListen } };
+}
+
+export function directSettings(values: DirectSettings | undefined): DirectSettings | undefined {
+  return values === undefined ? undefined : { ...values, platform: values.platform.replace(/\/+$/, '') };
 }

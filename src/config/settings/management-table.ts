@@ -231,6 +231,13 @@ const limitRows: Setting[] = [
     about: 'Keys that one user, team or subject may have.',
   },
   {
+    path: `${block}.kubeconfigs.allowedServers`,
+    shape: { kind: 'texts', rule: 'any' },
+    default: [],
+    ...live,
+    about: 'Host names that `spec.server` of a kubeconfig may have. Empty is all.',
+  },
+  {
     path: `${block}.audit.reads`,
     shape: boolean,
     default: false,

@@ -47,6 +47,9 @@ function compare(top: TreeNode, global: TreeNode, path: SettingsPath, faults: Fa
   );
 }
 
+/** The keys below sync.toHost with patches that Hostward runs. */
+const patchedKinds = ['endpoints', 'endpointSlices'];
+
 /** vCluster refuses every unknown key, except under global. */
 export function strictParserWarnings(root: MapNode): Fault[] {
   if (!isVclusterFile(root)) return [];
@@ -58,7 +61,17 @@ export function strictParserWarnings(root: MapNode): Fault[] {
   const warnings: Fault[] = [];
   const own = root.entries.get('hostward');
   if (own !== undefined) warnings.push(refused(own, topLevel, 'move it under global, or into a separate file'));
-  const listPath = ['sync', 'toHost', 'endpoints', 'patches'];
+  for (const kind of patchedKinds)
+    warnings.push(...refusedInPatches(root, ['sync', 'toHost', kind, 'patches'], refused));
+  return warnings;
+}
+
+function refusedInPatches(
+  root: MapNode,
+  listPath: SettingsPath,
+  refused: (entry: MapEntry, path: SettingsPath, fix: string) => Fault,
+): Fault[] {
+  const warnings: Fault[] = [];
   const list = find(root, listPath);
   for (const [index, item] of list?.kind === 'list' ? list.items.entries() : []) {
     for (const keys of [['onMissing'], ['onError'], ['reference', 'naming']]) {
@@ -106,7 +119,7 @@ function formerValueFaults(root: MapNode): Fault[] {
 
 /** Wrong places for the settings of sync.toHost. Before vCluster 0.20 they were directly under sync. */
 const misplaced: { path: string[]; wanted: string; where: string; fix: string }[] = [
-  ...['endpoints', 'namespaces'].flatMap((key) => [
+  ...[...patchedKinds, 'namespaces'].flatMap((key) => [
     { path: ['sync', key], wanted: `sync.toHost.${key}`, where: 'directly under sync', fix: 'move it below toHost' },
     {
       path: ['sync', 'fromHost', key],
@@ -136,7 +149,7 @@ const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
   [[], /^(?:sync|hostward|global)\./],
   [['global'], /^hostward\./],
   [['sync'], /^toHost\./],
-  [['sync', 'toHost'], /^(?:endpoints|namespaces)\./],
+  [['sync', 'toHost'], /^(?:endpoints|endpointSlices|namespaces)\./],
 ];
 
 /** Misplaced patches are faults, not warnings: without them the host would show the unpatched values. */
@@ -180,7 +193,7 @@ function misplacedKeys(root: MapNode): Fault[] {
 
 function holdsPatches(key: string, node: TreeNode): boolean {
   if (key === 'patches') return true;
-  return [['patches'], ['endpoints', 'patches']].some((path) => find(node, path) !== undefined);
+  return [['patches'], ...patchedKinds.map((kind) => [kind, 'patches'])].some((path) => find(node, path) !== undefined);
 }
 
 /** Inside a manifest the settings would not be read, and every setting of ours would have its default. */
@@ -205,7 +218,7 @@ function misspeltWarnings(root: MapNode): Fault[] {
     { path: [], names: ['hostward', 'sync', 'global'] },
     { path: ['global'], names: ['hostward'] },
     { path: ['sync'], names: ['toHost'] },
-    { path: ['sync', 'toHost'], names: ['endpoints', 'namespaces'] },
+    { path: ['sync', 'toHost'], names: ['endpoints', 'endpointSlices', 'namespaces'] },
   ];
   const warnings: Fault[] = [];
   for (const { path, names } of places) {

@@ -8,6 +8,11 @@ const chapters: { title: string; text: string; holds(path: string): boolean }[] 
     holds: (path) => path.startsWith('sync.toHost.endpoints'),
   },
   {
+    title: 'EndpointSlices sync',
+    text: 'The block that vCluster reads too. Paths begin with `endpoints`, `ports` or `metadata`.',
+    holds: (path) => path.startsWith('sync.toHost.endpointSlices'),
+  },
+  {
     title: 'Namespace mapping',
     text: 'The block that vCluster reads too.',
     holds: (path) => path.startsWith('sync.toHost.namespaces'),
@@ -15,12 +20,17 @@ const chapters: { title: string; text: string; holds(path: string): boolean }[] 
   {
     title: 'Hostward',
     text: 'Under top-level `hostward` in a file of its own, or under `global.hostward` in a `vcluster.yaml`: everywhere else vCluster refuses unknown keys. A setting in both places must have the same value.',
-    holds: (path) => path.startsWith('hostward.') && !path.startsWith('hostward.management'),
+    holds: (path) => /^hostward\.(?!management|direct)/.test(path),
   },
   {
     title: 'Management API',
     text: 'Under `hostward.management`. A file with nothing but this block runs the API alone. Names of users and groups never begin with `system:`, `kubeadm:` or `hostward:`.',
     holds: (path) => path.startsWith('hostward.management'),
+  },
+  {
+    title: 'Direct endpoint',
+    text: 'Under `hostward.direct`, for `hostward direct`; see docs/direct-endpoints.md. A file with nothing but this block needs no names of a virtual cluster.',
+    holds: (path) => path.startsWith('hostward.direct'),
   },
   {
     title: 'Read from vCluster',

@@ -1,6 +1,6 @@
 // The configuration for all other rooms: one frozen value, complete and checked, with all defaults.
 import type { LogLevel } from '../../log.ts';
-import type { ManagementServerSettings, ManagementSettings } from './management-settings.ts';
+import type { DirectSettings, ManagementServerSettings, ManagementSettings } from './management-settings.ts';
 
 export interface PatchReference {
   apiVersion: string;
@@ -13,7 +13,7 @@ export interface PatchReference {
   naming?: 'generated' | 'vcluster';
 }
 
-/** One entry of sync.toHost.endpoints.patches as written; the daemon compiles paths and expressions later. */
+/** One entry of a list of patches as written; the daemon compiles paths and expressions later. */
 export interface PatchEntry {
   path: string;
   expression?: string;
@@ -41,6 +41,15 @@ export interface Settings {
   /** hostward.endpoints.enabled; by default the value of sync.toHost.endpoints.enabled. */
   endpointsEnabled: boolean;
   patches: readonly PatchEntry[];
+  endpointSlices: {
+    /** hostward.endpointSlices.enabled. */
+    enabled: boolean;
+    /** Slices of the tenant's mirroring controller are synced too, because the host does not mirror Endpoints. */
+    mirrored: boolean;
+    nodeName: 'keep' | 'drop';
+  };
+  /** sync.toHost.endpointSlices.patches. */
+  slicePatches: readonly PatchEntry[];
   namespaces: NamespaceMappings;
   /** experimental.syncSettings.setOwner. */
   setOwner: boolean;
@@ -48,7 +57,7 @@ export interface Settings {
   replicas: number;
   backSync: 'all' | 'none';
   exclude: { labels: readonly string[]; annotations: readonly string[] };
-  addressPolicy: { allow: readonly string[]; deny: readonly string[] };
+  addressPolicy: { allow: readonly string[]; deny: readonly string[]; fqdn?: 'refuse' | 'allow' };
   leaderElection: 'auto' | 'always' | 'never';
   maxWritesPerSecond: number | undefined;
   references: { naming: 'generated' | 'vcluster' };
@@ -58,6 +67,8 @@ export interface Settings {
   /** hostward.management; both undefined when it is not configured. */
   management: ManagementSettings | undefined;
   managementServer: ManagementServerSettings | undefined;
+  /** hostward.direct, for `hostward direct` alone. */
+  direct: DirectSettings | undefined;
   /** The whole configuration merged with vCluster's defaults, for context.vcluster.config. May hold passwords. */
   vcluster: Readonly<Record<string, unknown>>;
 }

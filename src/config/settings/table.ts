@@ -1,20 +1,30 @@
 // Every setting that Hostward reads, as data: its path, allowed values, default and description. Validation, defaults, the
 // JSON Schema and the reference page are all generated from these rows.
+import { directRows } from './direct-table.ts';
 import { managementRows } from './management-table.ts';
 import type { Setting } from './setting.ts';
 
 export type { Setting, Shape } from './setting.ts';
 
 /** An unknown key under these paths is a fault; elsewhere unknown keys belong to vCluster and are ignored. */
-export const closedPaths: readonly string[] = ['sync.toHost.endpoints', 'sync.toHost.namespaces', 'hostward'];
+export const closedPaths: readonly string[] = [
+  'sync.toHost.endpoints',
+  'sync.toHost.endpointSlices',
+  'sync.toHost.namespaces',
+  'hostward',
+];
 
 const text = { kind: 'text', rule: 'any' } as const;
 const boolean = { kind: 'boolean' } as const;
 
 const patches = { field: 'patches', change: 'live' } as const;
+const slicePatches = { field: 'slicePatches', change: 'live' } as const;
+const endpointSlices = { field: 'endpointSlices', change: 'live' } as const;
 const namespaces = { field: 'namespaces', change: 'restart' } as const;
 
-function patchRows(list: string, of: typeof patches | typeof namespaces): Setting[] {
+type PatchField = typeof patches | typeof slicePatches | typeof namespaces;
+
+function patchRows(list: string, of: PatchField): Setting[] {
   const item = `${list}[]`;
   return [
     {
@@ -61,6 +71,44 @@ function patchRows(list: string, of: typeof patches | typeof namespaces): Settin
 }
 
 const endpoints = 'sync.toHost.endpoints';
+const slices = 'sync.toHost.endpointSlices';
+
+function patchListRows(kind: string, of: PatchField): Setting[] {
+  return [
+    {
+      path: `${kind}.patches`,
+      shape: { kind: 'list' },
+      default: [],
+      ...of,
+      about:
+        'Rules that rewrite fields during the sync, in this order, at most 1,000. Each entry has one mode: expressions, reference or labels.',
+    },
+    ...patchRows(`${kind}.patches`, of),
+    {
+      path: `${kind}.patches[].reference.naming`,
+      shape: { kind: 'choice', of: ['generated', 'vcluster'] },
+      ...of,
+      about:
+        'Names that this entry writes, instead of those of `hostward.references.naming`. Not for Secrets and ConfigMaps. Only Hostward has this setting.',
+    },
+    {
+      path: `${kind}.patches[].onMissing`,
+      shape: { kind: 'choice', of: ['skip', 'create'] },
+      default: 'skip',
+      ...of,
+      about:
+        'Behaviour when the last key of the path is missing. `create` runs the expression and writes the key. Only Hostward has this setting.',
+    },
+    {
+      path: `${kind}.patches[].onError`,
+      shape: { kind: 'choice', of: ['fail', 'skip', 'keepLast'] },
+      default: 'fail',
+      ...of,
+      about:
+        'Behaviour when the expression fails: `fail` leaves the host object unchanged, `skip` skips this entry, `keepLast` keeps the value on the host. Only Hostward has this setting.',
+    },
+  ];
+}
 
 const sharedRows: Setting[] = [
   {
@@ -71,38 +119,17 @@ const sharedRows: Setting[] = [
     change: 'live',
     about: 'Whether vCluster itself syncs Endpoints to the host; `hostward.endpoints.enabled` follows it unless given.',
   },
+  ...patchListRows(endpoints, patches),
   {
-    path: `${endpoints}.patches`,
-    shape: { kind: 'list' },
-    default: [],
-    ...patches,
+    path: `${slices}.enabled`,
+    shape: boolean,
+    default: true,
+    field: 'vcluster',
+    change: 'live',
     about:
-      'Rules that rewrite fields during the sync, in this order, at most 1,000. Each entry has one mode: expressions, reference or labels.',
+      'Whether vCluster itself syncs EndpointSlices to the host. `hostward.endpointSlices.enabled` does not follow it.',
   },
-  ...patchRows(`${endpoints}.patches`, patches),
-  {
-    path: `${endpoints}.patches[].reference.naming`,
-    shape: { kind: 'choice', of: ['generated', 'vcluster'] },
-    ...patches,
-    about:
-      'Names that this entry writes, instead of those of `hostward.references.naming`. Not for Secrets and ConfigMaps. Only Hostward has this setting.',
-  },
-  {
-    path: `${endpoints}.patches[].onMissing`,
-    shape: { kind: 'choice', of: ['skip', 'create'] },
-    default: 'skip',
-    ...patches,
-    about:
-      'Behaviour when the last key of the path is missing. `create` runs the expression and writes the key. Only Hostward has this setting.',
-  },
-  {
-    path: `${endpoints}.patches[].onError`,
-    shape: { kind: 'choice', of: ['fail', 'skip', 'keepLast'] },
-    default: 'fail',
-    ...patches,
-    about:
-      'Behaviour when the expression fails: `fail` leaves the host object unchanged, `skip` skips this entry, `keepLast` keeps the value on the host. Only Hostward has this setting.',
-  },
+  ...patchListRows(slices, slicePatches),
   {
     path: 'sync.toHost.namespaces.enabled',
     shape: boolean,
@@ -201,6 +228,30 @@ const ownRows: Setting[] = [
     about: 'Whether Hostward syncs Endpoints. `false` leaves all host objects unchanged, and removes none of them.',
   },
   {
+    path: 'hostward.endpointSlices.enabled',
+    shape: boolean,
+    default: false,
+    ...endpointSlices,
+    about:
+      'Whether Hostward syncs EndpointSlices. Switch the sync of vCluster off first: two writers of one name are the worst case.',
+  },
+  {
+    path: 'hostward.endpointSlices.mirrored',
+    shape: boolean,
+    default: false,
+    ...endpointSlices,
+    about:
+      'Whether the slices go to the host that the mirroring controller of the virtual cluster makes from Endpoints. For hosts without a mirroring controller. Without Endpoints sync they always go.',
+  },
+  {
+    path: 'hostward.endpointSlices.nodeName',
+    shape: { kind: 'choice', of: ['keep', 'drop'] },
+    default: 'keep',
+    ...endpointSlices,
+    about:
+      'Whether endpoints keep the name of their node. Without it `internalTrafficPolicy: Local` finds no endpoint.',
+  },
+  {
     path: 'hostward.backSync',
     shape: { kind: 'choice', of: ['all', 'none'] },
     default: 'all',
@@ -240,6 +291,14 @@ const ownRows: Setting[] = [
     field: 'addressPolicy',
     change: 'live',
     about: 'Networks that no address may be in. One refused address refuses its object.',
+  },
+  {
+    path: 'hostward.addressPolicy.fqdn',
+    shape: { kind: 'choice', of: ['refuse', 'allow'] },
+    default: 'refuse',
+    field: 'addressPolicy',
+    change: 'live',
+    about: 'Whether EndpointSlices of addressType FQDN may go to the host: a name cannot be checked against networks.',
   },
   {
     path: 'hostward.leaderElection',
@@ -284,4 +343,4 @@ const ownRows: Setting[] = [
   },
 ];
 
-export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows, ...managementRows];
+export const settingsTable: readonly Setting[] = [...sharedRows, ...ownRows, ...managementRows, ...directRows];

@@ -72,14 +72,14 @@ export function decode(file: SourceFile): FileText {
       case 'unreadable':
         return refuse('CONFIG_FILE_UNREADABLE', file.reason, 'a file that can be read');
       case 'too-large':
-        return refuse('CONFIG_FILE_TOO_LARGE', `${file.bytes} bytes`, `${maxFileBytes} bytes at most`);
+        return refuse('CONFIG_FILE_TOO_LARGE', `${file.bytes} bytes`, `${maxFileBytes} bytes at most`, splitFix);
       default:
         return file satisfies never;
     }
   }
   const bytes = typeof file.text === 'string' ? Buffer.byteLength(file.text) : file.text.byteLength;
   if (bytes > maxFileBytes)
-    return refuse('CONFIG_FILE_TOO_LARGE', `${bytes} bytes`, `${maxFileBytes} bytes at most`, 'split the file');
+    return refuse('CONFIG_FILE_TOO_LARGE', `${bytes} bytes`, `${maxFileBytes} bytes at most`, splitFix);
   const { text, isWhole } = typeof file.text === 'string' ? fromStream(file.text) : utf8(file.text);
   // A byte order mark is not part of the text, and editors do not count it as a column.
   const source = new SourceText(file.name, text.startsWith('\ufeff') ? text.slice(1) : text);
@@ -91,6 +91,9 @@ export function decode(file: SourceFile): FileText {
   const parts = { code: 'CONFIG_FILE_NOT_TEXT', at: source.positionAt(first), found, wanted: 'a text in UTF-8' };
   return { kind: 'fault', fault: fault({ ...parts, fix: 'save it as UTF-8' }) };
 }
+
+/** The limit is for one file, and several files are merged. */
+const splitFix = 'split the file: --config takes several files and merges them';
 
 /** The decoder writes this character for bytes that it cannot decode. */
 const replacement = '\ufffd';

@@ -11,6 +11,7 @@ import { endpointsKind } from './endpoints-kind.ts';
 import { coreEventKind, eventsEventKind } from './event-kinds.ts';
 import { namespaceKind } from './namespace-kind.ts';
 import { podKind } from './pod-kind.ts';
+import { clusterRoleBindingKind, clusterRoleKind, roleBindingKind, roleKind } from './rbac-kinds.ts';
 import { serviceAccountKind } from './service-account-kind.ts';
 import { serviceKind } from './service-kind.ts';
 import { configMapKind, endpointSliceKind, leaseKind, nodeKind, secretKind } from './simple-kinds.ts';
@@ -32,6 +33,10 @@ export function kindsOf(parts: { access: Access; addresses: ClusterAddresses; ne
     serviceAccountKind(parts.access, parts.newToken),
     eventsEventKind,
     ...reviewKinds(parts.access),
+    clusterRoleBindingKind,
+    clusterRoleKind,
+    roleBindingKind,
+    roleKind,
     leaseKind,
     endpointSliceKind,
   ];

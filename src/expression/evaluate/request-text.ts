@@ -59,7 +59,7 @@ export class RequestWriter {
     const likely = this.#slots[near];
     const slot = likely?.expression === expression ? likely : this.#slotOfExpression.get(expression);
     if (slot === undefined)
-      throw new Error(`evaluate: wanted an expression of this configuration, got "${expression.source}"`);
+      throw new Error(`evaluate: wanted an expression of this configuration, found "${expression.source}"`);
     return slot;
   }
 }

@@ -130,7 +130,7 @@ function operation(node: AnyNode): string {
     case 'AssignmentExpression':
       return assignment(node);
     default:
-      throw new Error(`print an expression: wanted an allowed node, got "${node.type}"`);
+      throw new Error(`print an expression: wanted an allowed node, found "${node.type}"`);
   }
 }
 
@@ -141,7 +141,7 @@ function literal(node: AnyNode & { type: 'Literal' }): string {
   if (typeof value === 'string') return text(value);
   if (typeof value === 'number') return value === Number.POSITIVE_INFINITY ? '(1e999)' : `(${String(value)})`;
   if (value === null || typeof value === 'boolean') return String(value);
-  throw new Error(`print an expression: wanted an allowed literal, got a ${typeof value}`);
+  throw new Error(`print an expression: wanted an allowed literal, found a ${typeof value}`);
 }
 
 function text(value: string): string {
@@ -161,7 +161,7 @@ function template(node: TemplateLiteral): string {
 
 function property(node: AnyNode): string {
   if (node.type === 'SpreadElement') return `...$$obj(${expression(node.argument)})`;
-  if (node.type !== 'Property') throw new Error(`print an object: wanted a property, got "${node.type}"`);
+  if (node.type !== 'Property') throw new Error(`print an object: wanted a property, found "${node.type}"`);
   const key = propertyKey(node);
   const { value } = node;
   if (node.method && value.type === 'FunctionExpression')
@@ -177,7 +177,7 @@ function propertyKey(node: { key: Expression; computed: boolean }): string {
       : `[$$key(${expression(key)})]`;
   if (key.type === 'Identifier') return text(key.name);
   if (key.type === 'Literal') return text(String(key.value));
-  throw new Error(`print a key: wanted a name or a literal, got "${key.type}"`);
+  throw new Error(`print a key: wanted a name or a literal, found "${key.type}"`);
 }
 
 /** Adds a step before the call, because a builtin does not check the time limit. The step must not break an optional chain. */
@@ -317,7 +317,7 @@ function loop(node: AnyNode): string {
     case 'SwitchStatement':
       return `switch(${expression(node.discriminant)}){${node.cases.map(switchCase).join('')}}`;
     default:
-      throw new Error(`print a statement: wanted an allowed node, got "${node.type}"`);
+      throw new Error(`print a statement: wanted an allowed node, found "${node.type}"`);
   }
 }
 

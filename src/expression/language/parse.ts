@@ -1,6 +1,7 @@
 // Parses exactly one JavaScript expression up to the end of its text. The code is printed from the tree, so the tree must
 // contain the whole text. For a program with statements, the fault shows the equivalent expression.
 import { type Expression, type Options, Parser, type Program, parse, type TokenType, tokTypes } from 'acorn';
+import { inQuotes } from '../../object/text/in-quotes.ts';
 import { expressionLimits } from '../limits.ts';
 import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
 
@@ -60,7 +61,7 @@ function explain(source: string, thrown: unknown): ParsedExpression {
   }
   if (!(thrown instanceof SyntaxError)) throw thrown;
   const at = 'pos' in thrown && typeof thrown.pos === 'number' ? thrown.pos : 0;
-  const found = at >= source.trimEnd().length ? 'the end' : `"${shown(source.slice(at, at + 12))}"`;
+  const found = at >= source.trimEnd().length ? 'the end' : inQuotes(shown(source.slice(at, at + 12)));
   const said = thrown.message.replace(/ \(\d+:\d+\)$/, '');
   const unexpected = found === 'the end' ? 'it ends too early' : `unexpected ${found}`;
   return fault(source, at, plainWords(said) ?? notAsWritten(said, { unexpected, found }), fixAt(source, at, said));

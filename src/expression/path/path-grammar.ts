@@ -1,6 +1,7 @@
 // Parses the text of a path into segments, or returns one fault with its position and a fix. The grammar is that of vCluster,
 // and single quotes are also quotes. Syntax of other path languages is refused by name, because vCluster would read it as an
 // odd key that silently matches nothing.
+import { inQuotes } from '../../object/text/in-quotes.ts';
 
 /** One level of a path: a key or every element. An index is also a key; the container decides its meaning. */
 export type Segment = { kind: 'key'; key: string } | { kind: 'every' };
@@ -73,18 +74,22 @@ function foreignRoot(text: string, start: number): PathFault | undefined {
   }
   if (/^\$(?=$|\.(?!\.)|\[)/.test(rest)) {
     const bare = rest.slice(1).replace(/^\./, '');
-    return fault(start, 'path starts with "$", the root of JSONPath; paths start at the object', `write "${bare}"`);
+    return fault(
+      start,
+      'path starts with "$", the root of JSONPath; paths start at the object',
+      `write ${inQuotes(bare)}`,
+    );
   }
   if (/^#?\//.test(rest)) {
     const keys = rest
       .replace(/^#?\//, '')
       .split('/')
       .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-    return fault(start, 'path is a JSON Pointer; levels are separated by dots', `write "${pathText(keys)}"`);
+    return fault(start, 'path is a JSON Pointer; levels are separated by dots', `write ${inQuotes(pathText(keys))}`);
   }
   if (rest.startsWith('{')) {
     const bare = rest.replace(/^\{\.?/, '').replace(/\}$/, '');
-    return fault(start, "path stands in kubectl's braces", `write "${bare}"`);
+    return fault(start, "path stands in kubectl's braces", `write ${inQuotes(bare)}`);
   }
   return undefined;
 }

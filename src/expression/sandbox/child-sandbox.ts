@@ -295,7 +295,7 @@ export class ChildSandbox implements Sandbox {
 
   /** Fails all waiting requests instead of keeping them for a process that does not start. The next start is still tried. */
   #giveUp({ cause, lastWords }: { cause: string; lastWords: string }): void {
-    const fault = new Error(`start the sandbox: wanted a running process, got ${cause}: "${lastWords}"`);
+    const fault = new Error(`start the sandbox: wanted a running process, found ${cause}: "${lastWords}"`);
     this.#whenReady?.reject(fault);
     this.#whenReady = undefined;
     this.#failAll(`the sandbox cannot be started: ${cause}`);

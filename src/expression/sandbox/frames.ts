@@ -118,7 +118,7 @@ function headOf(bytes: Buffer, at: number): { length: number; id: number; kind: 
   // The negated comparison refuses NaN too.
   if (!(length <= maxTextBytes) || Number.isNaN(id) || kind === undefined) {
     const head = JSON.stringify(bytes.toString('latin1', at, at + headBytes));
-    throw new Error(`read a frame: wanted a known kind and at most ${maxTextBytes} bytes, got head ${head}`);
+    throw new Error(`read a frame: wanted a known kind and at most ${maxTextBytes} bytes, found head ${head}`);
   }
   return { length, id, kind };
 }

@@ -35,7 +35,7 @@ export function chainLine(state: ChainState, entry: object, digest: Digest): { l
   const sum = digest(body);
   const line = `${body},"digest":"${sum}"}`;
   if (line.length > maxLineLength)
-    throw new Error(`write an audit line: want at most ${maxLineLength} characters, got ${line.length}`);
+    throw new Error(`write an audit line: wanted at most ${maxLineLength} characters, found ${line.length}`);
   return { line, state: { next: state.next + 1, previous: sum } };
 }
 

@@ -1,6 +1,8 @@
 // What `hostward keys` asks besides the API of keys, for administrators alone: what a key may do and why, which keys a key has
 // made, and which identities a name has had. In: a request below /hostward/. Out: its answer in JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import { isAbsolute } from 'node:path';
 import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
 import { deniedBecause } from '../../apiserver/request/denial.ts';
 import type { User } from '../../apiserver/request/identity.ts';
@@ -9,7 +11,7 @@ import type { Target } from '../../apiserver/request/target.ts';
 import { readBody } from '../../apiserver/wire/request-body.ts';
 import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
-import { notFound, pathNotFound } from '../../object/meta/status.ts';
+import { notFound, pathNotFound, serviceUnavailable } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { credentialOf, type DeadBecause, type KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
@@ -17,6 +19,7 @@ import { allows } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import type { NamedRecord, Reattached, RecordKind } from '../settings/records.ts';
+import type { BackupTaken } from './take-backup.ts';
 
 export interface QuestionParts {
   world: KeyWorld;
@@ -24,6 +27,9 @@ export interface QuestionParts {
   /** Why a key does not count, as the API says it. */
   deadText: Readonly<Record<DeadBecause, string>>;
   isAdministrator(user: User): boolean;
+  /** Whether the request came through the door of this machine. */
+  isHere(user: User): boolean;
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken>;
   record(kind: RecordKind, name: string): NamedRecord | undefined;
   reattach(kind: RecordKind, name: string, uid: string): Promise<Reattached>;
   clock: Clock;
@@ -40,14 +46,20 @@ export function keyQuestions(parts: QuestionParts): OtherPaths {
     if (!target.path.startsWith('/hostward/')) return parts.otherwise(target, request, response, user);
     if (!parts.isAdministrator(user))
       throw new StatusFault(deniedBecause(user, target, 'only an administrator with a key without scope may ask'));
-    const answer = await answerTo(parts, target, request);
+    const isHere = parts.isHere(user);
+    const answer = await answerTo(parts, target, request, isHere);
     if (answer === undefined) sendStatus(response, pathNotFound());
     else sendAnswer(response, answer);
     return true;
   };
 }
 
-async function answerTo(parts: QuestionParts, target: Target, request: IncomingMessage): Promise<object | undefined> {
+async function answerTo(
+  parts: QuestionParts,
+  target: Target,
+  request: IncomingMessage,
+  isHere: boolean,
+): Promise<object | undefined> {
   switch (`${request.method} ${target.path}`) {
     case 'GET /hostward/explain':
       return explanation(parts, target.query);
@@ -57,12 +69,28 @@ async function answerTo(parts: QuestionParts, target: Target, request: IncomingM
       return identities(parts, kindIn(target.query.get('kind')), target.query.get('name') ?? '');
     case 'POST /hostward/identities':
       return takeIdentity(parts, request);
+    // It writes files of this machine, which a distant administrator has no business with.
+    case 'POST /hostward/backup':
+      return isHere ? backedUp(parts, request) : undefined;
     default:
       return undefined;
   }
 }
 
-/** Judged as a request of this moment; from where it would come is not known, so that it is not judged. */
+async function backedUp(parts: QuestionParts, request: IncomingMessage): Promise<object> {
+  const { folder, withSecrets } = bodyOf((await readBody(request, longestBody)).toString('utf8'));
+  if (typeof folder !== 'string' || !isAbsolute(folder)) throw badRequest('folder: want an absolute path');
+  try {
+    const taken = await parts.backUp(folder, withSecrets !== false);
+    if (taken.kind === 'done') return taken.manifest;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new StatusFault(serviceUnavailable(`the backup cannot be written: ${why}`));
+  }
+  throw badRequest(`there is something in ${folder} already; name a new folder`);
+}
+
+/** Judged as a request of this moment. Without an address it is told, and not judged, from where it may come. */
 function explanation({ world, deadText, clock }: QuestionParts, query: URLSearchParams): object {
   const key = query.get('key') ?? '';
   const facts = world.key(key);
@@ -70,7 +98,7 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
   const [, method, url] = /^([A-Z]+) (\/\S*)$/.exec(query.get('request') ?? '') ?? [];
   if (method === undefined || url === undefined)
     throw badRequest('want a method and a path, like GET /kubernetes/management/api');
-  const asked = classify({ method, url, isUpgrade: false });
+  const asked = classify({ method, url, isUpgrade: query.get('upgrade') === 'true' });
   if (asked.kind === 'bad') throw badRequest(asked.message);
   if (asked.kind === 'notFound')
     throw badRequest(
@@ -78,10 +106,19 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
     );
   const about = { key, request: `${method} ${url}` };
   const nowMs = clock.wallTime().getTime();
-  const found = credentialOf({ ...facts, networks: undefined }, world, { nowMs, address: undefined });
-  if (found.kind === 'dead') return { ...about, allowed: false, reason: deadText[found.because] };
+  const address = addressIn(query.get('from'));
+  const judged = address === undefined ? { ...facts, networks: undefined } : facts;
+  const networks = facts.networks === undefined ? {} : { networks: facts.networks.list };
+  const found = credentialOf(judged, world, { nowMs, address });
+  if (found.kind === 'dead') return { ...about, ...networks, allowed: false, reason: deadText[found.because] };
   const { allowed, reason, entry } = allows(world.directory, found.credential, asked.request);
-  return { ...about, allowed, reason, ...(entry === undefined ? {} : { entry }) };
+  return { ...about, ...networks, allowed, reason, ...(entry === undefined ? {} : { entry }) };
+}
+
+function addressIn(text: string | null): string | undefined {
+  if (text === null) return undefined;
+  if (isIP(text) !== 0) return text;
+  throw badRequest('from: want an address, like 10.0.0.7');
 }
 
 function madeBy({ facts }: QuestionParts, query: URLSearchParams): object {

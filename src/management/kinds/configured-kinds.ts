@@ -1,8 +1,9 @@
 // The kinds that come from the configuration and are only read: virtual cluster instances, and the namespaces they are in.
 import { at, text } from '../../apiserver/kinds/fields.ts';
-import type { Kind, Schemas } from '../../apiserver/kinds/kind.ts';
+import type { Kind, Schemas, SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { age } from '../../apiserver/wire/table.ts';
 import { instanceResource, managementGroup } from '../scope/request.ts';
+import { kubeconfigKindName, kubeconfigSchemaName } from './kubeconfig-schema.ts';
 import { objectSchema, textField } from './meta-schemas.ts';
 
 const readVerbs = ['get', 'list', 'watch'];
@@ -26,6 +27,12 @@ export const instanceKind: Kind = {
     ageColumn(),
   ],
 };
+
+/** As it is served, with the subresource that makes a kubeconfig. */
+export function instanceKindWith(act: SubresourceAction): Kind {
+  const about = { kind: kubeconfigKindName, group: managementGroup, version: 'v1', schema: kubeconfigSchemaName };
+  return { ...instanceKind, subresources: { kubeconfig: { mode: 'action', ...about, act, holdsSecret: true } } };
+}
 
 export const namespaceKind: Kind = {
   group: '',

@@ -3,15 +3,19 @@ import type { Schemas } from '../../apiserver/kinds/kind.ts';
 import type { ProtobufTypes } from '../../apiserver/kinds/protobuf-body.ts';
 import { instanceSchemas } from './configured-kinds.ts';
 import { keySchemas } from './key-schema.ts';
+import { kubeconfigSchemas } from './kubeconfig-schema.ts';
 import { metaSchemas } from './meta-schemas.ts';
 import reviewProtobuf from './review-protobuf.json' with { type: 'json' };
 import reviewSchemas from './review-schemas.json' with { type: 'json' };
+import { tokenSchemas } from './token-schema.ts';
 
 export const managementSchemas: Schemas = {
   ...(reviewSchemas as unknown as Schemas),
   ...metaSchemas,
   ...keySchemas,
   ...instanceSchemas,
+  ...tokenSchemas,
+  ...kubeconfigSchemas,
 };
 
 export const managementProtobuf = reviewProtobuf as unknown as ProtobufTypes;

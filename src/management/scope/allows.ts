@@ -1,7 +1,7 @@
 // The evaluator: whether a credential may do what a request asks for, and why. A credential is a subject, the name of its
 // key and a list of scopes (its own, its maker's, and so on). The subject's right comes first, then each scope must allow
 // the request by itself. Pure: the same question has the same answer.
-import { isDiscoveryOrReview, isOwnKeyOrToken } from './base-grant.ts';
+import { isDiscoveryOrReview, isIssuing, isOwnKeyOrToken } from './base-grant.ts';
 import type { Directory, Subject } from './directory.ts';
 import { matchesEntry, reaches } from './match-entry.ts';
 import { type AccessRequest, requestText } from './request.ts';
@@ -14,6 +14,8 @@ export interface Credential {
   keyName: string;
   /** The own scope first, then those of the makers. Undefined = that key has no scope. */
   scopes: readonly MaybeScope[];
+  /** The credential makes no keys, tokens and kubeconfigs, whatever its scopes say. */
+  issuesNothing?: boolean;
 }
 
 export interface AccessDecision {
@@ -27,6 +29,8 @@ export interface AccessDecision {
 export function allows(directory: Directory, credential: Credential, request: AccessRequest): AccessDecision {
   const { subject, keyName, scopes } = credential;
   const right = rightFor(directory, subject, request);
+  if (credential.issuesNothing === true && isIssuing(request))
+    return denied('the key of a kubeconfig makes no keys, tokens and kubeconfigs');
   if (right === undefined) return denied(`the ${subject.kind} has no right to ${requestText(request)}`);
   if (asksForCertificate(request) && scopes.some((scope) => scope?.entries.some(({ kind }) => kind === 'rule')))
     return denied('a key with rules in its scope gets no client certificate');

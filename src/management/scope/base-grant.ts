@@ -1,6 +1,13 @@
 // What every live key may do, whatever its scope: find out what the API offers, ask about itself, look after its own key
 // object and make a direct token that is never wider than itself.
-import { type AccessRequest, isPlainPath, keyResource, managementGroup, tokenResource } from './request.ts';
+import {
+  type AccessRequest,
+  instanceResource,
+  isPlainPath,
+  keyResource,
+  managementGroup,
+  tokenResource,
+} from './request.ts';
 
 /** Discovery, OpenAPI, version and health: each of these and every path below it. */
 const openPaths: ReadonlySet<string> = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez', 'readyz']);
@@ -40,4 +47,12 @@ export function isEverybodysRight(request: AccessRequest): boolean {
   if (!request.isResource || request.group !== managementGroup || request.namespace !== '') return false;
   if (request.resource === keyResource) return true;
   return request.resource === tokenResource && request.verb === 'create' && request.subresource === '';
+}
+
+/** The request makes a credential: a key, a new value of a key, a token or a kubeconfig. */
+export function isIssuing(request: AccessRequest): boolean {
+  if (!request.isResource || request.target.kind !== 'Management' || request.group !== managementGroup) return false;
+  if (request.verb !== 'create') return false;
+  const { resource, subresource } = request;
+  return [keyResource, tokenResource].includes(resource) || (resource === instanceResource && subresource !== '');
 }

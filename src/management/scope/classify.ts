@@ -25,6 +25,9 @@ export function classify({ method, url, isUpgrade }: Asked): Classified {
   if (!isUnambiguous(path)) return { kind: 'bad', message: 'the path is not plain: no empty, dot or encoded steps' };
   // Go leaves a parameter with a semicolon out, where others read it: a selector could be seen here and not upstream.
   if (query.includes(';')) return { kind: 'bad', message: 'a query must not contain semicolons; encode them as %3B' };
+  // Go leaves such a parameter out as well: `fieldSelector=metadata.name=x,a!=%zz` would name one object here and list all there.
+  if (/%(?![0-9a-fA-F]{2})/.test(query))
+    return { kind: 'bad', message: 'a query must be percent-encoded: write a percent sign itself as %25' };
   const found = destinationOf(path);
   if (found === undefined) return { kind: 'notFound' };
   const rest = found.rest + query;
@@ -43,6 +46,17 @@ export function managementRequest(target: Target): AccessRequest {
   const destination: Destination = { kind: 'Management' };
   if (target.isResource) return resourceRequest(destination, target, false);
   return { isResource: false, target: destination, verb: target.verb, path: target.path };
+}
+
+/** The same for a resource of a proxied API that a review names. */
+export function proxiedRequest(
+  destination: Destination,
+  asked: { verb: string; group: string; resource: string; subresource: string; namespace: string; name: string },
+): AccessRequest {
+  const what = { isResource: true as const, target: destination, ...asked };
+  const { verb, group, resource, namespace, name } = asked;
+  const isWithoutName = namespace === '' && name === '' && verb !== 'create';
+  return isWithoutName && mayBeNamespaced(destination, group, resource) ? { ...what, allNamespaces: true } : what;
 }
 
 function resourceRequest(destination: Destination, target: Target, isUpgrade: boolean): AccessRequest {

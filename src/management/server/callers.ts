@@ -11,6 +11,7 @@ import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Caller } from '../keys/rules/judgement.ts';
 import { checkSecret } from '../keys/secret/check-secret.ts';
+import type { KubeconfigMark } from '../keys/secret/key-record.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
 import { type Directory, isMember, type Subject } from '../scope/directory.ts';
@@ -24,6 +25,12 @@ export interface Session {
   /** As it was then, for a later look at whether it still holds. */
   directory: Directory;
   address: string | undefined;
+  /** For a proof that is no key, e.g. a token: whether an open stream may go on. */
+  stillHolds?(): boolean;
+  /** The session makes the key of a kubeconfig. */
+  kubeconfig?: KubeconfigMark;
+  /** Of a client certificate that stands for the key: when it ends. */
+  certificateEndMs?: number;
 }
 
 export interface CallerParts {
@@ -36,8 +43,9 @@ export interface CallerParts {
 
 const authenticated = 'system:authenticated';
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-/** What needs no key, so that probes and load balancers can ask. */
-const openPath = /^(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?(?:\?|$)/;
+/** What needs no key, so that probes, load balancers and verifiers of tokens can ask. */
+const openPath =
+  /^(?:(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?|\/\.well-known\/jwks\.json)(?:\?|$)/;
 
 export class Callers {
   readonly #parts: CallerParts;
@@ -52,14 +60,17 @@ export class Callers {
     if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
     // Node takes the first of several headers, and a proxy before us may have judged by another.
     if ((request.headersDistinct['authorization'] ?? []).length > 1) return undefined;
-    const text = /^Bearer +(\S+) *$/i.exec(header)?.[1];
-    if (text === undefined) return undefined;
+    const text = bearerIn(header);
+    return text === undefined ? undefined : this.authenticateKey(text, request.socket.remoteAddress);
+  };
+
+  /** For a key that came in another way than in the header Authorization. */
+  async authenticateKey(text: string, address: string | undefined): Promise<User | undefined> {
     const { book, peppers, clock, activity } = this.#parts;
     const nowMs = clock.wallTime().getTime();
     const checked = checkSecret(text, book, peppers, nowMs);
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
     if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
-    const address = request.socket.remoteAddress;
     const found = credentialOf(facts, this.#parts.world, { nowMs, address });
     // Whoever has the value may know what is wrong with it.
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
@@ -68,8 +79,8 @@ export class Callers {
     } catch {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
-    return this.#userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
-  };
+    return this.userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
+  }
 
   sessionOf(user: User): Session | undefined {
     return this.#sessions.get(user);
@@ -84,11 +95,30 @@ export class Callers {
       teams: new Set(),
       isAdministrator: true,
     };
-    return this.#userOf({
+    return this.userOf({
       credential: { subject, keyName: '', scopes: [undefined] },
       facts: undefined,
       directory: this.#parts.world.directory,
       address: undefined,
+    });
+  }
+
+  /** The same user, for making the key of a kubeconfig. */
+  forKubeconfig(user: User, mark: KubeconfigMark): User {
+    const session = this.#sessions.get(user);
+    if (session === undefined) throw new Error('make the key of a kubeconfig: want an authenticated caller');
+    return this.userOf({ ...session, kubeconfig: mark });
+  }
+
+  /** For a client certificate that was issued through this key. */
+  forCertificate(of: { credential: Credential; facts: KeyFacts; endMs: number; address: string | undefined }): User {
+    const { credential, facts, endMs, address } = of;
+    return this.userOf({
+      credential,
+      facts,
+      directory: this.#parts.world.directory,
+      address,
+      certificateEndMs: endMs,
     });
   }
 
@@ -103,12 +133,14 @@ export class Callers {
   /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
   isStill(user: User): boolean {
     const session = this.#sessions.get(user);
+    if (session?.stillHolds !== undefined) return session.stillHolds();
     if (session?.facts === undefined) return true;
-    const { facts, credential, directory, address } = session;
+    const { facts, credential, directory, address, certificateEndMs = Number.POSITIVE_INFINITY } = session;
     const { world } = this.#parts;
     const now = this.#parts.book.key(facts.name);
     if (now?.record.uid !== facts.record.uid) return false;
     const nowMs = this.#parts.clock.wallTime().getTime();
+    if (nowMs >= certificateEndMs) return false;
     const found = credentialOf(now, world, { nowMs, address });
     if (found.kind === 'dead') return false;
     // Most looks find nothing new, and cost no more than that.
@@ -116,7 +148,8 @@ export class Callers {
     return viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
   }
 
-  #userOf(session: Session): User {
+  /** The user of a credential that was proved, by a key or in another way. */
+  userOf(session: Session): User {
     const { subject, keyName } = session.credential;
     const uid = session.facts?.record.subject.uid;
     const user: User = {
@@ -128,6 +161,10 @@ export class Callers {
     this.#sessions.set(user, session);
     return user;
   }
+}
+
+export function bearerIn(authorization: string): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
 }
 
 /** Everything that decides what the credential may see and do. */
@@ -145,6 +182,7 @@ export const deadText: Record<DeadBecause, string> = {
   disabled: 'the access key is disabled',
   expired: 'the access key has expired',
   'subject gone': 'the owner of the access key is not in the configuration',
+  'instance gone': 'the virtual cluster of the kubeconfig is not in the configuration',
   'subject disabled': 'the owner of the access key is disabled',
   network: 'the access key is not valid from your address',
   maker: 'the access key that made this one is no longer valid',

@@ -23,9 +23,9 @@ export function databasePath(folder: string): string {
   return join(folder, 'keys.db');
 }
 
-export function auditPath(folder: string): string {
-  return join(folder, 'audit.log');
-}
+/** Of the chains of lines, without the ending. */
+export const auditName = 'audit';
+export const revocationsName = 'revocations';
 
 export async function makeDataFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });

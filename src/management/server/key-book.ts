@@ -24,11 +24,15 @@ export class KeyBook implements KeyIndex {
   readonly #store: Store;
   readonly #gone: (uid: string) => void;
   readonly #byName = new Map<string, KeyFacts>();
+  /** By name: the revision since which the key may see what it may see now. */
+  readonly #viewSince = new Map<string, number>();
   readonly #byId = new Map<string, KeyRecord>();
   readonly #bySupplied = new Map<string, KeyRecord>();
   /** uids by owner; those of keys that are being created among them. */
   readonly #owned = new Map<string, Set<string>>();
   readonly #reserved = new Map<string, Reservation>();
+  /** Hear of every key that was written or is gone. */
+  readonly #listeners = new Set<(uid: string) => void>();
   #watch: StoreWatch | undefined;
   #following: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -53,12 +57,21 @@ export class KeyBook implements KeyIndex {
     return this.#byName.size;
   }
 
+  onChange(listener: (uid: string) => void): void {
+    this.#listeners.add(listener);
+  }
+
   facts(): Iterable<KeyFacts> {
     return this.#byName.values();
   }
 
   key(name: string): KeyFacts | undefined {
     return this.#byName.get(name);
+  }
+
+  /** Older revisions may show another part of the world than the key sees now. */
+  viewSince(name: string): number {
+    return this.#viewSince.get(name) ?? 0;
   }
 
   byId(id: string): KeyRecord | undefined {
@@ -103,9 +116,10 @@ export class KeyBook implements KeyIndex {
       const place = afterKey === undefined ? {} : { afterKey };
       const page = await this.#store.list(keyPrefix, { atRevision: revision, limit: pageRecords, ...place });
       if (page.kind !== 'page') throw new Error(`read the keys: want revision ${revision}, the store has forgotten it`);
-      for (const { key, value } of page.records) {
+      for (const { key, value, revision: changed } of page.records) {
         seen.add(key.slice(keyPrefix.length));
-        this.#put(value);
+        // Nobody knows any more what its last change was about.
+        this.#put(value, changed);
       }
       afterKey = page.records.at(-1)?.key;
       if (!page.hasMore) break;
@@ -124,36 +138,50 @@ export class KeyBook implements KeyIndex {
     }
   }
 
-  #heard({ type, key, value }: StoreEvent): void {
-    if (type === 'put') this.#put(value);
+  #heard({ type, key, value, revision }: StoreEvent): void {
+    if (type === 'put') this.#put(value, revision);
     else this.#remove(key.slice(keyPrefix.length));
   }
 
-  #put(text: string): void {
+  #put(text: string, revision: number): void {
     const object = JSON.parse(text) as KubeObject;
     const part = hiddenPart(object);
     const { name = '' } = object.metadata;
+    const before = this.#byName.get(name)?.record;
+    const since = this.viewSince(name);
     this.#forget(name);
     if (part === undefined) return;
     const { record } = part;
+    // The generation rises with every change of scope, groups and the like, and with nothing else.
+    const { uid, tokenGeneration } = record;
+    const isSameView = before?.uid === uid ? before.tokenGeneration === tokenGeneration : tokenGeneration === 1;
+    this.#viewSince.set(name, isSameView ? since : revision);
     this.#byName.set(name, keyFacts(object, record));
     if (record.id !== '') this.#byId.set(record.id, record);
     // The slot of an overlap may hold a supplied value as well.
     for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.set(suppliedKey(secret), record);
     this.#reserved.delete(record.uid);
     this.#own(ownerKey(record.subject), record.uid);
+    this.#tell(record.uid);
   }
 
   #remove(name: string): void {
     const uid = this.#byName.get(name)?.record.uid;
     this.#forget(name);
-    if (uid !== undefined) this.#gone(uid);
+    if (uid === undefined) return;
+    this.#gone(uid);
+    this.#tell(uid);
+  }
+
+  #tell(uid: string): void {
+    for (const listener of this.#listeners) listener(uid);
   }
 
   #forget(name: string): void {
     const record = this.#byName.get(name)?.record;
     if (record === undefined) return;
     this.#byName.delete(name);
+    this.#viewSince.delete(name);
     this.#byId.delete(record.id);
     for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.delete(suppliedKey(secret));
     this.#disown(ownerKey(record.subject), record.uid);

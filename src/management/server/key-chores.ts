@@ -6,7 +6,8 @@ import type { Chore, Place } from '../../apiserver/owners/caretaker.ts';
 import { deleteIfPresent, systemCall } from '../../apiserver/verbs/system-call.ts';
 import type { Timer } from '../../clock.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { isDueForRemoval } from '../keys/life/expiry.ts';
+import type { KeyWorld } from '../keys/life/credential.ts';
+import { isDueForRemoval, kubeconfigKeptAfterExpiryMs } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { KeyBook } from './key-book.ts';
 
@@ -60,14 +61,16 @@ export class ExpiredKeys {
   readonly #kit: Kit;
   readonly #kind: Kind;
   readonly #book: KeyBook;
-  readonly #lastActivityMs: (facts: KeyFacts) => number | undefined;
+  readonly #lastActivityMs: KeyWorld['lastActivityMs'];
+  readonly #instanceUid: KeyWorld['instanceUid'];
   #timer: Timer | undefined;
 
-  constructor(kit: Kit, kind: Kind, book: KeyBook, lastActivityMs: (facts: KeyFacts) => number | undefined) {
+  constructor(kit: Kit, kind: Kind, book: KeyBook, world: KeyWorld) {
     this.#kit = kit;
     this.#kind = kind;
     this.#book = book;
-    this.#lastActivityMs = lastActivityMs;
+    this.#lastActivityMs = world.lastActivityMs.bind(world);
+    this.#instanceUid = world.instanceUid.bind(world);
   }
 
   start(): void {
@@ -83,18 +86,28 @@ export class ExpiredKeys {
 
   async #removeAndGoOn(): Promise<void> {
     try {
-      await this.#remove();
+      await this.remove();
     } catch (error) {
       this.#kit.log.error({ component: 'management', error: String(error) }, 'expired keys not removed');
     }
     if (this.#timer !== undefined) this.start();
   }
 
-  async #remove(): Promise<void> {
+  /** Also after a new configuration, which may have taken the virtual cluster of a kubeconfig away. */
+  async remove(): Promise<void> {
     const nowMs = this.#kit.clock.wallTime().getTime();
     for (const facts of [...this.#book.facts()]) {
-      if (facts.isDeleted || !isDueForRemoval(facts.times, this.#lastActivityMs(facts), nowMs)) continue;
+      if (facts.isDeleted || !this.#isOver(facts, nowMs)) continue;
       await deleteIfPresent(systemCall(this.#kit, this.#kind, { namespace: '', name: facts.name }), facts.record.uid);
     }
+  }
+
+  #isOver(facts: KeyFacts, nowMs: number): boolean {
+    const { kubeconfig } = facts.record;
+    const lastMs = this.#lastActivityMs(facts);
+    if (kubeconfig === undefined) return isDueForRemoval(facts.times, lastMs, nowMs);
+    const { project, virtualCluster, instance } = kubeconfig;
+    if (this.#instanceUid(project, virtualCluster) !== instance) return true;
+    return isDueForRemoval(facts.times, lastMs, nowMs, kubeconfigKeptAfterExpiryMs);
   }
 }

@@ -10,7 +10,7 @@ import { keySchemaName, rotationSchemaName } from '../kinds/key-schema.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import type { Directory } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
-import type { Callers } from './callers.ts';
+import type { Callers, Session } from './callers.ts';
 import { ownerKey } from './key-book.ts';
 import type { KeyStrategy } from './key-strategy.ts';
 
@@ -20,7 +20,8 @@ export function keyKind(parts: {
   strategy: KeyStrategy;
   callers: Callers;
   directory: () => Directory;
-  viewSince: () => number;
+  /** Of the caller: older revisions may show something else than the caller sees now. */
+  viewSince: (session: Session) => number;
   rotation: SubresourceAction;
 }): Kind {
   const { strategy, callers, directory, viewSince, rotation } = parts;
@@ -59,7 +60,9 @@ export function keyKind(parts: {
     },
     visibleTo(user) {
       const session = callers.sessionOf(user);
-      if (session === undefined || actsAsAdministrator(session.credential)) return undefined;
+      if (session === undefined) return undefined;
+      const since = viewSince(session);
+      if (actsAsAdministrator(session.credential)) return { since };
       const { subject } = session.credential;
       const values = [ownerKey(subject), ...[...subject.teams].map((name) => ownerKey({ kind: 'team', name }))];
       const seen = new Set(values);
@@ -68,7 +71,7 @@ export function keyKind(parts: {
           ownersOf(object).some((owner) => seen.has(owner)) &&
           isNameInScope(object.metadata.name ?? '', session.credential, directory()),
         index: { field: ownerIndex, values: [...seen] },
-        since: viewSince(),
+        since,
       };
     },
   };

@@ -14,7 +14,7 @@ import { changesToken, fillChangedKey, judgeChangedKey, type KeyChange } from '.
 import { fillNewKey, judgeNewKey } from '../keys/rules/issue.ts';
 import { type JudgeContext, type Judgement, refusalText } from '../keys/rules/judgement.ts';
 import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
-import { markDisabled } from '../keys/rules/server-marks.ts';
+import { instanceLabel, markDisabled } from '../keys/rules/server-marks.ts';
 import { validateKey } from '../keys/rules/validate-key.ts';
 import type { FieldCipher } from '../keys/secret/field-cipher.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
@@ -53,6 +53,8 @@ interface Draft {
   /** The value of the key, for judging and for the one answer that shows it. */
   plain: string;
   wasDisabled: boolean;
+  /** uid of the virtual cluster whose kubeconfig holds the key. */
+  instance?: string | undefined;
   judge(judged: KubeObject): Judgement;
 }
 
@@ -95,7 +97,8 @@ export class KeyStrategy implements Strategy {
   prepareForCreate = (object: KubeObject, ctx: WriteContext): void => {
     const { book, people, peppers, random, cipher } = this.#parts;
     const session = this.#sessionOf(ctx);
-    const context = contextOf(this.#parts, session);
+    const { kubeconfig } = session;
+    const context = { ...contextOf(this.#parts, session), inherits: kubeconfig !== undefined };
     const hidden = takeHidden(object);
     delete object['status'];
     for (const line of fillNewKey(object, context)) ctx.warn(line);
@@ -109,15 +112,17 @@ export class KeyStrategy implements Strategy {
     const ownerKeys = book.ownerKeys(owner);
     const { isAdministrator } = context.caller;
     const creator = session.facts?.record;
-    const maker = isScoped(session.credential) ? creator : undefined;
+    // A kubeconfig ends with the key that asked for it, also when no scope narrows that key.
+    const maker = isScoped(session.credential) || kubeconfig !== undefined ? creator : undefined;
     const record: KeyRecord = {
       name: object.metadata.name ?? '',
       uid,
       ...made.part,
       subject: { ...pick(owner), uid: people.subjectUid(owner.kind, owner.name) ?? '' },
-      grantedGroups: isAdministrator ? spec.groups : [],
+      grantedGroups: grantedAtFirst(spec.groups, session, isAdministrator),
       ...(creator === undefined ? {} : { createdBy: { name: creator.name, uid: creator.uid } }),
       madeBy: maker === undefined ? undefined : { name: maker.name, uid: maker.uid },
+      ...(kubeconfig === undefined ? {} : { kubeconfig }),
       tokenGeneration: 1,
     };
     const sealed = sealHidden(mergeHidden({}, hidden, object), { sealed: {}, opened: {} }, { cipher, uid });
@@ -127,6 +132,7 @@ export class KeyStrategy implements Strategy {
       by: session.credential.subject,
       plain: made.text,
       wasDisabled: false,
+      instance: kubeconfig?.instance,
       judge: (judged) => {
         const judgement = judgeNewKey(supplied === '' ? judged : withKey(judged, supplied), context, ownerKeys);
         if (isTaken) judgement.errors.push(duplicateSupplied('spec.key'));
@@ -149,7 +155,7 @@ export class KeyStrategy implements Strategy {
     const key = hidden.key ?? '';
     const isSameKey = part.record.secrets.some((secret) => peppers.proves(key, secret));
     const opened = openHidden(part, cipher);
-    const merged = mergeHidden(opened, hidden, withCleared(object, old));
+    const merged = mergeHidden(opened, hidden, withCleared(object, old, ctx.sent));
     const { uid } = part.record;
     const isAdministrator = session !== undefined && this.#parts.callers.callerOf(session).isAdministrator;
     const record: KeyRecord = {
@@ -190,10 +196,13 @@ export class KeyStrategy implements Strategy {
     throw forbiddenBecause(resource, object.metadata.name ?? '', refusalText(judgement.refusals), causes);
   };
 
-  /** The object is in order: now it is written down who disabled it. */
+  /** The object is in order: now the server adds its own marks. */
   reserve = (object: KubeObject): void => {
     const draft = this.#drafts.get(object);
-    if (draft !== undefined) markDisabled(object, draft.wasDisabled, draft.by, draft.context.caller.isAdministrator);
+    if (draft === undefined) return;
+    markDisabled(object, draft.wasDisabled, draft.by, draft.context.caller.isAdministrator);
+    const { labels } = object.metadata;
+    if (draft.instance !== undefined) object.metadata.labels = { ...labels, [instanceLabel]: draft.instance };
   };
 
   released = (object: KubeObject): void => this.#parts.book.release(object.metadata.uid ?? '');
@@ -227,13 +236,28 @@ function withKey(object: KubeObject, key: string): KubeObject {
   return { ...object, spec: { ...(isRecord(object['spec']) ? object['spec'] : {}), key } };
 }
 
-/** Decoding drops a null, and what it cleared takes its hidden part along. */
-function withCleared(object: KubeObject, old: KubeObject): KubeObject {
-  const [now, before] = [object, old].map((of) => (isRecord(of['spec']) ? of['spec'] : {}));
-  const cleared = ['identity', 'oidcLogin'].filter(
-    (field) => before?.[field] !== undefined && now?.[field] === undefined,
+/**
+ * Decoding drops a null, and what it cleared takes its hidden part along. In a PUT only a null clears: a client that never
+ * received the hidden part cannot send it back.
+ */
+function withCleared(object: KubeObject, old: KubeObject, sent: unknown): KubeObject {
+  const [now, before] = [object, old].map(specIn);
+  const cleared = ['identity', 'oidcLogin'].filter((field) =>
+    sent === undefined
+      ? before?.[field] !== undefined && now?.[field] === undefined
+      : isRecord(sent) && specIn(sent)[field] === null,
   );
   return { ...object, spec: { ...now, ...Object.fromEntries(cleared.map((field) => [field, null])) } };
+}
+
+function grantedAtFirst(groups: readonly string[], session: Session, byAdministrator: boolean): readonly string[] {
+  if (session.kubeconfig === undefined) return byAdministrator ? groups : [];
+  const granted = session.facts?.record.grantedGroups ?? [];
+  return groups.filter((group) => granted.includes(group));
+}
+
+function specIn(object: Record<string, unknown>): Record<string, unknown> {
+  return isRecord(object['spec']) ? object['spec'] : {};
 }
 
 /** A group that an administrator gave stays granted; one that its owner took never was. */

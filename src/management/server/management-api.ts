@@ -3,16 +3,11 @@
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
-import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
-import { negotiate } from '../../apiserver/request/negotiate.ts';
-import { parseTarget } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
-import { createObject } from '../../apiserver/verbs/create-object.ts';
-import { incomingObject } from '../../apiserver/verbs/incoming-object.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -22,24 +17,33 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
-import { instanceKind, namespaceKind } from '../kinds/configured-kinds.ts';
+import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
+import { Kubeconfigs } from '../issue/kubeconfigs.ts';
+import { keyTarget, makeKey } from '../issue/make-key.ts';
+import type { Issuing } from '../issuing/open-issuing.ts';
+import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import { deadText, type Session } from './callers.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type OpenParts, openParts } from './open-parts.ts';
-import { otherPaths } from './other-paths.ts';
+import { closeParts, type Database, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
+import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
+  /** In place of the SQLite file in dataDir. */
+  database?: Database;
   settings: ManagementSettings;
   server: ManagementServerSettings;
   clock: Clock;
   log: Log;
   /** Of the program, for /version. */
   version: string;
+  /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
+  environment?: Readonly<Record<string, string | undefined>>;
   /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
   metrics?: Metrics;
 }
@@ -52,6 +56,8 @@ const streamCheckMs = 400;
 
 interface Running extends OpenParts {
   api: ApiServer;
+  kubeconfigs: Kubeconfigs;
+  proxy: ManagementProxy;
 }
 
 export class ManagementApi {
@@ -73,23 +79,30 @@ export class ManagementApi {
 
   /** Takes the folder: nobody else can until it is closed. */
   async open(): Promise<void> {
-    const { server, clock, log } = this.#options;
+    const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const parts = await openParts({ folder: server.dataDir, settings, kinds, clock, log });
+    const { dataDir: folder, baseURL } = server;
+    const parts = await openParts({ folder, baseURL, settings, kinds, clock, log, database });
     try {
-      this.#running = { ...parts, api: await this.#apiOf(parts) };
+      const { clock, log, environment = {} } = this.#options;
+      const kubeconfigs = this.#kubeconfigsOf(parts);
+      await kubeconfigs.open();
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
+      this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
       throw error;
     }
   }
 
-  async #apiOf(parts: OpenParts): Promise<ApiServer> {
+  async #apiOf(parts: OpenParts, { kubeconfigs, proxy }: Pick<Running, 'kubeconfigs' | 'proxy'>): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key, audit, failedLogins } = parts;
-    const kinds: Kind[] = [key, instanceKind, namespaceKind, ...selfReviews(parts)];
+    const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+    const tls = await this.#certificate(host);
+    const instanceKind = instanceKindWith(kubeconfigs.act);
+    const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
     return new ApiServer({
       kinds,
       schemas: managementSchemas,
@@ -104,7 +117,8 @@ export class ManagementApi {
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
-      tls: await this.#certificate(host),
+      beside: proxy.paths,
+      tls,
       maxHeaderBytes,
       host,
       port,
@@ -116,10 +130,17 @@ export class ManagementApi {
       },
       otherPaths: keyQuestions({
         ...questionParts(parts),
+        backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
         clock,
-        otherwise: otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing }),
+        otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
       }),
     });
+  }
+
+  #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
+    const { server, clock, log, environment = {} } = this.#options;
+    const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
   }
 
   async #certificate(host: string) {
@@ -136,20 +157,23 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, failedLogins } = this.#need();
+    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs, proxy } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
-    this.#expired = new ExpiredKeys(api.kit, key, book, lastActivityMs);
+    this.#expired = new ExpiredKeys(api.kit, key, book, world);
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
+    await kubeconfigs.start(this.#need().proxy.paths);
     this.#checkStreams();
+    proxy.look();
     await this.openDoor();
     this.#isServing = true;
     const watches = () => api.watchCount;
     const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: () => failedLogins.count, watches };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
+    if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
@@ -170,9 +194,17 @@ export class ManagementApi {
   }
 
   #checkStreams(): void {
-    const { api, callers } = this.#need();
-    api.expireWatches((user) => !callers.isStill(user));
+    this.#need().issuing.ledger.passTime();
+    this.#endStreams();
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  /** Those of callers who are gone, or who may do something else now. */
+  #endStreams(): void {
+    const { api, callers, proxy, issuing } = this.#need();
+    api.expireWatches((user) => !callers.isStill(user));
+    issuing.feed.closeUnless((user) => callers.isStill(user));
+    proxy.endUnless((user) => callers.isStill(user));
   }
 
   async close(): Promise<void> {
@@ -182,7 +214,10 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#door?.close();
     this.#expired?.stop();
+    await running.proxy.stop();
+    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
+    await running.kubeconfigs.stop();
     await this.#caretaker?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
@@ -192,35 +227,52 @@ export class ManagementApi {
   /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, api, callers } = this.#need();
+    const { people, issuing, proxy } = this.#need();
     await people.take(settings);
-    api.expireWatches((user) => !callers.isStill(user));
+    await this.#expired?.remove();
+    issuing.ledger.reviewAll();
+    this.#endStreams();
+    proxy.look();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
   async createKey(submitted: object): Promise<KubeObject> {
     const { api, callers, key, audit } = this.#need();
-    const { kit } = api;
-    const target = parseTarget('POST', `/apis/${key.group}/${key.version}/${key.plural}`);
-    const about = { kit, kind: key, target, user: callers.program, visibility: undefined };
-    const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
-    const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
-    const by = { user: call.user, source: 'this machine', userAgent: 'hostward' };
-    const entry = { id: randomUUID(), target, method: 'POST', ...by };
+    const by = { user: callers.program, source: 'this machine', userAgent: 'hostward' };
+    const entry = { id: randomUUID(), target: keyTarget(key), method: 'POST', ...by };
     await audit.begins(entry);
-    const outcome = await createObject(call, object, { dryRun: false });
-    await audit.ends(entry, outcome.code);
-    if (outcome.kind !== 'stored' || outcome.once === undefined)
-      throw new Error('make a key: want the object with its value');
-    return outcome.once;
+    const made = await makeKey({ kit: api.kit, kind: key, user: by.user }, submitted, false);
+    await audit.ends(entry, 201);
+    return made as KubeObject;
+  }
+
+  /** Writes a backup into a new folder of this machine. */
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken> {
+    const { database, peppers } = this.#need();
+    const { server, clock } = this.#options;
+    const source: BackupSource = {
+      dataDir: server.dataDir,
+      copyDatabase: (path) => database.copyTo(path),
+      currentRevision: () => database.currentRevision(),
+      peppers: peppers.versions,
+      now: clock.wallTime(),
+    };
+    return takeBackup(source, folder, withSecrets);
   }
 
   /** For `hostward status`. */
-  status(): object {
-    const { api, book, lastActivityMs } = this.#need();
+  status() {
+    const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
-    return { url: api.url, keys, expiringWithinSevenDays: expiringSoon, watches: api.watchCount };
+    return {
+      url: api.url,
+      keys,
+      expiringWithinSevenDays: expiringSoon,
+      watches: api.watchCount,
+      certificates: kubeconfigs.status(),
+      ...proxy.status(),
+    };
   }
 
   get url(): string {
@@ -234,6 +286,10 @@ export class ManagementApi {
   /** The own authority; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
+  }
+
+  get issuing(): Issuing {
+    return this.#need().issuing;
   }
 
   get isServing(): boolean {
@@ -252,6 +308,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
     deadText,
     facts: () => book.facts(),
     isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
     record: people.record.bind(people),
     reattach: people.reattach.bind(people),
   };
@@ -259,15 +316,4 @@ function questionParts({ world, book, callers, people }: OpenParts) {
 
 function isAdministrator(session: Session | undefined): boolean {
   return session !== undefined && actsAsAdministrator(session.credential);
-}
-
-/** Callers ask about themselves alone. */
-function selfReviews({ rights }: OpenParts): Kind[] {
-  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
-}
-
-/** kubectl wants a semantic version. */
-function versionOf(version: string) {
-  const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  return { major, minor, gitVersion: `v${version}` };
 }

@@ -2,28 +2,42 @@
 // who may do what. In: settings, a clock, a log. Out: the parts, in the order that they need each other.
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import { SqliteStore } from '../../store/sqlite-store.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, StoreEvent } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
+import { ChainFile } from '../audit/chain-file.ts';
+import { JournaledStore } from '../audit/journaled-store.ts';
+import { revokedBy } from '../audit/revoked-by.ts';
+import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
-import type { KeyWorld } from '../keys/life/credential.ts';
+import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import type { Peppers } from '../keys/secret/pepper.ts';
+import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog } from './audit-log.ts';
-import { Callers } from './callers.ts';
-import { auditPath, databasePath, makeDataFolder, openSecrets } from './data-folder.ts';
+import { Callers, deadText, type Session } from './callers.ts';
+import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
-import { type KeyParts, KeyStrategy } from './key-strategy.ts';
-import { People } from './people.ts';
+import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
+import { People, recordsPrefix } from './people.ts';
 import { Rights } from './rights.ts';
 import { rotateKey } from './rotate-key.ts';
+import { hiddenPart } from './stored-key.ts';
 
 export interface OpenParts {
+  /** What lies under the store, for a copy of it. */
+  database: Database;
+  revocations: ChainFile;
+  peppers: Peppers;
   store: Store;
   activity: Activity;
   people: People;
@@ -35,10 +49,18 @@ export interface OpenParts {
   key: Kind;
   lastActivityMs(facts: KeyFacts): number | undefined;
   world: KeyWorld;
+  issuing: Issuing;
 }
 
+/** A store that can be copied into a file. */
+export type Database = Store & { copyTo(path: string): Promise<void> };
+
 export interface OpenOptions {
+  /** In place of the SQLite file of the folder, so that a benchmark can take the disk away. */
+  database?: Database | undefined;
   folder: string;
+  /** Stands in tokens. */
+  baseURL: string;
   /** As they are at the moment. */
   settings: () => ManagementSettings;
   /** The kinds that an owner can be of. */
@@ -49,23 +71,37 @@ export interface OpenOptions {
 
 export async function openParts(options: OpenOptions): Promise<OpenParts> {
   await makeDataFolder(options.folder);
-  const store = new SqliteStore({ clock: options.clock, path: databasePath(options.folder) });
+  const path = databasePath(options.folder);
+  const database = options.database ?? new SqliteStore({ clock: options.clock, path, keepsHistoryAtStart: true });
   // From here on the folder is ours alone.
-  await store.start();
+  await database.start();
+  const opened: { stop(): Promise<void> }[] = [database];
   try {
-    return await partsOf(store, options);
+    return await partsOf(database, options, opened);
   } catch (error) {
-    await store.stop();
+    for (const part of opened.reverse()) await part.stop();
     throw error;
   }
 }
 
-async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
+/** `opened`: what has to be stopped when a later part cannot be opened. */
+async function partsOf(
+  database: Database,
+  options: OpenOptions,
+  opened: { stop(): Promise<void> }[],
+): Promise<OpenParts> {
   const { folder, settings, clock, log } = options;
   const random = (count: number) => randomBytes(count);
-  const keys = await store.list(keyPrefix, { limit: 1 });
+  const keys = await database.list(keyPrefix, { limit: 1 });
   const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
   const { peppers, cipher, auditKey } = await openSecrets(folder, random, hasKeys);
+  const digest = keyedDigest(auditKey);
+  const revocations = new ChainFile({ folder, name: revocationsName, digest });
+  await revocations.start();
+  opened.push(revocations);
+  const store = new JournaledStore({ store: database, file: revocations, clock, log, revokedBy: takenAway });
+  await store.start();
+  opened.push(store);
   const activity = new Activity(clock, activityStore(store), (error) =>
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
   );
@@ -85,6 +121,7 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
     key: (name) => book.key(name),
     lastActivityMs,
     subjectUid: (kind, name) => people.subjectUid(kind, name),
+    instanceUid: (project, name) => people.instanceUid(project, name),
   };
   const callers = new Callers({ book, world, peppers, activity, clock });
   const rights = new Rights(callers, () => people.directory, world.key);
@@ -97,18 +134,49 @@ async function partsOf(store: Store, options: OpenOptions): Promise<OpenParts> {
     strategy,
     callers,
     directory: () => people.directory,
-    viewSince: () => people.viewSince,
+    viewSince: (session) => viewSince(session, people, book),
     rotation,
   });
-  const digest = keyedDigest(auditKey);
   const reads = () => settings().audit.reads;
-  const audit = new AuditLog({ path: auditPath(folder), digest, clock, log, callers, reads });
+  const file = new ChainFile({ folder, name: auditName, digest });
+  const audit = new AuditLog({ file, clock, log, callers, reads });
   await audit.start();
   const failedLogins = new FailedLogins(clock);
-  return { store, activity, people, book, callers, rights, audit, failedLogins, key, lastActivityMs, world };
+  const callerOf = (user: User) => {
+    const session = callers.sessionOf(user);
+    if (session === undefined) return undefined;
+    return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
+  };
+  const mayRead = (user: User, target: Target) => rights.decide(user, target);
+  const issuer = options.baseURL;
+  const userOf = (session: Session) => callers.userOf(session);
+  const about = { folder, store, world, clock, log, issuer };
+  const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
+  book.onChange((uid) => issuing.ledger.changed(uid));
+  const given = { peppers, database, revocations, store, activity, people, book };
+  const made = { callers, rights, audit, failedLogins, key, lastActivityMs, world, issuing };
+  opened.length = 0;
+  return { ...given, ...made };
+}
+
+/** The scopes of the keys that made a key narrow it as well. */
+function viewSince({ facts }: Session, people: People, book: KeyBook): number {
+  if (facts === undefined) return people.viewSince;
+  const makers = makersOf(facts, book) ?? [];
+  return Math.max(people.viewSince, ...[facts, ...makers].map(({ name }) => book.viewSince(name)));
+}
+
+/** On the proxied paths, where direct tokens count beside keys. */
+export function proxiedCallers({ callers, issuing }: OpenParts) {
+  return {
+    authenticateKey: async (text: string, address: string | undefined) =>
+      looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address),
+    sessionOf: (user: User) => callers.sessionOf(user),
+  };
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
+  parts.issuing.stop();
   await parts.book.stop();
   await parts.audit.stop();
   try {
@@ -118,4 +186,14 @@ export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down');
   }
   await parts.store.stop();
+  await parts.revocations.stop();
+  await parts.database.stop();
+}
+
+const takenAway = (event: StoreEvent) =>
+  revokedBy(event, { keyPrefix, recordsPrefix, recordOf: (object) => hiddenPart(object)?.record });
+
+/** Callers ask about themselves alone. */
+export function selfReviews({ rights }: OpenParts): Kind[] {
+  return reviewKinds(rights).filter(({ kind }) => kind.startsWith('Self'));
 }

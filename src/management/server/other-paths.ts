@@ -27,3 +27,9 @@ export function otherPaths(parts: {
     return true;
   };
 }
+
+/** kubectl wants a semantic version. */
+export function versionOf(version: string): VersionInfo {
+  const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(version) ?? [];
+  return { major, minor, gitVersion: `v${version}` };
+}

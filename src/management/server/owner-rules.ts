@@ -3,14 +3,18 @@
 
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Admission } from '../../apiserver/kinds/kit.ts';
-import type { Reviewer } from '../../apiserver/request/access-rules.ts';
+import type { Decision, User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import { type FieldError, forbiddenField, invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 
-export function ownerRules(kinds: () => readonly Kind[], rights: Pick<Reviewer, 'decide'>): Admission {
+interface Deciding {
+  decideVisible(user: User, target: Target): Decision;
+}
+
+export function ownerRules(kinds: () => readonly Kind[], rights: Deciding): Admission {
   return ({ operation, kind, name, object, old, user }) => {
     if (operation === 'delete' || object === undefined) return;
     // The kit itself works off references that are there.
@@ -26,7 +30,7 @@ export function ownerRules(kinds: () => readonly Kind[], rights: Pick<Reviewer, 
         return known === undefined ? [invalidValue(path, reference.kind, why)] : [];
       }
       if (!isNewBlock) return [];
-      if (owner !== undefined && rights.decide(user, deletionOf(owner, reference)).allowed) return [];
+      if (owner !== undefined && rights.decideVisible(user, deletionOf(owner, reference)).allowed) return [];
       const why =
         owner === undefined
           ? 'an owner of a kind that is not served here cannot be blocked'

@@ -25,7 +25,7 @@ import {
   recordKey,
 } from '../settings/records.ts';
 
-const recordsPrefix = '/management/records/';
+export const recordsPrefix = '/management/records/';
 const viewKey = '/management/view';
 
 export class People {
@@ -79,6 +79,10 @@ export class People {
   subjectUid(kind: SubjectKind, name: string): string | undefined {
     // Nobody lists subjects, so there is nobody else that the name could be given to.
     return kind === 'subject' ? `subject:${name}` : this.#uidOf(kind, name);
+  }
+
+  instanceUid(project: string, name: string): string | undefined {
+    return this.#uidOf('virtualCluster', `${project}/${name}`);
   }
 
   #uidOf(kind: NamedRecord['kind'], name: string): string | undefined {

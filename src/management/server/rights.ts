@@ -15,6 +15,7 @@ import {
   keyResource,
   managementGroup,
   namespaceOfProject,
+  tokenResource,
 } from '../scope/request.ts';
 import type { Callers, Session } from './callers.ts';
 
@@ -68,6 +69,15 @@ export class Rights implements Reviewer {
     return allowed ? { allowed } : { allowed, reason };
   }
 
+  /** As `decide`, and no for a key that is absent or that the caller cannot see: both are answered alike. */
+  decideVisible(user: User, target: Target): Decision {
+    const session = this.#callers.sessionOf(user);
+    const decision = this.decide(user, target);
+    if (session === undefined || actsAsAdministrator(session.credential)) return decision;
+    const world = { directory: this.#directory(), key: this.#key };
+    return namesNoVisibleKey(managementRequest(target), session.credential, world) ? { allowed: false } : decision;
+  }
+
   userOfToken(): undefined {
     return undefined;
   }
@@ -101,6 +111,8 @@ export class Rights implements Reviewer {
     }
     if (this.#may(session, { verb: 'create', resource: keyResource, subresource: 'rotate' }))
       rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [`${keyResource}/rotate`] });
+    if (this.#may(session, { verb: 'create', resource: tokenResource }))
+      rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [tokenResource] });
     return rules;
   }
 

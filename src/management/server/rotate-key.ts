@@ -58,7 +58,8 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
     if (ctx.dryRun) return { metadata: { name }, spec: { overlapSeconds } };
     const { random, peppers } = parts;
     const made = rotate(part.record, { random, peppers, nowMs: context.nowMs, overlapSeconds });
-    await write(store, object, made.record);
+    // Tokens that came from the old value die with it: it may have leaked.
+    await write(store, object, { ...made.record, tokenGeneration: made.record.tokenGeneration + 1 });
     const [, left] = made.record.secrets;
     const until = left?.validUntilMs;
     return {

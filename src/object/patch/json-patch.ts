@@ -50,22 +50,22 @@ interface PointerTarget {
 
 function applyOperation(state: PatchState, operation: Record<string, Json>): OperationFailure | undefined {
   const path = parsePointer(memberOf(operation, 'path'));
-  if (path === undefined) return failure('expected "path" to be a JSON pointer');
+  if (path === undefined) return failure('"path" must be a JSON pointer');
   const value = memberOf(operation, 'value');
   switch (memberOf(operation, 'op')) {
     case 'add':
-      return value === undefined ? failure('expected a "value"') : add(state, path, copyJson(value));
+      return value === undefined ? failure('a "value" is missing') : add(state, path, copyJson(value));
     case 'remove':
       return remove(state, path);
     case 'replace':
-      return value === undefined ? failure('expected a "value"') : replace(state, path, copyJson(value));
+      return value === undefined ? failure('a "value" is missing') : replace(state, path, copyJson(value));
     case 'test':
       return test(state, path, value ?? null);
     case 'move':
     case 'copy':
       return moveOrCopy(state, path, operation);
     default:
-      return failure('expected "op" to be add, remove, replace, move, copy or test');
+      return failure('"op" must be add, remove, replace, move, copy or test');
   }
 }
 
@@ -78,7 +78,7 @@ function add(state: PatchState, path: string[], value: Json): OperationFailure |
     return undefined;
   }
   const index = token === '-' ? container.length : itemIndex(token, container.length + 1);
-  if (index === undefined) return failure(`expected an index up to ${container.length}, found ${shown(token)}`);
+  if (index === undefined) return failure(`wanted an index up to ${container.length}, found ${shown(token)}`);
   container.splice(index, 0, value);
   return undefined;
 }
@@ -101,8 +101,7 @@ function remove(state: PatchState, path: string[]): OperationFailure | undefined
 /** As in kube-apiserver, replace creates a missing member, but a list item must exist. */
 function replace(state: PatchState, path: string[], value: Json): OperationFailure | undefined {
   if (path.length === 0) {
-    if (typeof value !== 'object' || value === null)
-      return failure('expected the whole value to be an object or a list');
+    if (typeof value !== 'object' || value === null) return failure('the whole value must be an object or a list');
     state.root = value;
     return undefined;
   }
@@ -129,7 +128,7 @@ function test(state: PatchState, path: string[], wanted: Json): OperationFailure
 
 function moveOrCopy(state: PatchState, path: string[], operation: Record<string, Json>): OperationFailure | undefined {
   const from = parsePointer(memberOf(operation, 'from'));
-  if (from === undefined || from.length === 0) return failure('expected "from" to be a JSON pointer to a member');
+  if (from === undefined || from.length === 0) return failure('"from" must be a JSON pointer to a member');
   const found = valueAt(state.root, from);
   if (!found.ok) return failure(found.why);
   // As in kube-apiserver, the copy of a missing member is null; a move of it fails below.
@@ -156,7 +155,7 @@ function parsePointer(pointer: Json | undefined): string[] | undefined {
 /** Returns the target, or a sentence about the missing part of the path. */
 function locate(root: Json, path: string[]): PointerTarget | string {
   const token = path.at(-1);
-  if (token === undefined) return 'expected a path below the whole value';
+  if (token === undefined) return 'the path must lead below the whole value';
   let container: Json = root;
   for (const step of path.slice(0, -1)) {
     const next = childOf(container, step);
@@ -199,7 +198,7 @@ function failure(why: string): OperationFailure {
 
 function malformed(wanted: string, found: unknown): JsonPatchResult {
   const text = found === null ? 'null' : Array.isArray(found) ? 'a list' : typeof found;
-  return { ok: false, reason: 'malformed', message: `Cannot read a JSON patch: expected ${wanted}, found ${text}` };
+  return { ok: false, reason: 'malformed', message: `Cannot read a JSON patch: wanted ${wanted}, found ${text}` };
 }
 
 /** Quoted and shortened, because the text comes from a request. */

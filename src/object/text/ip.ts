@@ -87,7 +87,7 @@ export function parseCidr(text: string): ParsedCidr {
   const lengthText = text.slice(slash + 1);
   const prefixLength = /^(0|[1-9][0-9]{0,2})$/.test(lengthText) ? Number(lengthText) : bits + 1;
   if (prefixLength > bits)
-    return { kind: 'invalid', reason: `expected a prefix length from 0 to ${bits}, found "${lengthText}"` };
+    return { kind: 'invalid', reason: `wanted a prefix length from 0 to ${bits}, found "${lengthText}"` };
   const shift = BigInt(bits - prefixLength);
   const network = (address.value >> shift) << shift;
   const canonical = `${textOf(address.family, network)}/${prefixLength}`;

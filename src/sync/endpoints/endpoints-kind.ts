@@ -10,6 +10,7 @@ import {
   projectVirtualEndpoints,
   type VirtualEndpoints,
 } from './items.ts';
+import { meantPath } from './meant-path.ts';
 import { payloadShape } from './shape.ts';
 import {
   addressesOf,
@@ -38,6 +39,9 @@ const kind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   controllerLabel: { key: 'endpoints.kubernetes.io/managed-by', value: 'endpoint-controller' },
   // Those of EndpointSlices too: the host's controller mirrors Endpoints into slices.
   controllerKeyPrefixes: ['endpoints.kubernetes.io/', 'endpointslice.kubernetes.io/'],
+  protectedFields: [],
+  ownLabels: [],
+  takesOverNatives: true,
   projectVirtual: projectVirtualEndpoints,
   projectHost: projectHostEndpoints,
   judge(key, { virtual, service, isPlaced }) {
@@ -48,6 +52,7 @@ const kind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   },
   translate: (virtual, placement) => ({ subsets: translateSubsets(virtual.subsets, placement.placeOfObject) }),
   renamedBy: (virtual, placement) => renamedPods(virtual.subsets, placement.placeOfObject),
+  meantPath,
   payloadOf: (host) => ({ subsets: normalizeSubsets(host.subsets) }),
   problemOf: (payload) => problemOfSubsets(payload['subsets'] ?? []),
   asStored: (payload) => ({ subsets: storedSubsets(subsetsOf(payload)) }),

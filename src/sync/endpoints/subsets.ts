@@ -1,46 +1,42 @@
 // The payload of an Endpoints: how subsets look on the host, and when two lists of subsets mean the same. Pure.
 import { equalJson } from '../../object/text/json.ts';
+import { canonicalText, mapped } from '../payload/canonical.ts';
+import {
+  type ObjectReference,
+  type PlaceOfPod,
+  renamedPod,
+  storedReference,
+  translatePodReference,
+} from '../payload/pod-reference.ts';
 import type { Renamed } from '../plan/kind.ts';
-import type { Place } from '../plan/placement.ts';
-import type { EndpointAddress, EndpointPort, EndpointSubset, ObjectReference } from './items.ts';
+import type { EndpointAddress, EndpointPort, EndpointSubset } from './items.ts';
 
 /** The tenant's subsets for the host: references to Pods get their host names, all other fields stay. */
 export function translateSubsets(
   subsets: readonly EndpointSubset[] | undefined,
-  placeOfPod: (pod: Place) => Place | undefined,
+  placeOfPod: PlaceOfPod,
 ): readonly EndpointSubset[] {
   const translateAddress = (address: EndpointAddress): EndpointAddress =>
     address.targetRef?.kind === 'Pod'
-      ? { ...address, targetRef: translatePodReference(address.targetRef, placeOfPod) }
+      ? { ...address, targetRef: translatePodReference(withoutIdentity(address.targetRef), placeOfPod) }
       : address;
   return mapped(normalizeSubsets(subsets), (subset) => withLists(subset, { address: translateAddress, port: same }));
 }
 
-/** Leaves out uid and resourceVersion: they belong to the tenant's Pod and would point nowhere on the host. */
-function translatePodReference(
-  reference: ObjectReference,
-  placeOfPod: (pod: Place) => Place | undefined,
-): ObjectReference {
-  const { uid: _uid, resourceVersion: _rv, name = '', namespace = '', ...kept } = reference;
-  const place = placeOfPod({ name, namespace }) ?? { name: '', namespace: '' };
-  return {
-    ...kept,
-    ...(place.name !== '' && { name: place.name }),
-    ...(place.namespace !== '' && { namespace: place.namespace }),
-  };
+/** uid and resourceVersion belong to the tenant's Pod and would point nowhere on the host. */
+function withoutIdentity({ uid: _uid, resourceVersion: _rv, ...kept }: ObjectReference): ObjectReference {
+  return kept;
 }
 
 /** The Pods that translateSubsets renames. */
 export function* renamedPods(
   subsets: readonly EndpointSubset[] | undefined,
-  placeOfPod: (pod: Place) => Place | undefined,
+  placeOfPod: PlaceOfPod,
 ): Generator<Renamed> {
   for (const { addresses, notReadyAddresses } of subsets ?? []) {
     for (const { targetRef } of [...(addresses ?? []), ...(notReadyAddresses ?? [])]) {
-      if (targetRef?.kind !== 'Pod') continue;
-      const virtual = { name: targetRef.name ?? '', namespace: targetRef.namespace ?? '' };
-      const host = placeOfPod(virtual);
-      if (host !== undefined) yield { kind: 'Pod', virtual, host };
+      const renamed = renamedPod(targetRef, placeOfPod);
+      if (renamed !== undefined) yield renamed;
     }
   }
 }
@@ -105,17 +101,6 @@ function withLists(subset: EndpointSubset, change: Change): EndpointSubset {
       };
 }
 
-/** Returns the list itself when nothing in it changes. */
-function mapped<L extends readonly unknown[]>(list: L, change: (item: L[number]) => L[number]): L {
-  let changed: unknown[] | undefined;
-  for (let at = 0; at < list.length; at++) {
-    const item = change(list[at]);
-    if (item !== list[at]) changed ??= list.slice(0, at);
-    changed?.push(item);
-  }
-  return (changed as unknown as L | undefined) ?? list;
-}
-
 function same<T>(item: T): T {
   return item;
 }
@@ -126,14 +111,8 @@ function storedAddress(address: EndpointAddress): EndpointAddress {
     const { hostname: _, ...kept } = address;
     return storedAddress(kept);
   }
-  if (targetRef === undefined || !hasEmptyPart(targetRef)) return address;
-  const kept = Object.entries(targetRef).filter(([, value]) => value !== '');
-  return { ...address, targetRef: Object.fromEntries(kept) };
-}
-
-function hasEmptyPart(reference: ObjectReference): boolean {
-  for (const name in reference) if (reference[name as keyof ObjectReference] === '') return true;
-  return false;
+  const stored = targetRef && storedReference(targetRef);
+  return stored === undefined || stored === targetRef ? address : { ...address, targetRef: stored };
 }
 
 function storedPort(port: EndpointPort): EndpointPort {
@@ -173,15 +152,6 @@ function flatten(subsets: readonly EndpointSubset[]): Set<string> {
     for (const address of subset.notReadyAddresses ?? []) add(address, false, subset.ports);
   }
   return entries;
-}
-
-function canonicalText(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return String(JSON.stringify(value));
-  if (Array.isArray(value)) return `[${value.map(canonicalText).join()}]`;
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonicalText(member)}`).join()}}`;
 }
 
 /** All addresses, for the address policy. */

@@ -4,7 +4,16 @@
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems } from '../../object/meta/qualified-name.ts';
 import { parseAddress, plainV4Of } from '../../object/text/ip.ts';
 import { isRecord, shapeOf } from '../../object/text/json.ts';
-import { type ObjectPath, shownKey } from '../plan/excerpt.ts';
+import {
+  at,
+  type Below,
+  here,
+  isTextMap,
+  problemOfFields,
+  problemOfList,
+  resultProblem,
+  under,
+} from '../payload/problem.ts';
 import type { ResultProblem } from '../plan/kind.ts';
 import { fieldsOf } from './shape.ts';
 
@@ -17,29 +26,20 @@ const known = {
 
 const protocols = ['TCP', 'UDP', 'SCTP'];
 
-/** A problem below the value that was judged. Only a found problem pays for its path, which grows on the way up. */
-interface Below {
-  place: ObjectPath;
-  said: string;
+export function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
+  return resultProblem(under('subsets', problemOfList(subsets, problemOfSubset)));
 }
 
-export function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
-  const found = problemOfList(subsets, problemOfSubset);
-  if (found === undefined) return undefined;
-  const place = ['subsets', ...found.place];
-  const text = place
-    .map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`))
-    .join('');
-  return { place, message: `${text} ${found.said}` };
-}
+/** As messages name the kind. */
+const kinds = 'Endpoints';
 
 function problemOfSubset(subset: unknown): Below | undefined {
-  if (!isRecord(subset)) return here(`must be an object, got ${shapeOf(subset)}`);
+  if (!isRecord(subset)) return here(`must be an object, found ${shapeOf(subset)}`);
   const { addresses, notReadyAddresses } = subset;
   const ports = subset['ports'] ?? [];
   const needsName = Array.isArray(ports) && ports.length > 1;
   return (
-    problemOfFields(subset, known.subset) ??
+    problemOfFields(subset, known.subset, kinds) ??
     under('addresses', problemOfAddresses(addresses)) ??
     under('notReadyAddresses', problemOfAddresses(notReadyAddresses)) ??
     under(
@@ -54,29 +54,29 @@ function problemOfAddresses(addresses: unknown): Below | undefined {
 }
 
 function problemOfAddress(address: unknown): Below | undefined {
-  if (!isRecord(address)) return here(`must be an object, got ${shapeOf(address)}`);
+  if (!isRecord(address)) return here(`must be an object, found ${shapeOf(address)}`);
   const { ip, hostname, nodeName, targetRef } = address;
-  if (typeof ip !== 'string') return at('ip', `must be a string, got ${shapeOf(ip)}`);
+  if (typeof ip !== 'string') return at('ip', `must be a string, found ${shapeOf(ip)}`);
   const parsed = plainV4Of(ip) >= 0 ? undefined : parseAddress(ip);
   if (parsed?.kind === 'invalid') return at('ip', `must be an IP address, but ${parsed.reason}`);
   const isUnnamed = hostname === undefined || hostname === '';
   if (!isUnnamed && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
     return at('hostname', 'must be a DNS label');
   if (nodeName !== undefined && typeof nodeName !== 'string')
-    return at('nodeName', `must be a string, got ${shapeOf(nodeName)}`);
+    return at('nodeName', `must be a string, found ${shapeOf(nodeName)}`);
   if (nodeName !== undefined && dnsSubdomainProblems(nodeName).length > 0)
     return at('nodeName', 'must be a DNS subdomain, or left out');
   if (targetRef !== undefined && !isTextMap(targetRef)) return at('targetRef', 'must be an object of strings');
-  const ofReference = targetRef && under('targetRef', problemOfFields(targetRef, known.targetRef));
-  return ofReference ?? problemOfFields(address, known.address);
+  const ofReference = targetRef && under('targetRef', problemOfFields(targetRef, known.targetRef, kinds));
+  return ofReference ?? problemOfFields(address, known.address, kinds);
 }
 
 function problemOfPort(port: unknown, needsName: boolean): Below | undefined {
-  if (!isRecord(port)) return here(`must be an object, got ${shapeOf(port)}`);
+  if (!isRecord(port)) return here(`must be an object, found ${shapeOf(port)}`);
   const { port: number, protocol, name, appProtocol } = port;
   if (!Number.isInteger(number) || (number as number) < 1 || (number as number) > 65_535) {
     const got = typeof number === 'number' ? number : shapeOf(number);
-    return at('port', `must be a whole number from 1 to 65535, got ${got}`);
+    return at('port', `must be a whole number from 1 to 65535, found ${got}`);
   }
   if (protocol !== undefined && !protocols.includes(protocol as string))
     return at('protocol', 'must be TCP, UDP or SCTP');
@@ -88,37 +88,5 @@ function problemOfPort(port: unknown, needsName: boolean): Below | undefined {
   // The API server applies the rule of label keys here.
   if (appProtocol !== undefined && labelKeyProblems(appProtocol).length > 0)
     return at('appProtocol', 'must be a name, with a DNS subdomain and "/" before it if any, or left out');
-  return problemOfFields(port, known.port);
-}
-
-function problemOfList(list: unknown, judge: (item: unknown) => Below | undefined): Below | undefined {
-  if (!Array.isArray(list)) return here(`must be an array, got ${shapeOf(list)}`);
-  for (let index = 0; index < list.length; index++) {
-    const problem = judge(list[index]);
-    if (problem !== undefined) return under(index, problem);
-  }
-  return undefined;
-}
-
-function here(said: string): Below {
-  return { place: [], said };
-}
-
-function at(key: string, said: string): Below {
-  return { place: [key], said };
-}
-
-function under(key: string | number, problem: Below | undefined): Below | undefined {
-  return problem && { ...problem, place: [key, ...problem.place] };
-}
-
-/** The API server drops unknown fields silently, so the stored object would never equal the wanted one. */
-function problemOfFields(value: object, fields: ReadonlySet<string>): Below | undefined {
-  for (const key in value)
-    if (!fields.has(key)) return here(`has a field "${shownKey(key)}", which Endpoints do not have`);
-  return undefined;
-}
-
-function isTextMap(value: unknown): value is Record<string, string> {
-  return isRecord(value) && Object.values(value).every((text) => typeof text === 'string');
+  return problemOfFields(port, known.port, kinds);
 }

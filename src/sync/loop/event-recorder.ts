@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import { eventsResource } from '../../cluster/wire/scope.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
-import { type Key, splitKey } from '../../object/meta/object.ts';
+import { type Key, type KubeObject, splitKey } from '../../object/meta/object.ts';
 import { safeValue } from '../../safe-text.ts';
 import type { SyncedKind } from '../plan/kind.ts';
 
@@ -44,97 +44,121 @@ interface SentEvent {
   atMs: number;
 }
 
-export function createEventRecorder(options: {
+export interface EventRecorderOptions {
   writer: Writer;
   kind: SyncedKind;
   clock: Clock;
   log: Log;
   onOutcome: (outcome: 'written' | 'merged' | 'dropped' | 'failed') => void;
-}): EventRecorder {
-  const { writer, kind, clock, log, onOutcome } = options;
-  const sentEvents = new Map<string, SentEvent>();
-  let tokens = burst;
-  let refilledMs = clock.now();
+}
 
-  const takeToken = (): boolean => {
-    const now = clock.now();
-    tokens = Math.min(burst, tokens + ((now - refilledMs) / 1000) * tokensPerSecond);
-    refilledMs = now;
-    if (tokens < 1) return false;
-    tokens -= 1;
+export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
+  return new Recorder(options);
+}
+
+class Recorder implements EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #sent = new Map<string, SentEvent>();
+  #tokens = burst;
+  #refilledMs: number;
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#refilledMs = options.clock.now();
+  }
+
+  record(note: EventNote): void {
+    const { clock, log, onOutcome } = this.#options;
+    const before = this.#sent.get(idOf(note));
+    if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
+    if (!this.#takeToken()) {
+      onOutcome('dropped');
+      return;
+    }
+    this.#send(note, before).catch((error: unknown) => {
+      log.error({ component: 'sync', key: note.key, err: error }, 'recording an event failed');
+      onOutcome('failed');
+    });
+  }
+
+  forget(key: Key): void {
+    // Another object may later have this name; its events must have their own count.
+    for (const id of [...this.#sent.keys()]) if (id.startsWith(`${key} `)) this.#sent.delete(id);
+  }
+
+  #takeToken(): boolean {
+    const now = this.#options.clock.now();
+    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#refilledMs) / 1000) * tokensPerSecond);
+    this.#refilledMs = now;
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
     return true;
-  };
+  }
 
-  const send = async (note: EventNote, before: SentEvent | undefined): Promise<void> => {
-    const place = splitKey(note.key);
+  async #send(note: EventNote, before: SentEvent | undefined): Promise<void> {
+    const { writer, kind, clock, log, onOutcome } = this.#options;
     const time = clock
       .wallTime()
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
     const count = (before?.count ?? 0) + 1;
-    const name =
-      before?.name ?? `${place.name.slice(0, shownOfName)}.${digest(`${note.uid}${note.reason}${time}${clock.now()}`)}`;
-    remember({ name, message: note.message, count, atMs: clock.now() }, note);
+    const name = before?.name ?? this.#newName(note, time);
+    this.#remember({ name, message: note.message, count, atMs: clock.now() }, note);
     const message = safeValue(note.message).slice(0, messageLimit);
     if (before !== undefined) {
-      const patched = await writer.patch(
-        eventsResource,
-        { namespace: place.namespace, name },
-        { count, lastTimestamp: time, message },
-      );
+      const { namespace } = splitKey(note.key);
+      const patched = await writer.patch(eventsResource, { namespace, name }, { count, lastTimestamp: time, message });
       // Events expire after an hour; an expired event is written as a new one.
       if (patched.kind !== 'notFound') return onOutcome(patched.kind === 'ok' ? 'merged' : 'failed');
     }
-    const answer = await writer.create(eventsResource, {
-      apiVersion: 'v1',
-      kind: 'Event',
-      metadata: { name, namespace: place.namespace },
-      involvedObject: {
-        apiVersion: kind.apiVersion,
-        kind: kind.kind,
-        namespace: place.namespace,
-        name: place.name,
-        uid: note.uid,
-      },
-      reason: note.reason,
-      message,
-      type: note.type,
-      source: { component: 'hostward' },
-      reportingComponent: 'hostward',
-      reportingInstance: 'hostward',
-      firstTimestamp: time,
-      lastTimestamp: time,
-      count,
-    });
+    const answer = await writer.create(eventsResource, newEvent({ note, kind, name, time, count, message }));
     if (answer.kind !== 'ok')
       log.debug(
         { component: 'sync', key: note.key, reason: note.reason, answer: answer.kind },
         'event was not written',
       );
     onOutcome(answer.kind === 'ok' ? 'written' : 'failed');
-  };
+  }
 
-  const remember = (entry: SentEvent, note: EventNote): void => {
-    const id = `${note.key} ${note.reason}`;
-    sentEvents.delete(id);
-    sentEvents.set(id, entry);
-    if (sentEvents.size > memoryLimit) sentEvents.delete(sentEvents.keys().next().value as string);
-  };
+  #newName({ key, uid, reason }: EventNote, time: string): string {
+    return `${splitKey(key).name.slice(0, shownOfName)}.${digest(`${uid}${reason}${time}${this.#options.clock.now()}`)}`;
+  }
 
+  #remember(entry: SentEvent, note: EventNote): void {
+    const id = idOf(note);
+    this.#sent.delete(id);
+    this.#sent.set(id, entry);
+    if (this.#sent.size > memoryLimit) this.#sent.delete(this.#sent.keys().next().value as string);
+  }
+}
+
+function idOf({ key, reason }: EventNote): string {
+  return `${key} ${reason}`;
+}
+
+interface NewEvent extends Pick<SentEvent, 'name' | 'message' | 'count'> {
+  note: EventNote;
+  kind: SyncedKind;
+  /** RFC 3339. */
+  time: string;
+}
+
+function newEvent({ note, kind, name, time, count, message }: NewEvent): KubeObject {
+  const { namespace, name: involved } = splitKey(note.key);
   return {
-    record(note) {
-      const before = sentEvents.get(`${note.key} ${note.reason}`);
-      if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
-      if (!takeToken()) return onOutcome('dropped');
-      send(note, before).catch((error: unknown) => {
-        log.error({ component: 'sync', key: note.key, err: error }, 'recording an event failed');
-        onOutcome('failed');
-      });
-    },
-    forget(key) {
-      // Another object may later have this name; its events must have their own count.
-      for (const id of [...sentEvents.keys()]) if (id.startsWith(`${key} `)) sentEvents.delete(id);
-    },
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name, namespace },
+    involvedObject: { apiVersion: kind.apiVersion, kind: kind.kind, namespace, name: involved, uid: note.uid },
+    reason: note.reason,
+    message,
+    type: note.type,
+    source: { component: 'hostward' },
+    reportingComponent: 'hostward',
+    reportingInstance: 'hostward',
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count,
   };
 }
 

@@ -19,94 +19,106 @@ const eventOutcomes = ['written', 'merged', 'dropped', 'failed'];
 
 export interface SyncMetrics {
   /** Seconds from the moment a change is seen until the host agrees. */
-  lag: Histogram;
-  refused: Gauge<'reason'>;
-  objects: Gauge<'state'>;
-  requests: Counter<'request'>;
-  conflicts: Counter;
-  repairs: Counter;
-  contested: Gauge;
-  backflowFailed: Gauge;
-  deletesWithheld: Gauge;
-  events: Counter<'outcome'>;
-  leader: Gauge;
-  differences: Gauge;
-  bugs: Counter;
+  lag: Bound;
+  refused: Bound<'reason'>;
+  objects: Bound<'state'>;
+  requests: Bound<'request'>;
+  conflicts: Bound;
+  repairs: Bound;
+  contested: Bound;
+  backflowFailed: Bound;
+  deletesWithheld: Bound;
+  events: Bound<'outcome'>;
+  leader: Bound;
+  differences: Bound;
+  bugs: Bound;
 }
 
-export function createSyncMetrics(registry: Metrics): SyncMetrics {
-  const registers = [registry];
+/** The series of one kind in a metric that all kinds share. */
+class Bound<Label extends string = never> {
+  readonly #metric: Counter | Gauge | Histogram;
+  readonly #kind: { kind?: string };
+
+  constructor(metric: Counter | Gauge | Histogram, kind: { kind?: string }) {
+    this.#metric = metric;
+    this.#kind = kind;
+  }
+
+  inc(...by: [Label] extends [never] ? [value?: number] : [labels: Record<Label, string>, value?: number]): void {
+    const [labels, value] = typeof by[0] === 'object' ? [by[0], by[1] as number | undefined] : [{}, by[0]];
+    (this.#metric as Counter).inc({ ...labels, ...this.#kind }, value ?? 1);
+  }
+
+  set(...to: [Label] extends [never] ? [value: number] : [labels: Record<Label, string>, value: number]): void {
+    const [labels, value] = typeof to[0] === 'object' ? [to[0], to[1] as number] : [{}, to[0]];
+    (this.#metric as Gauge).set({ ...labels, ...this.#kind }, value);
+  }
+
+  observe(value: number): void {
+    (this.#metric as Histogram).observe({ ...this.#kind }, value);
+  }
+}
+
+/** Every series exists from the start, so that an event that never happened reads 0. */
+export function createSyncMetrics(registry: Metrics, kind: string): SyncMetrics {
+  const of = { kind };
+  const counter = <L extends string = never>(name: string, help: string, ...labels: L[]): Bound<L> =>
+    new Bound<L>(known(registry, name) ?? new Counter(optionsOf(registry, { name, help, labels })), of);
+  const gauge = <L extends string = never>(name: string, help: string, ...labels: L[]): Bound<L> =>
+    new Bound<L>(known(registry, name) ?? new Gauge(optionsOf(registry, { name, help, labels })), of);
   const metrics: SyncMetrics = {
-    lag: new Histogram({
-      name: 'hostward_sync_lag_seconds',
-      help: 'From the moment a change is seen to the moment the host agrees',
-      buckets: [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
-      registers,
-    }),
-    refused: new Gauge({
-      name: 'hostward_sync_refused_objects',
-      help: 'Objects not on the host, by reason',
-      labelNames: ['reason'],
-      registers,
-    }),
-    objects: new Gauge({
-      name: 'hostward_sync_objects',
-      help: 'Virtual objects by state',
-      labelNames: ['state'],
-      registers,
-    }),
-    requests: new Counter({
-      name: 'hostward_sync_requests_total',
-      help: 'Writes of sync that a cluster answered',
-      labelNames: ['request'],
-      registers,
-    }),
-    conflicts: new Counter({
-      name: 'hostward_sync_key_conflicts_total',
-      help: 'Keys changed on both sides; the virtual side won',
-      registers,
-    }),
-    repairs: new Counter({
-      name: 'hostward_sync_repairs_total',
-      help: 'Writes that undid a change made on the host',
-      registers,
-    }),
-    contested: new Gauge({
-      name: 'hostward_sync_contested_objects',
-      help: 'Objects that another client on the host keeps changing',
-      registers,
-    }),
-    backflowFailed: new Gauge({
-      name: 'hostward_sync_backflow_failed_objects',
-      help: 'Objects with a host value that cannot be carried back to the virtual object',
-      registers,
-    }),
-    deletesWithheld: new Gauge({
-      name: 'hostward_sync_deletes_withheld',
-      help: 'Deletes that wait for a second list',
-      registers,
-    }),
-    events: new Counter({
-      name: 'hostward_sync_events_total',
-      help: 'Events on virtual objects',
-      labelNames: ['outcome'],
-      registers,
-    }),
-    leader: new Gauge({ name: 'hostward_leader', help: '1 while this process may write', registers }),
-    differences: new Gauge({
-      name: 'hostward_dry_run_differences',
-      help: 'Objects that would be written, in a dry run',
-      registers,
-    }),
-    bugs: new Counter({
-      name: 'hostward_sync_bugs_total',
-      help: 'Unexpected errors while syncing an object',
-      registers,
-    }),
+    lag: new Bound(lagIn(registry), of),
+    refused: gauge('hostward_sync_refused_objects', 'Objects not on the host, by reason', 'reason'),
+    objects: gauge('hostward_sync_objects', 'Virtual objects by state', 'state'),
+    requests: counter('hostward_sync_requests_total', 'Writes of sync that a cluster answered', 'request'),
+    conflicts: counter('hostward_sync_key_conflicts_total', 'Keys changed on both sides; the virtual side won'),
+    repairs: counter('hostward_sync_repairs_total', 'Writes that undid a change made on the host'),
+    contested: gauge('hostward_sync_contested_objects', 'Objects that another client on the host keeps changing'),
+    backflowFailed: gauge(
+      'hostward_sync_backflow_failed_objects',
+      'Objects with a host value that cannot be carried back to the virtual object',
+    ),
+    deletesWithheld: gauge('hostward_sync_deletes_withheld', 'Deletes that wait for a second list'),
+    events: counter('hostward_sync_events_total', 'Events on virtual objects', 'outcome'),
+    leader: new Bound(leaderIn(registry), {}),
+    differences: gauge('hostward_dry_run_differences', 'Objects that would be written, in a dry run'),
+    bugs: counter('hostward_sync_bugs_total', 'Unexpected errors while syncing an object'),
   };
   for (const [reason, zero] of Object.entries(refuseReasons)) metrics.refused.set({ reason }, zero);
   for (const [state, zero] of Object.entries(states)) metrics.objects.set({ state }, zero);
   for (const request of requestKinds) metrics.requests.inc({ request }, 0);
   for (const outcome of eventOutcomes) metrics.events.inc({ outcome }, 0);
+  for (const one of [metrics.conflicts, metrics.repairs, metrics.bugs]) one.inc(0);
+  for (const one of [metrics.contested, metrics.backflowFailed, metrics.deletesWithheld, metrics.differences])
+    one.set(0);
   return metrics;
+}
+
+function known(registry: Metrics, name: string): Counter | Gauge | Histogram | undefined {
+  return registry.getSingleMetric(name) as Counter | Gauge | Histogram | undefined;
+}
+
+function optionsOf(registry: Metrics, { name, help, labels }: { name: string; help: string; labels: string[] }) {
+  return { name, help, labelNames: [...labels, 'kind'], registers: [registry] };
+}
+
+function lagIn(registry: Metrics): Counter | Gauge | Histogram {
+  const name = 'hostward_sync_lag_seconds';
+  return (
+    known(registry, name) ??
+    new Histogram({
+      name,
+      help: 'From the moment a change is seen to the moment the host agrees',
+      labelNames: ['kind'],
+      buckets: [0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers: [registry],
+    })
+  );
+}
+
+/** The lease is one for all kinds. */
+function leaderIn(registry: Metrics): Counter | Gauge | Histogram {
+  const name = 'hostward_leader';
+  const help = '1 while this process may write';
+  return known(registry, name) ?? new Gauge({ name, help, registers: [registry] });
 }

@@ -9,10 +9,11 @@ import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
 import type { References } from '../references/references.ts';
-import { Contest } from '../world/contest.ts';
+import type { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { WriteLog } from '../world/write-log.ts';
+import { BackFlowBrake } from './back-flow-brake.ts';
 import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
@@ -23,9 +24,6 @@ import { type News, StoredAsRequested } from './stored-as-requested.ts';
 
 /** Characters of an owner's uid in a version: enough to tell two successive owners apart. */
 const ownerLength = 8;
-
-/** A removed label flows back after this time even without news from the virtual Services. */
-const backFlowHoldMs = 60_000;
 
 export interface ReconcilePortsOptions {
   world: SyncWorld;
@@ -54,128 +52,136 @@ export interface ReconcilePortsOptions {
 }
 
 export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
-  const { world, contest, ledger, metrics, clock, log } = options;
-  /** Slows writes to a virtual object, as `contest` slows repairs on the host. */
-  const backFlow = new Contest(clock);
-  const backFlowSince = new Map<Key, { hostVersion: string; sinceMs: number }>();
-  let hostRepacks = false;
-  let patchingRules: SyncRules | undefined;
-  let patching: Patching | undefined;
+  return new SyncPorts(options);
+}
 
-  const mayRemoveLabelsBack = (key: Key): boolean => {
-    if (options.isHostRecent) return true;
-    const place = world.placeOf(key);
-    const host = place === undefined ? undefined : world.hostOf(place);
-    if (host === undefined) {
-      backFlowSince.delete(key);
-      return true;
+class SyncPorts implements ReconcilePorts {
+  readonly agreements: ReconcilePorts['agreements'] = new Map();
+  readonly storedAsRequested: StoredAsRequested;
+  readonly wake: ReconcilePorts['wake'];
+  readonly #options: ReconcilePortsOptions;
+  readonly #backFlow: BackFlowBrake;
+  /** The host stores payloads in another order than they were sent in. */
+  #hostRepacks = false;
+  #patchingRules: SyncRules | undefined;
+  #patching: Patching | undefined;
+
+  constructor(options: ReconcilePortsOptions) {
+    this.#options = options;
+    this.wake = options.enqueue;
+    this.#backFlow = new BackFlowBrake(options);
+    this.storedAsRequested = new StoredAsRequested(options.world, options.news);
+  }
+
+  get world(): SyncWorld {
+    return this.#options.world;
+  }
+
+  get virtualWriter(): Writer {
+    return this.#options.virtualWriter;
+  }
+
+  get hostWriter(): Writer {
+    return this.#options.hostWriter;
+  }
+
+  /** Opened anew whenever the rules change. */
+  get patching(): Patching | undefined {
+    const { world, references, enqueue, aside } = this.#options;
+    if (world.rules === this.#patchingRules) return this.#patching;
+    this.#patchingRules = world.rules;
+    const { patcher } = world.rules;
+    const isNeeded = patcher !== undefined || references !== undefined;
+    this.#patching = isNeeded ? createPatching(patcher, world, { references, wake: enqueue, aside }) : undefined;
+    return this.#patching;
+  }
+
+  circumstances(key: Key): ReturnType<ReconcilePorts['circumstances']> {
+    return {
+      isDeleteWithheld: this.#options.guard.isWithheld(key),
+      ignoreOrder: this.#hostRepacks,
+      mayRemoveLabelsBack: this.#backFlow.mayRemoveLabels(key),
+      backFlowWaitMs: this.#backFlow.waitMs(key),
+    };
+  }
+
+  mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined {
+    const { world, contest, isDryRun } = this.#options;
+    // Patches take time, so the owner may have changed since the look.
+    if (isHostCreate(request) && ownerOf(world.ownerState()) !== ownerOf(facts.owner)) {
+      return { kind: 'retry', message: 'the owner of the host copies has changed', retryAfterMs: 0 };
     }
-    const now = clock.now();
-    const held = backFlowSince.get(key);
-    if (held === undefined || held.hostVersion !== host.resourceVersion) {
-      backFlowSince.set(key, { hostVersion: host.resourceVersion, sinceMs: now });
-      return false;
+    if (isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
+    if (!this.#undoesHostChange(facts, request)) return undefined;
+    const retryAfterMs = contest.delayBeforeRepair(facts.key);
+    const message = 'another client on the host keeps changing the copy';
+    return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
+  }
+
+  written(
+    facts: Facts,
+    request: PlannedRequest,
+    { answer, isAsRequested }: Parameters<ReconcilePorts['written']>[2],
+  ): void {
+    const { metrics, ledger, doubtOwner, generation } = this.#options;
+    metrics.requests.inc({ request: request.side === 'virtual' ? 'virtualPatch' : request.verb });
+    if (isHostCreate(request) && saysNamespaceGone(answer)) doubtOwner();
+    if (answer.kind !== 'ok') return;
+    this.#logWrite(facts.key, request);
+    if (request.side === 'virtual') {
+      this.#backFlow.noteWrite(facts);
+      return;
     }
-    return world.windows.services.lastHeardMs > held.sinceMs || now - held.sinceMs >= backFlowHoldMs;
-  };
+    if (this.#undoesHostChange(facts, request)) this.#noteRepair(facts);
+    // From now on, another write for the same virtual version repairs a change on the host: an edit, or a webhook that
+    // changes every write of ours.
+    if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, generation()));
+    if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
+    if (!isAsRequested && isHostWrite(request)) this.#learnOrder(facts, answer);
+  }
+
+  #logWrite(key: Key, request: PlannedRequest): void {
+    const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
+    this.#options.writes.note(
+      {
+        component: 'sync',
+        key,
+        request: `${request.side} ${request.verb}`,
+        reason: reasonOf(request),
+        ...(touches !== undefined && { touches }),
+      },
+      'object written',
+    );
+  }
 
   /** If the virtual side and the rules are the same as at the last agreement, the host must have changed. */
-  const undoesHostChange = (facts: Facts, request: PlannedRequest): boolean =>
-    isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, options.generation());
+  #undoesHostChange(facts: Facts, request: PlannedRequest): boolean {
+    const { ledger, generation } = this.#options;
+    return isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, generation());
+  }
 
-  const noteRepair = (facts: Facts): void => {
+  #noteRepair(facts: Facts): void {
+    const { metrics, contest, log, tell } = this.#options;
     metrics.repairs.inc();
     const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
     if (!isNews || facts.virtual === undefined) return;
     const by = facts.host?.lastManager ?? 'another client';
     log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
     const message = `"${by}" on the host keeps changing the host copy; the copy is repaired once a second`;
-    options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
-  };
-
-  /** Limits back-flow when the host edits without end, or when a tenant overwrites a field that the host owns. */
-  const noteBackFlow = (facts: Facts): void => {
-    if (!backFlow.noteRepair(facts.key, undefined) || facts.virtual === undefined) return;
-    log.warn({ component: 'sync', key: facts.key }, 'virtual object is contested');
-    const message = 'Both sides keep changing its labels and annotations; changes of the host arrive once a second';
-    options.tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
-  };
+    tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
+  }
 
   /** If the host stored our own write in another order, the server reorders payloads, and order must be ignored. */
-  const learnOrder = (facts: Facts, answer: Answer): void => {
-    if (hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
+  #learnOrder(facts: Facts, answer: Answer): void {
+    const { world, log } = this.#options;
+    if (this.#hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
     const { kind } = world.rules.translation;
     const stored = world.hostOf(facts.draft.place);
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
-    hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
-    if (hostRepacks)
+    this.#hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
+    if (this.#hostRepacks)
       log.info({ component: 'sync', key: facts.key }, 'host repacks what it stores, order is ignored from now on');
-  };
-
-  return {
-    world,
-    get patching() {
-      if (world.rules !== patchingRules) {
-        patchingRules = world.rules;
-        const { patcher } = patchingRules;
-        const { references } = options;
-        patching =
-          patcher || references
-            ? createPatching(patcher, world, { references, wake: options.enqueue, aside: options.aside })
-            : undefined;
-      }
-      return patching;
-    },
-    virtualWriter: options.virtualWriter,
-    hostWriter: options.hostWriter,
-    storedAsRequested: new StoredAsRequested(world, options.news),
-    wake: options.enqueue,
-    agreements: new Map(),
-    circumstances: (key) => ({
-      isDeleteWithheld: options.guard.isWithheld(key),
-      ignoreOrder: hostRepacks,
-      mayRemoveLabelsBack: mayRemoveLabelsBack(key),
-      backFlowWaitMs: backFlow.delayBeforeRepair(key),
-    }),
-    mayWrite(facts, request): Outcome | undefined {
-      // Patches take time, so the owner may have changed since the look.
-      if (isHostCreate(request) && ownerOf(world.ownerState()) !== ownerOf(facts.owner)) {
-        return { kind: 'retry', message: 'the owner of the host copies has changed', retryAfterMs: 0 };
-      }
-      if (options.isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
-      if (!undoesHostChange(facts, request)) return undefined;
-      const retryAfterMs = contest.delayBeforeRepair(facts.key);
-      const message = 'another client on the host keeps changing the copy';
-      return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
-    },
-    written(facts, request, { answer, isAsRequested }) {
-      const name = request.side === 'virtual' ? 'virtualPatch' : request.verb;
-      metrics.requests.inc({ request: name });
-      if (isHostCreate(request) && saysNamespaceGone(answer)) options.doubtOwner();
-      if (answer.kind !== 'ok') return;
-      const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
-      options.writes.note(
-        {
-          component: 'sync',
-          key: facts.key,
-          request: `${request.side} ${request.verb}`,
-          reason: reasonOf(request),
-          ...(touches !== undefined && { touches }),
-        },
-        'object written',
-      );
-      if (request.side === 'virtual') {
-        noteBackFlow(facts);
-        return;
-      }
-      if (undoesHostChange(facts, request)) noteRepair(facts);
-      // From now on, another write for the same virtual version repairs a change on the host: an edit, or a webhook that
-      // changes every write of ours.
-      if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, options.generation()));
-      if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
-      if (!isAsRequested && isHostWrite(request)) learnOrder(facts, answer);
-    },
-  };
+  }
 }
 
 /**

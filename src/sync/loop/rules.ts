@@ -36,6 +36,7 @@ export function createRules(
     backSync: settings.backSync,
     exclude: settings.exclude,
     controllerKeyPrefixes: kind.controllerKeyPrefixes,
+    ownLabels: kind.ownLabels,
   };
   return {
     translation: {

@@ -9,6 +9,7 @@ import { type Key, keyOf } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { Outcome } from '../plan/step.ts';
 import type { References } from '../references/references.ts';
+import { type Companion, standingOf } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
 import type { VirtualList } from '../world/delete-guard.ts';
 import { Ledger } from '../world/ledger.ts';
@@ -64,6 +65,7 @@ export class Sync {
   readonly #ownerDoubt: OwnerDoubt;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   #unsubscribe: (() => void)[] = [];
+  #forgetCompanion: () => void = () => {};
   #audit: Timer | undefined;
   #generation = 0;
   #ownerUid: string | undefined;
@@ -73,7 +75,7 @@ export class Sync {
     this.options = options;
     this.world = new World(options.windows, options.rules);
     this.contest = new Contest(clock);
-    this.metrics = createSyncMetrics(options.metrics);
+    this.metrics = createSyncMetrics(options.metrics, options.rules.translation.kind.kind);
     this.queue = new WorkQueue({
       name: options.rules.translation.kind.resource.resource,
       clock,
@@ -145,7 +147,7 @@ export class Sync {
   async stop(withinMs: number): Promise<void> {
     this.#phase = 'stopped';
     this.#audit?.cancel();
-    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    for (const unsubscribe of [...this.#unsubscribe, this.#forgetCompanion]) unsubscribe();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
     this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
@@ -182,6 +184,24 @@ export class Sync {
       yield undefined;
     }
     this.options.references?.recounted();
+  }
+
+  /** Called before or after the start, when the sync of the kind exists that objects of this kind may be made from. */
+  accompany(companion: Companion): void {
+    if (this.world.companion !== undefined || this.#phase === 'stopped') return;
+    this.world.companion = companion;
+    this.#forgetCompanion = companion.subscribe((key) => {
+      for (const one of this.world.objectsOfService(key)) this.enqueue(one);
+    });
+  }
+
+  /** This sync as the companion of another one. */
+  asCompanion(): Companion {
+    return {
+      // A waiting change may be one that the patches of this sync fail on.
+      standingOf: (key) => standingOf(this.ledger.isDirty(key) ? undefined : this.ledger.outcomeOf(key)),
+      subscribe: (changed) => this.ledger.subscribe(changed),
+    };
   }
 
   /** Facts for a decision that do not come from the windows; also for status. */
@@ -231,6 +251,7 @@ export class Sync {
       virtualWriter,
       hostWriter,
       mayWrite: () => isLeader() && !isDryRun,
+      isDryRun,
       rules: () => this.world.rules,
       owner: () => this.world.ownerState(),
       doubtOwner: () => this.#ownerDoubt.raise(),
@@ -256,23 +277,29 @@ export class Sync {
   #listen(): void {
     const { virtual, services, host, owner, hostServices } = this.world.windows;
     const hostServiceChanged = (hostKey: Key): void => {
-      for (const key of this.world.claimantsOf(hostKey)) this.enqueue(key);
+      for (const key of this.world.objectsOfHostService(hostKey)) this.enqueue(key);
     };
     this.#unsubscribe = [
-      this.#listenVirtual(virtual, 'objects'),
-      this.#listenVirtual(services, 'services'),
+      this.#listenVirtual(virtual, 'objects', (key) => [key]),
+      this.#listenVirtual(services, 'services', (key) => this.world.objectsOfService(key)),
       host.subscribe({ changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }) }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
       ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
     ];
   }
 
-  #listenVirtual(window: Windows['virtual'] | Windows['services'], list: VirtualList): () => void {
+  #listenVirtual(
+    window: Windows['virtual'] | Windows['services'],
+    list: VirtualList,
+    keysOf: (changed: Key) => readonly Key[],
+  ): () => void {
     return window.subscribe({
-      changed: ({ key, kind, origin }) => {
-        this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
-        const rivals = list === 'objects' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
-        for (const one of [key, ...rivals]) this.enqueue(one);
+      changed: ({ key: changed, kind, origin }) => {
+        for (const key of keysOf(changed)) {
+          this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
+          const rivals = list === 'objects' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
+          for (const one of [key, ...rivals]) this.enqueue(one);
+        }
       },
       listed: ({ isFirst }) => {
         if (!isFirst) this.massDelete.judgeList(list);

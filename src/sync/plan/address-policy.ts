@@ -1,5 +1,6 @@
 // Decides which addresses a tenant may publish on the host (CVE-2021-25740). Addresses are compared as numbers, never as
 // text, so that another spelling cannot evade a rule. Addresses of the node itself are always refused. Pure.
+import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
 import {
   type Address,
   type Cidr,
@@ -34,12 +35,20 @@ const specialNames = {
 } as const;
 
 /** The lists are valid: they were checked when the configuration was loaded. An empty allow list allows the rest. */
-export function createAddressPolicy(lists: { allow: readonly string[]; deny: readonly string[] }): AddressPolicy {
+export function createAddressPolicy(lists: {
+  allow: readonly string[];
+  deny: readonly string[];
+  /** Whether domain names may stand in place of addresses; they cannot be compared with the lists. */
+  fqdn?: 'refuse' | 'allow';
+}): AddressPolicy {
   const allow = lists.allow.map(checkedCidr);
   const deny = lists.deny.map(checkedCidr);
   const judge = (text: string): string | undefined => {
     const address = parseAddress(text);
-    if (address.kind === 'invalid') return `not an IP address: ${address.reason}`;
+    if (address.kind === 'invalid') {
+      if (!isDomainName(text)) return `not an IP address: ${address.reason}`;
+      return lists.fqdn === 'allow' ? undefined : 'a name, which cannot be checked; hostward.addressPolicy.fqdn: allow';
+    }
     const special = specialRangeOf(address);
     // Some clusters number their Pods from 240.0.0.0/4, so an allow list may name a part of it.
     const isExcused = special === 'reserved' && formsOf(address).every((form) => isAllowedReserved(form, allow));
@@ -74,6 +83,12 @@ export function createAddressPolicy(lists: { allow: readonly string[]; deny: rea
       return refused;
     },
   };
+}
+
+/** A name that ends in a number is an address in disguise, such as `127.1`. */
+function isDomainName(text: string): boolean {
+  const last = text.replace(/\.$/, '').split('.').at(-1) ?? '';
+  return dnsSubdomainProblems(text.toLowerCase()).length === 0 && !/^(\d+|0x[0-9a-f]*)$/i.test(last);
 }
 
 interface Network {

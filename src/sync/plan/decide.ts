@@ -36,6 +36,7 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (facts.refusals.length > 0 && facts.patchFailure === undefined) {
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
+  if (facts.isSourcePending) return done(sourcePending);
   if (facts.winner !== undefined && facts.winner !== facts.key) {
     return decideStrays(facts, translation, collision(facts.winner));
   }
@@ -62,7 +63,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
   const ownership = judgeOwnership(host, facts.key, translation.placement);
   switch (ownership.kind) {
     case 'ours':
-      return decideUpdate(facts, { virtual, host, draft, translation, memory, isTakeOver: false });
+      return decideOurs(facts, ownership, { virtual, host, draft, translation, memory });
     case 'oursForOther':
       // Remove the strays meanwhile: the other key may in turn wait for a place that an old copy of this key holds.
       return decideStrays(facts, translation, {
@@ -102,10 +103,11 @@ function decideCreate(
   }
   const { placement } = translation;
   // A plain name may be that of a Service of the host's own people: an object beside it would answer for it.
-  if (placement.mode === 'mapped' && draft.place.namespace !== placement.hostNamespace) {
-    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: draft.place });
+  const { servicePlace } = facts;
+  if (placement.mode === 'mapped' && servicePlace && servicePlace.namespace !== placement.hostNamespace) {
+    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
     const { service } = memory.hostService;
-    if (service !== undefined && service.isCopyOf !== facts.key) return done(takenByService);
+    if (service !== undefined && service.isCopyOf !== facts.serviceKey) return done(takenByService);
   }
   const owner = ownerReference(facts.owner, virtual.hasController === true);
   const object = renderCreate(virtual, draft, { translation, owner });
@@ -131,6 +133,12 @@ interface Presence {
 
 const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
 
+const sourcePending: Outcome = {
+  kind: 'waiting',
+  reason: 'SourcePending',
+  message: 'the object that it was made from has not been judged yet',
+};
+
 const takenByService: Outcome = {
   kind: 'refused',
   reason: 'HostNameTaken',
@@ -139,19 +147,21 @@ const takenByService: Outcome = {
 };
 
 /** A foreign host Service also removes an existing copy; otherwise the order of events would decide whether it exists. */
-function hasForeignService({ key, host, hostService }: Facts, { placement }: Translation): boolean {
-  if (host === undefined || hostService === undefined || hostService.isCopyOf === key) return false;
+function hasForeignService({ key, serviceKey, host, hostService }: Facts, { placement }: Translation): boolean {
+  if (host === undefined || hostService === undefined || hostService.isCopyOf === serviceKey) return false;
   return judgeOwnership(host, key, placement).kind === 'ours';
 }
 
 /** Kubernetes' own object has our name. We take it over only if no other Service of the host can depend on it. */
 function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanStep {
+  const { kind, placement } = presence.translation;
   const place = placeOf(presence.host);
+  const taken = `its host name is taken by an ${kind.kind} of the host cluster itself`;
+  if (!kind.takesOverNatives) return done({ kind: 'refused', reason: 'HostNameTaken', message: taken });
   if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
   const { service } = memory.hostService;
-  const { kind, placement } = presence.translation;
   const isFree = service === undefined && placement.mode === 'single';
-  const isOurCopy = service !== undefined && service.isCopyOf === facts.key && !service.hasSelector;
+  const isOurCopy = service !== undefined && service.isCopyOf === facts.serviceKey && !service.hasSelector;
   if (isFree || isOurCopy) return decideUpdate(facts, { ...presence, isTakeOver: true });
   const why =
     service === undefined
@@ -162,13 +172,32 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanSte
   return done({
     kind: 'refused',
     reason: 'HostNameTaken',
-    message: `its host name is taken by an ${kind.kind} of the host cluster itself`,
+    message: taken,
     detail: why,
   });
 }
 
-function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }): PlanStep {
-  const { virtual, host, draft, translation, memory, isTakeOver } = presence;
+/** A change that the API server refuses in place: the copy is deleted and made anew, one after the other. */
+function decideOurs(facts: Facts, { isDeletable }: { isDeletable: boolean }, presence: Presence): PlanStep {
+  const { host, draft, translation } = presence;
+  const { kind } = translation;
+  const found = kind.payloadOf(host);
+  const why = kind.whyRemake?.(draft.payload, found);
+  if (why === undefined) return decideUpdate(facts, { ...presence, isTakeOver: false });
+  if (facts.owner.kind === 'missing') {
+    return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
+  }
+  if (!isDeletable) {
+    // Only the marks are mended in this step: no copy is deleted without all of them.
+    return decideUpdate(facts, { ...presence, draft: { ...draft, payload: found }, isTakeOver: false, isStep: true });
+  }
+  const { uid, resourceVersion } = host;
+  const preconditions = { uid, resourceVersion };
+  return ask({ side: 'host', verb: 'remove', place: placeOf(host), preconditions, reason: why });
+}
+
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; isStep?: boolean }): PlanStep {
+  const { virtual, host, draft, translation, memory, isTakeOver, isStep = false } = presence;
   const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
     planUpdate({
       virtual,
@@ -217,7 +246,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean }
       touches: update.touches,
       conflicts: update.conflicts,
     },
-    { isLast: !isTakeOver && held === undefined && isLastOf(facts, memory) },
+    { isLast: !isTakeOver && !isStep && held === undefined && isLastOf(facts, memory) },
   );
 }
 

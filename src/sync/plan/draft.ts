@@ -5,7 +5,7 @@ import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
-import type { Payload, SyncedKind, VirtualItem } from './kind.ts';
+import type { OwnKey, Payload, SyncedKind, VirtualItem } from './kind.ts';
 import type { KeyOwner } from './merge-keys.ts';
 import type { Place, Placement } from './placement.ts';
 import {
@@ -59,17 +59,19 @@ function translateKeys(virtual: ReadonlyMap<string, string>, rules: KeyRules): M
 }
 
 /** Labels of every host copy; they are repaired whenever they drift. */
-export function fixedLabels(virtual: VirtualItem, placement: Placement): [string, string][] {
+export function fixedLabels(virtual: VirtualItem, { kind, placement }: FixedBy): OwnKey[] {
   return [
     [markerLabel, placement.virtualCluster],
     [namespaceLabel, virtual.namespace],
+    ...(kind.ownKeys?.(virtual, placement).labels ?? []),
   ];
 }
 
+type FixedBy = Pick<Translation, 'kind' | 'placement'>;
+
 /** The six, and in mapped mode the instance, because plain names do not identify the owner. */
-export function fixedAnnotations(virtual: VirtualItem, place: Place, translation: Translation): [string, string][] {
-  const { kind, placement } = translation;
-  const fixed: [string, string][] = [
+export function fixedAnnotations(virtual: VirtualItem, place: Place, { kind, placement }: FixedBy): OwnKey[] {
+  const fixed: OwnKey[] = [
     [objectKeys.name, virtual.name],
     [objectKeys.namespace, virtual.namespace],
     [objectKeys.uid, virtual.uid],
@@ -78,7 +80,13 @@ export function fixedAnnotations(virtual: VirtualItem, place: Place, translation
     [objectKeys.hostNamespace, place.namespace],
   ];
   if (placement.mode === 'mapped') fixed.push([instanceKey, placement.instance]);
+  fixed.push(...(kind.ownKeys?.(virtual, placement).annotations ?? []));
   return fixed;
+}
+
+/** The fixed keys that a copy has, without those that it must not have. */
+export function present(keys: readonly OwnKey[]): [string, string][] {
+  return keys.filter((one): one is [string, string] => one[1] !== undefined);
 }
 
 /** Written at create and frozen afterwards, as vCluster does; undefined when no annotation was copied. */
@@ -94,15 +102,15 @@ export function renderCreate(
   options: { translation: Translation; owner: OwnerReference | undefined },
 ): KubeObject {
   const { translation, owner } = options;
-  const { kind, placement } = translation;
+  const { kind } = translation;
   const annotations = new Map(draft.annotations);
   const managed = managedAnnotations(draft, virtual);
   if (managed !== undefined) annotations.set(managedAnnotationsKey, managed);
-  for (const [key, value] of fixedAnnotations(virtual, draft.place, translation)) annotations.set(key, value);
+  for (const [key, value] of present(fixedAnnotations(virtual, draft.place, translation))) annotations.set(key, value);
   const base = formatBase(baseOf(virtual, draft, translation));
   annotations.set(baseKey, base);
   if (!areWithin(annotations, maxAnnotationBytes)) annotations.delete(baseKey);
-  const labels = new Map([...draft.labels, ...fixedLabels(virtual, placement)]);
+  const labels = new Map([...draft.labels, ...present(fixedLabels(virtual, translation))]);
   return {
     apiVersion: kind.apiVersion,
     kind: kind.kind,

@@ -19,6 +19,8 @@ export interface KeyRuleOptions {
   /** See SyncedKind. */
   controllerKeyPrefixes: readonly string[];
   exclude: { labels: readonly string[]; annotations: readonly string[] };
+  /** See SyncedKind. */
+  ownLabels?: readonly string[];
 }
 
 export function labelRules(options: KeyRuleOptions): KeyRules {
@@ -27,7 +29,9 @@ export function labelRules(options: KeyRuleOptions): KeyRules {
   if (options.mode === 'single') rewritten.push('release');
   const toHostKey = new Map(rewritten.map((key) => [key, hostLabelKey(key, options.virtualCluster)]));
   const toVirtualKey = new Map([...toHostKey].map(([virtual, host]) => [host, virtual]));
-  const isExcluded = patternMatcher(options.exclude.labels);
+  const isPattern = patternMatcher(options.exclude.labels);
+  const own = new Set(options.ownLabels);
+  const isExcluded = (key: string): boolean => own.has(key) || isPattern(key);
   return {
     toHost: (key) => {
       if (isExcluded(key)) return undefined;

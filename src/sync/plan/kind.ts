@@ -1,5 +1,5 @@
-// What the sync engine asks of a kind. Endpoints implement it; EndpointSlices will be the second kind. A kind is pure: it
-// judges, translates and compares; it never acts.
+// What the sync engine asks of a kind. Endpoints and EndpointSlices implement it. A kind is pure: it judges, translates and
+// compares; it never acts.
 import type { Item } from '../../cluster/window/window.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
@@ -35,6 +35,8 @@ export interface HostServiceItem extends ServiceItem {
   /** Key of the virtual Service that its annotations name; undefined for a Service of the host itself. */
   isCopyOf?: Key;
 }
+
+export type OwnKey = [key: string, value: string | undefined];
 
 export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
 
@@ -82,23 +84,50 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   readonly controllerLabel: { key: string; value: string };
   /** Beginnings of keys that belong to the controllers of the side where the keys stand. */
   readonly controllerKeyPrefixes: readonly string[];
+  /** Only objects with these labels are synced; the others are most of all objects of the kind, so nobody watches them. */
+  readonly virtualSelector?: string;
+  /** Payload fields that no patch may touch. */
+  readonly protectedFields: readonly string[];
+  /** Label keys that the kind computes for each host copy: they cross in neither direction, and drift is mended. */
+  readonly ownLabels: readonly string[];
+  /** Whether a native object at our name may be taken over in place. */
+  readonly takesOverNatives: boolean;
   projectVirtual(object: KubeObject): V;
   projectHost(object: KubeObject): H;
+  /**
+   * The virtual Service that decides about an object; undefined for an object that names no Service. A kind without this
+   * method names its objects like their Services.
+   */
+  serviceOf?(virtual: V): Key | undefined;
+  /** Values of `ownLabels` on the host copy, and annotations of ours; undefined = the key must not stand there. */
+  ownKeys?(virtual: V, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] };
+  /** The object of another kind that this one was made from, when this one may stand on the host only beside that one. */
+  madeFrom?(virtual: V): { kind: string; key: Key } | undefined;
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
   /** The host payload before patches, from the virtual object alone. */
   translate(virtual: V, placement: Placement): Payload;
   /** The references that translate() renamed, so that a patch can find the tenant's name of each. */
   renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
+  /** The path that a person meant who wrote a path of another kind; `*` stands for every element. */
+  meantPath?(keys: readonly string[]): string | undefined;
   /** The first reason why the API server would refuse this payload. */
   problemOf(payload: Payload): ResultProblem | undefined;
   /** How the API server will store a valid payload that a patch made. */
   asStored(payload: Payload): Payload;
   /** Members of a merge patch that turn the host's payload into the desired one; undefined when both are equal. */
   payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
+  /** Why the API server refuses to turn the host's payload into the desired one, so that the copy must be made anew. */
+  whyRemake?(desired: Payload, host: Payload): string | undefined;
   /** Two payloads that differ, and only in order or grouping. */
   isSameButForOrder(one: Payload, other: Payload): boolean;
   addressesOf(payload: Payload): Iterable<string>;
+}
+
+/** The virtual Service that decides about the object behind a key. */
+export function serviceKeyOf(kind: SyncedKind, key: Key, virtual: VirtualItem | undefined): Key | undefined {
+  if (kind.serviceOf === undefined) return key;
+  return virtual && kind.serviceOf(virtual);
 }
 
 export function isTakenByController(host: HostItem, { controllerLabel }: SyncedKind): boolean {

@@ -29,6 +29,9 @@ export const importedFromKey = 'hostward.dev/imported-from';
 /** Annotation of an exported copy: the label keys that came from the tenant. */
 export const labelKeysKey = 'hostward.dev/label-keys';
 
+/** Annotation in which `kubectl apply` keeps the object as it was applied, with all its labels and annotations. */
+export const lastAppliedKey = 'kubectl.kubernetes.io/last-applied-configuration';
+
 export const leaderKey = 'control-plane.alpha.kubernetes.io/leader';
 
 export const fieldManager = 'hostward';
@@ -43,7 +46,7 @@ export function isNeverBack(
   { controllerKeyPrefixes }: { controllerKeyPrefixes: readonly string[] },
 ): boolean {
   return (
-    key === 'kubectl.kubernetes.io/last-applied-configuration' ||
+    key === lastAppliedKey ||
     key === 'service.kubernetes.io/headless' ||
     key === leaderKey ||
     controllerKeyPrefixes.some((prefix) => key.startsWith(prefix)) ||

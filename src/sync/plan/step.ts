@@ -40,10 +40,13 @@ export interface Facts {
   key: Key;
   virtual: VirtualItem | undefined;
   service: ServiceItem | undefined;
+  /** The virtual Service that decides about the object, and where that Service stands on the host. */
+  serviceKey: Key | undefined;
+  servicePlace: Place | undefined;
   place: Place | undefined;
   verdict: Verdict;
   host: HostItem | undefined;
-  /** The host Service at that place; known only in mapped namespaces, where host Services are watched. */
+  /** The host Service at servicePlace; known only in mapped namespaces, where host Services are watched. */
   hostService?: HostServiceItem | undefined;
   /** Our copies of this key at former places; namespace-mapping mode only. */
   strays: readonly HostItem[];
@@ -51,6 +54,8 @@ export interface Facts {
   winner: Key | undefined;
   owner: OwnerState;
   refusals: readonly AddressRefusal[];
+  /** Nobody knows yet whether the object that this one was made from may stand on the host; see SyncedKind.madeFrom. */
+  isSourcePending?: boolean;
   /** The translated and patched host object. */
   draft: Draft | undefined;
   /** Why the draft must not be used: a patch failed and wants its object left alone. */
@@ -115,6 +120,7 @@ export type WaitReason =
   | 'HostDeleting'
   | 'HostNameBusy'
   | 'DeleteWithheld'
+  | 'SourcePending'
   | 'BackFlowHeld'
   | 'Contested';
 export type RefuseReason =

@@ -15,7 +15,7 @@ import {
 } from './base.ts';
 import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
 import { entriesOf } from './keys.ts';
-import { type HostItem, isTakenByController, type VirtualItem } from './kind.ts';
+import { type HostItem, isTakenByController, type OwnKey, type VirtualItem } from './kind.ts';
 import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
 import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './reserved-keys.ts';
@@ -62,7 +62,7 @@ export function planUpdate(input: UpdateInput): Update {
   const merged = mergeBoth(input);
   const labels = new Map(merged.labels.host);
   const annotations = new Map(merged.annotations.host);
-  setAll(labels, host.labels, fixedLabels(virtual, translation.placement));
+  setAll(labels, host.labels, fixedLabels(virtual, translation));
   setAll(annotations, host.annotations, fixedAnnotations(virtual, draft.place, translation));
   if (input.isTakeOver || isNewVirtualObject(host, virtual)) {
     const managed = managedAnnotations(draft, virtual);
@@ -220,7 +220,7 @@ function saysTheSame(before: Base | undefined, after: Base): boolean {
   return !isPatched && formatBase({ ...before, patchDigest: '' }) === formatBase({ ...after, patchDigest: '' });
 }
 
-function setAll(changes: Map<string, string | null>, host: HostItem['labels'], wanted: [string, string][]): void {
+function setAll(changes: Map<string, string | null>, host: HostItem['labels'], wanted: readonly OwnKey[]): void {
   for (const [key, value] of wanted) setOne(changes, host, key, value);
 }
 

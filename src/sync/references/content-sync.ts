@@ -2,29 +2,28 @@
 // decides. In: windows onto both clusters, and the references in use. Out: copies on the host, imports in the virtual cluster.
 // The content may be secret: only names and kinds of objects reach a log, an event or a status.
 import type { Clock } from '../../clock.ts';
-import type { Answer } from '../../cluster/answer.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
+import { type Key, splitKey } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
-import type { OwnerState } from '../plan/owner.ts';
 import { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
+import type { Difference } from '../world/ledger.ts';
 import { WriteLog } from '../world/write-log.ts';
-import { type HostContent, projectHostContent } from './content-kind.ts';
-import { isImport, planContent } from './content-plan.ts';
+import { type ContentWrite, contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
+import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
+import { planContent } from './content-plan.ts';
+import { ContentRequests } from './content-requests.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
 import { ListDoubt } from './list-doubt.ts';
-import { afterContentAnswer, freshPass, type PassMemory } from './pass-memory.ts';
+import { afterContentAnswer, freshPass } from './pass-memory.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
-import type { ReferenceRegistry } from './registry.ts';
 
-export interface ContentSyncOptions {
-  world: ContentWorld;
-  registry: ReferenceRegistry;
+export interface ContentSyncOptions
+  extends Pick<FactSources, 'world' | 'registry' | 'owner' | 'isMentioned' | 'isListInDoubt'> {
   virtualWriter: Writer;
   hostWriter: Writer;
   clock: Clock;
@@ -34,13 +33,10 @@ export interface ContentSyncOptions {
   series: ReferenceMetrics;
   /** Whether this process may write now. */
   mayWrite: () => boolean;
-  owner: () => OwnerState;
+  /** Plans every write, and lists it instead of sending it. */
+  isDryRun: boolean;
   /** The owner may be gone, although the window shows it. */
   doubtOwner: () => void;
-  /** Whether a host copy that stayed because its pass failed may still name this place. */
-  isMentioned: (hostName: string) => boolean;
-  /** A list of the referring objects is in doubt: the content that they referred to stays. */
-  isListInDoubt: () => boolean;
   /** Another object stands behind the name now, or no object: every referrer must look again. */
   standingChanged: (key: Key) => void;
   refused: (key: Key, outcome: { reason: string; message: string }) => void;
@@ -56,10 +52,14 @@ export class ContentSync {
   readonly world: ContentWorld;
   readonly queue: WorkQueue;
   readonly outcomes = new Map<Key, ContentOutcome>();
+  /** The writes that a dry run would have made, in order. */
+  readonly differences = new Map<Key, readonly Difference[]>();
   readonly #options: ContentSyncOptions;
   readonly #contest: Contest;
   readonly #writes: WriteLog;
   readonly #doubt: ListDoubt;
+  readonly #requests: ContentRequests;
+  readonly #sources: FactSources;
   /** Imports whose host object was read and is gone, with the mark that they carried then. */
   readonly #gone = new Map<Key, string>();
   /** The versions of both sides at which they last agreed. */
@@ -70,12 +70,19 @@ export class ContentSync {
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ContentSyncOptions) {
-    const { world, clock, random, log, metrics } = options;
+    const { world, clock, random, log, metrics, virtualWriter, hostWriter, series, doubtOwner } = options;
     this.#options = options;
     this.world = world;
     this.#contest = new Contest(clock);
     this.#writes = new WriteLog({ log, clock });
+    this.#sources = {
+      ...options,
+      isWithheld: (key) => this.#doubt.isWithheld(key),
+      goneMarkOf: (key) => this.#gone.get(key),
+    };
     this.queue = new WorkQueue({ name: world.kind.switch, clock, random, log, metrics });
+    const writes = this.#writes;
+    this.#requests = new ContentRequests({ world, virtualWriter, hostWriter, series, writes, doubtOwner });
     this.#doubt = new ListDoubt({ world, log, enqueue: (key) => this.queue.add(key) });
   }
 
@@ -172,7 +179,8 @@ export class ContentSync {
   }
 
   async #handle(key: Key): Promise<void> {
-    if (!this.#options.mayWrite()) return;
+    if (!this.#options.mayWrite() && !this.#options.isDryRun) return;
+    this.differences.delete(key);
     const outcome = await this.#pass(key);
     const before = this.outcomes.get(key);
     if (outcome.kind !== 'refused' || outcome.reason !== 'Forbidden') this.#forbiddenSinceMs.delete(key);
@@ -192,7 +200,7 @@ export class ContentSync {
   async #pass(key: Key): Promise<ContentOutcome> {
     let memory = freshPass();
     for (let requests = 0; requests < requestLimit; requests++) {
-      const facts = this.#factsOf(key, memory);
+      const facts = contentFactsOf(key, memory, this.#sources);
       const step = planContent(facts);
       if (step.kind === 'done') {
         if (step.outcome.kind === 'settled') this.#settledAt.set(key, versionOf(facts));
@@ -200,14 +208,15 @@ export class ContentSync {
         return step.outcome;
       }
       const { request } = step;
+      if (this.#options.isDryRun && request.verb !== 'get') return this.#withhold(key, request, facts);
       const delayMs = this.#brake(facts, request);
       if (delayMs > 0) return { kind: 'waiting', message: 'the host keeps changing the copy', retryAfterMs: delayMs };
-      const answer = await this.#ask(request);
+      const answer = await this.#requests.ask(request);
       memory = afterContentAnswer(memory, { request, answer, facts });
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
       if (memory.end !== undefined) return memory.end;
       if (memory.mustRead !== undefined) {
-        const unmarked = await this.#readAgain(facts, memory.mustRead);
+        const unmarked = await this.#requests.readAgain(facts, memory.mustRead);
         memory = { ...memory, mustRead: undefined, unmarked };
       }
       this.#options.standingChanged(key);
@@ -215,41 +224,11 @@ export class ContentSync {
     return { kind: 'retry' };
   }
 
-  #factsOf(key: Key, memory: PassMemory): ContentFacts {
-    const { registry, owner, isListInDoubt, isMentioned } = this.#options;
-    const { world } = this;
-    const { translation } = world.rules;
-    const seen = world.windows.virtual.get(key);
-    // The answer counts until something newer is seen.
-    const virtual = seen !== undefined && seen.resourceVersion === memory.read?.resourceVersion ? memory.read : seen;
-    const copyPlace = world.copyPlaceOf(key);
-    const importPlace = world.importPlaceOf(key);
-    const copyKey = copyPlace && keyOf(copyPlace.namespace, copyPlace.name);
-    const isKnownGone = virtual?.importedFrom !== undefined && this.#gone.get(key) === virtual.importedFrom;
-    // The tenant may have created another object in its place since.
-    const lost = virtual?.importedFrom === memory.lostMark ? memory.lost : 'unknown';
-    const mayRemove =
-      registry.isComplete &&
-      !isListInDoubt() &&
-      !this.#doubt.isWithheld(key) &&
-      !(copyPlace !== undefined && isMentioned(copyPlace.name));
-    return {
-      key,
-      kind: world.kind,
-      placement: translation.placement,
-      labels: translation.labels,
-      virtual,
-      copyPlace,
-      copy: copyKey === undefined ? undefined : (world.windows.copies.get(copyKey) ?? memory.unmarked),
-      stray: world.strayOf(key),
-      importPlace,
-      importable: world.importableAt(importPlace),
-      lost: isKnownGone ? 'gone' : lost,
-      isReferenced: registry.isReferenced(world.referenceOf(key)),
-      mayRemove,
-      isExported: world.isExported,
-      owner: owner(),
-    };
+  #withhold(key: Key, request: ContentWrite, facts: ContentFacts): ContentOutcome {
+    const { kind } = this.world.kind;
+    const differences = contentWritesFrom(request, facts).map((write) => contentDifference(write, kind));
+    this.differences.set(key, differences);
+    return dryRunOutcome(differences);
   }
 
   /** Slows down writes that keep undoing another writer's changes of a copy. */
@@ -258,73 +237,6 @@ export class ContentSync {
     const delayMs = this.#contest.delayBeforeRepair(facts.key);
     if (delayMs === 0) this.#contest.noteRepair(facts.key, undefined);
     return delayMs;
-  }
-
-  async #send(request: ContentRequest): Promise<Answer> {
-    const { resource } = this.world.kind;
-    const writer = request.side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
-    switch (request.verb) {
-      case 'get':
-        return writer.get(resource, request.place);
-      case 'create':
-        return writer.create(resource, request.object);
-      case 'patch':
-        return writer.patch(resource, request.place, request.mergePatch);
-      case 'remove':
-        return writer.remove(resource, request.place, request.preconditions);
-      default:
-        return request satisfies never;
-    }
-  }
-
-  /** Sends one request and shows its answer to the window of the object. */
-  async #ask(request: ContentRequest): Promise<Answer> {
-    const { kind } = this.world;
-    const key = keyOf(request.place.namespace, request.place.name);
-    const window = this.#windowOf(request);
-    const seen = window.get(key)?.resourceVersion;
-    const answer = await this.#send(request);
-    const isRead = request.verb === 'get';
-    const isGone = answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
-    if (request.side === 'host' && request.verb === 'create' && isGone) this.#options.doubtOwner();
-    if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
-    if (!isRead && answer.kind === 'ok') {
-      const fields = { component: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
-      this.#writes.note(fields, 'content written');
-    }
-    // An object with finalizers stays for a while after its delete.
-    const isRemoved = request.verb === 'remove' && answer.kind === 'ok' && !answer.object.metadata?.deletionTimestamp;
-    if (isRemoved) window.forget(key, request.preconditions.resourceVersion);
-    else this.#tell(window, answer, { key, seen });
-    if (request.side === 'virtual') this.world.noteVirtual(key);
-    return answer;
-  }
-
-  #windowOf({ side, verb }: ContentRequest): Window<Item> {
-    const { virtual, copies, importable } = this.world.windows;
-    const onHost = verb === 'get' ? importable : copies;
-    return (side === 'host' ? onHost : virtual) as unknown as Window<Item>;
-  }
-
-  /** "Not found" is true of the object as it was seen before the request: a new one may have come since. */
-  #tell(window: Window<Item>, answer: Answer, { key, seen }: { key: Key; seen: string | undefined }): void {
-    if (answer.kind === 'ok') window.remember(answer.object);
-    if (answer.kind === 'notFound' && seen !== undefined) window.forget(key, seen);
-  }
-
-  /** After a conflict: reads the object, because its window may be late, or may not show it for lack of its label. */
-  async #readAgain(facts: ContentFacts, side: 'host' | 'virtual'): Promise<HostContent | undefined> {
-    const { virtual, copies } = this.world.windows;
-    const place = side === 'host' ? facts.copyPlace : splitKey(facts.key);
-    if (place === undefined) return undefined;
-    const key = keyOf(place.namespace, place.name);
-    const window = (side === 'host' ? copies : virtual) as unknown as Window<Item>;
-    const seen = window.get(key)?.resourceVersion;
-    const writer = side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
-    const answer = await writer.get(this.world.kind.resource, place);
-    this.#tell(window, answer, { key, seen });
-    if (side === 'virtual') this.world.noteVirtual(facts.key);
-    return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
   }
 
   #recordOutcome(key: Key, outcome: ContentOutcome, before: ContentOutcome | undefined): void {
@@ -356,12 +268,4 @@ export class ContentSync {
         outcome satisfies never;
     }
   }
-}
-
-/** The versions of everything that a copy depends on, without the copy itself. */
-function versionOf({ virtual, importable, isReferenced, isExported, owner }: ContentFacts): string {
-  // For an import the virtual object is the copy.
-  const own = isImport(virtual, importable) ? undefined : virtual?.resourceVersion;
-  const versions = [virtual?.uid, own, importable?.uid, importable?.resourceVersion];
-  return [...versions, isReferenced, isExported, owner.kind === 'present' ? owner.uid : owner.kind].join(' ');
 }

@@ -4,7 +4,7 @@
 import type { Clock, Timer } from '../../clock.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
-import { keyOf } from '../../object/meta/object.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Placement } from '../plan/placement.ts';
 import { type ContentKind, contentKinds, type HostContent } from './content-kind.ts';
 import { holdOf, isOwnCopy } from './own-copy.ts';
@@ -25,6 +25,8 @@ export interface LeftoversOptions {
   hostWriter: Writer;
   placement: () => Placement;
   mayWrite: () => boolean;
+  /** Lists the copies that would go, and removes none. */
+  isDryRun: boolean;
   /** Whether a patch refers to objects of the kind: then ContentSync keeps its copies. */
   isNamed: (kind: string) => boolean;
   /** Whether the host copy of an object whose pass failed may still name it. */
@@ -41,6 +43,7 @@ export class Leftovers {
   readonly #options: LeftoversOptions;
   readonly #done = new Set<string>();
   readonly #notes = new Map<string, string>();
+  readonly #withheld: { kind: string; copy: Key }[] = [];
   #retry: Timer | undefined;
   #going: Promise<void> | undefined;
   #isStopped = false;
@@ -51,10 +54,14 @@ export class Leftovers {
 
   /** To be called whenever all references have been counted; kinds that are done are skipped. */
   begin(): void {
-    if (this.#isStopped || this.#going !== undefined || this.#retry !== undefined || !this.#options.mayWrite()) return;
+    if (this.#isStopped || this.#going !== undefined || this.#retry !== undefined || !this.#mayWork) return;
     this.#going = this.#sweep().finally(() => {
       this.#going = undefined;
     });
+  }
+
+  get #mayWork(): boolean {
+    return this.#options.isDryRun || this.#options.mayWrite();
   }
 
   async stop(): Promise<void> {
@@ -70,6 +77,11 @@ export class Leftovers {
   /** By kind, why copies may be left. */
   get notes(): ReadonlyMap<string, string> {
     return this.#notes;
+  }
+
+  /** The host copies that a dry run would have removed. */
+  get withheld(): readonly { kind: string; copy: Key }[] {
+    return this.#withheld.filter(({ kind }) => !this.#options.isNamed(kind));
   }
 
   async #sweep(): Promise<void> {
@@ -120,11 +132,15 @@ export class Leftovers {
   }
 
   async #remove(kind: ContentKind, copy: FoundCopy): Promise<boolean> {
-    const { isNamed, isMentioned, mayWrite, hostWriter, series, log } = this.#options;
+    const { isNamed, isMentioned, isDryRun, hostWriter, series, log } = this.#options;
     if (copy.isDeleting || holdOf(copy) !== undefined) return true;
     // Asked for each copy: the configuration may have changed since the list began.
-    if (this.#isStopped || isNamed(kind.kind) || !mayWrite() || isMentioned(copy.name)) return false;
+    if (this.#isStopped || isNamed(kind.kind) || !this.#mayWork || isMentioned(copy.name)) return false;
     const { namespace, name, uid, resourceVersion } = copy;
+    if (isDryRun) {
+      this.#withheld.push({ kind: kind.kind, copy: keyOf(namespace, name) });
+      return true;
+    }
     const answer = await hostWriter.remove(kind.resource, { namespace, name }, { uid, resourceVersion });
     if (answer.kind === 'notFound') return true;
     if (answer.kind === 'forbidden') this.#note(kind, `not allowed to delete ${kind.resource.resource}`);

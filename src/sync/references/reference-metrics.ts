@@ -1,7 +1,14 @@
-// Metrics of references, at zero from the start. Only counts: names of Secrets must not appear in metrics.
+// Metrics and status of references. Metrics are at zero from the start and hold counts only: names of Secrets must not appear there.
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import { importableLabel } from '../plan/reserved-keys.ts';
 import { contentKinds } from './content-kind.ts';
+import type { ContentOutcome } from './content-step.ts';
+import type { CountedReference } from './registry.ts';
+
+/** Entries that status lists of content in trouble; its counts are complete. */
+const listLimit = 100;
 
 export interface ReferenceMetrics {
   request(kind: string, request: string): void;
@@ -9,7 +16,7 @@ export interface ReferenceMetrics {
 }
 
 const requests = ['host create', 'host patch', 'host remove', 'virtual create', 'virtual patch', 'virtual remove'];
-export const contentStates = ['exported', 'imported', 'refused', 'waiting', 'retry'];
+const contentStates = ['exported', 'imported', 'refused', 'waiting', 'retry'];
 
 export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
   const registers = [registry];
@@ -33,4 +40,37 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
     request: (kind, request) => asked.inc({ kind, request }),
     objects: (kind, state, count) => objects.set({ kind, state }, count),
   };
+}
+
+/** `outcomes` by key; `unresolved` are the references to objects that neither cluster has. */
+export function contentStatus(
+  outcomes: ReadonlyMap<Key, ContentOutcome>,
+  unresolved: Iterable<{ reference: CountedReference; referrer: Key }>,
+): object {
+  const trouble: { object: Key; state: string; message: string }[] = [];
+  for (const [object, outcome] of outcomes) {
+    const message = 'message' in outcome ? outcome.message : undefined;
+    if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state: stateOf(outcome), message });
+  }
+  let count = 0;
+  for (const { reference, referrer } of unresolved) {
+    count++;
+    const object = keyOf(reference.namespace, reference.name);
+    const message = `${referrer} refers to it and neither cluster has it; create it, or give a host object of this name the label ${importableLabel}=true`;
+    if (trouble.length < listLimit) trouble.push({ object, state: 'unresolved', message });
+  }
+  return { ...Object.fromEntries(countsOf(outcomes.values())), unresolved: count, trouble };
+}
+
+export function countsOf(outcomes: Iterable<ContentOutcome>): Map<string, number> {
+  const counts = new Map(contentStates.map((state) => [state, 0]));
+  for (const outcome of outcomes) {
+    const state = stateOf(outcome);
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function stateOf(outcome: ContentOutcome): string {
+  return outcome.kind === 'settled' ? outcome.as : outcome.kind;
 }

@@ -10,13 +10,13 @@ import { shownKey } from '../plan/excerpt.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import type { Place } from '../plan/placement.ts';
 import type { Facts } from '../plan/step.ts';
+import type { Difference } from '../world/ledger.ts';
 import type { Rules } from '../world/world.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
-import type { ContentOutcome } from './content-step.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
-import { contentStates, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
+import { contentStatus, countsOf, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
 import { type Naming, type Reference, ReferenceNames, type Standing } from './reference-names.ts';
 import { type CountedReference, ReferenceRegistry } from './registry.ts';
 
@@ -44,6 +44,7 @@ export interface ReferencePorts {
   virtualWriter: Writer;
   hostWriter: Writer;
   mayWrite: () => boolean;
+  isDryRun: boolean;
   rules: () => Rules;
   owner: () => OwnerState;
   /** The owner may be gone, although the window shows it. */
@@ -57,8 +58,6 @@ export interface ReferencePorts {
 
 /** Enough to find the mistake, few enough for one event. */
 const namedUnresolved = 3;
-/** Entries that status lists of content in trouble; its counts are complete. */
-const listLimit = 100;
 
 export class References {
   readonly names: ReferenceNames;
@@ -167,6 +166,7 @@ export class References {
       metrics,
       series: this.#series,
       mayWrite: ports.mayWrite,
+      isDryRun: ports.isDryRun,
       owner: ports.owner,
       doubtOwner: ports.doubtOwner,
       isListInDoubt: ports.isListInDoubt,
@@ -178,13 +178,14 @@ export class References {
     });
   }
 
-  #openLeftovers({ hostWriter, mayWrite, rules, isListInDoubt }: ReferencePorts): Leftovers {
+  #openLeftovers({ hostWriter, mayWrite, isDryRun, rules, isListInDoubt }: ReferencePorts): Leftovers {
     const { findCopies, clock, log } = this.#options;
     return new Leftovers({
       findCopies,
       hostWriter,
       placement: () => rules().translation.placement,
       mayWrite,
+      isDryRun,
       isNamed: (kind) => this.#opened.has(kind),
       isMentioned: (text) => isListInDoubt() || this.#isMentioned(text),
       clock,
@@ -257,7 +258,7 @@ export class References {
 
   setGauges(): void {
     for (const [kind, sync] of this.#syncs)
-      for (const [state, count] of countsOf(sync)) this.#series.objects(kind, state, count);
+      for (const [state, count] of countsOf(sync.outcomes.values())) this.#series.objects(kind, state, count);
   }
 
   /** Undefined when no kind crosses and no leftover copy is known. */
@@ -265,35 +266,22 @@ export class References {
     const notes = this.#leftovers?.notes ?? new Map<string, string>();
     if (this.#syncs.size === 0 && notes.size === 0) return undefined;
     return Object.fromEntries([
-      ...[...this.#syncs].map(([kind, sync]) => [kind, statusOf(sync)]),
+      ...[...this.#syncs].map(([kind, sync]) => [kind, contentStatus(sync.outcomes, this.registry.unresolved(kind))]),
       ...[...notes].filter(([kind]) => !this.#syncs.has(kind)).map(([kind, note]) => [kind, { note }]),
     ]);
+  }
+
+  /** Every write of content that a dry run has withheld, by the object that it is for. */
+  *differences(): Generator<{ object: string; writes: readonly Difference[] }> {
+    for (const [kind, sync] of this.#syncs)
+      for (const [key, writes] of sync.differences) yield { object: `${kind} ${key}`, writes };
+    for (const { kind, copy } of this.#leftovers?.withheld ?? []) {
+      const object = `${kind} ${copy}`;
+      yield { object, writes: [{ request: 'host remove', reason: 'references', touches: [object] }] };
+    }
   }
 
   get isIdle(): boolean {
     return (this.#leftovers?.isIdle ?? true) && [...this.#syncs.values()].every((sync) => sync.queue.isIdle);
   }
-}
-
-function statusOf(sync: ContentSync): object {
-  const trouble: { object: Key; state: string; message: string }[] = [];
-  for (const [object, outcome] of sync.outcomes) {
-    const state = stateOf(outcome);
-    const message = 'message' in outcome ? outcome.message : undefined;
-    if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state, message });
-  }
-  return { ...Object.fromEntries(countsOf(sync)), trouble };
-}
-
-function countsOf(sync: ContentSync): Map<string, number> {
-  const counts = new Map(contentStates.map((state) => [state, 0]));
-  for (const outcome of sync.outcomes.values()) {
-    const state = stateOf(outcome);
-    counts.set(state, (counts.get(state) ?? 0) + 1);
-  }
-  return counts;
-}
-
-function stateOf(outcome: ContentOutcome): string {
-  return outcome.kind === 'settled' ? outcome.as : outcome.kind;
 }

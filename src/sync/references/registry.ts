@@ -119,6 +119,22 @@ export class ReferenceRegistry {
     return [...(this.#referrers.get(targetOf(reference)) ?? [])];
   }
 
+  referencesOf(referrer: Key): readonly CountedReference[] {
+    return this.#byReferrer.get(referrer) ?? [];
+  }
+
+  /** References to objects that neither cluster has, with one object that refers to each. */
+  *unresolved(kind: string): IterableIterator<{ reference: CountedReference; referrer: Key }> {
+    const told = new Set<Target>();
+    for (const [referrer, references] of this.#byReferrer) {
+      for (const reference of references) {
+        if (reference.kind !== kind || reference.standing !== 'unresolved' || told.has(targetOf(reference))) continue;
+        told.add(targetOf(reference));
+        yield { reference, referrer };
+      }
+    }
+  }
+
   /** Its standing in the last pass of this referring object. */
   standingSaid(referrer: Key, reference: Reference): Standing | undefined {
     const target = targetOf(reference);

@@ -6,6 +6,8 @@ import { type LedgerEntry, labelOf } from '../world/ledger.ts';
 import { sentenceOf } from './status.ts';
 
 export interface ObjectRow {
+  /** Only where several kinds are synced. */
+  kind?: string;
   object: Key;
   /** The kind of the outcome, with its reason after a slash, such as `refused/NotOwned`. */
   state: string;
@@ -17,6 +19,15 @@ export interface ObjectFilter {
   namespace?: string | undefined;
   /** `refused` stands for all its reasons, `refused/NotOwned` for one. */
   state?: string | undefined;
+}
+
+/** The objects of several syncs. */
+export function* listAll(syncs: readonly Sync[], filter: ObjectFilter): Generator<ObjectRow> {
+  const isOne = syncs.length === 1;
+  for (const sync of syncs) {
+    const { kind } = sync.world.rules.translation.kind;
+    for (const row of listObjects(sync, filter)) yield isOne ? row : { kind, ...row };
+  }
 }
 
 export function* listObjects(sync: Sync, filter: ObjectFilter): Generator<ObjectRow> {

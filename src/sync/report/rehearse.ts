@@ -1,14 +1,14 @@
 // Computes offline how the daemon would change virtual objects and their host copies: the passes of the live sync run between
 // two clusters in memory. In: objects of both sides and the rules. Out: both sides afterwards and the outcome of each pass. It
 // contains no rule of its own.
-import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { type Key, type KubeObject, keyOf, splitKey } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/patching.ts';
 import { type Patching, reconcile } from '../loop/reconcile.ts';
 import type { SyncRules } from '../loop/rules.ts';
 import { StoredAsRequested } from '../loop/stored-as-requested.ts';
 import { formatBase } from '../plan/base.ts';
-import { baseOf, fixedAnnotations, fixedLabels } from '../plan/draft.ts';
-import { projectService } from '../plan/kind.ts';
+import { baseOf, fixedAnnotations, fixedLabels, present } from '../plan/draft.ts';
+import { projectService, serviceKeyOf } from '../plan/kind.ts';
 import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
 import { type Circumstances, World } from '../world/world.ts';
@@ -61,6 +61,8 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     },
     rules,
   );
+  // Offline, an object of another kind that this one was made from counts as synced.
+  world.companion = { standingOf: () => ({ kind: 'fine' }), subscribe: () => () => {} };
   for (const object of input.host) hostCluster.put(resource, object);
   if (input.ownerUid !== undefined) {
     const metadata = { namespace: placement.hostNamespace, name: placement.virtualCluster, uid: input.ownerUid };
@@ -71,9 +73,11 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     const known = withUidOf(object, input.host);
     const { namespace = '', name = '' } = known.metadata;
     virtualCluster.put(resource, known);
-    if (!world.windows.services.has(keyOf(namespace, name)))
-      virtualCluster.put('services', { apiVersion: 'v1', kind: 'Service', metadata: { namespace, name } });
-    return keyOf(namespace, name);
+    const key = keyOf(namespace, name);
+    const serviceKey = serviceKeyOf(kind, key, kind.projectVirtual(known));
+    if (serviceKey !== undefined && !world.windows.services.has(serviceKey))
+      virtualCluster.put('services', { apiVersion: 'v1', kind: 'Service', metadata: splitKey(serviceKey) });
+    return key;
   });
   for (const key of keys) world.noteVirtual(key);
   for (const hostKey of world.windows.host.keys()) world.noteHost(hostKey);
@@ -148,8 +152,8 @@ async function assumeBase(
   const { resource } = translation.kind.resource;
   const copy = hostCluster.object(resource, keyOf(host.namespace, host.name)) as KubeObject;
   const marks = {
-    labels: Object.fromEntries(fixedLabels(virtual, translation.placement)),
-    annotations: Object.fromEntries(fixedAnnotations(virtual, draft.place, translation)),
+    labels: Object.fromEntries(present(fixedLabels(virtual, translation))),
+    annotations: Object.fromEntries(present(fixedAnnotations(virtual, draft.place, translation))),
   };
   const labels = { ...marks.labels, ...copy.metadata.labels };
   const base = formatBase(baseOf(virtual, draft, translation));

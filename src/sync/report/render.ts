@@ -4,7 +4,7 @@ import { keyOf } from '../../object/meta/object.ts';
 import type { AddressPolicy } from '../plan/address-policy.ts';
 import { chooseWinner } from '../plan/claims.ts';
 import { draftHost, renderCreate, type Translation } from '../plan/draft.ts';
-import { projectService, type ServiceItem, type VirtualItem } from '../plan/kind.ts';
+import { projectService, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { ownerReference } from '../plan/owner.ts';
 import type { Place } from '../plan/placement.ts';
 
@@ -61,7 +61,8 @@ function judge(
   const key = keyOf(virtual.namespace, virtual.name);
   const place = placement.placeOf(key);
   const assumed: ServiceItem = { namespace: virtual.namespace, name: virtual.name, uid: '', resourceVersion: '' };
-  const service = services.get(key) ?? assumed;
+  const serviceKey = serviceKeyOf(kind, key, virtual);
+  const service = serviceKey === undefined ? undefined : (services.get(serviceKey) ?? assumed);
   const verdict = kind.judge(key, { virtual, service, isPlaced: place !== undefined });
   if (verdict.kind === 'ineligible' || place === undefined) {
     const { reason, sentence } =

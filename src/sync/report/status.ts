@@ -9,7 +9,8 @@ import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
-import { labelOf } from '../world/ledger.ts';
+import { targetOf } from '../references/registry.ts';
+import { type Difference, labelOf } from '../world/ledger.ts';
 import type { VerdictFacts } from './verdict.ts';
 
 /** Objects in trouble that one answer lists; the counts are always complete. */
@@ -23,7 +24,8 @@ export interface SyncStatus {
   deletesWithheld: number;
   trouble: { object: Key; state: string; message: string; sinceSeconds?: number }[];
   contested: { object: Key; by: string; sinceSeconds: number }[];
-  differences?: { object: Key; request: string; touches: string }[];
+  /** The object is a key, with its kind in front for the content behind a reference. */
+  differences?: { object: string; request: string; touches: string }[];
 }
 
 export function syncStatus(sync: Sync): SyncStatus {
@@ -66,7 +68,7 @@ export function verdictFacts(
   const owner = sync.world.ownerState();
   const dirty = ledger.dirty();
   return {
-    differences: ledger.differences.size,
+    differences: differenceCount(sync),
     objects: sync.world.windows.virtual.size,
     ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')?.message,
     blocked: blockedObjects(sync),
@@ -111,13 +113,25 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
 }
 
 /** One row for each write. A long list is cut; `status --all` shows the writes of every object. */
-function differencesOf({ ledger }: Sync): NonNullable<SyncStatus['differences']> {
+function differencesOf({ ledger, options }: Sync): NonNullable<SyncStatus['differences']> {
   const rows: NonNullable<SyncStatus['differences']> = [];
+  const note = (object: string, writes: readonly Difference[]): void => {
+    for (const { request, touches } of writes) rows.push({ object, request, touches: touches.join(', ') });
+  };
   for (const [object, writes] of ledger.differences) {
     if (rows.length >= listLimit) break;
-    for (const { request, touches } of writes) rows.push({ object, request, touches: touches.join(', ') });
+    note(object, writes);
+  }
+  for (const { object, writes } of options.references?.differences() ?? []) {
+    if (rows.length >= listLimit) break;
+    note(object, writes);
   }
   return rows;
+}
+
+/** The number of objects that a dry run would write, the content behind references included. */
+export function differenceCount({ ledger, options }: Sync): number {
+  return ledger.differences.size + [...(options.references?.differences() ?? [])].length;
 }
 
 /** Virtual objects by state. */
@@ -161,6 +175,7 @@ function troubles(sync: Sync, now: number): SyncStatus['trouble'] {
 
 export interface ObjectStatus {
   object: Key;
+  kind?: string;
   state: string;
   message?: string;
   sinceSeconds?: number;
@@ -172,9 +187,22 @@ export interface ObjectStatus {
   claimedBy?: Key[];
   contestedBy?: string;
   patchFailure?: PatchFailure;
+  /** The objects that its patched fields name, and what stands behind each name on the host. */
+  references?: { object: string; standing: string }[];
   /** Host values that the virtual object cannot get. */
   backflowFailures?: { map: string; key: string; message: string }[];
   keys?: { map: string; key: string; verdict: string }[];
+}
+
+/** One answer about the objects of several kinds with one key; undefined when no kind has any. */
+export function joinedStatus(found: readonly (ObjectStatus | undefined)[]): object | undefined {
+  const known = found.filter((one) => one !== undefined);
+  const present = known.filter(
+    ({ virtual, hostObject, host }) => virtual !== 'missing' || (hostObject && host !== 'missing'),
+  );
+  const [first, ...others] = present.length > 0 ? present : known.slice(0, 1);
+  if (first === undefined || others.length === 0) return first;
+  return { ...first, ...Object.fromEntries(others.map((one) => [`also${one.kind}`, one])) };
 }
 
 /** Undefined when neither side has an object of this name. */
@@ -206,6 +234,10 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     key: one,
     message: failure.message,
   }));
+  const references = (sync.options.references?.registry.referencesOf(key) ?? []).map((one) => ({
+    object: targetOf(one),
+    standing: one.standing,
+  }));
   // The ledger has no entry for objects that never existed.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
@@ -213,6 +245,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     entry === undefined ? (ledger.settledAt(key) === undefined ? unknown : 'inSync') : labelOf(entry.outcome);
   return {
     object: key,
+    kind: translation.kind.kind,
     state,
     ...(entry && { message: sentenceOf(entry.outcome), sinceSeconds: seconds(now - entry.sinceMs) }),
     ...(entry === undefined && nothing && { message: nothing.sentence }),
@@ -224,6 +257,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
+    ...(references.length > 0 && { references }),
     ...(failed.length > 0 && { backflowFailures: failed }),
     // After a failed patch the draft is unknown, and so is the winning side of each key.
     ...(facts.patchFailure === undefined &&

@@ -28,6 +28,7 @@ export class Ledger {
   readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
   readonly #inSync = new Set<Key>();
+  readonly #listeners = new Set<(key: Key) => void>();
   /** Messages about failed patches that their objects were written without. */
   readonly #lapses = new Map<Key, string>();
   /** Host values that could not be carried back to the virtual object. */
@@ -46,6 +47,11 @@ export class Ledger {
     return since;
   }
 
+  /** Whether a change of the object waits for its pass. */
+  isDirty(key: Key): boolean {
+    return this.#dirtySince.has(key);
+  }
+
   /** Changes that have not reached the other side yet. Visits all of them, so it is for status only. */
   dirty(): { count: number; oldestMs: number | undefined } {
     let oldestMs: number | undefined;
@@ -57,8 +63,24 @@ export class Ledger {
     return this.#entries.get(key);
   }
 
+  outcomeOf(key: Key): Outcome | undefined {
+    return this.#inSync.has(key) ? { kind: 'inSync' } : this.#entries.get(key)?.outcome;
+  }
+
+  /** `changed` hears the key of every recorded outcome. */
+  subscribe(changed: (key: Key) => void): () => void {
+    this.#listeners.add(changed);
+    return () => this.#listeners.delete(changed);
+  }
+
   /** Returns the previous entry. Objects in sync have no entry, so that ten thousand of them need no memory. */
   set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
+    const before = this.#set(key, outcome, nowMs);
+    for (const listener of this.#listeners) listener(key);
+    return before;
+  }
+
+  #set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#count(before.outcome, -1);
     if (outcome?.kind === 'inSync') this.#inSync.add(key);

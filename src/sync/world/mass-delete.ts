@@ -26,15 +26,15 @@ export class MassDelete {
 
   /** After a start there is no earlier list, so the first lists are compared with the copies on the host. */
   judgeFirstLists(): void {
-    const { virtual, services, host } = this.#world.windows;
+    const { virtual, host } = this.#world.windows;
     const { placement } = this.#world.rules.translation;
     for (const hostKey of host.keys()) {
       const key = host.markOf(hostKey);
-      if (!key || (virtual.has(key) && services.has(key))) continue;
+      if (!key || (virtual.has(key) && this.#world.serviceOf(key) !== undefined)) continue;
       const item = host.get(hostKey);
       if (item === undefined || !isOursFor(item, key, placement)) continue;
       if (!virtual.has(key)) this.guard.suspect(key, 'objects');
-      else if (!services.has(key)) this.guard.suspect(key, 'services');
+      else if (this.#world.serviceOf(key) === undefined) this.guard.suspect(key, 'services');
     }
     this.judgeList('objects');
     this.judgeList('services');

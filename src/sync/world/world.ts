@@ -6,12 +6,21 @@ import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import type { AddressPolicy, AddressRefusal } from '../plan/address-policy.ts';
 import { Claims, chooseWinner } from '../plan/claims.ts';
 import { type Draft, draftHost, type Translation } from '../plan/draft.ts';
-import type { HostItem, HostServiceItem, ServiceItem, VirtualItem } from '../plan/kind.ts';
+import {
+  type HostItem,
+  type HostServiceItem,
+  type ServiceItem,
+  serviceKeyOf,
+  type Verdict,
+  type VirtualItem,
+} from '../plan/kind.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { annotatedKeyOf, isOursFor, isSamePlace, judgeOwnership } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
 import { markerLabel, objectKeys } from '../plan/reserved-keys.ts';
 import type { Facts } from '../plan/step.ts';
+import type { Companion } from './companion.ts';
+import { ServiceIndex } from './service-index.ts';
 
 export interface Windows {
   virtual: Window<VirtualItem>;
@@ -51,6 +60,9 @@ export class World<R extends Rules = Rules> {
   readonly claims = new Claims();
   /** The owner in the window may be gone; a request to the host is under way. */
   isOwnerInDoubt = false;
+  /** The sync of the kind that objects of this kind may be made from. */
+  companion: Companion | undefined;
+  readonly #services = new ServiceIndex();
   /** Host objects by the key in their annotations; kept in namespace-mapping mode only, where a key can move. */
   readonly #hostByKey = new Map<Key, Set<Key>>();
   readonly #keyByHost = new Map<Key, Key>();
@@ -77,6 +89,7 @@ export class World<R extends Rules = Rules> {
 
   /** Called when a virtual object came or went; returns the rivals that may now win or lose the name. */
   noteVirtual(key: Key): readonly Key[] {
+    this.#services.note(this.#rules.translation.kind, key, this.#namedService(key));
     const place = this.placeOf(key);
     if (place === undefined) return [];
     const before = this.claims.claimants(place);
@@ -88,6 +101,30 @@ export class World<R extends Rules = Rules> {
     return before.length > 1 || this.claims.claimants(place).length > 1
       ? [...before, ...this.claims.claimants(place)].filter((other) => other !== key)
       : [];
+  }
+
+  /** Reads the object only for a kind whose objects name their Services. */
+  #namedService(key: Key): VirtualItem | undefined {
+    return this.#rules.translation.kind.serviceOf === undefined ? undefined : this.windows.virtual.get(key);
+  }
+
+  /** The keys of the objects that a virtual Service decides about. */
+  objectsOfService(serviceKey: Key): readonly Key[] {
+    return this.#services.objectsOf(this.#rules.translation.kind, serviceKey);
+  }
+
+  /** The keys of the objects that depend on a Service of a mapped host namespace. */
+  objectsOfHostService(hostKey: Key): readonly Key[] {
+    const { kind, placement } = this.#rules.translation;
+    if (kind.serviceOf === undefined) return this.claimantsOf(hostKey);
+    const { namespace, name } = splitKey(hostKey);
+    const virtualNamespace = placement.virtualNamespaceOf(namespace);
+    return virtualNamespace === undefined ? [] : this.objectsOfService(keyOf(virtualNamespace, name));
+  }
+
+  serviceOf(key: Key, virtual = this.windows.virtual.get(key)): ServiceItem | undefined {
+    const serviceKey = serviceKeyOf(this.#rules.translation.kind, key, virtual);
+    return serviceKey === undefined ? undefined : this.windows.services.get(serviceKey);
   }
 
   rivalsOf(key: Key): readonly Key[] {
@@ -168,10 +205,13 @@ export class World<R extends Rules = Rules> {
   look(key: Key, circumstances: Circumstances): Facts {
     const { translation } = this.#rules;
     const virtual = this.windows.virtual.get(key);
-    const service = this.windows.services.get(key);
+    const serviceKey = serviceKeyOf(translation.kind, key, virtual);
+    const service = serviceKey === undefined ? undefined : this.windows.services.get(serviceKey);
+    const servicePlace = serviceKey === undefined ? undefined : this.placeOf(serviceKey);
     const place = this.placeOf(key);
     const host = place === undefined ? undefined : this.hostOf(place);
-    const verdict = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
+    const judged = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
+    const { verdict, isSourcePending } = this.#judgeSource(judged, virtual);
     const wanted = verdict.kind === 'eligible' && virtual && place ? this.#wantedOf(virtual, place) : undefined;
     const draft = wanted?.draft;
     return {
@@ -179,10 +219,13 @@ export class World<R extends Rules = Rules> {
       key,
       virtual,
       service,
+      serviceKey,
+      servicePlace,
       place,
       verdict,
+      isSourcePending,
       host,
-      hostService: place && this.windows.hostServices?.get(keyOf(place.namespace, place.name)),
+      hostService: servicePlace && this.windows.hostServices?.get(keyOf(servicePlace.namespace, servicePlace.name)),
       draft,
       patchFailure: undefined,
       reversed: undefined,
@@ -192,6 +235,16 @@ export class World<R extends Rules = Rules> {
       // With patches their result is judged instead, after they have run.
       refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#refusalsOf(wanted),
     };
+  }
+
+  /** An object that was made from another one goes with that one, so that its values do not leave by another door. */
+  #judgeSource(judged: Verdict, virtual: VirtualItem | undefined): { verdict: Verdict; isSourcePending: boolean } {
+    const source = judged.kind === 'eligible' && virtual && this.#rules.translation.kind.madeFrom?.(virtual);
+    if (!source) return { verdict: judged, isSourcePending: false };
+    const standing = this.companion?.standingOf(source.key) ?? { kind: 'unknown' };
+    if (standing.kind !== 'fails') return { verdict: judged, isSourcePending: standing.kind === 'unknown' };
+    const sentence = `the ${source.kind} "${source.key}" that it was made from has no current copy on the host: ${standing.why}`;
+    return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
   }
 
   /** The draft depends on the virtual object alone, so it is reused after host edits and for rivals. */
@@ -216,7 +269,7 @@ export class World<R extends Rules = Rules> {
     const { translation } = this.#rules;
     const eligible = claimants.flatMap((key) => {
       const virtual = this.windows.virtual.get(key);
-      const service = this.windows.services.get(key);
+      const service = this.serviceOf(key, virtual);
       if (
         virtual === undefined ||
         translation.kind.judge(key, { virtual, service, isPlaced: true }).kind !== 'eligible'

@@ -161,6 +161,7 @@ const pods = parseTarget('GET', '/api/v1/namespaces/a/pods');
 const byRules =
   (rules: readonly AccessRule[]): Authorize =>
   ({ target }) => ({ allowed: rules.some((rule) => covers(rule, target)) });
+const impersonationBy = (rules: readonly AccessRule[]) => new Impersonation({ authorize: byRules(rules), isOn: true });
 const proxy: User = { name: 'proxy', groups: [] };
 const wish = (part: Partial<WantedUser> & { name: string }): WantedUser => ({
   uid: '',
@@ -171,7 +172,7 @@ const wish = (part: Partial<WantedUser> & { name: string }): WantedUser => ({
 
 describe('the right to act as another user', () => {
   it.each(cases)('$name', async ({ rules, wanted, sender = proxy, as }) => {
-    const asked = new Impersonation().userFor({
+    const asked = impersonationBy(rules).userFor({
       sender,
       wanted: wish(wanted),
       target: pods,
@@ -182,7 +183,7 @@ describe('the right to act as another user', () => {
   });
 
   it('is refused in the words of the way that allowed the sender last', async () => {
-    const impersonation = new Impersonation();
+    const impersonation = impersonationBy([users]);
     const attempt = { sender: proxy, target: pods, authorize: byRules([users]) };
     await impersonation.userFor({ ...attempt, wanted: wish({ name: 'jane' }) });
     await expect(impersonation.userFor({ ...attempt, wanted: wish({ name: 'root' }) })).rejects.toThrow(

@@ -109,6 +109,27 @@ describe('hostward keys explain', () => {
     expect([stranger.code, stranger.out]).toEqual([1, expect.stringMatching(/^refused: the user has no right to /)]);
   });
 
+  it('takes the address and an upgrade into account, and names the networks of a key', async () => {
+    const metadata = { name: 'netted', annotations: { 'hostward.dev/allowed-cidrs': '10.0.0.0/8, 192.168.1.0/24' } };
+    await bench.ask('POST', keysPath, { body: { metadata, spec: { user: 'admin' } } });
+    const ask = (...more: string[]) => bench.local('keys', 'explain', 'netted', '--as-request', keys, ...more);
+    const networks = 'the key is valid only from 10.0.0.0/8, 192.168.1.0/24, which --from ADDRESS takes into account';
+    expect(await ask()).toMatchObject({ code: 0, out: `allowed: administrator; ${networks}\n` });
+    expect(await ask('--from', '10.1.2.3')).toMatchObject({ code: 0, out: 'allowed: administrator\n' });
+    expect(await ask('--from', '172.16.0.1')).toMatchObject({
+      code: 1,
+      out: 'refused: the access key is not valid from your address\n',
+    });
+    expect(await ask('--from', 'here')).toMatchObject({ code: 1, err: expect.stringContaining('want an address') });
+    // A list cannot be upgraded, and an upgraded get is a create.
+    expect((await ask('--upgrade')).err).toContain('a list or watch is not upgraded to another protocol');
+    const exec = 'GET /kubernetes/project/shop/space/s1/api/v1/namespaces/a/pods/b/exec';
+    const rules = [{ verbs: ['get'], resources: [{ group: '', resources: ['pods/exec'] }] }];
+    await bench.keyFor('getter', { user: 'admin', scope: { rules } });
+    const asked = ['keys', 'explain', 'getter', '--as-request', exec, '--upgrade'];
+    expect(await bench.local(...asked)).toMatchObject({ code: 1, out: expect.stringContaining('create') });
+  });
+
   it('says that the key itself does not count', async () => {
     await bench.keyFor('idle', { user: 'alice', disabled: true });
     const { code, out } = await bench.local('keys', 'explain', 'idle', '--as-request', keys);

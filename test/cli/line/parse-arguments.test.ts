@@ -4,7 +4,7 @@ import { parseCommandLine, wantsVerbose } from '../../../src/cli/line/parse-argu
 
 function optionsOf(...argv: string[]) {
   const line = parseCommandLine(argv);
-  if (line.kind !== 'command') throw new Error(`expected a command, found ${line.kind}`);
+  if (line.kind !== 'command') throw new Error(`wanted a command, found ${line.kind}`);
   return line.options;
 }
 
@@ -48,7 +48,7 @@ describe('parseCommandLine()', () => {
   );
 
   it.each<[string[], string, string]>([
-    [['chekc'], 'expected a command, found "chekc"', 'did you mean "check"?'],
+    [['chekc'], 'wanted a command, found "chekc"', 'did you mean "check"?'],
     [['check', '--confg', 'x'], 'has no option "--confg"', 'did you mean "--config"?'],
     [['check', '-q'], 'has no option "-q"', 'see hostward check --help'],
     [['check', '--config'], '--config wants a value (FILE), found nothing', ''],
@@ -63,8 +63,8 @@ describe('parseCommandLine()', () => {
     [['status', 'a/b', 'c/d'], 'takes at most 1 operand, found "c/d"', ''],
     [['render', '-c', '-', '-f', '-'], 'can be read once, found --config - and --file -', 'into a file'],
     [['eval', 'value', '-f', '-', '--stdin'], 'can be read once, found --file - and --stdin', 'into a file'],
-    [['--config', 'x', 'check'], 'expected a command first', 'put options after the command'],
-    [['--nonsense'], 'expected a command, found the option "--nonsense"', ''],
+    [['--config', 'x', 'check'], 'wanted a command first', 'put options after the command'],
+    [['--nonsense'], 'wanted a command, found the option "--nonsense"', ''],
   ])('refuses %j with a sentence', (argv, message, hint) => {
     const fault = faultOf(...argv);
     expect(fault.exitCode).toBe(exitCodes.usage);

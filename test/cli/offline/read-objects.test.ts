@@ -35,7 +35,7 @@ describe('readObjects()', () => {
   it.each<[string, string, string]>([
     ['broken YAML with its place', 'kind: [a\nb: c', 'standard input:2:'],
     ['broken JSON with its place', '{"kind": "Endpoints",\n"metadata": {]}', 'standard input:2:'],
-    ['a scalar', 'hello', 'expected a Kubernetes object, found "hello"'],
+    ['a scalar', 'hello', 'wanted a Kubernetes object, found "hello"'],
     ['an object without kind', 'metadata: {name: a}', 'without a kind'],
     [
       'an object without name',
@@ -47,7 +47,7 @@ describe('readObjects()', () => {
     [
       'a duplicate object',
       'kind: A\nmetadata: {name: a, namespace: n}\n---\nkind: A\nmetadata: {name: a, namespace: n}\n',
-      'standard input: expected each object once, found A "n/a" twice',
+      'standard input: wanted each object once, found A "n/a" twice',
     ],
   ])('refuses %s', async (_, text, expected) => {
     await expect(read(text)).rejects.toThrow(expected);
@@ -64,7 +64,7 @@ describe('readObjects()', () => {
       'a: &a [x, x]',
       ...[...'bcdefgh'].map((name, index) => `${name}: &${name} [${Array(30).fill(`*${'abcdefg'[index]}`)}]`),
     ];
-    await expect(read(bomb.join('\n'))).rejects.toThrow('cannot read objects');
+    await expect(read(bomb.join('\n'))).rejects.toThrow('the objects are neither YAML nor JSON');
   });
 
   it('keeps time stamps and words like "on" as they are written', async () => {

@@ -203,17 +203,23 @@ describe('silence', () => {
     expect(server.count('list')).toBe(1);
   });
 
-  test('a watch that is silent from its beginning causes a warning when the server does not answer either', async () => {
-    await synced();
-    for (let time = 0; time < 9; time++) server.script('list', () => undefined);
-    await pass(80);
-    expect([watches(), warnings]).toEqual([1, []]);
-    await pass(12);
-    expect(warnings).toEqual([expect.stringContaining('no byte for 75 s')]);
-    server.scripts.length = 0;
-    await passing(clock, () => watches() === 2 && window.state === 'watching', { stepMs: 500 });
-    await expectAlive(1);
-  });
+  test.each([false, true])(
+    'a server that freezes is an outage within 45 s (had it sent a bookmark: %s)',
+    async (had) => {
+      await synced();
+      if (had) server.bookmark();
+      await settle(20);
+      for (let time = 0; time < 9; time++) server.script('list', () => undefined);
+      await pass(24);
+      expect([watches(), warnings, window.trouble]).toEqual([1, [], undefined]);
+      await pass(20);
+      expect(warnings).toEqual([expect.stringContaining('no complete answer within 15 s')]);
+      expect(window.trouble?.message).toContain('no complete answer');
+      server.scripts.length = 0;
+      await passing(clock, () => watches() === 2 && window.state === 'watching', { stepMs: 500 });
+      await expectAlive(1);
+    },
+  );
 
   test('a server that went back in time during a silent watch is detected', async () => {
     await synced();

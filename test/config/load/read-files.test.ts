@@ -32,7 +32,7 @@ describe('readConfigurationFile()', () => {
       'none.yaml: wanted a configuration file, found no file of this name; correct --config',
       'folder: wanted a configuration file, found a directory; name the file in it',
       'good.yaml/x: wanted a configuration file, found no file of this name; correct --config',
-      'large.yaml: wanted 1048576 bytes at most, found 1048577 bytes',
+      'large.yaml: wanted 1048576 bytes at most, found 1048577 bytes; split the file: --config takes several files and merges them',
       'circle.yaml: wanted a file that can be read, found symbolic links in a circle',
     ]);
   });

@@ -18,12 +18,14 @@ describe('Settings', () => {
       hostKubeconfig: undefined,
       endpointsEnabled: true,
       patches: [],
+      endpointSlices: { enabled: false, mirrored: false, nodeName: 'keep' },
+      slicePatches: [],
       namespaces: { enabled: false, byName: {}, mappingsOnly: false },
       setOwner: true,
       replicas: 1,
       backSync: 'all',
       exclude: { labels: [], annotations: [] },
-      addressPolicy: { allow: [], deny: [] },
+      addressPolicy: { allow: [], deny: [], fqdn: 'refuse' },
       leaderElection: 'auto',
       maxWritesPerSecond: undefined,
       references: { naming: 'generated' },
@@ -121,9 +123,10 @@ describe('Settings', () => {
     expect([faults.length, faults.at(-1)?.sentence, countOf(faults)]).toEqual([101, 'and 50 more faults', 150]);
   });
 
-  it('check only the patches of Endpoints', () => {
+  it('check only the patches of Endpoints and EndpointSlices', () => {
     const pods = { patches: [{ path: 'a' }, { path: 'a', exp: 1 }] };
-    expect(load(JSON.stringify({ sync: { toHost: { pods, endpointSlices: pods } } })).kind).toBe('ok');
+    expect(load(JSON.stringify({ sync: { toHost: { pods, configMaps: pods } } })).kind).toBe('ok');
+    expect(load(JSON.stringify({ sync: { toHost: { endpointSlices: pods } } })).kind).toBe('faults');
   });
 });
 

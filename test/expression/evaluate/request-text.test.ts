@@ -41,5 +41,5 @@ it('textOfOne() holds only the fields that the expression of the group reads', (
 
 it('textOf() refuses an expression of another configuration', () => {
   const groups = [{ expression: compiled('1'), values: ['v'] }];
-  expect(() => writer.textOf({ ...objects, groups })).toThrow('wanted an expression of this configuration, got "1"');
+  expect(() => writer.textOf({ ...objects, groups })).toThrow('wanted an expression of this configuration, found "1"');
 });

@@ -120,7 +120,7 @@ describe('a chain of lines', () => {
   it('refuses an entry with a member of the chain, or one that is too long', () => {
     expect(() => chainLine(beginning, { seq: 1 }, digest)).toThrow('without "seq"');
     expect(() => chainLine(beginning, { digest: 'x' }, digest)).toThrow('without "digest"');
-    expect(() => chainLine(beginning, { text: 'x'.repeat(20_000) }, digest)).toThrow('want at most 16384');
+    expect(() => chainLine(beginning, { text: 'x'.repeat(20_000) }, digest)).toThrow('wanted at most 16384');
   });
 
   it('keeps line breaks of an entry inside the line', () => {

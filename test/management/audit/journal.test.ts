@@ -2,13 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { beginning, plainDigest } from '../../../src/management/audit/chain.ts';
 import { intentEntry, outcomeEntry, redactURL, withoutSecrets } from '../../../src/management/audit/entries.ts';
 import {
+  fitting,
   type JournalChange,
   type JournalEntry,
   journalLine,
   limitsOf,
+  type Revocation,
   reapply,
   replayJournal,
 } from '../../../src/management/audit/journal.ts';
+import { verifyChain } from '../../../src/management/audit/verify.ts';
 import { makeToken } from '../../../src/management/keys/secret/token.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 
@@ -36,6 +39,16 @@ function object(spec: object): KubeObject {
   return { metadata: { name: 'k' }, spec: { ...spec } };
 }
 
+const base: Revocation = {
+  name: 'k',
+  isDeleted: false,
+  isTooLong: false,
+  limits: undefined,
+  record: undefined,
+  secrets: undefined,
+  id: undefined,
+};
+
 describe('the journal of revocations', () => {
   it('gives the last word on every key', () => {
     const secret = { version: 1, digest: 'ab', validUntilMs: undefined, isSupplied: false };
@@ -46,16 +59,14 @@ describe('the journal of revocations', () => {
       ['c', { kind: 'secrets', secrets: [secret] }],
       ['b', { kind: 'deleted' }],
     );
-    const { revocations, highestRevision, verified } = replayJournal(text, plainDigest);
-    expect(verified.kind).toBe('whole');
+    const { revocations, highestRevision } = replayJournal([text], plainDigest);
     expect(highestRevision).toBe(14);
     expect(Object.fromEntries(revocations)).toEqual({
-      a: { name: 'name-a', isDeleted: false, limits: { ttl: 60 }, secrets: undefined },
-      b: { name: 'name-b', isDeleted: true, limits: { scope: {} }, secrets: undefined },
+      a: { ...base, name: 'name-a', limits: { ttl: 60 } },
+      b: { ...base, name: 'name-b', isDeleted: true, limits: { scope: {} } },
       c: {
+        ...base,
         name: 'name-c',
-        isDeleted: false,
-        limits: undefined,
         secrets: [{ version: 1, digest: 'ab', isSupplied: false }],
       },
     });
@@ -63,7 +74,6 @@ describe('the journal of revocations', () => {
 
   it('is put over restored keys', () => {
     const restored = object({ displayName: 'x', scope: { projects: [{ project: 'a' }] }, disabled: true });
-    const base = { name: 'k', isDeleted: false, limits: undefined, secrets: undefined };
     expect(reapply(restored, base)).toBe(restored);
     expect(reapply(restored, { ...base, isDeleted: true })).toBeUndefined();
     expect(reapply(restored, { ...base, limits: { scope: {}, groups: [] } })?.['spec']).toEqual({
@@ -73,18 +83,59 @@ describe('the journal of revocations', () => {
     });
   });
 
+  it('puts back the marks, the granted groups and the secrets as they were at last', () => {
+    const marks = { 'hostward.dev/allowed-cidrs': '10.0.0.0/8' };
+    const limited = { ...object({ disabled: true }), metadata: { name: 'k', annotations: { ...marks, other: 'x' } } };
+    const limitsNow = limitsOf(limited);
+    expect(limitsNow).toEqual({ disabled: true, marks });
+    const record = { grantedGroups: ['a'], tokenGeneration: 7 };
+    const old = { ...object({}), hidden: { record: { id: 'i', tokenGeneration: 1 }, sealed: {} } };
+    expect(reapply(old, { ...base, limits: limitsNow, record, secrets: [], id: 'j' })).toEqual({
+      metadata: { name: 'k', annotations: marks },
+      spec: { disabled: true },
+      hidden: { record: { id: 'j', secrets: [], ...record }, sealed: {} },
+    });
+  });
+
+  it('disables a key whose change was too long for a line', () => {
+    const change: JournalChange = { kind: 'limits', limits: { scope: { roles: 'x'.repeat(20_000) } } };
+    const long = fitting({ revision: 1, time: '', uid: 'a', name: 'k', change });
+    expect(long.change).toEqual({ kind: 'tooLong' });
+    const { revocations } = replayJournal([journal(['a', long.change])], plainDigest);
+    expect(reapply(object({ scope: {} }), revocations.get('a') as Revocation)).toMatchObject({
+      metadata: { annotations: { 'hostward.dev/disabled-by': 'administrator:restore' } },
+      spec: { scope: {}, disabled: true },
+    });
+  });
+
+  it('leaves out what a backup has already, and says from where on it knows everything', () => {
+    const text = journal(
+      ['', { kind: 'begins' }],
+      ['a', { kind: 'deleted' }],
+      ['', { kind: 'ceiling', ceiling: 99 }],
+      ['b', { kind: 'deleted' }],
+    );
+    const { revocations, coveredFrom, highestRevision } = replayJournal([text], plainDigest, 11);
+    expect([[...revocations.keys()], coveredFrom, highestRevision]).toEqual([['b'], 10, 99]);
+  });
+
   it('counts up to where it was tampered with, and says so', () => {
     const text = journal(['a', { kind: 'deleted' }], ['b', { kind: 'deleted' }], ['c', { kind: 'deleted' }]);
-    const { revocations, verified } = replayJournal(text.replace('"uid":"b"', '"uid":"x"'), plainDigest);
+    const changed = text.replace('"uid":"b"', '"uid":"x"');
+    const { revocations } = replayJournal([changed], plainDigest);
     expect([...revocations.keys()]).toEqual(['a']);
-    expect(verified).toEqual({ kind: 'broken', line: 2, reason: 'the line was changed' });
+    expect(verifyChain(changed, { digest: plainDigest })).toEqual({
+      kind: 'broken',
+      line: 2,
+      reason: 'the line was changed',
+    });
   });
 
   it('forgives a torn end', () => {
     const text = journal(['a', { kind: 'deleted' }], ['b', { kind: 'deleted' }]).slice(0, -5);
-    const { revocations, verified } = replayJournal(text, plainDigest);
+    const { revocations } = replayJournal([text], plainDigest);
     expect([...revocations.keys()]).toEqual(['a']);
-    expect(verified).toMatchObject({ kind: 'whole', torn: true });
+    expect(verifyChain(text, { digest: plainDigest })).toMatchObject({ kind: 'whole', torn: true });
   });
 });
 

@@ -198,6 +198,7 @@ describe('credentialOf()', () => {
     key: () => undefined,
     lastActivityMs: () => undefined,
     subjectUid: () => 'alice-1',
+    instanceUid: () => undefined,
   };
   const now = { nowMs: Date.parse('2026-01-01T00:00:01Z'), address: '10.1.2.3' };
 

@@ -147,9 +147,9 @@ describe('checkSecret()', () => {
   });
 
   it('refuses peppers that are too short or too many', () => {
-    expect(() => new Peppers([])).toThrow('want 1 to 4');
-    expect(() => new Peppers([1, 2, 3, 4, 5].map(pepper))).toThrow('got 5');
-    expect(() => new Peppers([{ version: 1, bytes: new Uint8Array(16) }])).toThrow('want 32 bytes');
+    expect(() => new Peppers([])).toThrow('wanted 1 to 4');
+    expect(() => new Peppers([1, 2, 3, 4, 5].map(pepper))).toThrow('found 5');
+    expect(() => new Peppers([{ version: 1, bytes: new Uint8Array(16) }])).toThrow('wanted 32 bytes');
   });
 });
 
@@ -254,6 +254,6 @@ describe('FieldCipher', () => {
   });
 
   it('wants a whole key', () => {
-    expect(() => new FieldCipher(new Uint8Array(16), seeded())).toThrow('want 32 bytes, got 16');
+    expect(() => new FieldCipher(new Uint8Array(16), seeded())).toThrow('wanted 32 bytes, found 16');
   });
 });

@@ -105,6 +105,9 @@ describe('classify()', () => {
     '/kubernetes/project/a/virtualcluster/v/api/../../w/api',
     '/kubernetes/project/a%2fvirtualcluster/v/x',
     `${keys}?fieldSelector=metadata.name%3Dk;x`,
+    // Go drops a parameter that it cannot decode: the list would be one of everything.
+    `${keys}?fieldSelector=metadata.name%3Dk,a!%3D%zz`,
+    `${keys}?fieldSelector=metadata.name%3Dk%`,
   ])('refuses %s', (url) => {
     expect(classify({ method: 'GET', url, isUpgrade: false }).kind).toBe('bad');
   });

@@ -39,6 +39,7 @@ export const people: ManagementSettings = {
   ],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
   audit: { reads: false },
+  kubeconfigs: { allowedServers: [] },
 };
 
 export interface Answer {
@@ -71,7 +72,7 @@ export interface Bench {
   /** Lines of a stream, until it ends or `stop` is called. */
   follow(path: string, key: string): Promise<Stream>;
   stop(): Promise<void>;
-  restart(): Promise<void>;
+  restart(settings?: Partial<ManagementSettings>): Promise<void>;
 }
 
 export interface Stream {
@@ -82,6 +83,8 @@ export interface Stream {
 
 export interface MovedClock extends Clock {
   moveSeconds(seconds: number): void;
+  /** The time between two readings grows by this much. */
+  moveMonotonic(ms: number): void;
   /** Runs the timers that wait for this long, now. */
   fire(delayMs: number): void;
   /** Timers of this delay that wait. A chore that repeats itself waits again when it is done. */
@@ -91,6 +94,7 @@ export interface MovedClock extends Clock {
 /** A clock whose wall time a test moves on; timers run by the real time, unless the test fires them. */
 export function movedClock(): MovedClock {
   let movedMs = 0;
+  let monotonicMs = 0;
   const waiting = new Map<() => void, number>();
   return {
     ...systemClock,
@@ -116,6 +120,10 @@ export function movedClock(): MovedClock {
     },
     waitingFor: (wanted) => [...waiting.values()].filter((delayMs) => delayMs === wanted).length,
     wallTime: () => new Date(systemClock.wallTime().getTime() + movedMs),
+    now: () => systemClock.now() + monotonicMs,
+    moveMonotonic(ms) {
+      monotonicMs += ms;
+    },
     moveSeconds(seconds) {
       movedMs += seconds * 1000;
     },
@@ -123,10 +131,10 @@ export function movedClock(): MovedClock {
 }
 
 /** Until the condition holds; a watch or a timer of the server may take a moment. */
-export async function until(isSo: () => boolean, what: string): Promise<void> {
-  const endMs = performance.now() + 5_000;
-  while (!isSo()) {
-    if (performance.now() > endMs) throw new Error(`waited five seconds for ${what}`);
+export async function until(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 5_000): Promise<void> {
+  const endMs = performance.now() + withinMs;
+  while (!(await isSo())) {
+    if (performance.now() > endMs) throw new Error(`waited ${withinMs / 1000} seconds for ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
@@ -137,18 +145,20 @@ export async function openBench(
     clock?: Clock;
     folder?: string;
     log?: Log;
+    ingressListen?: string;
     metrics?: Metrics;
+    port?: number;
   } = {},
 ): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
-  const settings = { ...people, ...options.settings };
+  const started = { ...people, ...options.settings };
   const server = {
-    listen: '127.0.0.1:0',
-    baseURL: 'https://localhost:8443',
+    listen: `127.0.0.1:${options.port ?? 0}`,
+    baseURL: `https://localhost:${options.port ?? 8443}`,
     dataDir: folder,
-    ingressListen: undefined,
+    ingressListen: options.ingressListen,
   };
-  const open = async () => {
+  const open = async (settings: ManagementSettings = started) => {
     const clock = options.clock ?? systemClock;
     const { log = silentLog, metrics } = options;
     const told = metrics === undefined ? {} : { metrics };
@@ -174,9 +184,9 @@ export async function openBench(
       return String(body['spec']?.['key']);
     },
     follow: (path, key) => follow(api, path, key),
-    async restart() {
+    async restart(other) {
       await api.close();
-      api = await open();
+      api = await open({ ...started, ...other });
       await api.serve();
     },
     async stop() {

@@ -1,3 +1,5 @@
+import type { ClientRequest } from 'node:http';
+import { request } from 'node:https';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { keysPath } from './bench.ts';
 import { prepareProcess, type ServingProcess } from './daemon.ts';
@@ -8,7 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.remove());
 
-const rounds = 10;
+/** Ten in every run, a hundred in `npm run proof`. */
+const rounds = Number(process.env['HOSTWARD_KILLS'] ?? 10);
 const writers = 6;
 
 interface Metadata {
@@ -16,48 +19,104 @@ interface Metadata {
   resourceVersion: string;
 }
 
-it('keeps every acknowledged write over ten kills under load, and uses no revision twice', async () => {
-  const acknowledged = new Map<string, string>();
-  const revisions = new Set<string>();
-  let count = 0;
-  for (let round = 0; round < rounds; round++) {
-    await server.start();
-    const { body } = await server.ask('GET', keysPath);
-    const names = new Set((body['items'] as { metadata: Metadata }[]).map(({ metadata }) => metadata.name));
-    for (const name of acknowledged.keys()) expect(names).toContain(name);
-    const isKilled = { now: false };
-    const before = acknowledged.size;
-    const load = Array.from({ length: writers }, async () => {
-      while (!isKilled.now) {
-        const name = `key-${count++}`;
-        const spec = { user: 'alice', displayName: name };
-        try {
-          const made = await server.ask('POST', keysPath, { metadata: { name }, spec });
-          if (made.code !== 201) throw new Error(JSON.stringify(made.body));
-          const { resourceVersion } = made.body['metadata'] as Metadata;
-          expect(revisions).not.toContain(resourceVersion);
-          revisions.add(resourceVersion);
-          acknowledged.set(name, resourceVersion);
-        } catch (error) {
-          // A cut connection says nothing about the write; every other fault is one.
-          if (!isKilled.now || (error as NodeJS.ErrnoException).code === undefined) throw error;
-        }
-      }
+/** Reads the stream of one client that comes back after each kill with the last version that it has seen. */
+class ResumedWatch {
+  readonly names: string[] = [];
+  readonly faults: string[] = [];
+  #version = '0';
+  #request: ClientRequest | undefined;
+
+  goOn(): void {
+    this.stop();
+    const query = `watch=true&resourceVersion=${this.#version}`;
+    const { port, caPem: ca, admin } = server;
+    const headers = { authorization: `Bearer ${admin}` };
+    const to = { host: '127.0.0.1', port, ca, headers, agent: false as const, path: `${keysPath}?${query}` };
+    let rest = '';
+    this.#request = request(to, (response) => {
+      response.setEncoding('utf8');
+      response.on('data', (part: string) => {
+        const lines = (rest + part).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) this.#heard(JSON.parse(line));
+      });
+      response.on('error', () => undefined);
     });
-    const endMs = performance.now() + 10_000;
-    while (acknowledged.size < before + 8 && performance.now() < endMs)
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    isKilled.now = true;
-    await server.kill();
-    await Promise.all(load);
-    expect(acknowledged.size).toBeGreaterThan(before);
+    this.#request.on('error', () => undefined);
+    this.#request.end();
   }
-  await server.start();
-  const { body } = await server.ask('GET', keysPath);
-  for (const [name, resourceVersion] of acknowledged)
-    expect(
-      (body['items'] as { metadata: Metadata }[]).find(({ metadata }) => metadata.name === name)?.metadata,
-    ).toMatchObject({
-      resourceVersion,
-    });
-}, 120_000);
+
+  stop(): void {
+    this.#request?.destroy();
+  }
+
+  #heard({ type, object }: { type: string; object: { metadata: Metadata; message?: string } }): void {
+    const { name, resourceVersion } = object.metadata;
+    if (type !== 'ADDED') this.faults.push(`${type} ${object.message ?? name}`);
+    // The first stream begins with what was there, in no order of versions.
+    else if (this.#version !== '0' && Number(resourceVersion) <= this.#highest) this.faults.push(`again ${name}`);
+    this.names.push(name);
+    this.#highest = Math.max(this.#highest, Number(resourceVersion));
+    this.#version = String(this.#highest);
+  }
+
+  #highest = 0;
+}
+
+it(
+  'keeps every acknowledged write over kills under load, uses no revision twice, and watches go on without a gap or a repeat',
+  async () => {
+    const acknowledged = new Map<string, string>();
+    const revisions = new Set<string>();
+    let count = 0;
+    const watch = new ResumedWatch();
+    for (let round = 0; round < rounds; round++) {
+      await server.start();
+      const { body } = await server.ask('GET', keysPath);
+      const names = new Set((body['items'] as { metadata: Metadata }[]).map(({ metadata }) => metadata.name));
+      for (const name of acknowledged.keys()) expect(names).toContain(name);
+      watch.goOn();
+      const isKilled = { now: false };
+      const before = acknowledged.size;
+      const load = Array.from({ length: writers }, async () => {
+        while (!isKilled.now) {
+          const name = `key-${count++}`;
+          const spec = { user: 'alice', displayName: name };
+          try {
+            const made = await server.ask('POST', keysPath, { metadata: { name }, spec });
+            if (made.code !== 201) throw new Error(JSON.stringify(made.body));
+            const { resourceVersion } = made.body['metadata'] as Metadata;
+            expect(revisions).not.toContain(resourceVersion);
+            revisions.add(resourceVersion);
+            acknowledged.set(name, resourceVersion);
+          } catch (error) {
+            // A cut connection says nothing about the write; every other fault is one.
+            if (!isKilled.now || (error as NodeJS.ErrnoException).code === undefined) throw error;
+          }
+        }
+      });
+      const endMs = performance.now() + 10_000;
+      while (acknowledged.size < before + 8 && performance.now() < endMs)
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      isKilled.now = true;
+      await server.kill();
+      await Promise.all(load);
+      expect(acknowledged.size).toBeGreaterThan(before);
+    }
+    await server.start();
+    watch.goOn();
+    const { body } = await server.ask('GET', keysPath);
+    const all = (body['items'] as { metadata: Metadata }[]).map(({ metadata }) => metadata.name);
+    await expect.poll(() => watch.names.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(all.length);
+    watch.stop();
+    expect(watch.faults).toEqual([]);
+    expect(watch.names.sort()).toEqual(all.sort());
+    for (const [name, resourceVersion] of acknowledged)
+      expect(
+        (body['items'] as { metadata: Metadata }[]).find(({ metadata }) => metadata.name === name)?.metadata,
+      ).toMatchObject({
+        resourceVersion,
+      });
+  },
+  rounds * 12_000,
+);

@@ -157,6 +157,47 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     expect((await good('delete oak narrow --wait=false', { kubeconfig })).out).toContain('deleted');
   });
 
+  it('creates a direct token, which has no name, without any flag', async () => {
+    const token = '{"apiVersion":"management.platform/v1","kind":"DirectClusterEndpointToken","metadata":{},"spec":{}}';
+    expect((await good('api-resources')).out).toMatch(
+      /directclusterendpointtokens +management.platform\/v1 +false +DirectClusterEndpointToken/,
+    );
+    expect((await good('explain directclusterendpointtokens.spec.ttl')).out).toMatch(/ttl <integer>[\s\S]*3600/);
+    expect((await good('create -f -', { input: token })).out).toContain('created');
+    const made = await good('create -f - -o jsonpath={.status.token}', { input: token });
+    expect(made.out).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/);
+    expect((await good('create -f - --dry-run=server -o jsonpath={.status}', { input: token })).out).toBe('{}');
+    expect((await good('auth can-i create directclusterendpointtokens')).out).toBe('yes\n');
+    const wrong = token.replace('"spec":{}', '"spec":{"ttl":5}');
+    expect(await run('create -f -', { input: wrong })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('spec.ttl: Invalid value: 5: must be from 60 to 86400 seconds'),
+    });
+    const plain = (await good('create -f - -o jsonpath={.spec.key}', { input: manifest('for-tokens') })).out;
+    const kubeconfig = join(server.folder, 'for-tokens');
+    writeFileSync(kubeconfig, kubeconfigOf(server.port, server.caPem, plain), { mode: 0o600 });
+    expect((await good('auth can-i --list', { kubeconfig })).out).toMatch(
+      /directclusterendpointtokens.management.platform +\[\] +\[\] +\[create\]/,
+    );
+    expect(await run('get directclusterendpointtokens')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('MethodNotAllowed'),
+    });
+  });
+
+  it('fetches a kubeconfig of a virtual cluster, and kubectl takes it', async () => {
+    const path = 'apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances/v1/kubeconfig';
+    const made = await good(`create --raw /${path} -f -`, { input: '{}' });
+    const { kubeConfig } = (JSON.parse(made.out) as { status: { kubeConfig: string } }).status;
+    const kubeconfig = join(server.folder, 'v1');
+    writeFileSync(kubeconfig, kubeConfig, { mode: 0o600 });
+    const view = JSON.parse((await good('config view --raw -o json', { kubeconfig })).out) as { users: object[] };
+    expect(view).toMatchObject({
+      'current-context': 'hostward_shop_v1',
+      users: [{ user: { token: expect.stringMatching(/^mpk_/) } }],
+    });
+  });
+
   it('is told what is wrong with a manifest', async () => {
     const bad = await run('create -f -', { input: manifest('bad', { ttl: -5, type: 'Robot' }) });
     expect(bad.code).toBe(1);

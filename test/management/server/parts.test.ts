@@ -1,16 +1,24 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseTarget } from '../../../src/apiserver/request/target.ts';
-import { systemClock } from '../../../src/clock.ts';
+import { type Clock, systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
 import { keyedDigest } from '../../../src/management/audit/chain.ts';
-import { verifyChain } from '../../../src/management/audit/verify.ts';
+import {
+  ChainFile,
+  type ChainFileOptions,
+  chainFiles,
+  type OpenChain,
+} from '../../../src/management/audit/chain-file.ts';
+import { verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
 import { AuditLog } from '../../../src/management/server/audit-log.ts';
 import { FailedLogins } from '../../../src/management/server/failed-logins.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
 import { createMetrics } from '../../../src/metrics.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
 import { type Bench, keysPath, movedClock, openBench, people, until } from './bench.ts';
 
 const endings: (() => unknown)[] = [];
@@ -32,9 +40,10 @@ async function bench(options: Parameters<typeof openBench>[0] = {}): Promise<Ben
 
 const digest = keyedDigest(Buffer.alloc(32, 1));
 
-async function auditLog(path: string): Promise<AuditLog> {
+async function auditLog(folder: string, options: Partial<ChainFileOptions> = {}, clock: Clock = systemClock) {
   const callers = { sessionOf: () => undefined } as unknown as ConstructorParameters<typeof AuditLog>[0]['callers'];
-  const log = new AuditLog({ path, digest, clock: systemClock, log: silentLog, callers, reads: () => false });
+  const file = new ChainFile({ folder, name: 'audit', digest, ...options });
+  const log = new AuditLog({ file, clock, log: silentLog, callers, reads: () => false });
   await log.start();
   endings.push(() => log.stop());
   return log;
@@ -53,12 +62,13 @@ function entry(method: string, url = '/apis/management.platform/v1/ownedaccesske
 
 describe('the audit log', () => {
   it('goes on after a crash that cut its last line off, and stays one chain', async () => {
-    const path = join(folder(), 'audit.log');
-    const first = await auditLog(path);
+    const place = folder();
+    const path = join(place, 'audit.log');
+    const first = await auditLog(place);
     await Promise.all(Array.from({ length: 20 }, () => first.begins(entry('DELETE'))));
     await first.stop();
     appendFileSync(path, '{"seq":21,"previous":"half a li');
-    const second = await auditLog(path);
+    const second = await auditLog(place);
     await second.begins(entry('DELETE'));
     const verified = verifyChain(readFileSync(path, 'utf8'), { digest });
     expect(verified).toMatchObject({ kind: 'whole', lines: 21, torn: false });
@@ -66,23 +76,103 @@ describe('the audit log', () => {
   });
 
   it('does not go on after a last line that was changed', async () => {
-    const path = join(folder(), 'audit.log');
-    const log = await auditLog(path);
+    const place = folder();
+    const path = join(place, 'audit.log');
+    const log = await auditLog(place);
     await log.begins(entry('DELETE'));
     await log.stop();
     writeFileSync(path, readFileSync(path, 'utf8').replace('delete', 'delite'));
-    await expect(auditLog(path)).rejects.toThrow(/want a last line that was not changed/);
+    await expect(auditLog(place)).rejects.toThrow(/want a last line that was not changed/);
   });
 
-  it.skipIf(process.platform !== 'linux')('stops a write that it cannot write down, and no read', async () => {
-    const log = await auditLog('/dev/full');
+  it.skipIf(process.platform !== 'linux')('stops a write while the disk is full, and no read', async () => {
+    const place = folder();
+    symlinkSync('/dev/full', join(place, 'audit.log'));
+    const log = await auditLog(place);
     await expect(log.begins(entry('DELETE'))).rejects.toMatchObject({ status: { code: 503 } });
     await log.begins(entry('GET'));
   });
 
+  it('stops a write when the disk stands still', async () => {
+    const clock = new VirtualClock();
+    let release = () => {};
+    const appendFile = () =>
+      new Promise<void>((resolve) => {
+        release = resolve;
+      });
+    const stuck: OpenChain = async (path) => Object.assign(await open(path, 'a+'), { appendFile });
+    const log = await auditLog(folder(), { open: stuck }, clock);
+    const refused = expect(log.begins(entry('DELETE'))).rejects.toMatchObject({
+      status: { code: 503, message: 'the audit log cannot be written, so nothing was done' },
+    });
+    await clock.advance(5_000);
+    await refused;
+    release();
+  });
+
+  it('answers nothing before the line is on the disk, and writes lines that come together at once', async () => {
+    const done: string[] = [];
+    const watched: OpenChain = async (path) => {
+      const file = await open(path, 'a+');
+      const { datasync } = file;
+      return Object.assign(file, { datasync: () => datasync.call(file).then(() => void done.push('synced')) });
+    };
+    const log = await auditLog(folder(), { open: watched });
+    await Promise.all(Array.from({ length: 50 }, () => log.begins(entry('DELETE')).then(() => done.push('answered'))));
+    expect(done).toEqual(['synced', ...Array(50).fill('answered')]);
+  });
+
+  it('takes back what a failing disk wrote of a line, and goes on when the disk does', async () => {
+    const place = folder();
+    let isFailing = false;
+    const failing: OpenChain = async (path) => {
+      const file = await open(path, 'a+');
+      const { appendFile } = file;
+      return Object.assign(file, {
+        async appendFile(bytes: Buffer) {
+          await appendFile.call(file, isFailing ? bytes.subarray(0, 7) : bytes);
+          if (isFailing) throw new Error('ENOSPC: no space left on device');
+        },
+      });
+    };
+    const log = await auditLog(place, { open: failing });
+    await log.begins(entry('DELETE'));
+    isFailing = true;
+    await expect(log.begins(entry('DELETE'))).rejects.toMatchObject({ status: { code: 503 } });
+    isFailing = false;
+    await log.begins(entry('DELETE'));
+    const verified = verifyChain(readFileSync(join(place, 'audit.log'), 'utf8'), { digest });
+    expect(verified).toMatchObject({ kind: 'whole', lines: 2, torn: false });
+  });
+
+  it('moves full files aside, and the chain goes on from file to file and over a restart', async () => {
+    const place = folder();
+    const first = await auditLog(place, { maxBytes: 2_000 });
+    for (let count = 0; count < 12; count++) await first.begins(entry('DELETE'));
+    await first.stop();
+    const names = await chainFiles(place, 'audit');
+    expect(names.length).toBeGreaterThan(2);
+    expect(names[0]).toMatch(/^audit-0000000000\d\d\.log$/);
+    // As after a crash between moving the full file aside and making the next.
+    rmSync(join(place, 'audit.log'));
+    const rest = names.slice(0, -1);
+    const second = await auditLog(place, { maxBytes: 2_000 });
+    await second.begins(entry('DELETE'));
+    const files = (await chainFiles(place, 'audit')).map((name) => ({
+      name,
+      text: readFileSync(join(place, name), 'utf8'),
+    }));
+    expect(files.map(({ name }) => name)).toEqual([...rest, 'audit.log']);
+    for (const { result } of verifyFiles(files, { digest })) expect(result.kind).toBe('whole');
+    const missing = verifyFiles(files.toSpliced(1, 1), { digest });
+    expect(missing.map(({ result }) => result.kind)).toContain('broken');
+    for (const { name } of files) expect([name, statSync(join(place, name)).mode & 0o777]).toEqual([name, 0o600]);
+  });
+
   it('writes down refusals at the door, and neither reviews nor reads', async () => {
-    const path = join(folder(), 'audit.log');
-    const log = await auditLog(path);
+    const place = folder();
+    const path = join(place, 'audit.log');
+    const log = await auditLog(place);
     await log.begins(entry('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'));
     await log.ends(entry('GET'), 200);
     expect(readFileSync(path, 'utf8')).toBe('');
@@ -90,6 +180,20 @@ describe('the audit log', () => {
     const text = readFileSync(path, 'utf8');
     expect(text).toContain('"code":403');
     expect(text).not.toContain('secret');
+  });
+});
+
+describe('audit.reads', () => {
+  it('writes reads down as well, from the moment that the configuration says so', async () => {
+    const one = await bench();
+    const lines = () => readFileSync(join(one.folder, 'audit.log'), 'utf8');
+    await one.keyFor('seen');
+    await one.ask('GET', `${keysPath}/seen`);
+    expect(lines()).not.toContain('get ownedaccesskeys.management.platform seen');
+    await one.api.apply({ ...people, audit: { reads: true } });
+    await one.ask('GET', `${keysPath}/seen`);
+    expect(lines()).toContain('get ownedaccesskeys.management.platform seen');
+    expect(lines().match(/"stage":"outcome","code":200/g)).toHaveLength(1);
   });
 });
 

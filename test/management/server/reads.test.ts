@@ -35,7 +35,9 @@ describe('discovery and OpenAPI', () => {
         shortNames: ['oak'],
       },
       { name: 'ownedaccesskeys/rotate', kind: 'OwnedAccessKeyRotation', verbs: ['create'] },
+      { name: 'directclusterendpointtokens', namespaced: false, verbs: ['create'] },
       { name: 'virtualclusterinstances', namespaced: true, verbs: ['get', 'list', 'watch'] },
+      { name: 'virtualclusterinstances/kubeconfig', kind: 'VirtualClusterInstanceKubeConfig', verbs: ['create'] },
     ]);
   });
 

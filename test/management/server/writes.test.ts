@@ -1,4 +1,8 @@
 // Checks 65 to 100 and 141 to 188 of the specification: create, update, the three patches and server-side apply.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Ask, type Bench, keysPath, openBench } from './bench.ts';
 
@@ -32,6 +36,21 @@ async function made(spec: object = {}, metadata: object = {}): Promise<string> {
 
 function patch(name: string, type: keyof typeof types, body: object | string, query = ''): Promise<Answer> {
   return bench.ask('PATCH', `${keysPath}/${name}${query}`, { type: types[type], body });
+}
+
+/** What the database has of the hidden fields; a copy of it can be read while the server has the file. */
+async function storedSealed(name: string): Promise<object> {
+  const folder = mkdtempSync(join(tmpdir(), 'hostward-sealed-'));
+  try {
+    await bench.api.backUp(join(folder, 'copy'), false);
+    const database = new DatabaseSync(join(folder, 'copy', 'keys.db'));
+    const select = database.prepare('SELECT value FROM log WHERE key = ? ORDER BY revision DESC LIMIT 1');
+    const value = String(select.get(`/registry/ownedaccesskeys/${name}`)?.['value']);
+    database.close();
+    return JSON.parse(value).hidden.sealed;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 const causes = ({ body }: Answer): [string, string][] =>
@@ -216,6 +235,24 @@ status: {}
     expect(await create({ ...child, spec: { user: 'alice' } })).toMatchObject({ code: 201 });
   });
 
+  it('6: blockOwnerDeletion of a key that the caller cannot see is answered as that of an absent one', async () => {
+    const hidden = await made({ user: 'bob' });
+    const mine = await made({ user: 'alice' });
+    const uidOf = async (name: string) =>
+      String((await bench.ask('GET', `${keysPath}/${name}`)).body['metadata']?.['uid']);
+    const key = await bench.keyFor(fresh(), { user: 'alice' });
+    const childOf = async (name: string, uid: string) => {
+      const about = { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKey', name, uid };
+      const metadata = { name: 'child-of', ownerReferences: [{ ...about, blockOwnerDeletion: true }] };
+      const { code, text } = await create({ metadata, spec: {} }, { key, query: '?dryRun=All' });
+      return { code, text: text.replaceAll(name, 'NAME') };
+    };
+    const absent = await childOf('absent', 'u-1');
+    expect(absent).toMatchObject({ code: 422, text: expect.stringContaining('may not delete the owner') });
+    expect(await childOf(hidden, await uidOf(hidden))).toEqual(absent);
+    expect(await childOf(mine, await uidOf(mine))).toMatchObject({ code: 201 });
+  });
+
   it('66, 216: a taken name is 409', async () => {
     const name = await made();
     expect(await create({ metadata: { name }, spec: {} })).toMatchObject({
@@ -291,6 +328,33 @@ status: {}
 });
 
 describe('update', () => {
+  it('3.2: in a PUT an absent identity keeps its hidden part and null clears it; a patch clears what it removes', async () => {
+    const connectorData = 'hidden-connector-data';
+    // Only the file can tell: no answer ever has it.
+    const isKept = async (name: string) => {
+      const sealed = await storedSealed(name);
+      return 'connectorData' in sealed;
+    };
+    const withIdentity = () =>
+      made({ identity: { username: 'a', connectorData }, oidcLogin: { idToken: 'hidden-token' } });
+    const put = (name: string, spec: object) =>
+      bench.ask('PUT', `${keysPath}/${name}`, { body: { metadata: { name }, spec: { user: 'alice', ...spec } } });
+    const name = await withIdentity();
+    expect(await isKept(name)).toBe(true);
+    expect(await put(name, { identity: { username: 'b' } })).toMatchObject({ code: 200 });
+    expect(await isKept(name)).toBe(true);
+    expect(await put(name, { displayName: 'without' })).toMatchObject({ code: 200 });
+    expect([await isKept(name), Object.keys(await storedSealed(name))]).toEqual([true, ['connectorData', 'idToken']]);
+    expect(await put(name, { identity: { username: 'c' } })).toMatchObject({ code: 200 });
+    expect(await put(name, { displayName: 'null', identity: null })).toMatchObject({ code: 200 });
+    expect(Object.keys(await storedSealed(name))).toEqual(['idToken']);
+    const patched = await withIdentity();
+    expect(await patch(patched, 'merge', { spec: { displayName: 'x' } })).toMatchObject({ code: 200 });
+    expect(await isKept(patched)).toBe(true);
+    expect(await patch(patched, 'merge', { spec: { identity: null } })).toMatchObject({ code: 200 });
+    expect(Object.keys(await storedSealed(patched))).toEqual(['idToken']);
+  });
+
   it('141, 142, 145, 146: versions and generations move as they should', async () => {
     const name = await made();
     const { body: before } = await bench.ask('GET', `${keysPath}/${name}`);

@@ -35,6 +35,7 @@ describe('hostward.management', () => {
       projects: [],
       keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1000 },
       audit: { reads: false },
+      kubeconfigs: { allowedServers: [] },
     });
   });
 

@@ -29,7 +29,7 @@ const names = { virtualClusterName: 'vcluster', hostNamespace: 'vcluster-ns' };
 
 async function hostOf({ path, expression = '', onMissing, object }: Example) {
   const patch = entry({ path, expression, ...(onMissing && { onMissing }) });
-  const compiled = compilePatchSet([{ index: 0, entry: patch }], endpointsKind.payloadFields);
+  const compiled = compilePatchSet([{ index: 0, entry: patch }], endpointsKind);
   const opened = openPatcher({
     settings: { ...names, vcluster: {} },
     set: compiled.set,

@@ -26,7 +26,7 @@ export function openTestPatcher(
 ): OpenedPatcher {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: one })),
-    endpointsKind.payloadFields,
+    endpointsKind,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map((fault) => fault.message).join('; '));
   return openPatcher({

@@ -107,13 +107,13 @@ describe('a patch of a whole map', () => {
   });
 
   it.each([
-    ['metadata', '"x"', 'metadata must be an object, got a string'],
-    ['metadata.labels', '"x"', 'metadata.labels must be an object, got a string'],
-    ['metadata.labels', '["x"]', 'metadata.labels must be an object, got an array'],
-    ['metadata.annotations', '7', 'metadata.annotations must be an object, got a number'],
-    ['metadata.annotations', '({ k: true })', 'metadata.annotations["k"] must be a string, got a boolean'],
-    ['metadata.annotations.k', '({})', 'metadata.annotations["k"] must be a string, got an object'],
-    ['metadata.labels.team', '[]', 'metadata.labels["team"] must be a string, got an array'],
+    ['metadata', '"x"', 'metadata must be an object, found a string'],
+    ['metadata.labels', '"x"', 'metadata.labels must be an object, found a string'],
+    ['metadata.labels', '["x"]', 'metadata.labels must be an object, found an array'],
+    ['metadata.annotations', '7', 'metadata.annotations must be an object, found a number'],
+    ['metadata.annotations', '({ k: true })', 'metadata.annotations["k"] must be a string, found a boolean'],
+    ['metadata.annotations.k', '({})', 'metadata.annotations["k"] must be a string, found an object'],
+    ['metadata.labels.team', '[]', 'metadata.labels["team"] must be a string, found an array'],
   ])('fails the object: %s: %s', async (path, expression, message) => {
     expect(await forward([{ path, expression }])).toBe(`patch 0 makes the object no valid Endpoints: ${message}`);
   });
@@ -209,16 +209,16 @@ describe('the empty path', () => {
   });
 
   it.each([
-    ['"x"', 'with the empty path the result must be the object, got a string'],
+    ['"x"', 'with the empty path the result must be the object, found a string'],
     ['({ spec: {} })', 'the result has a field "spec", which this kind does not know'],
-    ['({ metadata: "x" })', 'metadata of the result must be an object, got a string'],
+    ['({ metadata: "x" })', 'metadata of the result must be an object, found a string'],
   ])('fails the object: %s', async (expression, message) => {
     expect(await forward([{ path: '', expression }])).toContain(`: ${message} (`);
   });
 
   it('names the map that has become something else', async () => {
     expect(await forward([{ path: '', expression: '(value.metadata.labels = "x", value)' }])).toBe(
-      'patch 0 makes the object no valid Endpoints: metadata.labels must be an object, got a string',
+      'patch 0 makes the object no valid Endpoints: metadata.labels must be an object, found a string',
     );
   });
 });
@@ -489,7 +489,7 @@ describe('the way back', () => {
       const path = 'metadata.annotations';
       const reference = { kind: 'Secret', apiVersion: 'v1', namePath: 'k', kindPath: 'kind' } as never;
       const { values, totals } = await back([{ path, reference, onError }], { annotations: { k: 'b', kind: 'Other' } });
-      const message = expect.stringContaining('got kind "Other"');
+      const message = expect.stringContaining('found kind "Other"');
       expect(values).toMatchObject({ patch: 0, path, class: 'type', message });
       expect(totals?.failures).toBe(1);
     },

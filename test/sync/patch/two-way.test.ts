@@ -129,7 +129,8 @@ describe('a host value that cannot be reversed', () => {
       backflowFailures: [{ map: 'annotation', key: 'k', message: expect.stringContaining('patch 0 failed') }],
     });
     setGauges(world.sync, { isLeader: true });
-    expect((await world.sync.metrics.backflowFailed.get()).values[0]?.value).toBe(1);
+    const gauge = world.sync.options.metrics.getSingleMetric('hostward_sync_backflow_failed_objects');
+    expect((await gauge?.get())?.values[0]?.value).toBe(1);
     await setAddress('10.0.0.2');
     expect(world.virtual.list('events').map(({ count }) => count)).toEqual([1]);
   });
@@ -316,6 +317,18 @@ describe('an expression without a reverse one that is written for a key by name'
     world.options = { patches: [entry({ path: `metadata.annotations["${hidden}"]`, expression: 'null' })] };
     await world.run();
     expect(of(host(), 'annotations', hidden)).toBeUndefined();
+    await expectQuiet();
+  });
+
+  it('takes what kubectl apply has written off copies that have it, as the warning of `check` says', async () => {
+    const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+    await start([], { annotations: { [lastApplied]: '{"metadata":{"labels":{"team":"red"}}}' } });
+    expect(of(host(), 'annotations', lastApplied)).toContain('red');
+    await world.stop();
+    world.options = { patches: [entry({ path: `metadata.annotations["${lastApplied}"]`, expression: 'null' })] };
+    await world.run();
+    expect(of(host(), 'annotations', lastApplied)).toBeUndefined();
+    expect(of(virtual(), 'annotations', lastApplied)).toContain('red');
     await expectQuiet();
   });
 

@@ -65,7 +65,7 @@ export class ReferenceWorld extends FakeWorld {
     const { references = [toSecret, toConfigMap], settings, mapping } = this.given;
     const compiled = compilePatchSet(
       references.map((one, index) => ({ index, entry: one })),
-      endpointsKind.payloadFields,
+      endpointsKind,
     );
     if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
     const { patcher } = openPatcher({

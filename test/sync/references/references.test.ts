@@ -3,6 +3,7 @@ import type { Answer } from '../../../src/cluster/answer.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
+import { objectStatus, syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
 import { settle } from '../../virtual-clock.ts';
 import { FakeWindow, recreateBeforeAnswers } from '../fake-cluster.ts';
 import { edit, endpoints, service } from '../fake-sync.ts';
@@ -530,6 +531,27 @@ describe('content that is exported', () => {
     expect([world.said(), world.contentWrites()]).toEqual(['db-x-default-x-vc', []]);
   });
 
+  it('status names what no object stands behind, and how to mend it', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'db' });
+      w.refer({ k: 'gone' }, 'other');
+      w.virtual.put('secrets', secret('db'));
+      w.host.put('secrets', hostSecret('gone', 'eA==', {}));
+    });
+    expect(world.references.status()).toMatchObject({
+      Secret: { exported: 1, unresolved: 1, trouble: [{ object: 'default/gone', state: 'unresolved' }] },
+    });
+    expect(JSON.stringify(world.references.status())).toContain('the label hostward.dev/importable=true');
+    expect(objectStatus(world.sync, 'default/other')?.references).toEqual([
+      { object: 'Secret default/gone', standing: 'unresolved' },
+    ]);
+    await world.change(() => world.host.put('secrets', hostSecret('gone')));
+    expect(world.references.status()).toMatchObject({ Secret: { imported: 1, unresolved: 0, trouble: [] } });
+    expect(objectStatus(world.sync, 'default/other')?.references).toEqual([
+      { object: 'Secret default/gone', standing: 'imported' },
+    ]);
+  });
+
   it('a standby and a dry run write nothing', async () => {
     await start({ isDryRun: true }, (w) => {
       w.refer({ k: 'db' });
@@ -538,6 +560,11 @@ describe('content that is exported', () => {
       w.refer({ k: 'shared' }, 'other');
     });
     expect([world.contentWrites(), world.eventReasons()]).toEqual([[], []]);
+    expect(syncStatus(world.sync).differences?.filter(({ object }) => object.startsWith('Secret'))).toEqual([
+      { object: 'Secret default/shared', request: 'virtual create', touches: 'Secret default/shared' },
+      { object: 'Secret default/db', request: 'host create', touches: `Secret vcluster-vc/${nameOf('db')}` },
+    ]);
+    expect(verdictFacts(world.sync).differences).toBe(4);
     await world.stop();
     Object.assign(world.options, { isDryRun: false });
     world.isLeader = false;

@@ -13,6 +13,8 @@ export interface KeyWorld {
   lastActivityMs(facts: KeyFacts): number | undefined;
   /** The uid that the name has now. Undefined = no such record, which is as good as gone. */
   subjectUid(kind: SubjectKind, name: string): string | undefined;
+  /** The uid that the virtual cluster has now; undefined while the configuration does not name it. */
+  instanceUid(project: string, virtualCluster: string): string | undefined;
 }
 
 export type DeadBecause =
@@ -21,6 +23,7 @@ export type DeadBecause =
   | 'expired'
   | 'subject gone'
   | 'subject disabled'
+  | 'instance gone'
   | 'network'
   | 'maker';
 
@@ -47,7 +50,9 @@ export function credentialOf(
   const resolved = world.directory.resolve(subject, { listed: facts.groups, granted: facts.record.grantedGroups });
   if (resolved.kind !== 'here') return { kind: 'dead', because: 'subject gone' };
   const scopes = [facts.scope, ...makers.map((maker) => maker.scope)];
-  return { kind: 'credential', facts, credential: { subject: resolved.subject, keyName: facts.name, scopes } };
+  const issuesNothing = facts.record.kubeconfig === undefined ? {} : { issuesNothing: true };
+  const credential = { subject: resolved.subject, keyName: facts.name, scopes, ...issuesNothing };
+  return { kind: 'credential', facts, credential };
 }
 
 function deadBecause(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecause | undefined {
@@ -59,6 +64,8 @@ function deadBecause(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecau
   if (resolved.kind === 'disabled') return 'subject disabled';
   // A name that was given to somebody else has another uid, and revives nothing.
   if (resolved.kind === 'gone' || world.subjectUid(kind, name) !== uid) return 'subject gone';
+  const of = facts.record.kubeconfig;
+  if (of !== undefined && world.instanceUid(of.project, of.virtualCluster) !== of.instance) return 'instance gone';
   return undefined;
 }
 

@@ -27,7 +27,15 @@ export function isExpired(times: KeyTimes, lastActivityMs: number | undefined, n
 /** Expired keys stay readable for a while, so that somebody can find out why a pipeline stopped. */
 export const keptAfterExpiryMs = 7 * 24 * 60 * 60 * 1000;
 
-export function isDueForRemoval(times: KeyTimes, lastActivityMs: number | undefined, nowMs: number): boolean {
+/** A pipeline makes hundreds of kubeconfigs a day, and they count against the quota of the owner. */
+export const kubeconfigKeptAfterExpiryMs = 60 * 60 * 1000;
+
+export function isDueForRemoval(
+  times: KeyTimes,
+  lastActivityMs: number | undefined,
+  nowMs: number,
+  keptMs = keptAfterExpiryMs,
+): boolean {
   const expiry = expiryOf(times, lastActivityMs);
-  return expiry !== undefined && nowMs >= expiry + keptAfterExpiryMs;
+  return expiry !== undefined && nowMs >= expiry + keptMs;
 }

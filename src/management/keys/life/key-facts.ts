@@ -16,6 +16,8 @@ export interface KeyFacts {
   isDisabled: boolean;
   groups: readonly string[];
   scope: MaybeScope;
+  /** As it stands in the object; undefined = no scope. */
+  scopeValue: Record<string, unknown> | undefined;
   /** Undefined = from everywhere. */
   networks: SourceNetworks | undefined;
   /** The text that the networks were read from. */
@@ -42,6 +44,8 @@ export function keyFacts(object: KubeObject, record: KeyRecord): KeyFacts {
     isDisabled: spec['disabled'] === true,
     groups,
     scope: scope === undefined || scope === null ? undefined : parseScope(scope).scope,
+    // A scope that is no object has no entries, and allows as little as an empty one.
+    scopeValue: scope === undefined || scope === null ? undefined : isRecord(scope) ? scope : {},
     networks: cidrs === undefined ? undefined : sourceNetworks(cidrs),
     networksText: cidrs,
   };

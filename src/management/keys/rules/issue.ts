@@ -50,8 +50,10 @@ export function judgeNewKey(object: KubeObject, context: JudgeContext, ownerKeys
   const { caller, limits } = context;
   const spec = keySpec(object);
   const owner = subjectOf(spec);
-  if (owner !== undefined) judgeOwner(owner, context, judgement);
-  judgeGroups(spec.groups, owner, context, judgement);
+  if (context.inherits !== true) {
+    if (owner !== undefined) judgeOwner(owner, context, judgement);
+    judgeGroups(spec.groups, owner, context, judgement);
+  }
   judgeSupplied(spec.key, context, judgement);
   judgement.refusals.push(...widthRefusals(spec, context), ...privilegeRefusals(object, spec, caller.isAdministrator));
   judgement.refusals.push(...networkRefusals(object, caller));
@@ -61,7 +63,7 @@ export function judgeNewKey(object: KubeObject, context: JudgeContext, ownerKeys
       field: 'metadata',
       message: `the owner has ${ownerKeys} keys, and may have ${limits.perOwner}`,
     });
-  if (isScoped(caller.credential) && caller.makers >= maxMakers)
+  if ((isScoped(caller.credential) || context.inherits === true) && caller.makers >= maxMakers)
     judgement.refusals.push({
       field: 'metadata',
       message: `a chain of keys that make each other ends after ${maxMakers}`,
@@ -108,7 +110,7 @@ function judgeSupplied(key: string, { caller, limits }: JudgeContext, { errors, 
 }
 
 /** The scope against those of the caller. */
-export function widthRefusals({ scope }: KeySpec, { caller }: JudgeContext): Refusal[] {
+export function widthRefusals({ scope }: Pick<KeySpec, 'scope'>, { caller }: JudgeContext): Refusal[] {
   const child: MaybeScope = scope === undefined ? undefined : parseScope(scope).scope;
   const coverage = covers(caller.credential.scopes, child);
   if (coverage.covered) return [];

@@ -33,6 +33,8 @@ export interface JudgeContext {
   directory: Directory;
   limits: KeyLimits;
   nowMs: number;
+  /** The new key has the owner and the groups of the calling key, which need no leave then. */
+  inherits?: boolean;
 }
 
 export function emptyJudgement(): Judgement {

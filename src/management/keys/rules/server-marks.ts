@@ -12,6 +12,9 @@ const reserved = 'hostward.dev/';
 export const disabledByAnnotation = 'hostward.dev/disabled-by';
 const byAdministrator = 'administrator:';
 
+/** On the key of a kubeconfig: uid of the virtual cluster instance. */
+export const instanceLabel = 'hostward.dev/instance';
+
 export function serverMarkFaults(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   return (['labels', 'annotations'] as const).flatMap((where) => {
     const now = object.metadata[where] ?? {};

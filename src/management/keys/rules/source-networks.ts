@@ -9,6 +9,7 @@ export const cidrsAnnotation = 'hostward.dev/allowed-cidrs';
 const maxNetworks = 64;
 
 export interface SourceNetworks {
+  readonly list: readonly string[];
   /** An address that is not known is in no network. */
   includes(address: string | undefined): boolean;
 }
@@ -31,6 +32,7 @@ export function sourceNetworks(annotation: string): SourceNetworks {
     list.addSubnet(address, bits, family);
   }
   return {
+    list: parts(annotation),
     includes(address) {
       const plain = address?.replace(/^::ffff:(?=\d+\.)/i, '') ?? '';
       if (isIPv4(plain)) return list.check(plain, 'ipv4');

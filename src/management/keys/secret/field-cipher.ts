@@ -14,7 +14,7 @@ export class FieldCipher {
   readonly #random: RandomBytes;
 
   constructor(key: Uint8Array, random: RandomBytes) {
-    if (key.length !== keyBytes) throw new Error(`read the field key: want ${keyBytes} bytes, got ${key.length}`);
+    if (key.length !== keyBytes) throw new Error(`read the field key: wanted ${keyBytes} bytes, found ${key.length}`);
     this.#key = key;
     this.#random = random;
   }

@@ -10,6 +10,13 @@ export interface StoredSecret extends SecretDigest {
   isSupplied: boolean;
 }
 
+export interface KubeconfigMark {
+  project: string;
+  virtualCluster: string;
+  /** uid of the instance. */
+  instance: string;
+}
+
 export interface KeyRecord {
   name: string;
   uid: string;
@@ -24,7 +31,9 @@ export interface KeyRecord {
   madeBy: { name: string; uid: string } | undefined;
   /** The key that made this one, with a scope or without; absent when none did, and in keys older than this field. */
   createdBy?: { name: string; uid: string };
-  /** Raised with any change of scope, groups, disabled or ttl; direct tokens carry it. */
+  /** The key stands in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
+  kubeconfig?: KubeconfigMark;
+  /** Raised with any change of scope, groups, disabled or ttl, and with every rotation: direct tokens made before are dead. */
   tokenGeneration: number;
 }
 

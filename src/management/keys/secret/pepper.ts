@@ -29,10 +29,10 @@ export class Peppers {
 
   constructor(peppers: readonly Pepper[], hmac: Hmac = hmacSha256) {
     if (peppers.length === 0 || peppers.length > maxPeppers)
-      throw new Error(`read the peppers: want 1 to ${maxPeppers}, got ${peppers.length}`);
+      throw new Error(`read the peppers: wanted 1 to ${maxPeppers}, found ${peppers.length}`);
     const short = peppers.find(({ bytes }) => bytes.length < pepperBytes);
     if (short !== undefined)
-      throw new Error(`read pepper ${short.version}: want ${pepperBytes} bytes, got ${short.bytes.length}`);
+      throw new Error(`read pepper ${short.version}: wanted ${pepperBytes} bytes, found ${short.bytes.length}`);
     this.versions = peppers.toSorted((a, b) => b.version - a.version);
     this.#hmac = hmac;
   }

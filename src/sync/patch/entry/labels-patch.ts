@@ -22,7 +22,7 @@ export function translateLabels(value: unknown, options: LabelsPatchOptions): La
   if (!isRecord(value))
     return {
       kind: 'wrong',
-      message: `wanted a label map, a LabelSelector or a selector string, got ${shapeOf(value)}`,
+      message: `wanted a label map, a LabelSelector or a selector string, found ${shapeOf(value)}`,
     };
   if ('matchLabels' in value || 'matchExpressions' in value)
     return { kind: 'ok', value: translateSelector(value, options) };

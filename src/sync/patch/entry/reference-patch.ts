@@ -3,6 +3,7 @@
 
 import { keptKinds, referenceKinds } from '../../../config/settings/patch-rules.ts';
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
+import { inQuotes } from '../../../object/text/in-quotes.ts';
 import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Renamed } from '../../plan/kind.ts';
@@ -51,7 +52,7 @@ export function readReference(compiled: CompiledReference, matches: Matches, at:
   if (value === null || value === undefined || value === '') return { kind: 'none' };
   if (namePath === undefined) {
     if (typeof value !== 'string')
-      return { kind: 'wrong', message: `wanted a name at the path, or namePath beside it, got ${shapeOf(value)}` };
+      return { kind: 'wrong', message: `wanted a name at the path, or namePath beside it, found ${shapeOf(value)}` };
     const cell = { parent: matches.parents[at] as JsonMap, key: matches.keys[at] as string, text: value };
     return checked({ names: [cell], namespace: undefined, kind: reference.kind }, reference.apiVersion);
   }
@@ -72,10 +73,10 @@ function checked(spelled: Spelled, apiVersion: string): ReadReference {
   if (!referenceKinds.includes(spelled.kind))
     return {
       kind: 'wrong',
-      message: `wanted a reference to one of ${referenceKinds.join(', ')}, got kind "${shownKey(spelled.kind)}"`,
+      message: `wanted a reference to one of ${referenceKinds.join(', ')}, found kind "${shownKey(spelled.kind)}"`,
     };
   if (apiVersion !== referenceApiVersion)
-    return { kind: 'wrong', message: `wanted apiVersion v1 for kind ${spelled.kind}, got "${shownKey(apiVersion)}"` };
+    return { kind: 'wrong', message: `wanted apiVersion v1 for kind ${spelled.kind}, found "${shownKey(apiVersion)}"` };
   return { kind: 'ok', spelled };
 }
 
@@ -88,7 +89,10 @@ function cellsAt(
   for (const [at, text] of matches.values.entries()) {
     if (text === null || text === undefined || text === '') continue;
     if (typeof text !== 'string')
-      return { kind: 'wrong', message: `wanted a text at "${path.text}" below the path, got ${shapeOf(text)}` };
+      return {
+        kind: 'wrong',
+        message: `wanted a text at ${inQuotes(path.text)} below the path, found ${shapeOf(text)}`,
+      };
     cells.push({ parent: matches.parents[at] as JsonMap, key: matches.keys[at] as string, text });
   }
   return { kind: 'ok', cells };

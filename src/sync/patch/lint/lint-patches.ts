@@ -11,8 +11,10 @@ import { overlaps } from '../../../expression/path/path-overlap.ts';
 import { labelKeyProblems } from '../../../object/meta/qualified-name.ts';
 import type { KeyRules } from '../../plan/keys.ts';
 import type { Shape, SyncedKind } from '../../plan/kind.ts';
+import { lastAppliedKey } from '../../plan/reserved-keys.ts';
 import { reach } from '../result/reach.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
+import { firstHidingPatch } from './hidden-keys.ts';
 
 export type PatchWarning = FaultWords & {
   index: number;
@@ -34,12 +36,14 @@ export interface LintContext {
 /** One patch is one step. */
 export function* lintPatches(patches: readonly CompiledPatch[], { kind, rules }: LintContext): Steps<PatchWarning[]> {
   const warnings: PatchWarning[] = [];
+  const hiding = rules && firstHidingPatch(patches, rules);
   for (const [at, patch] of patches.entries()) {
     warnings.push(
       ...lintReach(patch, kind),
       ...lintTranslation(patch, kind),
       ...(rules === undefined ? [] : lintKey(patch, rules)),
       ...lintOverlap(patch, { earlier: patches.slice(0, at), kind }),
+      ...(patch === hiding ? [lintHidden(patch)] : []),
       ...lintTexts(patch),
     );
     yield;
@@ -142,6 +146,14 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
   const sentence = `"${key.key}" never flows back, so its reverse expression never runs`;
   const parts = { rule: 'never-back', sentence, fix: 'remove it' };
   return [{ ...atPath(patch, parts), field: 'reverseExpression' }];
+}
+
+/** Said once for all entries: the mending is the same for all of them. */
+function lintHidden(patch: CompiledPatch): PatchWarning {
+  const sentence = `this value stays off the host, but kubectl apply repeats it in the annotation "${lastAppliedKey}", which goes there`;
+  const fix =
+    'name that annotation in hostward.exclude.annotations, or in an entry with the expression null, which also takes it off copies that have it';
+  return atPath(patch, { rule: 'shown-by-annotation', sentence, fix });
 }
 
 function lintOverlap(

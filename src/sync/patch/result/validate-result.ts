@@ -78,7 +78,7 @@ function problemOfAnnotations(annotations: Texts, right: Texts | undefined): Res
 }
 
 function problemOfSize(map: string, texts: Texts, maxBytes: number): ResultProblem | undefined {
-  if (texts.size > maxKeys) return inMetadata(map, `must have at most ${maxKeys} keys, got ${texts.size}`);
+  if (texts.size > maxKeys) return inMetadata(map, `must have at most ${maxKeys} keys, found ${texts.size}`);
   if (areWithin(texts, maxBytes)) return undefined;
-  return inMetadata(map, `must have at most ${maxBytes} bytes, got ${entryBytes(texts)}`);
+  return inMetadata(map, `must have at most ${maxBytes} bytes, found ${entryBytes(texts)}`);
 }

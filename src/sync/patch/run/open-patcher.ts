@@ -20,6 +20,8 @@ export interface OpenPatcherOptions {
   /** Without a resolver names are translated by rule alone, and nobody checks that an object stands behind a name. */
   references?: ReferenceResolver;
   set: PatchSet;
+  /** Patches of another kind, which share the sandbox and the memory of answers. */
+  others?: { set: PatchSet; sourceOf: PatcherOptions['sourceOf']; list: string };
   mappings: CompiledMappings | undefined;
   openSandbox: (setup: SandboxSetup) => Sandbox;
   clock: Clock;
@@ -33,6 +35,8 @@ export interface OpenPatcherOptions {
 export interface OpenedPatcher {
   patcher: Patcher;
   counts: PatchCounts;
+  /** For `others`; undefined without patches of the other kind. */
+  others: { patcher: Patcher; counts: PatchCounts } | undefined;
   /** Expressions and values that are set aside for a while. */
   quarantined(): Quarantined;
   start(): Promise<void>;
@@ -40,33 +44,53 @@ export interface OpenedPatcher {
 }
 
 export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
-  const { settings, set, mappings, clock } = options;
+  const { settings, set, others, mappings, clock } = options;
   const vcluster = { name: settings.virtualClusterName, namespace: settings.hostNamespace, config: settings.vcluster };
   const evaluator = createEvaluator({
-    expressions: set.expressions,
+    expressions: [...set.expressions, ...(others?.set.expressions ?? [])],
     vcluster,
     functions: sandboxFunctions(settings, mappings),
     openSandbox: options.openSandbox,
     clock,
     ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
   });
-  const counts = createPatchCounts(
-    options.metrics,
-    set.patches.map((patch) => patch.index),
-  );
-  const patcher = new Patcher({
-    set,
-    digest: digestWith(set, vcluster),
+  const names = (): ReferenceNames => new ReferenceNames({ naming: () => settings.references?.naming ?? 'generated' });
+  const shared = {
     evaluator,
-    counts,
-    references: options.references ?? new ReferenceNames({ naming: () => settings.references?.naming ?? 'generated' }),
-    sourceOf: options.sourceOf ?? (() => undefined),
     ...(options.trace && { trace: options.trace }),
     ...(options.isOneByOne && { isOneByOne: true }),
+  };
+  const countsOf = ({ patches }: PatchSet, list?: string): PatchCounts =>
+    createPatchCounts(
+      options.metrics,
+      patches.map((patch) => patch.index),
+      list,
+    );
+  const counts = countsOf(set);
+  const patcher = new Patcher({
+    ...shared,
+    set,
+    digest: digestWith(set, vcluster),
+    counts,
+    references: options.references ?? names(),
+    sourceOf: options.sourceOf ?? (() => undefined),
   });
+  const openOthers = (): OpenedPatcher['others'] => {
+    if (others === undefined || others.set.patches.length === 0) return undefined;
+    const { sourceOf, list } = others;
+    const theirs = countsOf(others.set, list);
+    const digest = digestWith(others.set, vcluster);
+    // The names of these references follow from rules alone: content is kept for the first kind.
+    const references = names();
+    return {
+      patcher: new Patcher({ ...shared, set: others.set, digest, counts: theirs, references, sourceOf }),
+      counts: theirs,
+    };
+  };
   return {
     patcher,
     counts,
+    others: openOthers(),
     quarantined: () => evaluator.quarantined,
     start: () => evaluator.start(),
     stop: () => evaluator.stop(),

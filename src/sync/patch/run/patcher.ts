@@ -80,7 +80,7 @@ export class Patcher {
       host,
       translation,
       isTrial,
-      view: viewOf(draft, draft.payload),
+      view: viewOf(draft, draft.payload, translation.kind.protectedFields),
       changedParts: { labels: false, annotations: false, payload: false },
       kept: undefined,
       wholeOwners: undefined,
@@ -116,7 +116,7 @@ export class Patcher {
   }
 
   #read({ view, changedParts, draft, translation }: Pass): ReadBack {
-    return readView(view, { payloadFields: translation.kind.payloadFields, changedParts, draft });
+    return readView(view, { kind: translation.kind, changedParts, draft });
   }
 
   #finish(pass: Pass): Tried {

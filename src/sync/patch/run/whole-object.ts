@@ -1,8 +1,9 @@
 // Patches with the empty path: the expression gets the whole host object, and its result replaces the object top-level key by
 // top-level key. The expression sees protected parts and cannot change them. Pure.
 import { emptyMap, equalJson, isRecord, shapeOf } from '../../../object/text/json.ts';
-import { fixedAnnotations, fixedLabels } from '../../plan/draft.ts';
+import { fixedAnnotations, fixedLabels, present } from '../../plan/draft.ts';
 import { shownKey } from '../../plan/excerpt.ts';
+import type { SyncedKind } from '../../plan/kind.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isProtectedAnnotation, isProtectedLabel } from '../set/protected.ts';
 import type { PatchView } from '../set/view.ts';
@@ -13,18 +14,20 @@ export function wholeOf(
 ): Record<string, unknown> {
   const { virtual, draft, translation } = pass;
   const { metadata, ...payload } = view;
+  const { protectedFields } = translation.kind;
   return {
     apiVersion: translation.kind.apiVersion,
     kind: translation.kind.kind,
     metadata: {
       name: draft.place.name,
       namespace: draft.place.namespace,
-      labels: { ...metadata.labels, ...Object.fromEntries(fixedLabels(virtual, translation.placement)) },
+      labels: { ...metadata.labels, ...Object.fromEntries(present(fixedLabels(virtual, translation))) },
       annotations: {
         ...metadata.annotations,
-        ...Object.fromEntries(fixedAnnotations(virtual, draft.place, translation)),
+        ...Object.fromEntries(present(fixedAnnotations(virtual, draft.place, translation))),
       },
     },
+    ...Object.fromEntries(protectedFields.map((field) => [field, draft.payload[field]])),
     ...payload,
   };
 }
@@ -39,7 +42,7 @@ export function readWhole(
 ): WholeRead {
   if (result === null || result === undefined) return { kind: 'written', changes: 0, restored: 0 };
   if (!isRecord(result)) {
-    return { kind: 'fault', message: `with the empty path the result must be the object, got ${shapeOf(result)}` };
+    return { kind: 'fault', message: `with the empty path the result must be the object, found ${shapeOf(result)}` };
   }
   const before = wholeOf(view, pass);
   const unknown = Object.keys(result).find((key) => !Object.hasOwn(before, key));
@@ -47,29 +50,34 @@ export function readWhole(
     return { kind: 'fault', message: `the result has a field "${shownKey(unknown)}", which this kind does not know` };
   const { metadata } = result;
   if (metadata !== undefined && metadata !== null && !isRecord(metadata))
-    return { kind: 'fault', message: `metadata of the result must be an object, got ${shapeOf(metadata)}` };
+    return { kind: 'fault', message: `metadata of the result must be an object, found ${shapeOf(metadata)}` };
+  const { kind } = pass.translation;
   let changes = 0;
   let restored = 0;
   for (const [key, value] of Object.entries(result)) {
     if (equalJson(value, before[key])) continue;
-    if (key === 'apiVersion' || key === 'kind') restored++;
+    if (key === 'apiVersion' || key === 'kind' || kind.protectedFields.includes(key)) restored++;
     else if (key !== 'metadata') {
       view[key] = value ?? [];
       changes++;
     } else {
-      restored += readMetadata(view, metadata ?? {}, before['metadata'] as Record<string, unknown>);
+      restored += readMetadata(view, metadata ?? {}, { kind, before: before['metadata'] as Record<string, unknown> });
       changes++;
     }
   }
   return { kind: 'written', changes, restored };
 }
 
-function readMetadata(view: PatchView, metadata: Record<string, unknown>, before: Record<string, unknown>): number {
+function readMetadata(
+  view: PatchView,
+  metadata: Record<string, unknown>,
+  { kind, before }: { kind: SyncedKind; before: Record<string, unknown> },
+): number {
   let restored = 0;
   for (const field of ['name', 'namespace']) if (metadata[field] !== before[field]) restored++;
   for (const field of Object.keys(metadata)) if (!Object.hasOwn(before, field)) restored++;
   for (const map of ['labels', 'annotations'] as const) {
-    const isProtected = map === 'labels' ? isProtectedLabel : isProtectedAnnotation;
+    const isProtected = map === 'labels' ? (key: string) => isProtectedLabel(key, kind) : isProtectedAnnotation;
     const found = metadata[map] ?? {};
     const shown = before[map] as Record<string, unknown>;
     const kept = emptyMap<unknown>();

@@ -2,6 +2,7 @@
 // value to recognise it but not to use it. Pure.
 import type { EvaluationError } from '../../../expression/evaluate/evaluation-error.ts';
 import type { Matches } from '../../../expression/path/path.ts';
+import { inQuotes } from '../../../object/text/in-quotes.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { CompiledPatch } from './patch-set.ts';
@@ -22,7 +23,7 @@ export function failureOf({ patch, matches, errors }: Failed, source: string | u
     path: patch.entry.path,
     at: place,
     class: error.kind,
-    message: `patch ${patch.index} failed at "${place}"${more}: ${error.message} (the value is ${redacted(matches.values[at])})`,
+    message: `patch ${patch.index} failed at ${inQuotes(place)}${more}: ${error.message} (the value is ${redacted(matches.values[at])})`,
     ...(error.position && { position: error.position }),
     ...(source !== undefined && { source }),
     ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),

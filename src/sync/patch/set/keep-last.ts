@@ -27,17 +27,21 @@ export class Kept {
   /** The patched draft, with the host's own values wherever a failed patch leaves them. */
   overlay(patched: Parts, host: HostItem | undefined, kind: SyncedKind): Parts {
     return {
-      labels: this.#overlay('labels', patched.labels, host),
-      annotations: this.#overlay('annotations', patched.annotations, host),
+      labels: this.#overlay('labels', patched.labels, { host, kind }),
+      annotations: this.#overlay('annotations', patched.annotations, { host, kind }),
       payload: this.keepsPayload && host ? kind.payloadOf(host) : patched.payload,
     };
   }
 
-  #overlay(name: MapName, patched: Parts[MapName], host: HostItem | undefined): Parts[MapName] {
+  #overlay(
+    name: MapName,
+    patched: Parts[MapName],
+    { host, kind }: { host: HostItem | undefined; kind: SyncedKind },
+  ): Parts[MapName] {
     const kept = this.#keys[name];
     const isWhole = this.#whole.has(name);
     if (!isWhole && kept.size === 0) return patched;
-    const isProtected = name === 'labels' ? isProtectedLabel : isProtectedAnnotation;
+    const isProtected = name === 'labels' ? (key: string) => isProtectedLabel(key, kind) : isProtectedAnnotation;
     const found = entriesOf(host?.[name]);
     const result = new Map(isWhole ? [] : patched);
     for (const key of isWhole ? found.keys() : kept) {

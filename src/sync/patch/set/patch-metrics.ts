@@ -13,13 +13,18 @@ export interface PatchCounts {
   totals(): { patch: number; values: number; changes: number; failures: number }[];
 }
 
-/** Label value in place of an index, for a failure of all patches together. */
-const allPatches = 'all';
 const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'];
 
-export function createPatchCounts(registry: Metrics | undefined, patches: readonly number[]): PatchCounts {
-  const series = registry && createSeries(registry, patches);
-  const toldOf = (tally: Tally | undefined, patch: number): TallySum => tally?.of(String(patch)) ?? { sum: 0 };
+/** `list` names the list of the patches in the series; without it, a patch is named by its index alone. */
+export function createPatchCounts(
+  registry: Metrics | undefined,
+  patches: readonly number[],
+  list?: string,
+): PatchCounts {
+  const nameOf = (patch: number): string => (list === undefined ? String(patch) : `${list}[${patch}]`);
+  const allPatches = list === undefined ? 'all' : `${list}[all]`;
+  const series = registry && createSeries(registry, patches.map(nameOf), allPatches);
+  const toldOf = (tally: Tally | undefined, patch: number): TallySum => tally?.of(nameOf(patch)) ?? { sum: 0 };
   const counts: (Count | undefined)[] = [];
   for (const patch of patches) {
     const total = { patch, values: 0, changes: 0, failures: 0 };
@@ -41,7 +46,7 @@ export function createPatchCounts(registry: Metrics | undefined, patches: readon
     failed(patch, kind) {
       const count = counts[patch];
       if (count !== undefined) count.total.failures++;
-      series?.failures.inc({ patch: String(patch), class: kind });
+      series?.failures.inc({ patch: nameOf(patch), class: kind });
     },
     failedTogether: (kind) => series?.failures.inc({ patch: allPatches, class: kind }),
     restored: (keys) => series?.restored.inc(keys),
@@ -55,7 +60,8 @@ interface Count {
   changes: TallySum;
 }
 
-function createSeries(registry: Metrics, patches: readonly number[]) {
+/** `allPatches` stands in place of an index, for a failure of all patches together. */
+function createSeries(registry: Metrics, patches: readonly string[], allPatches: string) {
   const find = <T extends string>(name: string, help: string, labelNames: T[]): Counter<T> =>
     // A reload makes a new patch set over the same registry; its counts go on.
     (registry.getSingleMetric(name) as Counter<T> | undefined) ??
@@ -75,8 +81,7 @@ function createSeries(registry: Metrics, patches: readonly number[]) {
     restored: find('hostward_patch_protected_keys_restored_total', 'Protected keys that a patch tried to change', []),
   };
   if (patches.length > 0) series.failures.inc({ patch: allPatches, class: 'type' }, 0);
-  for (const index of patches) {
-    const patch = String(index);
+  for (const patch of patches) {
     for (const kind of failureKinds) series.failures.inc({ patch, class: kind }, 0);
   }
   return series;

@@ -10,7 +10,7 @@ import { type CompiledPath, type MatchOptions, parsePath } from '../../../expres
 import type { Segment } from '../../../expression/path/path-grammar.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import { type Part, partsOf } from './changed-parts.ts';
-import { whyProtected } from './protected.ts';
+import { type PatchTarget, whyProtected } from './protected.ts';
 
 export interface CompiledPatch {
   /** Position in the list of the configuration. */
@@ -64,20 +64,20 @@ export type CompiledPatchSet =
 /** Compiles every entry even when another one is wrong, so that all faults are reported at once. */
 export function compilePatchSet(
   entries: readonly { index: number; entry: PatchEntry }[],
-  fieldsOfKind: readonly string[],
+  target: PatchTarget,
 ): CompiledPatchSet {
-  return runAtOnce(compileSteps(entries, fieldsOfKind));
+  return runAtOnce(compileSteps(entries, target));
 }
 
 /** The same, entry by entry. */
 export function* compileSteps(
   entries: readonly { index: number; entry: PatchEntry }[],
-  fieldsOfKind: readonly string[],
+  target: PatchTarget,
 ): Steps<CompiledPatchSet> {
   const found: FoundFaults = { faults: [], more: 0 };
   const patches: CompiledPatch[] = [];
   for (const { index, entry } of entries) {
-    const patch = compilePatch(index, entry, { fieldsOfKind, found });
+    const patch = compilePatch(index, entry, { target, found });
     if (patch !== undefined) patches.push(patch);
     yield;
   }
@@ -93,12 +93,12 @@ interface FoundFaults {
 function compilePatch(
   index: number,
   entry: PatchEntry,
-  { fieldsOfKind, found }: { fieldsOfKind: readonly string[]; found: FoundFaults },
+  { target, found }: { target: PatchTarget; found: FoundFaults },
 ): CompiledPatch | undefined {
   const { faults } = found;
   const before = faults.length;
   const path = compilePath(entry.path, { index, field: 'path', found });
-  const refused = path && whyProtected(path.segments, fieldsOfKind);
+  const refused = path && whyProtected(path.segments, target);
   if (refused !== undefined) {
     faults.push({ index, field: 'path', line: 1, column: 1, message: refused.why, fix: refused.fix });
   }

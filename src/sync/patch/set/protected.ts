@@ -2,6 +2,7 @@
 // when the configuration loads, wildcards and whole maps do not contain them, and they are restored after every expression.
 import { pathText, type Segment } from '../../../expression/path/path-grammar.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
+import type { SyncedKind } from '../../plan/kind.ts';
 import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../plan/reserved-keys.ts';
 
 const protectedMetadata = ['name', 'namespace', 'uid', 'resourceVersion', 'ownerReferences'];
@@ -19,8 +20,9 @@ const unwrittenMetadata = [
 
 const metadataMaps = ['labels', 'annotations'];
 
-export function isProtectedLabel(key: string): boolean {
+export function isProtectedLabel(key: string, { ownLabels }: Pick<SyncedKind, 'ownLabels'>): boolean {
   return (
+    ownLabels.includes(key) ||
     key === markerLabel ||
     key === namespaceLabel ||
     key.startsWith('vcluster.loft.sh/managed-') ||
@@ -42,12 +44,20 @@ export interface PathRefusal {
   fix: string;
 }
 
-/** Why a path may not be patched; undefined when it may. `fieldsOfKind` are the payload's top-level keys. */
-export function whyProtected(segments: readonly Segment[], fieldsOfKind: readonly string[]): PathRefusal | undefined {
+/** What a path may reach in the objects of a kind. */
+export type PatchTarget = Pick<SyncedKind, 'kind' | 'payloadFields' | 'protectedFields' | 'ownLabels' | 'meantPath'>;
+
+/** Why a path may not be patched; undefined when it may. */
+export function whyProtected(segments: readonly Segment[], target: PatchTarget): PathRefusal | undefined {
+  const { protectedFields } = target;
+  const fieldsOfKind = target.payloadFields.filter((field) => !protectedFields.includes(field));
   const [root, field, key] = segments.map((segment) => (segment.kind === 'key' ? segment.key : undefined));
-  if (root === 'apiVersion' || root === 'kind') return refusal(`"${root}" is protected and cannot be patched`);
+  if (root === 'apiVersion' || root === 'kind' || protectedFields.includes(root ?? ''))
+    return refusal(`"${root}" is protected and cannot be patched`);
   if (root !== undefined && root !== 'metadata' && !fieldsOfKind.includes(root)) {
     const why = `there is no field "${root}"; the fields are metadata, ${fieldsOfKind.join(', ')}`;
+    const meant = target.meantPath?.(segments.map((segment) => (segment.kind === 'key' ? segment.key : '*')));
+    if (meant !== undefined) return { why: `no ${target.kind} has a field "${root}"`, fix: `write ${meant}` };
     const levels = root.split('/');
     const isSlashed =
       levels.length > 1 && segments.length === 1 && ['metadata', ...fieldsOfKind].includes(levels[0] ?? '');
@@ -63,7 +73,7 @@ export function whyProtected(segments: readonly Segment[], fieldsOfKind: readonl
     return refusal(`there is no field "metadata.${field}"`, meant && `metadata.${meant}`);
   }
   if (key === undefined) return undefined;
-  const isProtected = field === 'labels' ? isProtectedLabel(key) : isProtectedAnnotation(key);
+  const isProtected = field === 'labels' ? isProtectedLabel(key, target) : isProtectedAnnotation(key);
   return isProtected ? refusal(`"${key}" is bookkeeping of the sync and cannot be patched`) : undefined;
 }
 

@@ -22,12 +22,18 @@ export function plainMap(entries: Iterable<readonly [string, string]>): Record<s
 export function viewOf(
   side: { labels: Iterable<readonly [string, string]>; annotations: Iterable<readonly [string, string]> },
   payload: Payload,
+  hidden: readonly string[] = [],
 ): PatchView {
+  const shown = hidden.length === 0 ? payload : withoutFields(payload, hidden);
   return {
     metadata: { labels: plainMap(side.labels), annotations: plainMap(side.annotations) },
     // A copy, because patches write into it and the payload shares its parts with the cache.
-    ...copyJson(payload as JsonObject),
+    ...copyJson(shown as JsonObject),
   };
+}
+
+function withoutFields(payload: Payload, fields: readonly string[]): Payload {
+  return Object.fromEntries(Object.entries(payload).filter(([field]) => !fields.includes(field)));
 }
 
 export type ReadBack = ({ kind: 'ok'; restored: number } & Pick<Draft, Part>) | Misread;
@@ -44,16 +50,14 @@ interface Misread {
  */
 export function readView(
   view: PatchView,
-  {
-    payloadFields,
-    changedParts,
-    draft,
-  }: { payloadFields: readonly string[]; changedParts: ChangedParts; draft: Draft },
+  { kind, changedParts, draft }: { kind: SyncedKind; changedParts: ChangedParts; draft: Draft },
 ): ReadBack {
   const { metadata } = view;
   if (!isRecord(metadata))
-    return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, got ${shapeOf(metadata)}` };
-  const labels = changedParts.labels ? readMap(metadata.labels, 'labels', isProtectedLabel) : asIn(draft.labels);
+    return { kind: 'wrong', place: ['metadata'], message: `metadata must be an object, found ${shapeOf(metadata)}` };
+  const labels = changedParts.labels
+    ? readMap(metadata.labels, 'labels', (key) => isProtectedLabel(key, kind))
+    : asIn(draft.labels);
   if (labels.kind === 'wrong') return labels;
   const annotations = changedParts.annotations
     ? readMap(metadata.annotations, 'annotations', isProtectedAnnotation)
@@ -63,14 +67,15 @@ export function readView(
     kind: 'ok',
     labels: labels.entries,
     annotations: annotations.entries,
-    payload: changedParts.payload ? payloadIn(view, payloadFields) : draft.payload,
+    payload: changedParts.payload ? payloadIn(view, kind, draft) : draft.payload,
     restored: labels.restored + annotations.restored,
   };
 }
 
-function payloadIn(view: PatchView, fields: readonly string[]): Payload {
+function payloadIn(view: PatchView, { payloadFields, protectedFields }: SyncedKind, draft: Draft): Payload {
   const payload: Payload = {};
-  for (const field of fields) payload[field] = view[field] ?? [];
+  for (const field of payloadFields)
+    payload[field] = protectedFields.includes(field) ? draft.payload[field] : (view[field] ?? []);
   return payload;
 }
 
@@ -94,7 +99,7 @@ function readMap(
   const wrong = (path: string, found: unknown, wanted: string): Misread => ({
     kind: 'wrong',
     place: ['metadata', map],
-    message: `metadata.${map}${path} must be ${wanted}, got ${shapeOf(found)}`,
+    message: `metadata.${map}${path} must be ${wanted}, found ${shapeOf(found)}`,
   });
   if (!isRecord(value)) return wrong('', value, 'an object');
   let restored = 0;

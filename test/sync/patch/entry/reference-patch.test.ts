@@ -3,6 +3,7 @@ import { referenceKinds } from '../../../../src/config/settings/patch-rules.ts';
 import type { PatchReference } from '../../../../src/config/settings/settings.ts';
 import { generatedName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { referencesForward } from '../../../../src/sync/patch/entry/reference-patch.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';
@@ -61,7 +62,7 @@ function refers(
   reference: Partial<PatchReference> = {},
   options: { placement?: typeof single; naming?: 'generated' | 'vcluster' } = {},
 ): unknown {
-  const compiled = compilePatchSet([{ index: 0, entry: refer('subsets[0]', reference) }], ['subsets']);
+  const compiled = compilePatchSet([{ index: 0, entry: refer('subsets[0]', reference) }], endpointsKind);
   if (compiled.kind === 'faults') throw new Error(JSON.stringify(compiled.faults));
   const [patch] = compiled.set.patches;
   const root = { subsets: [structuredClone(value)] };
@@ -124,9 +125,11 @@ describe('names of a reference', () => {
 
   it('another kind, another group and a name that is no text fail the patch with a sentence', () => {
     const paths = { namePath: 'n', kindPath: 'kind', apiVersionPath: 'api' };
-    expect(refers({ n: 'a', kind: 'Node' }, paths)).toMatch(/wanted a reference to one of Service.*, got kind "Node"/);
-    expect(refers({ n: 'a', api: 'apps/v1' }, paths)).toBe('wanted apiVersion v1 for kind Service, got "apps/v1"');
-    expect(refers(5)).toMatch(/wanted a name at the path.*got a number/);
+    expect(refers({ n: 'a', kind: 'Node' }, paths)).toMatch(
+      /wanted a reference to one of Service.*, found kind "Node"/,
+    );
+    expect(refers({ n: 'a', api: 'apps/v1' }, paths)).toBe('wanted apiVersion v1 for kind Service, found "apps/v1"');
+    expect(refers(5)).toMatch(/wanted a name at the path.*found a number/);
     expect(refers({ n: 5 }, paths)).toMatch(/wanted a text at "n"/);
   });
 });

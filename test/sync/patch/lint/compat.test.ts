@@ -8,7 +8,7 @@ import { entry } from '../fake-patch.ts';
 function notesOf(...entries: (Partial<PatchEntry> & { path: string })[]) {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: entry(one) })),
-    endpointsKind.payloadFields,
+    endpointsKind,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map(({ message }) => message).join('; '));
   return compatNotes(compiled.set.patches).map(({ index, rule }) => `${index} ${rule}`);

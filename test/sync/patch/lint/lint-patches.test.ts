@@ -18,7 +18,7 @@ const fixture = <T>(name: string): T =>
 function setOf(entries: readonly PatchEntry[]): PatchSet {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: one })),
-    endpointsKind.payloadFields,
+    endpointsKind,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map(({ message }) => message).join('; '));
   return compiled.set;

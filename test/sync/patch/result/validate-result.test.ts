@@ -22,7 +22,7 @@ describe('a result that is no valid object', () => {
 
   it('has more bytes of annotations than Kubernetes accepts', () => {
     expect(problem([], [['a', 'x'.repeat(262_143)]])).toBeUndefined();
-    expect(problem([], [['a', 'x'.repeat(262_144)]])).toContain('at most 262144 bytes, got 262145');
+    expect(problem([], [['a', 'x'.repeat(262_144)]])).toContain('at most 262144 bytes, found 262145');
   });
 
   it('shows only the beginning of a long key', () => {
@@ -32,9 +32,9 @@ describe('a result that is no valid object', () => {
 
   it('is refused by its size before any key is checked', () => {
     const labels = Array.from({ length: 130_000 }, (_, at): [string, string] => [`k${at}`, '']);
-    expect(problem(labels)).toBe('metadata.labels must have at most 10000 keys, got 130000');
-    expect(problem([], labels)).toBe('metadata.annotations must have at most 10000 keys, got 130000');
-    expect(problem([['a', 'x'.repeat(262_144)]])).toBe('metadata.labels must have at most 262144 bytes, got 262145');
+    expect(problem(labels)).toBe('metadata.labels must have at most 10000 keys, found 130000');
+    expect(problem([], labels)).toBe('metadata.annotations must have at most 10000 keys, found 130000');
+    expect(problem([['a', 'x'.repeat(262_144)]])).toBe('metadata.labels must have at most 262144 bytes, found 262145');
     const many = Object.fromEntries(labels);
     for (const result of [many, { labels: many }, { metadata: { annotations: many } }])
       expect(problemOfKeyCount([{}, result])).toBe(
@@ -45,7 +45,7 @@ describe('a result that is no valid object', () => {
 
   it('is found by the kind in a changed payload; the payload of the draft is not checked again', () => {
     const wrong = { labels: new Map(), annotations: new Map(), payload: { subsets: 5 } };
-    const message = 'subsets must be an array, got a number';
+    const message = 'subsets must be an array, found a number';
     expect(problemOfResult(wrong, { kind: endpointsKind })).toEqual({ place: ['subsets'], message });
     expect(problemOfResult(wrong, { kind: endpointsKind, draft: wrong as never })).toBeUndefined();
   });

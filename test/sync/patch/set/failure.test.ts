@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { failureOf, redacted } from '../../../../src/sync/patch/set/failure.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { entry } from '../fake-patch.ts';
@@ -23,7 +24,7 @@ it.each([
 ])('%i places that a patch failed at are told in one sentence', (count, more) => {
   const compiled = compilePatchSet(
     [{ index: 0, entry: entry({ path: 'metadata.labels[*]', expression: 'value' }) }],
-    [],
+    endpointsKind,
   );
   const [patch] = compiled.set.patches;
   if (patch === undefined) throw new Error('no patch');

@@ -7,7 +7,7 @@ import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../.
 function refused(text: string) {
   const parsed = parsePath(text);
   if (parsed.kind !== 'ok') throw new Error(parsed.message);
-  return whyProtected(parsed.path.segments, endpointsKind.payloadFields);
+  return whyProtected(parsed.path.segments, endpointsKind);
 }
 
 describe('a path that may not be patched', () => {

@@ -1,0 +1,66 @@
+// How much memory do hostile expressions take? Starts the shipped daemon between two embedded API servers, gives it one patch for
+// each builtin that can produce large results, lets each of them run on one object, and reads the resident memory of the daemon
+// and its sandbox from outside. `node bench/memory.bench.ts [OBJECTS] [--gate]`; with --gate it fails beyond the limits.
+import { largeBuiltins } from '../test/expression/large-builtins.ts';
+import { ApiClient, reachOf } from './api-client.ts';
+import { Harness, settledMs, wait } from './harness.ts';
+import { keysOf, seedHost, seedVirtual } from './workload.ts';
+
+/** With at most a thousand objects this is the limit of daemon and sandbox together. */
+const mostMb = 300;
+/** With more objects the growth counts. */
+const mostGrowthMb = 150;
+const fewObjects = 1_000;
+/** A hostile expression has 25 ms at first and half a second later; then its value is set aside. */
+const watchedMs = 1_500;
+const sampleMs = 4;
+
+const objects = Number(process.argv[2] ?? fewObjects);
+const isGated = process.argv.includes('--gate');
+const harness = new Harness();
+try {
+  harness.build('none');
+  const [virtual, host] = await Promise.all([harness.startCluster('virtual'), harness.startCluster('host')]);
+  const client = new ApiClient(await reachOf(virtual.kubeconfig));
+  const keys = keysOf(objects);
+  await seedHost(new ApiClient(await reachOf(host.kubeconfig)));
+  await seedVirtual(client, keys);
+  const patches = largeBuiltins.map((expression, at) => ({
+    path: `metadata.annotations["hostile-${at}"]`,
+    expression,
+  }));
+  const daemon = await harness.startDaemon({
+    virtualKubeconfig: virtual.kubeconfig,
+    hostKubeconfig: host.kubeconfig,
+    patches: [{ path: 'metadata.labels.tier', expression: '"x-" + value' }, ...patches],
+  });
+  await daemon.untilReady();
+  await daemon.untilIdle();
+  await wait(settledMs);
+  const beforeMb = daemon.rssMbOfAll;
+  let peak = { mb: beforeMb, by: 'nothing' };
+  for (const [at, expression] of largeBuiltins.entries()) {
+    const { namespace, name } = keys[at % keys.length] as (typeof keys)[number];
+    await client.expect({
+      method: 'PATCH',
+      path: `/api/v1/namespaces/${namespace}/endpoints/${name}`,
+      body: JSON.stringify({ metadata: { annotations: { [`hostile-${at}`]: 'a' } } }),
+      contentType: 'application/merge-patch+json',
+    });
+    const endMs = performance.now() + watchedMs;
+    while (performance.now() < endMs) {
+      const mb = daemon.rssMbOfAll;
+      if (mb > peak.mb) peak = { mb, by: expression.slice(-100) };
+      await wait(sampleMs);
+    }
+  }
+  await wait(settledMs);
+  const afterMb = daemon.rssMbOfAll;
+  const told = { objects, beforeMb, peakMb: peak.mb, growthMb: peak.mb - beforeMb, afterMb };
+  const rounded = Object.fromEntries(Object.entries(told).map(([name, value]) => [name, Math.round(value)]));
+  process.stdout.write(`${JSON.stringify({ ...rounded, by: peak.by })}\n`);
+  const isGood = objects <= fewObjects ? peak.mb <= mostMb : peak.mb - beforeMb <= mostGrowthMb;
+  if (isGated && !isGood) process.exitCode = 1;
+} finally {
+  await harness.close();
+}

@@ -1,0 +1,21 @@
+// What a client hears when the store refuses: a sentence without paths and without the words of the database.
+import type { StoreFaultCode } from '../../store/errors.ts';
+
+export function storeSentence(code: StoreFaultCode): string {
+  switch (code) {
+    case 'STORE_WRITE_FAILED':
+      return 'the store cannot write to its disk, so nothing was changed; try again later';
+    case 'STORE_OVERLOADED':
+      return 'too many writes wait for the disk, so nothing was changed; try again later';
+    case 'STORE_WORKER_GONE':
+      return 'the store has failed and takes no writes until the server is started again; nothing was changed';
+    case 'STORE_NOT_OPEN':
+      return 'the store is not open: the server is starting or stopping';
+    case 'STORE_OPEN_FAILED':
+    case 'STORE_LOCKED':
+    case 'STORE_CORRUPT':
+      return 'the store cannot be opened';
+    default:
+      return code satisfies never;
+  }
+}

@@ -1,0 +1,69 @@
+// The credential that the plugin of kubectl keeps between two calls: a file of its owner, one for every server, virtual cluster, form and
+// access key. In: what the command was asked. Out: the credential while more than a quarter of its life is left.
+import { createHash } from 'node:crypto';
+import { join, resolve } from 'node:path';
+import { isRecord } from '../../object/text/json.ts';
+import type { Context } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import type { Instance, Secret } from './ask-kubeconfig.ts';
+import { textAt } from './print-key.ts';
+import { accessKey, isDistant } from './reach-server.ts';
+
+export interface KeptCredential {
+  secret: Secret;
+  madeMs: number;
+  expiresMs: number;
+}
+
+/** A quarter is time enough to get a new one while the old one is good. */
+const renewedAtShare = 0.25;
+
+/** When the credential is to be replaced. */
+export function renewAtMs({ madeMs, expiresMs }: KeptCredential): number {
+  return expiresMs - (expiresMs - madeMs) * renewedAtShare;
+}
+
+/** Undefined where the environment names no folder of the user: then nothing is kept. */
+export async function keptPath(context: Context, options: Options, of: Instance): Promise<string | undefined> {
+  const { environment, cwd } = context;
+  const home = environment['HOME'];
+  const caches = environment['XDG_CACHE_HOME'] ?? (home === undefined ? undefined : join(home, '.cache'));
+  if (caches === undefined || caches === '') return undefined;
+  const asked = [
+    options.text('server') ?? '',
+    ...options.texts('config').map((file) => resolve(cwd, file)),
+    // Another key has other rights, and the digest of 256 bits tells nothing of it.
+    isDistant(options) ? await accessKey(context, options) : '',
+    `${of.project}/${of.name}`,
+    options.has('client-cert') ? 'certificate' : 'token',
+    options.text('ttl') ?? '',
+  ];
+  const digest = createHash('sha256').update(JSON.stringify(asked)).digest('hex');
+  return join(caches, 'hostward', 'kubeconfig', `${digest}.json`);
+}
+
+export async function readKept(context: Context, path: string): Promise<KeptCredential | undefined> {
+  let value: unknown;
+  try {
+    value = JSON.parse(await context.files.read(path));
+  } catch {
+    // Not there, or damaged: a new one takes its place.
+    return undefined;
+  }
+  if (!isRecord(value)) return undefined;
+  const { madeMs, expiresMs, secret } = value;
+  if (typeof madeMs !== 'number' || typeof expiresMs !== 'number' || !isRecord(secret)) return undefined;
+  const token = textAt(secret, 'token');
+  const certificate = {
+    clientCertificateData: textAt(secret, 'clientCertificateData'),
+    clientKeyData: textAt(secret, 'clientKeyData'),
+  };
+  if (token === '' && certificate.clientKeyData === '') return undefined;
+  const kept = { madeMs, expiresMs, secret: token === '' ? certificate : { token } };
+  return context.clock.wallTime().getTime() < renewAtMs(kept) ? kept : undefined;
+}
+
+export async function keep(context: Context, path: string, kept: KeptCredential): Promise<void> {
+  await context.files.makeFolder(join(path, '..'), { mode: 0o700 });
+  await context.files.write(path, `${JSON.stringify(kept)}\n`, { mode: 0o600 });
+}

@@ -1,0 +1,117 @@
+// `hostward kubeconfig`: prints a kubeconfig of a virtual cluster, with a credential or with a plugin that gets one, and is that plugin.
+import { resolve } from 'node:path';
+import { kubeconfigText } from '../../management/kubeconfig/text.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { type AnsweredKubeconfig, askKubeconfig, type Instance, instanceOperand } from './ask-kubeconfig.ts';
+import { type KeptCredential, keep, keptPath, readKept, renewAtMs } from './kept-credential.ts';
+import { apiPrefix, ManagementClient } from './management-client.ts';
+import { sayWarnings, textAt } from './print-key.ts';
+import { distantPlace } from './reach-server.ts';
+
+export async function kubeconfig(context: Context, options: Options): Promise<ExitCode> {
+  const of = instanceOperand(options);
+  if (options.has('exec') && options.has('exec-credential'))
+    throw new CommandFault(exitCodes.usage, 'give --exec or --exec-credential, found both');
+  if (options.has('exec-credential')) return printCredential(context, options, of);
+  const answer = await askKubeconfig(context, options, of);
+  sayWarnings(context, answer.warnings);
+  const text = options.has('exec') ? await withPlugin(context, options, { of, answer }) : answer.text;
+  if (options.choice('output') === 'json')
+    context.stdout.write(`${JSON.stringify({ kubeConfig: text, expires: answer.expires }, undefined, 2)}\n`);
+  else context.stdout.write(text);
+  return exitCodes.fine;
+}
+
+/** The credential that came with the addresses is the first that the plugin hands out. */
+async function withPlugin(
+  context: Context,
+  options: Options,
+  { of, answer }: { of: Instance; answer: AnsweredKubeconfig },
+): Promise<string> {
+  const path = await keptPath(context, options, of);
+  if (path !== undefined) await keep(context, path, keptOf(context, answer));
+  const [entry] = Array.isArray(answer.config['clusters']) ? answer.config['clusters'] : [];
+  const cluster = isRecord(entry) && isRecord(entry['cluster']) ? entry['cluster'] : {};
+  const tlsServerName = textAt(cluster, 'tls-server-name');
+  return kubeconfigText({
+    name: textAt(answer.config, 'current-context'),
+    server: textAt(cluster, 'server'),
+    tlsServerName: tlsServerName === '' ? undefined : tlsServerName,
+    authorityPem: Buffer.from(textAt(cluster, 'certificate-authority-data'), 'base64').toString('utf8'),
+    user: {
+      command: 'hostward',
+      args: pluginArguments(context, options, of),
+      installHint: 'kubectl runs "hostward" for this cluster: install it, and put it into a folder of PATH',
+    },
+  });
+}
+
+/** kubectl may run the plugin in any folder. */
+function pluginArguments({ cwd }: Context, options: Options, { project, name }: Instance): string[] {
+  const texts = (option: string) => options.texts(option).slice(-1);
+  const files = (option: string) => options.texts(option).map((file) => resolve(cwd, file));
+  return [
+    'kubeconfig',
+    `${project}/${name}`,
+    '--exec-credential',
+    ...(options.has('client-cert') ? ['--client-cert'] : []),
+    ...texts('ttl').flatMap((value) => ['--ttl', value]),
+    ...texts('server').flatMap((value) => ['--server', value]),
+    ...['certificate-authority', 'key-file', 'config'].flatMap((option) =>
+      files(option).flatMap((value) => [`--${option}`, value]),
+    ),
+  ];
+}
+
+async function printCredential(context: Context, options: Options, of: Instance): Promise<ExitCode> {
+  const path = await keptPath(context, options, of);
+  const kept = path === undefined ? undefined : await readKept(context, path);
+  const good = kept !== undefined && (await isTaken(context, options, kept)) ? kept : undefined;
+  const credential = good ?? (await freshCredential(context, options, { of, path }));
+  const status = {
+    // Programs that run for long ask again then, while the credential is still good.
+    expirationTimestamp: `${new Date(renewAtMs(credential)).toISOString().slice(0, 19)}Z`,
+    ...credential.secret,
+  };
+  const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status };
+  context.stdout.write(`${JSON.stringify(answer)}\n`);
+  return exitCodes.fine;
+}
+
+async function freshCredential(
+  context: Context,
+  options: Options,
+  { of, path }: { of: Instance; path: string | undefined },
+): Promise<KeptCredential> {
+  const answer = await askKubeconfig(context, options, of);
+  sayWarnings(context, answer.warnings);
+  const made = keptOf(context, answer);
+  if (path !== undefined) await keep(context, path, made);
+  return made;
+}
+
+/** kubectl does not tell a plugin that its last token was refused, so that the plugin asks the server itself. */
+async function isTaken(context: Context, options: Options, { secret }: KeptCredential): Promise<boolean> {
+  const place = await distantPlace(context, options);
+  if (place === undefined || !('token' in secret)) return true;
+  try {
+    const client = new ManagementClient({ ...place, accessKey: secret.token });
+    const { code } = await client.send({ method: 'GET', path: `${apiPrefix}/api` });
+    return code !== 401;
+  } catch {
+    // The virtual cluster may be there while the management API is not.
+    return true;
+  }
+}
+
+function keptOf({ clock }: Context, { secret, expires }: AnsweredKubeconfig): KeptCredential {
+  const madeMs = clock.wallTime().getTime();
+  const expiresMs = Date.parse(expires);
+  if (Number.isNaN(expiresMs))
+    throw new CommandFault(exitCodes.environment, 'the server did not say when the credential ends', {
+      hint: 'is it older than this command?',
+    });
+  return { secret, madeMs, expiresMs };
+}

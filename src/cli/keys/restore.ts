@@ -1,0 +1,82 @@
+// `hostward restore`: puts a backup in place of what lies in dataDir, and says which keys are not as they were in the backup.
+import { resolve } from 'node:path';
+import type { Restored } from '../../management/recovery/restore.ts';
+import { RestoreFault } from '../../management/recovery/restore-fault.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { configuredServer } from './reach-server.ts';
+
+export async function restore(context: Context, options: Options): Promise<ExitCode> {
+  const [operand] = options.operands;
+  if (operand === undefined)
+    throw new CommandFault(exitCodes.usage, 'say which backup to restore', {
+      hint: 'give the FOLDER that `hostward backup` has made',
+    });
+  const { server } = await configuredServer(context, options);
+  const journal = options.texts('journal').map((file) => resolve(context.cwd, file));
+  const restored = await tried(server.dataDir, async () => {
+    const { restore: run } = await import('../../management/recovery/restore.ts');
+    return run({
+      from: resolve(context.cwd, operand),
+      dataDir: server.dataDir,
+      journal: journal.length === 0 ? undefined : journal,
+      trustsKeys: options.has('trust-keys'),
+      clock: context.clock,
+    });
+  });
+  if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(restored, undefined, 2)}\n`);
+  else context.stdout.write(textOf(restored, options.has('trust-keys')));
+  return exitCodes.fine;
+}
+
+async function tried(dataDir: string, run: () => Promise<Restored>): Promise<Restored> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (thrown instanceof RestoreFault) {
+      const hint = thrown.hint === undefined ? {} : { hint: thrown.hint };
+      throw new CommandFault(exitCodes[thrown.side], `nothing was restored: ${thrown.message}`, {
+        cause: thrown,
+        ...hint,
+      });
+    }
+    if ((thrown as { code?: string }).code === 'STORE_LOCKED')
+      throw new CommandFault(exitCodes.environment, `nothing was restored: the database in ${dataDir} is in use`, {
+        cause: thrown,
+        hint: 'stop the daemon, restore, and start it again',
+      });
+    throw thrown;
+  }
+}
+
+function textOf(restored: Restored, trustsKeys: boolean): string {
+  const { keys, madeAt, deleted, changed, disabled, revision, movedAside, broughtBack } = restored;
+  const lines = [`restored ${keys} access keys as of ${madeAt}; the next resourceVersion is above ${revision}`];
+  lines.push(`since the backup ${deleted} of them were deleted and ${changed} changed: they are as they were at last`);
+  const doubt = doubtIn(restored);
+  if (doubt !== undefined) {
+    const keysNow = trustsKeys
+      ? 'the keys are as in the backup, because of --trust-keys'
+      : `all keys are disabled, ${disabled} of them by this restore, until an administrator enables them`;
+    lines.push(`${doubt}, so that nobody knows what was revoked: ${keysNow}`);
+    if (!trustsKeys) lines.push('make a key to begin with: hostward keys create NAME --admin');
+  }
+  if (broughtBack.length > 0) lines.push(`brought back too: ${broughtBack.join(', ')}`);
+  if (movedAside !== undefined) lines.push(`the database that was there is ${movedAside} now`);
+  return `${lines.join('\n')}\n`;
+}
+
+function doubtIn({ journal }: Restored): string | undefined {
+  switch (journal.kind) {
+    case 'whole':
+      return undefined;
+    case 'absent':
+      return 'there is no journal of revocations';
+    case 'late':
+      return `the journal of revocations begins after the backup, at revision ${journal.from}`;
+    case 'broken':
+      return `the journal of revocations is damaged (${journal.file}:${journal.line}: ${journal.reason})`;
+    default:
+      return journal satisfies never;
+  }
+}

@@ -1,0 +1,117 @@
+// Applies the events of a watch to the cache, in the order of their versions, and knows the version that the watch has reached.
+// In: events and lines of a watch. Out: changes, reported to the sink, or the reason why the watch has to end.
+import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { excerpt } from '../errors.ts';
+import type { WindowMetrics } from '../metrics.ts';
+import { headOfEvent } from '../wire/object-head.ts';
+import type { WindowScope } from '../wire/scope.ts';
+import { type Cache, keyOfObject } from './cache.ts';
+import { objectProblem } from './list-pages.ts';
+import type { WatchEnd } from './reflector-steps.ts';
+import { compareVersions, isVersion, newest } from './resource-version.ts';
+import type { DecodedLine } from './watch-lines.ts';
+import type { Item, WindowChange } from './window.ts';
+
+/** The receiver of the changes that the reflector finds. */
+export interface ReflectorSink {
+  changed(change: WindowChange): void;
+  /** `upTo` is the highest number given by `requestList` that this list answers. */
+  listed(list: { isFirst: boolean; count: number; removed: readonly Key[]; upTo: number }): void;
+}
+
+export interface EventIntakeOptions<T extends Item> {
+  scope: WindowScope;
+  cache: Cache<T>;
+  metrics: WindowMetrics;
+  sink: ReflectorSink;
+}
+
+export class EventIntake<T extends Item> {
+  readonly #options: EventIntakeOptions<T>;
+  #reached = '0';
+  /** The newest version among our own writes; the watch may not have reached it yet. */
+  #own = '0';
+  #itemKind = '';
+
+  constructor(options: EventIntakeOptions<T>) {
+    this.#options = options;
+  }
+
+  /** The version that the watch has reached; the next watch resumes here. */
+  get reached(): string {
+    return this.#reached;
+  }
+
+  /** The newest version that is known to exist. */
+  get newestKnown(): string {
+    return newest(this.#reached, this.#own);
+  }
+
+  noteOwnVersion(resourceVersion: string | undefined): void {
+    if (isVersion(resourceVersion)) this.#own = newest(this.#own, resourceVersion);
+  }
+
+  hasPassed(resourceVersion: string | undefined): boolean {
+    return isVersion(resourceVersion) && compareVersions(resourceVersion, this.#reached) <= 0;
+  }
+
+  /** Begins anew after a list; `isOlder`: the server has gone back in time, so versions of earlier writes mean nothing. */
+  begin(list: { itemKind: string; resourceVersion: string; isOlder: boolean }): void {
+    this.#itemKind = list.itemKind;
+    if (list.isOlder) this.#own = '0';
+    this.#reached = list.resourceVersion;
+  }
+
+  /** An echo repeats the answer to an own write, so the cache has it already. Half of all events are echoes. */
+  isEcho(line: Buffer): boolean {
+    const { cache, metrics } = this.#options;
+    if (compareVersions(this.#own, this.#reached) <= 0) return false;
+    const event = headOfEvent(line);
+    if (event === undefined || event.head.kind !== this.#itemKind) return false;
+    const { namespace, name, resourceVersion } = event.head;
+    if (!isVersion(resourceVersion) || compareVersions(resourceVersion, this.#reached) <= 0) return false;
+    const known = cache.versionOf(keyOf(namespace, name));
+    if (known === undefined || compareVersions(resourceVersion, known) > 0) return false;
+    this.#reached = resourceVersion;
+    metrics.event(event.type);
+    return true;
+  }
+
+  apply(event: Extract<DecodedLine, { kind: 'event' }>): WatchEnd | undefined {
+    const { scope, cache, metrics } = this.#options;
+    const { type, object } = event;
+    const rv = object.metadata.resourceVersion;
+    if (object.kind !== undefined && object.kind !== this.#itemKind)
+      return {
+        kind: 'fault',
+        message: `wanted events about ${this.#itemKind}, found one about "${excerpt(String(object.kind), 60)}"`,
+      };
+    if (type === 'BOOKMARK') {
+      if (!isVersion(rv)) return { kind: 'fault', message: 'a bookmark has no usable resourceVersion' };
+      if (compareVersions(rv, this.#reached) < 0) return wentBack(rv, this.#reached);
+      metrics.event('BOOKMARK');
+      this.#reached = rv;
+      return undefined;
+    }
+    const problem = objectProblem(object, scope);
+    if (problem !== undefined || !isVersion(rv)) return { kind: 'fault', message: `an object of the watch ${problem}` };
+    if (compareVersions(rv, this.#reached) <= 0) return this.#outOfOrder(type, object, rv);
+    this.#reached = rv;
+    metrics.event(type);
+    const effect = type === 'DELETED' ? cache.remove(object) : cache.set(object);
+    if (effect !== 'none') this.#options.sink.changed({ key: keyOfObject(object), kind: effect, origin: 'watch' });
+    return undefined;
+  }
+
+  /** Events of a watch arrive in the order of their versions. A repeated event is harmless; any other one shows a loss. */
+  #outOfOrder(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: KubeObject, rv: string): WatchEnd | undefined {
+    this.#options.metrics.event('stale');
+    const known = this.#options.cache.versionOf(keyOfObject(object));
+    const isRepeated = type === 'DELETED' ? known === undefined : known === rv;
+    return isRepeated ? undefined : { kind: 'disorder', message: wentBack(rv, this.#reached).message };
+  }
+}
+
+export function wentBack(rv: string, known: string): { kind: 'rollback'; message: string } {
+  return { kind: 'rollback', message: `the server sent resource version ${rv} after ${known}` };
+}

@@ -1,0 +1,178 @@
+// One try of one request on one connection: sends it, waits for the head of the answer, and reports exactly once. A limit of time
+// ends a try that makes no progress; streams have none after the connection stands.
+import { type Agent, type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as tlsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex, Readable } from 'node:stream';
+import type { Clock, Timer } from '../../clock.ts';
+
+export interface RawRequest {
+  method: string;
+  /** Path and query below the address of the server. */
+  path: string;
+  /** Name, value, name, value: without Host, without credentials, without headers about the connection. */
+  headers: readonly string[];
+  /** Undefined = the request has no body. */
+  body: Readable | undefined;
+  /** The protocol to change to; undefined = an ordinary request. */
+  upgrade: string | undefined;
+  /** The answer may begin late and pause for long, as that of a watch or `logs -f` does. */
+  isStream: boolean;
+}
+
+export type Tried =
+  | { kind: 'response'; response: IncomingMessage }
+  /** `head`: what came behind the header lines already. */
+  | { kind: 'upgraded'; response: IncomingMessage; socket: Duplex; head: Buffer }
+  /** `mayRepeat`: a kept connection was closed, and the request changes nothing. */
+  | { kind: 'error'; error: unknown; mayRepeat: boolean }
+  | { kind: 'silent'; message: string }
+  | { kind: 'aborted' };
+
+export interface AttemptParts {
+  isTls: boolean;
+  host: string;
+  port: number;
+  basePath: string;
+  /** Host and credentials. */
+  headers: readonly string[];
+  agent: Agent;
+  request: RawRequest;
+  clock: Clock;
+}
+
+export const connectWithinMs = 10_000;
+/** A little more than the minute that kube-apiserver gives an ordinary request. */
+export const silentAfterMs = 65_000;
+
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export class RawAttempt {
+  readonly tried: Promise<Tried>;
+  readonly #parts: AttemptParts;
+  readonly #sent: ClientRequest;
+  #settle: (tried: Tried) => void = () => undefined;
+  #timer: Timer | undefined;
+  #socket: Duplex | undefined;
+  #isSettled = false;
+
+  constructor(parts: AttemptParts) {
+    this.#parts = parts;
+    this.tried = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    this.#sent = this.#send();
+    this.#connectInTime();
+    this.#listen();
+    this.#sendBody();
+  }
+
+  abort(): void {
+    this.#finish({ kind: 'aborted' });
+    this.#timer?.cancel();
+    this.#sent.destroy();
+    this.#socket?.destroy();
+  }
+
+  #send(): ClientRequest {
+    const { isTls, host, port, basePath, agent, request } = this.#parts;
+    const send = isTls ? tlsRequest : plainRequest;
+    const { method, path } = request;
+    return send({ host, port, agent, method, path: basePath + path, headers: this.#headers() });
+  }
+
+  #headers(): string[] {
+    const { headers, request } = this.#parts;
+    const lines = [...headers, ...request.headers];
+    if (request.upgrade !== undefined) lines.push('Connection', 'Upgrade', 'Upgrade', request.upgrade);
+    else if (request.body !== undefined && !hasLength(request.headers)) lines.push('Transfer-Encoding', 'chunked');
+    return lines;
+  }
+
+  #listen(): void {
+    const { request } = this.#parts;
+    const sent = this.#sent;
+    sent.on('response', (response) => {
+      if (this.#isSettled) response.destroy();
+      // After a refused upgrade nothing more may be said on this connection.
+      if (request.upgrade !== undefined) sent.shouldKeepAlive = false;
+      this.#finish({ kind: 'response', response });
+      if (request.isStream) this.#timer?.cancel();
+      else this.#progressOf(response);
+    });
+    sent.on('upgrade', (response, socket, head) => {
+      this.#timer?.cancel();
+      this.#socket = socket;
+      if (this.#isSettled) socket.destroy();
+      this.#finish({ kind: 'upgraded', response, socket, head });
+    });
+    sent.on('error', (error) => {
+      this.#timer?.cancel();
+      const mayRepeat = sent.reusedSocket && request.body === undefined && safeMethods.has(request.method);
+      this.#finish({ kind: 'error', error, mayRepeat });
+    });
+  }
+
+  #connectInTime(): void {
+    this.#after(connectWithinMs, `no connection within ${connectWithinMs / 1000} s`);
+    this.#sent.once('socket', (socket: Socket) => {
+      if (!socket.connecting) this.#connected();
+      else socket.once(this.#parts.isTls ? 'secureConnect' : 'connect', () => this.#connected());
+    });
+  }
+
+  #connected(): void {
+    this.#timer?.cancel();
+    if (this.#parts.request.isStream || this.#isSettled) return;
+    const wait = () => this.#after(silentAfterMs, `no answer within ${silentAfterMs / 1000} s`);
+    // How long a body takes is up to the client; the answer is up to the server.
+    if (this.#sent.writableFinished) wait();
+    else this.#sent.once('finish', wait);
+  }
+
+  #after(delayMs: number, message: string): void {
+    if (this.#isSettled) return;
+    this.#timer?.cancel();
+    this.#timer = this.#parts.clock.after(delayMs, () => {
+      this.#finish({ kind: 'silent', message });
+      this.#sent.destroy();
+    });
+  }
+
+  /** An answer that stops in its middle is cut off, so that its reader does not wait for ever. */
+  #progressOf(response: IncomingMessage): void {
+    let seen = -1;
+    const look = () => {
+      const read = response.socket.bytesRead;
+      if (read === seen) {
+        response.destroy(new Error(`no byte within ${silentAfterMs / 1000} s`));
+        return;
+      }
+      seen = read;
+      this.#timer = this.#parts.clock.after(silentAfterMs, look);
+    };
+    this.#timer?.cancel();
+    response.once('close', () => this.#timer?.cancel());
+    look();
+  }
+
+  #sendBody(): void {
+    const { body } = this.#parts.request;
+    if (body === undefined) {
+      this.#sent.end();
+      return;
+    }
+    body.pipe(this.#sent);
+    body.once('error', () => this.#sent.destroy());
+  }
+
+  #finish(tried: Tried): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle(tried);
+  }
+}
+
+function hasLength(headers: readonly string[]): boolean {
+  return headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-length');
+}

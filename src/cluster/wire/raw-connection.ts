@@ -1,0 +1,187 @@
+// Carries requests of other people to one API server as they came: nothing is gathered, nothing is decoded. In: a method, a path,
+// header lines and a body that streams. Out: the server's answer while it still arrives, or the socket of an upgrade. It stands
+// beside the transport, on the same credentials that renew themselves. Must never know who asks, nor add headers of its own
+// besides the credentials and those of the connection.
+import { type Agent, Agent as PlainAgent } from 'node:http';
+import { Agent as TlsAgent } from 'node:https';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Access, Credentials } from '../credentials/access.ts';
+import { AccessCache, sameTls } from '../credentials/access-cache.ts';
+import { CredentialsError, messageOf } from '../errors.ts';
+import { explain } from './explain.ts';
+import { RawAttempt, type RawRequest, type Tried } from './raw-attempt.ts';
+
+export type RawAnswer =
+  | Extract<Tried, { kind: 'response' | 'upgraded' }>
+  | {
+      kind: 'failed';
+      because: 'unreachable' | 'silent' | 'credentials' | 'renewed' | 'aborted';
+      /** Names the server, never a credential. */
+      message: string;
+      fix: string;
+    };
+
+export interface RawExchange {
+  readonly answered: Promise<RawAnswer>;
+  /** Cuts the connection to the server, also while the answer or the upgraded socket is in use. */
+  abort(): void;
+}
+
+export interface RawConnectionOptions {
+  /** For log lines. */
+  name: string;
+  credentials: Credentials;
+  clock: Clock;
+  log: Log;
+}
+
+/** Below the 90 s after which kube-apiserver closes an idle connection. */
+const keepAliveMs = 60_000;
+/** More idle connections than this are closed rather than kept: a burst is not the rule. */
+const maxIdle = 64;
+/** A kept connection may have been closed by the server just now; more in a row are another fault. */
+const maxStale = 2;
+
+export class RawConnection {
+  readonly server: string;
+  readonly #options: RawConnectionOptions;
+  readonly #access: AccessCache;
+  readonly #url: URL;
+  #wire: { access: Access; agent: Agent } | undefined;
+
+  constructor(options: RawConnectionOptions) {
+    const { credentials, clock, log } = options;
+    this.#options = options;
+    this.server = credentials.server;
+    this.#url = new URL(credentials.server);
+    this.#access = new AccessCache(credentials, clock, log);
+  }
+
+  send(request: RawRequest): RawExchange {
+    let attempt: RawAttempt | undefined;
+    let isAborted = false;
+    const start = (access: Access): Promise<Tried> => {
+      attempt = new RawAttempt({ ...this.#attemptParts(access), request, clock: this.#options.clock });
+      if (isAborted) attempt.abort();
+      return attempt.tried;
+    };
+    return {
+      answered: this.#answer(request, start),
+      abort: () => {
+        isAborted = true;
+        attempt?.abort();
+      },
+    };
+  }
+
+  /** Idle connections close now, those in use when their answers end. */
+  close(): void {
+    closeIdle(this.#wire?.agent);
+    this.#wire = undefined;
+  }
+
+  async #answer(request: RawRequest, start: (access: Access) => Promise<Tried>): Promise<RawAnswer> {
+    let access: Access;
+    try {
+      const current = this.#access.current();
+      access = current instanceof Promise ? await current : current;
+    } catch (error) {
+      const fix = error instanceof CredentialsError ? (error.faults[0]?.fix ?? '') : '';
+      return { kind: 'failed', because: 'credentials', message: messageOf(error), fix };
+    }
+    let isRenewed = false;
+    for (let stale = 0; ; ) {
+      const tried = await start(access);
+      if (tried.kind === 'error' && tried.mayRepeat && stale < maxStale) {
+        stale++;
+        continue;
+      }
+      // A caller proved who he is to us: a 401 is about our own credentials.
+      if (tried.kind !== 'response' || tried.response.statusCode !== 401) return this.#read(tried);
+      tried.response.destroy();
+      const newer = isRenewed ? undefined : await this.#access.renew(access);
+      if (newer === undefined) return this.#refused();
+      if (request.body !== undefined) return { ...this.#refused(), because: 'renewed' };
+      access = newer;
+      isRenewed = true;
+    }
+  }
+
+  #read(tried: Tried): RawAnswer {
+    switch (tried.kind) {
+      case 'response':
+      case 'upgraded':
+        return tried;
+      case 'aborted':
+        return { kind: 'failed', because: 'aborted', message: 'the request was given up', fix: '' };
+      case 'silent': {
+        const message = `talking to "${this.server}": ${tried.message}`;
+        return { kind: 'failed', because: 'silent', message, fix: 'look at the API server and at the network between' };
+      }
+      case 'error': {
+        const { message, fix } = explain(tried.error, this.server, 'its kubeconfig');
+        return { kind: 'failed', because: 'unreachable', message, fix };
+      }
+      default:
+        return tried satisfies never;
+    }
+  }
+
+  #refused(): Extract<RawAnswer, { kind: 'failed' }> {
+    const message = `"${this.server}" does not accept the credentials of ${this.#options.credentials.source}`;
+    return { kind: 'failed', because: 'credentials', message, fix: 'renew the credentials there' };
+  }
+
+  #attemptParts(access: Access) {
+    const { protocol, hostname, port, host, pathname } = this.#url;
+    const headers: string[] = ['Host', host];
+    for (const [name, value] of Object.entries(access.headers))
+      for (const one of typeof value === 'string' ? [value] : value) headers.push(name, one);
+    return {
+      isTls: protocol === 'https:',
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
+      basePath: pathname.replace(/\/+$/, ''),
+      headers,
+      agent: this.#agent(access),
+    };
+  }
+
+  #agent(access: Access): Agent {
+    const wire = this.#wire;
+    if (wire !== undefined && (wire.access === access || sameTls(wire.access, access))) return wire.agent;
+    if (wire !== undefined) {
+      this.#options.log.info({ cluster: this.#options.name }, 'certificates changed, connecting anew');
+      closeIdle(wire.agent);
+    }
+    const { proxy } = this.#options.credentials;
+    const settings = {
+      keepAlive: true,
+      timeout: keepAliveMs,
+      maxFreeSockets: maxIdle,
+      ...(proxy === undefined ? {} : { proxyEnv: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } }),
+    };
+    const agent =
+      this.#url.protocol === 'https:' ? new TlsAgent({ ...settings, ...tlsOf(access) }) : new PlainAgent(settings);
+    this.#wire = { access, agent };
+    return agent;
+  }
+}
+
+function tlsOf({ tls: { ca, cert, key, servername, rejectUnauthorized } }: Access) {
+  return {
+    rejectUnauthorized,
+    // Upgrades and repeated header lines need HTTP/1.1.
+    ALPNProtocols: ['http/1.1'],
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(servername === undefined ? {} : { servername }),
+  };
+}
+
+function closeIdle(agent: Agent | undefined): void {
+  if (agent === undefined) return;
+  for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+}

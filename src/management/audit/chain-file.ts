@@ -1,0 +1,224 @@
+// A chain of lines on the disk: `audit.log` in a folder, and beside it the files that were full, `audit-000000001234.log` for the
+// one that ends with line 1234. In: entries. Out: lines that are on the disk when `append` resolves; entries that come together
+// share one write. A line that cannot be written whole is taken back, so that the chain stays whole.
+import { type FileHandle, open, readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beginning, type ChainState, chainLine, type Digest, maxLineLength, readLine } from './chain.ts';
+
+/** The part of a file handle that a chain needs, so that a test can put a broken disk in its place. */
+export type ChainHandle = Pick<FileHandle, 'appendFile' | 'datasync' | 'truncate' | 'close' | 'stat' | 'read'>;
+export type OpenChain = (path: string) => Promise<ChainHandle>;
+
+export interface ChainFileOptions {
+  folder: string;
+  /** Without the ending. */
+  name: string;
+  digest: Digest;
+  /** A file that has reached this size is moved aside before the next line. */
+  maxBytes?: number;
+  open?: OpenChain;
+}
+
+/** An editor opens it, a verification reads it whole, and with a few hundred bytes a line it holds 200,000 lines. */
+export const maxFileBytes = 64 * 1024 * 1024;
+/** More waiting lines mean that the disk stands still; each belongs to a request that waits. */
+const maxWaiting = 16_384;
+/** The last line lies in the last piece of this size. */
+const tailBytes = 2 * maxLineLength * 4;
+/** Names sort as numbers do. */
+const digits = 12;
+
+interface Waiting {
+  entry: object;
+  written: () => void;
+  failed: (fault: unknown) => void;
+}
+
+export class ChainFile {
+  readonly #options: ChainFileOptions;
+  #file: ChainHandle | undefined;
+  #length = 0;
+  /** Whether bytes may stand behind the length that could not be taken back yet. */
+  #isTorn = false;
+  /** After the last line that is in the file. */
+  #state: ChainState = beginning;
+  #last: Record<string, unknown> | undefined;
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+
+  constructor(options: ChainFileOptions) {
+    this.#options = options;
+  }
+
+  /** The entry of the last line, as the files had it at the start. */
+  get last(): Readonly<Record<string, unknown>> | undefined {
+    return this.#last;
+  }
+
+  /** Goes on where the files end; a last line that a crash cut off was never acknowledged, and is taken away. */
+  async start(): Promise<void> {
+    const file = await this.#open();
+    try {
+      await this.#goOn(file);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    this.#file = file;
+  }
+
+  async stop(): Promise<void> {
+    await this.#writing;
+    await this.#file?.close();
+    this.#file = undefined;
+  }
+
+  /** Resolves when the line is on the disk. */
+  append(entry: object): Promise<void> {
+    return new Promise((written, failed) => {
+      if (this.#waiting.length >= maxWaiting)
+        return failed(new Error(`write to ${this.#path}: ${maxWaiting} lines wait for the disk already`));
+      this.#waiting.push({ entry, written, failed });
+      this.#writing ??= this.#writeAll();
+    });
+  }
+
+  get #path(): string {
+    return join(this.#options.folder, `${this.#options.name}.log`);
+  }
+
+  #open(): Promise<ChainHandle> {
+    const make = this.#options.open ?? ((path) => open(path, 'a+', 0o600));
+    return make(this.#path);
+  }
+
+  async #goOn(file: ChainHandle): Promise<void> {
+    const { folder, name, digest } = this.#options;
+    const { end, last } = await tailOf(file);
+    this.#length = end.keep;
+    if (end.keep < end.size) await file.truncate(end.keep);
+    let line = last;
+    let path = this.#path;
+    if (line === undefined) {
+      // The file was moved aside just before a crash, so that the one before has the end of the chain.
+      const before = (await chainFiles(folder, name)).filter((one) => one !== `${name}.log`).at(-1);
+      if (before === undefined) return;
+      path = join(folder, before);
+      line = await lastLineOf(path);
+    }
+    const read = line === undefined ? undefined : readLine(line, digest);
+    if (read === undefined)
+      throw new Error(`go on with ${path}: want a last line that was not changed, it was; move the file away`);
+    this.#state = { next: read.seq + 1, previous: read.digest };
+    this.#last = read.entry;
+  }
+
+  async #writeAll(): Promise<void> {
+    // A turn later, so that all lines of one turn share the first write.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0);
+      try {
+        await this.#moveAsideWhenFull();
+        for (const { written } of await this.#write(batch)) written();
+      } catch (fault) {
+        for (const { failed } of batch) failed(fault);
+      }
+    }
+    // In the same turn as the last look at the row: nobody can come in between and wait for ever.
+    this.#writing = undefined;
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<readonly Waiting[]> {
+    if (this.#file === undefined) throw new Error(`write to ${this.#path}: want the file open, it is closed`);
+    if (this.#isTorn) await this.#takeBack(this.#file);
+    const { text, state, kept } = this.#lines(batch);
+    const bytes = Buffer.from(text);
+    try {
+      await this.#file.appendFile(bytes);
+      await this.#file.datasync();
+    } catch (error) {
+      // Half a line would break the chain for ever.
+      this.#isTorn = true;
+      await this.#takeBack(this.#file).catch(() => undefined);
+      throw error;
+    }
+    this.#length += bytes.length;
+    this.#state = state;
+    return kept;
+  }
+
+  /** An entry that is too long fails alone. */
+  #lines(batch: readonly Waiting[]): { text: string; state: ChainState; kept: Waiting[] } {
+    let state = this.#state;
+    let text = '';
+    const kept: Waiting[] = [];
+    for (const one of batch) {
+      try {
+        const made = chainLine(state, one.entry, this.#options.digest);
+        state = made.state;
+        text += `${made.line}\n`;
+        kept.push(one);
+      } catch (fault) {
+        one.failed(fault);
+      }
+    }
+    return { text, state, kept };
+  }
+
+  async #takeBack(file: ChainHandle): Promise<void> {
+    await file.truncate(this.#length);
+    this.#isTorn = false;
+  }
+
+  async #moveAsideWhenFull(): Promise<void> {
+    const { folder, name, maxBytes = maxFileBytes } = this.#options;
+    if (this.#file !== undefined && this.#length < maxBytes) return;
+    await this.#file?.close();
+    this.#file = undefined;
+    const ends = String(this.#state.next - 1).padStart(digits, '0');
+    // After a fault between the two steps the file may have been moved already, and is only to be opened.
+    if (this.#length > 0) await rename(this.#path, join(folder, `${name}-${ends}.log`));
+    this.#length = 0;
+    this.#file = await this.#open();
+    await syncFolder(folder);
+  }
+}
+
+/** Names of the files of a chain, oldest first; the one that is written now stands last. */
+export async function chainFiles(folder: string, name: string): Promise<string[]> {
+  const aside = new RegExp(`^${name}-\\d{${digits}}\\.log$`);
+  const names = await readdir(folder).catch(() => [] as string[]);
+  const full = names.filter((one) => aside.test(one)).sort();
+  return names.includes(`${name}.log`) ? [...full, `${name}.log`] : full;
+}
+
+async function lastLineOf(path: string): Promise<string | undefined> {
+  const file = await open(path, 'r');
+  try {
+    return (await tailOf(file)).last;
+  } finally {
+    await file.close();
+  }
+}
+
+async function tailOf(file: ChainHandle): Promise<{ end: { size: number; keep: number }; last: string | undefined }> {
+  const { size } = await file.stat();
+  const from = Math.max(0, size - tailBytes);
+  const tail = Buffer.alloc(size - from);
+  await file.read(tail, 0, tail.length, from);
+  const end = tail.lastIndexOf(0x0a) + 1;
+  if (end === 0) return { end: { size, keep: from }, last: undefined };
+  const last = tail.subarray(tail.lastIndexOf(0x0a, end - 2) + 1, end - 1).toString('utf8');
+  return { end: { size, keep: from + end }, last };
+}
+
+/** Without it a power loss may take a new name away, and with it lines that were acknowledged. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,206 @@
+// A direct endpoint as one thing to start and stop: an HTTPS server beside a cluster that passes on what holders of direct tokens ask
+// for. In: settings, a clock, a log. Out: the server, its probes, and streams that end with the tokens behind them.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { answerClientErrors } from '../../apiserver/request/client-error.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
+import { CertificateFiles, readPair } from '../../apiserver/tls/certificate-files.ts';
+import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
+import { sendStatus, sendText } from '../../apiserver/wire/respond.ts';
+import type { Clock, Timer } from '../../clock.ts';
+import type { DirectSettings } from '../../config/settings/management-settings.ts';
+import { parseListen } from '../../config/settings/text-rules.ts';
+import type { Log } from '../../log.ts';
+import { pathNotFound } from '../../object/meta/status.ts';
+import { LivePassages } from '../proxy/live-passages.ts';
+import { ProxiedPaths } from '../proxy/proxied-paths.ts';
+import { Directory } from '../scope/directory.ts';
+import { Revocations } from '../tokens/revocations.ts';
+import { auditLines } from './audit-lines.ts';
+import { DirectUpstream } from './direct-upstream.ts';
+import { KnownKeys } from './known-keys.ts';
+import { PlatformClient } from './platform-client.ts';
+import { RevocationWatch } from './revocation-watch.ts';
+import { TokenGate } from './token-gate.ts';
+import { emptySettings } from './token-holder.ts';
+
+export interface DirectEndpointOptions {
+  settings: DirectSettings;
+  environment: Readonly<Record<string, string | undefined>>;
+  clock: Clock;
+  log: Log;
+  /** Seconds to wait for a source with too many wrong tokens. */
+  failedLogin(source: string): number | undefined;
+}
+
+/** As on the management server: above what any client sends. */
+const maxHeaderBytes = 16 * 1024;
+/** Longer than clients keep idle connections. */
+const keepAliveMs = 120_000;
+/** Streams of tokens that no longer count are ended within a second; revocations end theirs at once. */
+const streamCheckMs = 400;
+const endedText = 'the token or the access key behind it no longer counts, or the platform is out of reach';
+
+export class DirectEndpoint {
+  readonly #options: DirectEndpointOptions;
+  readonly #live = new LivePassages<User>();
+  readonly #revocations = new Revocations();
+  readonly #watch: RevocationWatch;
+  readonly #keys: KnownKeys;
+  readonly #gate: TokenGate;
+  readonly #upstream: DirectUpstream;
+  readonly #paths: ProxiedPaths;
+  #server: Server | undefined;
+  #files: CertificateFiles | undefined;
+  #check: Timer | undefined;
+  #caPem = '';
+
+  constructor(options: DirectEndpointOptions) {
+    this.#options = options;
+    const { settings, environment, clock, log, failedLogin } = options;
+    const { platform, certificateAuthority, keyFile, cluster, silence } = settings;
+    const client = new PlatformClient({ platform, certificateAuthority, keyFile, clock });
+    this.#watch = new RevocationWatch({
+      open: () => client.revocations(cluster),
+      taken: (entry) => {
+        this.#revocations.take(entry);
+        this.#endStreams();
+      },
+      silenceMs: silence * 1000,
+      clock,
+      log,
+    });
+    this.#keys = new KnownKeys({
+      fetch: () => client.keySet(),
+      changed: () => this.#gate.forgetProofs(),
+      clock,
+      log,
+    });
+    const trouble = () => this.#watch.trouble;
+    this.#gate = new TokenGate({ settings, keys: this.#keys, revocations: this.#revocations, trouble, clock });
+    this.#upstream = new DirectUpstream({ settings, environment, clock, log });
+    const nobody = new Directory(emptySettings);
+    this.#paths = new ProxiedPaths({
+      authenticate: (bearer, address) => this.#gate.authenticate(bearer, address),
+      failedLogin,
+      // Each holder brings a directory along.
+      directory: () => nobody,
+      upstreams: this.#upstream,
+      live: this.#live,
+      audit: auditLines({ clock, log, subjectOf: (user) => this.#gate.subjectOf(user) }),
+      clock,
+      log,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { settings, clock, log } = this.#options;
+    const { host, port } = parseListen(settings.listen) as { host: string; port: number };
+    const pair = await this.#certificate(host);
+    const server = createServer(
+      {
+        maxHeaderSize: maxHeaderBytes,
+        keepAliveTimeout: keepAliveMs,
+        cert: pair.certPem,
+        key: pair.keyPem,
+        shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => this.#paths.isServed(url),
+      },
+      (request, response) => this.#serve(request, response),
+    );
+    server.on('upgrade', (request, socket, head) => this.#paths.upgrade(request, socket as Socket, head));
+    answerClientErrors(server, maxHeaderBytes);
+    this.#server = server;
+    const { tls } = settings;
+    if (tls !== undefined)
+      this.#files = new CertificateFiles({
+        paths: tls,
+        current: pair,
+        clock,
+        log,
+        changed: ({ certPem, keyPem }) => server.setSecureContext({ cert: certPem, key: keyPem }),
+      });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+    this.#watch.start();
+    await Promise.all([this.#keys.start(), this.#upstream.open()]);
+    this.#checkStreams();
+    log.info({ component: 'direct', url: this.url, cluster: settings.cluster }, 'direct endpoint started');
+  }
+
+  async stop(): Promise<void> {
+    this.#check?.cancel();
+    this.#files?.stop();
+    this.#keys.stop();
+    await this.#watch.stop();
+    await this.#live.closeAll('the endpoint is stopping');
+    this.#upstream.close();
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  get port(): number {
+    return (this.#server?.address() as AddressInfo | null)?.port ?? 0;
+  }
+
+  get url(): string {
+    const { host } = parseListen(this.#options.settings.listen) as { host: string };
+    return `https://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
+  }
+
+  /** The own authority; empty when the certificate comes from files. */
+  get caPem(): string {
+    return this.#caPem;
+  }
+
+  /** Undefined = tokens are accepted. */
+  get trouble(): string | undefined {
+    return (
+      this.#watch.trouble ?? (this.#keys.keys.size === 0 ? 'the key set of the platform is not known yet' : undefined)
+    );
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    const url = request.url ?? '/';
+    const [path = ''] = url.split('?', 1);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (this.#paths.isServed(url)) this.#paths.serve(request, response);
+    else if (isRead && /^\/(?:healthz|livez)$/.test(path)) sendText(response, 200, 'ok');
+    else if (isRead && path === '/readyz') this.#readiness(response);
+    else sendStatus(response, pathNotFound());
+  }
+
+  #readiness(response: ServerResponse): void {
+    const { trouble } = this;
+    if (trouble === undefined) sendText(response, 200, 'ok');
+    else sendText(response, 503, `${trouble}\n`);
+  }
+
+  async #certificate(host: string) {
+    const { settings, clock } = this.#options;
+    if (settings.tls !== undefined) return readPair(settings.tls);
+    const now = clock.wallTime();
+    const authority = await authorityIn(settings.dataDir, 'hostward-direct', now);
+    this.#caPem = authority.certPem;
+    const isEverywhere = host === '0.0.0.0' || host === '::';
+    const names = new Set(['localhost', '127.0.0.1', ...(isEverywhere ? [] : [host])]);
+    return makeServingCertificate('hostward-direct', [...names], now, authority);
+  }
+
+  #checkStreams(): void {
+    const { clock } = this.#options;
+    this.#revocations.forgetOld(clock.wallTime().getTime());
+    this.#endStreams();
+    this.#check = clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  #endStreams(): void {
+    this.#live.closeUnless((user) => this.#gate.isStill(user), endedText);
+  }
+}

@@ -1,0 +1,79 @@
+// How an endpoint reads from the management server: the key set, and the stream of revocations. In: the address, a CA, and the file
+// with the access key, which is read at every connection because keys are rotated. The key never leaves this file.
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import type { Clock } from '../../clock.ts';
+
+export interface PlatformOptions {
+  /** Base URL without a slash at its end. */
+  platform: string;
+  certificateAuthority: string | undefined;
+  keyFile: string;
+  clock: Clock;
+}
+
+/** A key set has a few hundred bytes. */
+const maxBodyBytes = 256 * 1024;
+/** For the head of an answer; far below the time after which a silent platform is no longer trusted. */
+const answerWithinMs = 5_000;
+
+export class PlatformClient {
+  readonly #options: PlatformOptions;
+
+  constructor(options: PlatformOptions) {
+    this.#options = options;
+  }
+
+  /** Open to everybody, so that no key is sent. */
+  async keySet(): Promise<unknown> {
+    const response = await this.#open('/.well-known/jwks.json', {});
+    return JSON.parse(await bodyOf(response));
+  }
+
+  /** The lines of the feed; the caller ends it by destroying the answer. */
+  async revocations(cluster: string): Promise<IncomingMessage> {
+    const key = (await readFile(this.#options.keyFile, 'utf8')).trim();
+    const path = `/kubernetes/management/agent/${cluster}/revocations?watch=true`;
+    return this.#open(path, { authorization: `Bearer ${key}` });
+  }
+
+  async #open(path: string, headers: Record<string, string>): Promise<IncomingMessage> {
+    const { platform, certificateAuthority, clock } = this.#options;
+    const ca = certificateAuthority === undefined ? undefined : await readFile(certificateAuthority, 'utf8');
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const sent = request(`${platform}${path}`, { ca, headers, agent: false }, resolve);
+      const timer = clock.after(answerWithinMs, () =>
+        sent.destroy(new Error(`want an answer within ${answerWithinMs / 1000} seconds, got none`)),
+      );
+      sent.once('response', () => timer.cancel());
+      sent.once('error', (error) => {
+        timer.cancel();
+        reject(error);
+      });
+      sent.end();
+    });
+    // A stream that breaks off is noticed by its reader.
+    response.on('error', () => undefined);
+    if (response.statusCode === 200) return response;
+    response.destroy();
+    throw new Error(`want 200, got ${response.statusCode}${hintOf(response.statusCode)}`);
+  }
+}
+
+function hintOf(code: number | undefined): string {
+  if (code === 401) return '; the key in hostward.direct.keyFile does not count: make a new one';
+  if (code === 403) return '; the key in hostward.direct.keyFile needs the role agent for this cluster';
+  return '';
+}
+
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of response as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > maxBodyBytes) throw new Error(`want at most ${maxBodyBytes} bytes, got more`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

@@ -1,0 +1,104 @@
+// Follows the revocation feed of the platform. In: a way to open it. Out: revocations as they come, and whether the platform was heard
+// of lately. A feed that breaks is opened again and begins anew; a silent one counts as broken.
+import type { IncomingMessage } from 'node:http';
+import { type Clock, pause } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { type RevocationEntry, readEntry } from '../tokens/revocations.ts';
+
+export interface RevocationWatchOptions {
+  open(): Promise<IncomingMessage>;
+  taken(entry: RevocationEntry): void;
+  /** Without a sign of life for so long nothing that was heard counts any more. */
+  silenceMs: number;
+  clock: Clock;
+  log: Log;
+}
+
+const firstRetryMs = 200;
+/** Several tries fit into the shortest silence that can be configured. */
+const longestRetryMs = 2_000;
+/** An entry has two hundred bytes. */
+const maxLineLength = 64 * 1024;
+
+export class RevocationWatch {
+  readonly #options: RevocationWatchOptions;
+  readonly #ended = new AbortController();
+  #response: IncomingMessage | undefined;
+  #heardMs: number | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: RevocationWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined = everything is known up to a moment ago. */
+  get trouble(): string | undefined {
+    const { clock, silenceMs } = this.#options;
+    if (this.#heardMs === undefined) return 'the revocations of the platform are not known yet';
+    if (clock.now() - this.#heardMs < silenceMs) return undefined;
+    return `the platform was not heard of for ${silenceMs / 1000} seconds`;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    this.#response?.destroy();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log } = this.#options;
+    let retryMs = firstRetryMs;
+    while (!this.#ended.signal.aborted) {
+      const before = this.#heardMs;
+      try {
+        await this.#follow();
+      } catch (error) {
+        if (!this.#ended.signal.aborted)
+          log.warn({ component: 'direct', error: String(error) }, 'revocation feed not open');
+      }
+      retryMs = this.#heardMs === before ? Math.min(retryMs * 2, longestRetryMs) : firstRetryMs;
+      await pause(clock, retryMs, this.#ended.signal);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { open, clock, silenceMs } = this.#options;
+    const response = await open();
+    this.#response = response;
+    if (this.#ended.signal.aborted) return void response.destroy();
+    // A connection that says nothing may be dead, and another one may work.
+    let silence = clock.after(silenceMs / 2, () => response.destroy());
+    try {
+      let rest = '';
+      response.setEncoding('utf8');
+      for await (const part of response as AsyncIterable<string>) {
+        silence.cancel();
+        silence = clock.after(silenceMs / 2, () => response.destroy());
+        const lines = (rest + part).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) this.#heard(line);
+        if (rest.length > maxLineLength) throw new Error(`want lines of at most ${maxLineLength} characters, got more`);
+      }
+    } finally {
+      silence.cancel();
+      response.destroy();
+    }
+  }
+
+  #heard(line: string): void {
+    const { clock, taken } = this.#options;
+    const event: unknown = JSON.parse(line);
+    if (!isRecord(event)) throw new Error('want an event in JSON');
+    if (event['type'] === 'BOOKMARK') this.#heardMs = clock.now();
+    if (event['type'] !== 'REVOKED') return;
+    const entry = readEntry(event['object'], clock.wallTime().getTime());
+    // What is not understood may have been important.
+    if (entry === undefined) throw new Error('want a revocation with key and generation');
+    taken(entry);
+  }
+}

@@ -1,0 +1,158 @@
+// The listener for virtual clusters with `servedBy: hostward`: the TLS server name picks the instance, and `/` is the API of that instance.
+// Keys, direct tokens and client certificates of our own CA are proofs here. In front of it stands TLS passthrough. In: the configured
+// instances and what forwards requests. Out: requests with the entrance that they came through.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import { answerClientErrors } from '../../apiserver/request/client-error.ts';
+import { readPair } from '../../apiserver/tls/certificate-files.ts';
+import { type Authority, makeServingCertificate } from '../../apiserver/tls/certificates.ts';
+import { sendStatus } from '../../apiserver/wire/respond.ts';
+import type { Clock } from '../../clock.ts';
+import { parseListen } from '../../config/settings/text-rules.ts';
+import type { Log } from '../../log.ts';
+import { pathNotFound } from '../../object/meta/status.ts';
+import { entryName } from '../kubeconfig/names.ts';
+import { type Instance, type IssueParts, instanceNamed } from './asker.ts';
+import type { Holder } from './certificate-holder.ts';
+
+/** What forwards requests to the virtual clusters: the proxied paths of the management server. */
+export interface Forwarder {
+  serve(request: IncomingMessage, response: ServerResponse, entrance: Entrance): void;
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, entrance: Entrance): void;
+}
+
+interface Entrance {
+  base: string;
+  holder(request: IncomingMessage): Holder | undefined;
+}
+
+export interface IngressOptions {
+  /** HOST:PORT. */
+  listen: string;
+  instances: Pick<IssueParts, 'directory' | 'instanceUid'>;
+  forwarder: Forwarder;
+  holder(request: IncomingMessage, instance: string): Holder | undefined;
+  /** Signs the certificates of instances that have none of their own. */
+  serving: Authority;
+  /** The CA of the client certificates that are taken. */
+  clientCaPem: string;
+  clock: Clock;
+  log: Log;
+}
+
+/** As on the management server. */
+const maxHeaderBytes = 16 * 1024;
+const keepAliveMs = 120_000;
+/** Files are read again for the first connection after so long; open connections keep what they have. */
+const contextLastsMs = 10_000;
+
+interface Served {
+  atMs: number;
+  context: Promise<SecureContext>;
+}
+
+export class IngressListener {
+  readonly #options: IngressOptions;
+  /** By host name; no more entries than the configuration has instances. */
+  readonly #contexts = new Map<string, Served>();
+  #server: Server | undefined;
+
+  constructor(options: IngressOptions) {
+    this.#options = options;
+  }
+
+  async start(): Promise<void> {
+    const { listen, clientCaPem, forwarder } = this.#options;
+    const { host, port } = parseListen(listen) as { host: string; port: number };
+    const server = createServer(
+      {
+        maxHeaderSize: maxHeaderBytes,
+        keepAliveTimeout: keepAliveMs,
+        requestCert: true,
+        // Judged at every request, so that a client without a certificate can bring a key.
+        rejectUnauthorized: false,
+        ca: clientCaPem,
+        SNICallback: (name, done) => void this.#context(name).then((context) => done(null, context), done),
+      },
+      (request, response) => {
+        const entrance = this.#entranceOf(request);
+        if (entrance === undefined) sendStatus(response, pathNotFound());
+        else forwarder.serve(request, response, entrance);
+      },
+    );
+    server.on('upgrade', (request, socket, head) => {
+      const entrance = this.#entranceOf(request);
+      if (entrance === undefined) socket.destroy();
+      else forwarder.upgrade(request, socket as Socket, head, entrance);
+    });
+    answerClientErrors(server, maxHeaderBytes);
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  }
+
+  get port(): number | undefined {
+    return (this.#server?.address() as AddressInfo | null | undefined)?.port;
+  }
+
+  #entranceOf({ socket }: IncomingMessage): Entrance | undefined {
+    const name = socket instanceof TLSSocket ? socket.servername : undefined;
+    const instance = typeof name === 'string' ? this.#instanceAt(name) : undefined;
+    if (instance === undefined) return undefined;
+    const { project, name: of, uid } = instance;
+    return {
+      base: `/kubernetes/project/${project}/virtualcluster/${of}`,
+      holder: (request) => this.#options.holder(request, uid),
+    };
+  }
+
+  #instanceAt(host: string): Instance | undefined {
+    const { instances } = this.#options;
+    for (const project of instances.directory().settings.projects)
+      for (const { name, ingress } of project.virtualClusters)
+        if (ingress?.servedBy === 'hostward' && new URL(ingress.server).hostname === host.toLowerCase())
+          return instanceNamed(instances, project.name, name);
+    return undefined;
+  }
+
+  async #context(name: string): Promise<SecureContext> {
+    const instance = this.#instanceAt(name);
+    // The handshake ends with an alert; there is nothing to say to a stranger.
+    if (instance === undefined) throw new Error('no virtual cluster is served under this name');
+    const nowMs = this.#options.clock.now();
+    const known = this.#contexts.get(name);
+    if (known !== undefined && nowMs - known.atMs < contextLastsMs) return known.context;
+    const context = this.#contextFor(instance, name);
+    this.#contexts.set(name, { atMs: nowMs, context });
+    context.catch(() => this.#contexts.delete(name));
+    return context;
+  }
+
+  async #contextFor({ project, name, settings }: Instance, host: string): Promise<SecureContext> {
+    const { serving, clientCaPem, clock, log } = this.#options;
+    const tls = settings.ingress?.tls;
+    try {
+      const pair =
+        tls === undefined
+          ? await makeServingCertificate(entryName({ project, name }), [host], clock.wallTime(), serving)
+          : await readPair(tls);
+      return createSecureContext({ cert: pair.certPem, key: pair.keyPem, ca: clientCaPem });
+    } catch (error) {
+      log.error({ component: 'management', host, error: String(error) }, 'no certificate for a virtual cluster');
+      throw error;
+    }
+  }
+}

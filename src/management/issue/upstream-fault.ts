@@ -1,0 +1,49 @@
+// What a caller is told when the virtual cluster does not do what a client certificate needs. In: an answer of the virtual cluster.
+// Out: a Status that says what to do; the words of the virtual cluster and of its kubeconfig stay in the log.
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Answer } from '../../cluster/answer.ts';
+import type { Log } from '../../log.ts';
+import { type Status, serviceUnavailable } from '../../object/meta/status.ts';
+import { type InstanceRef, instanceText } from '../kubeconfig/names.ts';
+
+/** A virtual cluster that starts needs some seconds. */
+const retrySeconds = 5;
+
+export type BadAnswer = Exclude<Answer, { kind: 'ok' }>;
+
+export function upstreamFault(answer: BadAnswer, at: { instance: InstanceRef; step: string; log: Log }): StatusFault {
+  const { instance, step, log } = at;
+  const where = `virtual cluster ${instanceText(instance)}`;
+  const said = 'message' in answer ? answer.message : answer.reason;
+  log.warn({ component: 'management', instance: instanceText(instance), step, said }, 'client certificate not issued');
+  switch (answer.kind) {
+    case 'forbidden':
+      return badGateway(
+        `Hostward has no right to ${step} in the ${where}; whoever runs it gives the right with: hostward upstream-rbac --instance ${instanceText(instance)} | kubectl apply -f -`,
+      );
+    case 'unauthorized':
+      return badGateway(`Hostward cannot log in to the ${where}; whoever runs it renews the kubeconfig`);
+    case 'failed':
+    case 'throttled':
+    case 'notSent':
+      return notReady(`the ${where} is not ready to ${step}; try again`);
+    default:
+      return badGateway(`the ${where} refuses to ${step}; the log of Hostward has its words`);
+  }
+}
+
+export function notReady(message: string): StatusFault {
+  return new StatusFault({ ...serviceUnavailable(message), details: { retryAfterSeconds: retrySeconds } });
+}
+
+export function badGateway(message: string): StatusFault {
+  return fault(502, 'ServiceUnavailable', message);
+}
+
+export function gatewayTimeout(message: string): StatusFault {
+  return fault(504, 'Timeout', message);
+}
+
+function fault(code: number, reason: NonNullable<Status['reason']>, message: string): StatusFault {
+  return new StatusFault({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code });
+}

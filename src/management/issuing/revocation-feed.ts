@@ -1,0 +1,165 @@
+// The revocation feed: GET /revocations, or /agent/CLUSTER/revocations below the management API, for verifiers of direct tokens. In:
+// the ledger. Out: the list of revocations, or a stream that begins with it and goes on with every change and a sign of life every
+// few seconds. An entry may come twice and never goes back, so that a reader only ever adds to what it knows.
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
+import { deniedBecause } from '../../apiserver/request/denial.ts';
+import type { Decision, User } from '../../apiserver/request/identity.ts';
+import { badRequest, methodNotAllowed, StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Target } from '../../apiserver/request/target.ts';
+import { sendJson } from '../../apiserver/wire/respond.ts';
+import type { Clock, Timer } from '../../clock.ts';
+import { tooManyRequests } from '../../object/meta/status.ts';
+import { entryText } from '../tokens/revocations.ts';
+import type { TokenLedger } from './token-ledger.ts';
+
+export interface FeedParts {
+  ledger: TokenLedger;
+  issuer: string;
+  clock: Clock;
+  /** Whether the caller may read `/agent/CLUSTER/revocations`. */
+  mayRead(user: User, target: Target): Decision;
+}
+
+/** Far below the thirty seconds after which an endpoint no longer trusts a silent feed. */
+export const heartbeatMs = 5_000;
+const longestWatchSeconds = 3_600;
+const defaultWatchSeconds = 2_700;
+/** Of one reader that does not keep up; it connects again and begins anew. */
+const maxUnsentBytes = 1024 * 1024;
+/** One for each endpoint, and some that are being replaced. */
+const maxReaders = 1_000;
+const agentPath = /^\/agent\/[^/]+\/revocations$/;
+
+interface Reader {
+  user: User;
+  end(): void;
+}
+
+export class RevocationFeed {
+  readonly #parts: FeedParts;
+  /** Positions of another run of the server mean nothing in this one. */
+  readonly #run = randomUUID().slice(0, 8);
+  readonly #readers = new Set<Reader>();
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts;
+  }
+
+  paths(otherwise: OtherPaths): OtherPaths {
+    return async (target, request, response, user) => {
+      const [path, query = ''] = (request.url ?? '').split('?', 2);
+      const isForAll = target.path === '' && path === '/revocations';
+      if (!isForAll && !agentPath.test(target.path)) return otherwise(target, request, response, user);
+      if (request.method !== 'GET') throw methodNotAllowed();
+      if (isForAll) this.#checkRight(user, target);
+      const asked = askedIn(new URLSearchParams(query));
+      if (asked.isWatch) await this.#watch(asked, user, response);
+      else sendJson(response, 200, JSON.stringify(this.#list(0)), noStore);
+      return true;
+    };
+  }
+
+  /** Ends the streams of callers whose keys no longer count. */
+  closeUnless(mayGoOn: (user: User) => boolean): void {
+    for (const reader of [...this.#readers]) if (!mayGoOn(reader.user)) reader.end();
+  }
+
+  get readers(): number {
+    return this.#readers.size;
+  }
+
+  /** Whoever may read those of a cluster by a name that no cluster has may read those of all clusters. */
+  #checkRight(user: User, target: Target): void {
+    const decision = this.#parts.mayRead(user, { ...target, verb: 'get', path: '/agent/*/revocations' });
+    if (decision.allowed) return;
+    throw new StatusFault(deniedBecause(user, { ...target, path: '/revocations' }, decision.reason));
+  }
+
+  #list(after: number): object {
+    const { ledger, issuer } = this.#parts;
+    return {
+      apiVersion: 'management.platform/v1',
+      kind: 'RevocationList',
+      metadata: { resourceVersion: this.#version() },
+      issuer,
+      time: this.#now(),
+      items: ledger.entriesAfter(after).map(entryText),
+    };
+  }
+
+  async #watch({ after, seconds }: Asked, user: User, response: ServerResponse): Promise<void> {
+    if (this.#readers.size >= maxReaders)
+      throw new StatusFault(tooManyRequests(`at most ${maxReaders} readers follow the revocations`, 5));
+    const { ledger, clock } = this.#parts;
+    response.writeHead(200, { 'content-type': 'application/json', ...noStore });
+    let position = this.#positionIn(after);
+    const send = (line: object) => {
+      response.write(`${JSON.stringify(line)}\n`);
+      if (response.writableLength > maxUnsentBytes) response.destroy();
+    };
+    const sendNew = () => {
+      for (const entry of ledger.entriesAfter(position)) send({ type: 'REVOKED', object: entryText(entry) });
+      position = ledger.position;
+    };
+    // The mark at the end of the first entries says that the reader knows everything now.
+    const sendMark = () => send({ type: 'BOOKMARK', object: this.#mark() });
+    sendNew();
+    sendMark();
+    let heartbeat: Timer;
+    const beat = () => {
+      sendMark();
+      heartbeat = clock.after(heartbeatMs, beat);
+    };
+    heartbeat = clock.after(heartbeatMs, beat);
+    const forget = ledger.onRevoked(sendNew);
+    const reader: Reader = { user, end: () => response.end() };
+    const timeout = clock.after(seconds * 1000, () => response.end());
+    this.#readers.add(reader);
+    await new Promise<void>((resolve) => {
+      response.once('close', resolve);
+      if (response.destroyed) resolve();
+    });
+    this.#readers.delete(reader);
+    forget();
+    heartbeat.cancel();
+    timeout.cancel();
+  }
+
+  #mark(): object {
+    return { kind: 'RevocationList', metadata: { resourceVersion: this.#version() }, time: this.#now() };
+  }
+
+  #version(): string {
+    return `${this.#run}-${this.#parts.ledger.position}`;
+  }
+
+  /** What another run has said is unknown here: everything is sent once more, which does no harm. */
+  #positionIn(version: string): number {
+    const [run, position] = version.split('-');
+    return run === this.#run ? Number(position) || 0 : 0;
+  }
+
+  #now(): string {
+    return this.#parts.clock.wallTime().toISOString();
+  }
+}
+
+const noStore = { 'cache-control': 'no-store' };
+
+interface Asked {
+  isWatch: boolean;
+  after: string;
+  seconds: number;
+}
+
+function askedIn(query: URLSearchParams): Asked {
+  const watch = query.get('watch') ?? 'false';
+  if (!['true', 'false', '1', '0'].includes(watch)) throw badRequest('watch: want true or false');
+  const text = query.get('timeoutSeconds') ?? String(defaultWatchSeconds);
+  const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+  if (seconds < 1 || seconds > longestWatchSeconds)
+    throw badRequest(`timeoutSeconds: want 1 to ${longestWatchSeconds}`);
+  return { isWatch: watch === 'true' || watch === '1', after: query.get('resourceVersion') ?? '', seconds };
+}

@@ -1,0 +1,23 @@
+// DirectClusterEndpointToken as the kit serves it: only created, in no namespace, without a name.
+import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
+import { tokenSchemaName } from '../kinds/token-schema.ts';
+import { managementGroup, tokenResource } from '../scope/request.ts';
+import { tokenKindName } from './issue-token.ts';
+
+export function tokenKind(issue: SubresourceAction): Kind {
+  return {
+    group: managementGroup,
+    version: 'v1',
+    kind: tokenKindName,
+    plural: tokenResource,
+    singular: 'directclusterendpointtoken',
+    namespaced: false,
+    verbs: ['create'],
+    schema: tokenSchemaName,
+    storage: '',
+    strategy: {},
+    columns: [],
+    answer: issue,
+    holdsSecret: true,
+  };
+}

@@ -1,0 +1,179 @@
+// Keys whose tokens may still be alive, and from which generation on these tokens count. In: issued tokens, changed keys, changed
+// configuration, and the time. Out: a raised generation as soon as a key no longer stands for what its tokens say. Kept in the
+// store before a token is answered, so that a change while the server does not run kills tokens as well.
+
+import { isRecord } from '../../object/text/json.ts';
+import type { Store } from '../../store/store.ts';
+import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
+import { isExpired } from '../keys/life/expiry.ts';
+import type { KeyFacts } from '../keys/life/key-facts.ts';
+import type { RevocationEntry } from '../tokens/revocations.ts';
+import { viewOfKey } from './token-rights.ts';
+
+const prefix = 'tokens/';
+/** A number must not be given out anew while some endpoint remembers it: its clock may be wrong by this much. */
+const keptAfterMs = 60 * 60 * 1000;
+
+interface Line {
+  name: string;
+  generation: number;
+  /** Generations below were in use; undefined = the first is still the present one, and nothing is revoked. */
+  hasRevoked: boolean;
+  /** When the last token of any generation ends. */
+  expiresMs: number;
+  /** What the tokens of this generation rest on. */
+  view: string;
+  /** Position of the last change, for watches of the feed. */
+  seq: number;
+}
+
+export interface LedgerParts {
+  store: Pick<Store, 'sideValues' | 'writeSideValues'>;
+  world: KeyWorld;
+  nowMs: () => number;
+  failed: (error: unknown) => void;
+}
+
+export class TokenLedger {
+  readonly #parts: LedgerParts;
+  readonly #lines = new Map<string, Line>();
+  readonly #listeners = new Set<() => void>();
+  #seq = 0;
+
+  constructor(parts: LedgerParts) {
+    this.#parts = parts;
+  }
+
+  /** Keys may have changed while nobody looked. `isAnew`: what was issued before can be proved by nobody. */
+  async start(isAnew: boolean): Promise<void> {
+    for (const [key, text] of await this.#parts.store.sideValues(prefix)) {
+      const line = lineIn(text);
+      if (line !== undefined) this.#lines.set(key.slice(prefix.length), { ...line, seq: ++this.#seq });
+    }
+    for (const uid of isAnew ? [...this.#lines.keys()] : []) this.#raise(uid, 'issued before the present keys');
+    this.reviewAll();
+  }
+
+  /** Position of the last change. */
+  get position(): number {
+    return this.#seq;
+  }
+
+  /** Revocations that changed after the position. */
+  entriesAfter(position: number): RevocationEntry[] {
+    return [...this.#lines]
+      .filter(([, { seq, hasRevoked }]) => hasRevoked && seq > position)
+      .map(([key, { generation, expiresMs }]) => ({ key, generation, expiresMs }));
+  }
+
+  onRevoked(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  isRevoked({ keyUid, generation }: { keyUid: string; generation: number }): boolean {
+    const line = this.#lines.get(keyUid);
+    // Every token was written down before it was answered: one of an unknown key comes from a lost or an older store.
+    return line === undefined || generation !== line.generation;
+  }
+
+  /** Before a token is answered. Its generation counts until the key changes. */
+  async issue({ name, record }: KeyFacts, expiresMs: number): Promise<number> {
+    const { uid } = record;
+    this.review(uid);
+    const known = this.#lines.get(uid);
+    const view = known?.view ?? this.#viewOf(uid, name);
+    const line: Line = known ?? {
+      name,
+      generation: this.#generationAfter(0),
+      hasRevoked: false,
+      expiresMs,
+      view,
+      seq: 0,
+    };
+    const { generation } = line;
+    const kept = { ...line, expiresMs: Math.max(line.expiresMs, expiresMs) };
+    this.#lines.set(uid, kept);
+    await this.#write(uid);
+    return generation;
+  }
+
+  /** Keys that this one has made hang on it as well. */
+  changed(uid: string): void {
+    this.review(uid);
+    for (const other of this.#lines.keys()) if (other !== uid && this.#isMadeBy(other, uid)) this.review(other);
+  }
+
+  reviewAll(): void {
+    for (const uid of this.#lines.keys()) this.review(uid);
+  }
+
+  /** A key that has expired tells nobody: asked several times a second. */
+  passTime(): void {
+    const nowMs = this.#parts.nowMs();
+    const forgotten = new Map<string, undefined>();
+    for (const [uid, { expiresMs, view }] of this.#lines) {
+      if (expiresMs + keptAfterMs <= nowMs) {
+        this.#lines.delete(uid);
+        forgotten.set(prefix + uid, undefined);
+      } else if (!view.startsWith('dead')) this.#reviewEnd(uid);
+    }
+    if (forgotten.size > 0) this.#parts.store.writeSideValues(forgotten).catch(this.#parts.failed);
+  }
+
+  review(uid: string): void {
+    const line = this.#lines.get(uid);
+    if (line === undefined) return;
+    const view = this.#viewOf(uid, line.name);
+    if (view === line.view) return;
+    this.#raise(uid, view);
+  }
+
+  #raise(uid: string, view: string): void {
+    const line = this.#lines.get(uid) as Line;
+    const generation = this.#generationAfter(line.generation);
+    this.#lines.set(uid, { ...line, view, generation, hasRevoked: true, seq: ++this.#seq });
+    // What is not written is found out again at the next start, because the view is older there.
+    void this.#write(uid).catch(this.#parts.failed);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** By the clock, so that a restored store never gives out again what an endpoint has heard to be dead. */
+  #generationAfter(generation: number): number {
+    return Math.max(generation + 1, Math.floor(this.#parts.nowMs() / 1000));
+  }
+
+  #reviewEnd(uid: string): void {
+    const { world, nowMs } = this.#parts;
+    const facts = world.key(this.#lines.get(uid)?.name ?? '');
+    const keys = facts === undefined ? [] : [facts, ...(makersOf(facts, world) ?? [])];
+    if (keys.some((key) => isExpired(key.times, world.lastActivityMs(key), nowMs()))) this.review(uid);
+  }
+
+  #viewOf(uid: string, name: string): string {
+    const { world, nowMs } = this.#parts;
+    const facts = world.key(name);
+    if (facts === undefined || facts.record.uid !== uid) return 'dead: gone';
+    return viewOfKey(facts, world, nowMs());
+  }
+
+  #isMadeBy(uid: string, maker: string): boolean {
+    const { world } = this.#parts;
+    const facts = world.key(this.#lines.get(uid)?.name ?? '');
+    if (facts?.record.madeBy === undefined) return false;
+    // A chain with a gap is one whose maker is gone, perhaps this one.
+    return makersOf(facts, world)?.some(({ record }) => record.uid === maker) ?? true;
+  }
+
+  async #write(uid: string): Promise<void> {
+    const line = this.#lines.get(uid);
+    if (line === undefined) return;
+    const { seq: _seq, ...stored } = line;
+    await this.#parts.store.writeSideValues(new Map([[prefix + uid, JSON.stringify(stored)]]));
+  }
+}
+
+function lineIn(text: string): Omit<Line, 'seq'> | undefined {
+  const value: unknown = JSON.parse(text);
+  return isRecord(value) ? (value as unknown as Omit<Line, 'seq'>) : undefined;
+}

@@ -1,0 +1,123 @@
+// One ordinary answer on its way from an upstream to a client: head, body as it arrives, trailers. Back-pressure goes through, and a
+// body that breaks off is broken off for the client too, so that half an answer never looks like a whole one.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../clock.ts';
+import { expired } from '../../object/meta/status.ts';
+import { responseLines, withoutLines } from './headers.ts';
+import type { StreamEnd } from './session.ts';
+
+export interface AnswerParts {
+  upstreamResponse: IncomingMessage;
+  response: ServerResponse;
+  isOpen: boolean;
+  isWatch: boolean;
+  auditId: string;
+  /** Instead of the upstream's. */
+  location: string | undefined;
+  /** The whole body, where it had to be read. */
+  start: Buffer | undefined;
+  clock: Clock;
+}
+
+const lineFeed = 0x0a;
+/** Time for the last words of a watch to leave before its connection is cut. */
+const lastWordsMs = 300;
+
+export class PassedAnswer {
+  readonly done: Promise<StreamEnd>;
+  readonly #parts: AnswerParts;
+  #bytesOut = 0;
+  #lastByte = lineFeed;
+  #reason = '';
+  #isEnded = false;
+  #settle: () => void = () => undefined;
+
+  constructor(parts: AnswerParts) {
+    this.#parts = parts;
+    this.done = new Promise((resolve) => {
+      this.#settle = () => resolve({ bytesIn: 0, bytesOut: this.#bytesOut, reason: this.#reason });
+    });
+    this.#writeHead();
+    this.#pipe();
+  }
+
+  /** Everything has been handed over, so that a closing connection says nothing about the exchange. */
+  get isFinished(): boolean {
+    return this.#isEnded;
+  }
+
+  close(reason: string): void {
+    const { upstreamResponse, response, clock } = this.#parts;
+    this.#reason = reason;
+    upstreamResponse.unpipe(response);
+    const words = this.#lastWords(reason);
+    if (words === undefined) {
+      response.destroy();
+      return;
+    }
+    this.#bytesOut += words.length;
+    response.end(words);
+    clock.after(lastWordsMs, () => response.destroy());
+  }
+
+  #writeHead(): void {
+    const { upstreamResponse, response, isOpen, auditId, location, start } = this.#parts;
+    const { statusCode = 502, statusMessage = '', rawHeaders } = upstreamResponse;
+    const passed = responseLines(rawHeaders);
+    const lines =
+      start === undefined
+        ? passed
+        : [...withoutLines(passed, ['content-length', 'trailer']), 'Content-Length', String(start.length)];
+    if (location !== undefined) replace(lines, 'location', location);
+    response.writeHead(statusCode, statusMessage, [...lines, 'Audit-Id', auditId]);
+    // A watch without events yet has begun all the same.
+    if (isOpen) response.flushHeaders();
+  }
+
+  #pipe(): void {
+    const { upstreamResponse, response, start } = this.#parts;
+    response.once('close', () => {
+      if (this.#reason === '') this.#reason = this.#isEnded ? 'ended by the upstream' : 'the client went away';
+      this.#settle();
+    });
+    if (start !== undefined) {
+      this.#isEnded = true;
+      response.end(start);
+      return;
+    }
+    upstreamResponse.on('data', (chunk: Buffer) => {
+      this.#bytesOut += chunk.length;
+      this.#lastByte = chunk.at(-1) ?? this.#lastByte;
+    });
+    upstreamResponse.once('end', () => {
+      this.#isEnded = true;
+      const { rawTrailers } = upstreamResponse;
+      if (rawTrailers.length > 0) response.addTrailers(pairs(rawTrailers));
+    });
+    const broken = () => {
+      if (this.#isEnded) return;
+      if (this.#reason === '') this.#reason = 'the upstream broke off';
+      response.destroy();
+    };
+    upstreamResponse.once('error', broken);
+    upstreamResponse.once('close', broken);
+    upstreamResponse.pipe(response);
+  }
+
+  /** Only between two lines of JSON: in the middle of a frame nothing can be said. */
+  #lastWords(reason: string): string | undefined {
+    const { isWatch, isOpen, upstreamResponse, response } = this.#parts;
+    const { 'content-type': type = '', 'content-encoding': encoding } = upstreamResponse.headers;
+    const isLine = isOpen && isWatch && encoding === undefined && /^application\/json\b/.test(type);
+    if (!isLine || this.#lastByte !== lineFeed || response.writableEnded) return undefined;
+    return `${JSON.stringify({ type: 'ERROR', object: expired(`${reason}; list again`) })}\n`;
+  }
+}
+
+function replace(lines: string[], header: string, value: string): void {
+  for (let at = 0; at < lines.length; at += 2) if (lines[at]?.toLowerCase() === header) lines[at + 1] = value;
+}
+
+function pairs(lines: readonly string[]): [string, string][] {
+  return lines.flatMap((name, at) => (at % 2 === 0 ? [[name, lines[at + 1] ?? ''] as [string, string]] : []));
+}

@@ -1,0 +1,238 @@
+// The one way through which a request goes on to a cluster behind us. In: a request whose sender and right are already proved, the
+// answer object or the raw socket of an upgrade, the upstream, the path below it, and as whom to act there. Out: the upstream's
+// answer streamed to the client, or a Status of our own; and a handle that ends it at any moment. Authentication, authorization
+// and the choice of the upstream stay outside, so that the management server (keys and tokens), `hostward direct` (tokens) and the
+// ingress listener (keys, tokens, client certificates) all forward here:
+//
+//   const passage = forward({ request, client: { kind: 'response', response }, upstream, path, identity, ... });
+//   live.add(user, passage);            // so that passage.close(reason) runs when the credential dies
+//   await passage.done;
+//
+// Header hygiene is inside, as no caller may forget it; a client's Impersonate-* must be refused before (`impersonationIn`).
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { type Duplex, Readable } from 'node:stream';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import { sendStatus } from '../../apiserver/wire/respond.ts';
+import type { Clock } from '../../clock.ts';
+import type { RawConnection, RawExchange } from '../../cluster/wire/raw-connection.ts';
+import { internalError, type Status } from '../../object/meta/status.ts';
+import { PassedAnswer } from './answer.ts';
+import { requestLines, withoutLines } from './headers.ts';
+import { badGateway, foreignAnswer, statusOfFailure } from './own-answers.ts';
+import { joined, type Session, type StreamEnd } from './session.ts';
+import { upgradeOf } from './upgrade.ts';
+import { impersonationLines, type UpstreamIdentity } from './upstream-identity.ts';
+
+export interface Upstream {
+  /** For people: `cluster c1`. */
+  name: string;
+  connection: RawConnection;
+  /** The command that gives Hostward its rights there. */
+  mendRights: string;
+}
+
+export type Client =
+  | { kind: 'response'; response: ServerResponse }
+  /** Of the server's `upgrade` event; `head` came behind the header lines already. */
+  | { kind: 'socket'; socket: Socket; head: Buffer };
+
+export interface Forwarding {
+  request: IncomingMessage;
+  client: Client;
+  upstream: Upstream;
+  /** Path and query below the upstream's address, as the client sent them; judged by `classify`. */
+  path: string;
+  /** What stands before `path` in the client's URL; empty on a listener where `/` is the upstream. */
+  prefix: string;
+  identity: UpstreamIdentity;
+  /** A watch: its client is told before the stream is closed. */
+  isWatch: boolean;
+  /** Watch, log, exec, attach, port-forward, proxy: no limit of time after the connection stands. */
+  isStream: boolean;
+  /** The Audit-Id of the answer and of the upstream's own audit log. */
+  auditId: string;
+  /** Bytes to send instead of the request's own body, where it had to be read. */
+  body?: Buffer;
+  reshape?: Reshape;
+  clock: Clock;
+  hooks: ForwardHooks;
+}
+
+/** An answer that is read as a whole and changed before it goes on. */
+export interface Reshape {
+  /** Instead of the client's lines of these names. */
+  headers: readonly string[];
+  body(bytes: Buffer): Buffer;
+}
+
+export interface ForwardHooks {
+  /** Before anything goes upstream. A StatusFault stops the request. */
+  begins(): Promise<void> | undefined;
+  /** Before the first byte of the answer leaves; `isOpen`: a stream or session follows, and `ended` will be called. */
+  answers(code: number, isOpen: boolean): Promise<void> | undefined;
+  ended(end: StreamEnd): Promise<void> | undefined;
+}
+
+export interface Passage {
+  /** Never rejects. */
+  readonly done: Promise<void>;
+  /** Ends what is under way; a watch is told the reason. */
+  close(reason: string): void;
+}
+
+export function forward(forwarding: Forwarding): Passage {
+  return new Forward(forwarding);
+}
+
+class Forward implements Passage {
+  readonly done: Promise<void>;
+  readonly #given: Forwarding;
+  #exchange: RawExchange | undefined;
+  #answer: PassedAnswer | undefined;
+  #session: Session | undefined;
+  #response: ServerResponse | undefined;
+  #isClosed = false;
+
+  constructor(given: Forwarding) {
+    this.#given = given;
+    const { client } = given;
+    const end = client.kind === 'response' ? client.response : client.socket;
+    // The client went away: nobody reads the answer. After a finished answer there is nothing left to cut.
+    end.once('close', () => {
+      if (this.#answer?.isFinished !== true) this.#exchange?.abort();
+    });
+    end.on('error', () => this.#exchange?.abort());
+    this.done = this.#run().catch((error: unknown) => this.#fail(error));
+  }
+
+  close(reason: string): void {
+    this.#isClosed = true;
+    if (this.#session !== undefined) this.#session.close(reason);
+    else if (this.#answer !== undefined) this.#answer.close(reason);
+    else this.#cut();
+    this.#exchange?.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { request, client, upstream, path, identity, isStream, auditId, body, hooks } = this.#given;
+    const upgrade = upgradeOf(request, client.kind === 'socket');
+    await hooks.begins();
+    if (this.#isClosed) return this.#cut();
+    const { socket } = request;
+    const exchange = upstream.connection.send({
+      method: request.method ?? 'GET',
+      path,
+      headers: [
+        ...this.#clientLines(),
+        ...['Audit-ID', auditId, 'X-Forwarded-For', socket.remoteAddress ?? '', 'X-Forwarded-Proto', 'https'],
+        ...impersonationLines(identity),
+      ],
+      body: upgrade === undefined ? (body === undefined ? bodyOf(request) : Readable.from([body])) : undefined,
+      upgrade,
+      isStream,
+    });
+    this.#exchange = exchange;
+    if (client.kind === 'response' ? client.response.destroyed : client.socket.destroyed) exchange.abort();
+    const answered = await exchange.answered;
+    if (this.#isClosed) return this.#cut();
+    if (answered.kind === 'failed') return this.#refuse(statusOfFailure(answered, upstream));
+    if (answered.kind === 'response') return this.#pass(answered.response);
+    const isAsked = answered.response.headers.upgrade?.toLowerCase() === upgrade?.toLowerCase();
+    if (client.kind === 'socket' && isAsked) return this.#join(answered);
+    exchange.abort();
+    return this.#refuse(badGateway(`${upstream.name} changed to a protocol that was not asked for`));
+  }
+
+  #clientLines(): string[] {
+    const { request, body, reshape } = this.#given;
+    const lines = requestLines(request.rawHeaders);
+    if (body === undefined && reshape === undefined) return lines;
+    // An answer that is to be changed must be readable.
+    const replaced = reshape === undefined ? [] : ['accept-encoding', ...namesIn(reshape.headers)];
+    const kept = withoutLines(lines, body === undefined ? replaced : [...replaced, 'content-length']);
+    const length = body === undefined ? [] : ['Content-Length', String(body.length)];
+    return [...kept, ...length, ...(reshape?.headers ?? [])];
+  }
+
+  async #pass(upstreamResponse: IncomingMessage): Promise<void> {
+    const { upstream, prefix, hooks, isStream, isWatch, auditId, clock, reshape } = this.#given;
+    const refusal = await foreignAnswer(upstreamResponse, { upstream, prefix, reshape });
+    if (refusal.kind === 'refused') {
+      upstreamResponse.destroy();
+      return this.#refuse(refusal.status);
+    }
+    const code = upstreamResponse.statusCode ?? 502;
+    const isOpen = isStream && code < 300;
+    await hooks.answers(code, isOpen);
+    const response = this.#responseToClient();
+    const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
+    this.#answer = new PassedAnswer({ ...parts, location: refusal.location, start: refusal.start });
+    if (this.#isClosed) this.#answer.close('the credential ended');
+    const end = await this.#answer.done;
+    if (isOpen) await hooks.ended(end);
+  }
+
+  async #join(upgraded: { response: IncomingMessage; socket: Duplex; head: Buffer }): Promise<void> {
+    const { client, hooks, clock, auditId } = this.#given;
+    if (client.kind !== 'socket') return;
+    await hooks.answers(101, true);
+    this.#session = joined(client, upgraded, { clock, auditId });
+    if (this.#isClosed) this.#session.close('the credential ended');
+    await hooks.ended(await this.#session.done);
+  }
+
+  async #refuse(status: Status): Promise<void> {
+    const response = this.#responseToClient();
+    if (response.headersSent || response.destroyed) return;
+    await this.#given.hooks.answers(status.code ?? 500, false);
+    // What is left of the body is not waited for.
+    if (!this.#given.request.complete) response.setHeader('connection', 'close');
+    sendStatus(response, status, { 'audit-id': this.#given.auditId });
+  }
+
+  async #fail(error: unknown): Promise<void> {
+    this.#exchange?.abort();
+    const status =
+      error instanceof StatusFault
+        ? error.statusIn('strict')
+        : internalError('the request could not be passed on; the log of the server says why');
+    try {
+      await this.#refuse(status);
+    } catch {
+      this.#cut();
+    }
+  }
+
+  /** Headers for a client whose connection began an upgrade are written by the same code as all others. */
+  #responseToClient(): ServerResponse {
+    const { client, request } = this.#given;
+    this.#response ??= client.kind === 'response' ? client.response : responseOn(client.socket, request);
+    return this.#response;
+  }
+
+  #cut(): void {
+    const { client } = this.#given;
+    if (client.kind === 'socket') client.socket.destroy();
+    else client.response.destroy();
+  }
+}
+
+/** An answer on a socket that left the server for an upgrade; afterwards the socket closes, so that nothing that was sent behind
+ * the request is ever read (CVE-2018-1002105). */
+export function responseOn(socket: Socket, request: IncomingMessage): ServerResponse {
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  return response;
+}
+
+function namesIn(lines: readonly string[]): string[] {
+  return lines.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
+}
+
+function bodyOf(request: IncomingMessage): IncomingMessage | undefined {
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  return encoding !== undefined || (length !== undefined && length !== '0') ? request : undefined;
+}

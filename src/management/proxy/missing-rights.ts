@@ -1,0 +1,164 @@
+// Whether Hostward holds the rights that it needs in the clusters behind it: asked of each cluster at start, after a reload, and again
+// while something is missing. In: the settings of the moment. Out: for `status`, what is missing where and how to mend it.
+import { Readable } from 'node:stream';
+import type { Clock, Timer } from '../../clock.ts';
+import { messageOf } from '../../cluster/errors.ts';
+import type { RawConnection } from '../../cluster/wire/raw-connection.ts';
+import type { ManagementSettings } from '../../config/settings/management-settings.ts';
+import type { Log } from '../../log.ts';
+import { isRecord } from '../../object/text/json.ts';
+import type { Directory } from '../scope/directory.ts';
+import { type PolicyRule, proxyRules, type UpstreamPlace } from './upstream-roles.ts';
+import type { ProxiedDestination, Upstreams } from './upstreams.ts';
+
+export interface UpstreamHealth {
+  /** `cluster c1`. */
+  name: string;
+  /** Like `impersonate users hostward:user:alice`; the first ones of many. */
+  missing: readonly string[];
+  /** Why nothing could be asked. */
+  trouble?: string;
+  mend?: string;
+}
+
+/** Each question is a request: of more names than these the rest shows itself when it is used. */
+const maxQuestions = 500;
+const atOnce = 8;
+/** As many as a person reads. */
+const maxListed = 10;
+const askAgainMs = 60_000;
+const maxAnswerBytes = 64 * 1024;
+
+interface Question {
+  group: string;
+  resource: string;
+  subresource: string;
+  verb: string;
+  name: string;
+}
+
+export class MissingRights {
+  readonly #options: { directory: () => Directory; upstreams: Upstreams; clock: Clock; log: Log };
+  #health: readonly UpstreamHealth[] = [];
+  #round = 0;
+  #timer: Timer | undefined;
+
+  constructor(options: { directory: () => Directory; upstreams: Upstreams; clock: Clock; log: Log }) {
+    this.#options = options;
+  }
+
+  /** Only those with something to mend. */
+  get health(): readonly UpstreamHealth[] {
+    return this.#health.filter(({ missing, trouble }) => missing.length > 0 || trouble !== undefined);
+  }
+
+  /** Asks anew; a later call makes the answers of an earlier one worthless. */
+  async look(): Promise<void> {
+    const round = ++this.#round;
+    this.#timer?.cancel();
+    const { settings } = this.#options.directory();
+    const found = await Promise.all(placesIn(settings).map((place) => this.#healthAt(settings, place)));
+    if (round !== this.#round) return;
+    this.#health = found;
+    const { log, clock } = this.#options;
+    for (const { name, missing, trouble, mend } of this.health)
+      log.warn(
+        { component: 'management', upstream: name, missing, trouble, mend },
+        'a cluster behind cannot be used fully',
+      );
+    if (this.health.length > 0) this.#timer = clock.after(askAgainMs, () => void this.look());
+  }
+
+  stop(): void {
+    this.#round++;
+    this.#timer?.cancel();
+  }
+
+  async #healthAt(settings: ManagementSettings, place: UpstreamPlace): Promise<UpstreamHealth> {
+    const target: ProxiedDestination =
+      'cluster' in place ? { kind: 'Cluster', ...place } : { kind: 'ProjectVirtualCluster', ...place };
+    const name =
+      'cluster' in place ? `cluster ${place.cluster}` : `virtual cluster ${place.project}/${place.virtualCluster}`;
+    try {
+      const { connection, mendRights } = await this.#options.upstreams.upstreamOf(target);
+      const missing = await missingOf(connection, questionsFor(proxyRules(settings, place) ?? []));
+      return { name, missing: listed(missing), mend: mendRights };
+    } catch (error) {
+      return { name, missing: [], trouble: messageOf(error) };
+    }
+  }
+}
+
+/** Places without a kubeconfig are not reached by anybody. */
+function placesIn({ clusters, projects }: ManagementSettings): UpstreamPlace[] {
+  const named = clusters.filter(({ kubeconfig }) => kubeconfig !== undefined).map(({ name }) => ({ cluster: name }));
+  const instances = projects.flatMap(({ name: project, virtualClusters }) =>
+    virtualClusters
+      .filter(({ kubeconfig }) => kubeconfig !== undefined)
+      .map(({ name }) => ({ project, virtualCluster: name })),
+  );
+  return [...named, ...instances];
+}
+
+function questionsFor(rules: readonly PolicyRule[]): Question[] {
+  const questions = rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [''] }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((full) => {
+        const slash = full.indexOf('/');
+        const resource = slash < 0 ? full : full.slice(0, slash);
+        const subresource = slash < 0 ? '' : full.slice(slash + 1);
+        return verbs.flatMap((verb) => resourceNames.map((name) => ({ group, resource, subresource, verb, name })));
+      }),
+    ),
+  );
+  return questions.slice(0, maxQuestions);
+}
+
+async function missingOf(connection: RawConnection, questions: readonly Question[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (let at = 0; at < questions.length; at += atOnce) {
+    const some = questions.slice(at, at + atOnce);
+    const allowed = await Promise.all(some.map((question) => isAllowed(connection, question)));
+    missing.push(...some.filter((_, index) => !allowed[index]).map(questionText));
+  }
+  return missing;
+}
+
+function questionText({ verb, resource, subresource, name }: Question): string {
+  const what = subresource === '' ? resource : `${resource}/${subresource}`;
+  return name === '' ? `${verb} ${what}` : `${verb} ${what} ${name}`;
+}
+
+function listed(missing: readonly string[]): string[] {
+  if (missing.length <= maxListed) return [...missing];
+  return [...missing.slice(0, maxListed), `and ${missing.length - maxListed} more`];
+}
+
+async function isAllowed(connection: RawConnection, question: Question): Promise<boolean> {
+  const apiVersion = 'authorization.k8s.io/v1';
+  const spec = { resourceAttributes: question };
+  const body = Buffer.from(JSON.stringify({ apiVersion, kind: 'SelfSubjectAccessReview', spec }));
+  const { answered, abort } = connection.send({
+    method: 'POST',
+    path: `/apis/${apiVersion}/selfsubjectaccessreviews`,
+    headers: ['Content-Type', 'application/json', 'Accept', 'application/json', 'Content-Length', String(body.length)],
+    body: Readable.from([body]),
+    upgrade: undefined,
+    isStream: false,
+  });
+  const answer = await answered;
+  if (answer.kind === 'failed')
+    throw new Error(answer.because === 'credentials' ? 'it refuses our credentials' : answer.message);
+  if (answer.kind === 'upgraded') throw new Error('it answered with another protocol');
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of answer.response) {
+    parts.push(part as Buffer);
+    length += (part as Buffer).length;
+    if (length > maxAnswerBytes) abort();
+  }
+  const review: unknown = JSON.parse(Buffer.concat(parts).toString('utf8'));
+  const status = isRecord(review) ? review['status'] : undefined;
+  if (!isRecord(status)) throw new Error(`it answered a review with ${answer.response.statusCode}`);
+  return status['allowed'] === true;
+}

@@ -1,0 +1,66 @@
+// The proxy of a management server as one thing to make: its paths, what passes at the moment, and the clusters behind. In: who
+// knows the callers, the directory and the audit log. Makes no connection yet.
+import type { User } from '../../apiserver/request/identity.ts';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Credential } from '../scope/allows.ts';
+import type { Directory } from '../scope/directory.ts';
+import { LivePassages } from './live-passages.ts';
+import { MissingRights, type UpstreamHealth } from './missing-rights.ts';
+import { ProxiedPaths, type ProxyAudit } from './proxied-paths.ts';
+import { Upstreams } from './upstreams.ts';
+
+export interface ManagementProxy {
+  paths: ProxiedPaths;
+  /** Asks the clusters behind for the rights that are needed there, and keeps asking while one is missing. */
+  look(): void;
+  /** Closes what passes for callers that must not go on. */
+  endUnless(mayGoOn: (user: User) => boolean): void;
+  stop(): Promise<void>;
+  /** For `hostward status`. */
+  status(): { proxied: number; upstreams?: readonly UpstreamHealth[] };
+}
+
+const endedText = 'the access key ended or may do something else now';
+
+export interface ProxyParts {
+  callers: {
+    authenticateKey(text: string, address: string | undefined): Promise<User | undefined>;
+    sessionOf(user: User): { credential: Credential } | undefined;
+  };
+  people: { directory: Directory };
+  audit: ProxyAudit;
+  failedLogins: { failed(source: string): number | undefined };
+}
+
+export function openProxy(
+  { callers, people, audit, failedLogins }: ProxyParts,
+  options: { clock: Clock; log: Log; environment: Readonly<Record<string, string | undefined>> },
+): ManagementProxy {
+  const { clock, log, environment } = options;
+  const directory = () => people.directory;
+  const live = new LivePassages<User>();
+  const upstreams = new Upstreams({ directory, environment, clock, log });
+  const authenticate = async (bearer: string, address: string | undefined) => {
+    const user = await callers.authenticateKey(bearer, address);
+    const session = user === undefined ? undefined : callers.sessionOf(user);
+    return user === undefined || session === undefined ? undefined : { user, credential: session.credential };
+  };
+  const failedLogin = (source: string) => failedLogins.failed(source);
+  const paths = new ProxiedPaths({ authenticate, failedLogin, directory, upstreams, live, audit, clock, log });
+  const rights = new MissingRights({ directory, upstreams, clock, log });
+  return {
+    paths,
+    look: () => void rights.look(),
+    endUnless: (mayGoOn) => live.closeUnless(mayGoOn, endedText),
+    async stop() {
+      rights.stop();
+      await live.closeAll('the server is stopping');
+      upstreams.close();
+    },
+    status() {
+      const { health } = rights;
+      return { proxied: live.count, ...(health.length > 0 && { upstreams: health }) };
+    },
+  };
+}

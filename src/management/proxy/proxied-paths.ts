@@ -1,0 +1,265 @@
+// The three proxied paths on the management server: who asks, whether they may, where to, and then the forwarding. In: requests and
+// upgrades below /kubernetes/cluster and /kubernetes/project. Out: what the cluster behind answers, or a Status of our own.
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { User } from '../../apiserver/request/identity.ts';
+import { badRequest, notAuthenticated, StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Beside } from '../../apiserver/server.ts';
+import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { forbidden, internalError, pathNotFound, type Status, tooManyRequests } from '../../object/meta/status.ts';
+import { managementProtobuf } from '../kinds/schemas.ts';
+import { allows, type Credential } from '../scope/allows.ts';
+import { classify } from '../scope/classify.ts';
+import type { Directory } from '../scope/directory.ts';
+import {
+  type AccessRequest,
+  instanceResource,
+  managementGroup,
+  namespaceOfProject,
+  requestText,
+} from '../scope/request.ts';
+import { bearerOf } from './bearer.ts';
+import { type Client, forward, responseOn } from './forward.ts';
+import { impersonationIn } from './headers.ts';
+import type { LivePassages } from './live-passages.ts';
+import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
+import type { StreamEnd } from './session.ts';
+import { identityOf } from './upstream-identity.ts';
+import { notThere, type ProxiedDestination, type Upstreams } from './upstreams.ts';
+
+export interface ProxiedCaller {
+  user: User;
+  credential: Credential;
+  /** Where the caller brings what decides about its rights along, as the holder of a token at a direct endpoint. */
+  directory?: Directory;
+}
+
+/** A listener on which `/` is the API of one place. */
+export interface Entrance {
+  /** The path of that place on the management server. */
+  base: string;
+  /** Who the client certificate of the connection stands for; undefined = there is none. Throws a StatusFault for one that is worth nothing. */
+  holder(request: IncomingMessage): ProxiedCaller | undefined;
+}
+
+/** One request in the audit log. */
+export interface ProxyAuditEntry {
+  id: string;
+  user: User | undefined;
+  source: string;
+  request: AccessRequest;
+  url: string;
+}
+
+export interface ProxyAudit {
+  begins(entry: ProxyAuditEntry): Promise<void>;
+  ends(entry: ProxyAuditEntry, code: number): Promise<void>;
+  streamStarts(entry: ProxyAuditEntry): Promise<void>;
+  streamEnds(entry: ProxyAuditEntry, end: StreamEnd): Promise<void>;
+}
+
+export interface ProxiedPathsOptions {
+  /** Undefined = nobody's; throws a StatusFault for a known credential that does not count. */
+  authenticate(bearer: string, address: string | undefined): Promise<ProxiedCaller | undefined>;
+  /** Seconds to wait for a source with too many wrong credentials. */
+  failedLogin(source: string): number | undefined;
+  directory(): Directory;
+  upstreams: Pick<Upstreams, 'upstreamOf'>;
+  live: LivePassages<User>;
+  audit: ProxyAudit;
+  clock: Clock;
+  log: Log;
+}
+
+const proxied = /^\/kubernetes\/(?:cluster|project)(?:[/?]|$)/;
+/** Their answers may begin late and last for days. */
+const streamed: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
+
+type Asked = Extract<ReturnType<typeof classify>, { kind: 'request' }>;
+
+export class ProxiedPaths implements Beside {
+  readonly #options: ProxiedPathsOptions;
+
+  constructor(options: ProxiedPathsOptions) {
+    this.#options = options;
+  }
+
+  isServed(url: string): boolean {
+    return proxied.test(url);
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse, entrance?: Entrance): void {
+    void this.#handle(request, { kind: 'response', response }, entrance);
+  }
+
+  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, entrance?: Entrance): void {
+    // Until the socket is joined or answered on, nothing else listens for its faults.
+    socket.on('error', () => socket.destroy());
+    void this.#handle(request, { kind: 'socket', socket, head }, entrance);
+  }
+
+  async #handle(request: IncomingMessage, client: Client, entrance?: Entrance): Promise<void> {
+    const { method = 'GET', socket } = request;
+    const url = (entrance?.base ?? '') + (request.url ?? '/');
+    const classified = classify({ method, url, isUpgrade: request.headers.upgrade !== undefined });
+    const entry: ProxyAuditEntry = {
+      id: randomUUID(),
+      user: undefined,
+      source: socket.remoteAddress ?? '',
+      request: classified.kind === 'request' ? classified.request : unclear(method, url),
+      url,
+    };
+    try {
+      const caller = await this.#caller(request, entrance);
+      entry.user = caller.user;
+      refuseImpersonation(request);
+      if (classified.kind === 'bad') throw badRequest(classified.message);
+      if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());
+      await this.#forward(request, client, { caller, entry, entrance, asked: classified });
+    } catch (error) {
+      await this.#refuse(error, request, client, entry);
+    }
+  }
+
+  async #caller(request: IncomingMessage, entrance: Entrance | undefined): Promise<ProxiedCaller> {
+    const source = request.socket.remoteAddress ?? '';
+    const bearer = bearerOf(request);
+    const holder = entrance?.holder(request);
+    if (bearer !== undefined && holder !== undefined)
+      throw badRequest('send one proof of who you are, found a client certificate and a token');
+    const caller = bearer === undefined ? holder : await this.#options.authenticate(bearer, source);
+    if (caller !== undefined) return caller;
+    const seconds = this.#options.failedLogin(source);
+    if (seconds === undefined) throw notAuthenticated();
+    throw new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));
+  }
+
+  async #forward(
+    request: IncomingMessage,
+    client: Client,
+    of: { caller: ProxiedCaller; entry: ProxyAuditEntry; entrance: Entrance | undefined; asked: Asked },
+  ): Promise<void> {
+    const { upstreams, live, audit, clock } = this.#options;
+    const { caller, entry, entrance, asked } = of;
+    const target = asked.request.target as ProxiedDestination;
+    this.#authorize(caller, asked.request, target);
+    const directory = this.#directoryOf(caller);
+    const review = client.kind === 'response' ? reviewIn(asked.request) : undefined;
+    let body: Buffer | undefined;
+    if (review === 'access' && client.kind === 'response') {
+      const { credential } = caller;
+      const answer = await answerReview(request, { directory, credential, target, protobuf: managementProtobuf });
+      if (answer.kind === 'no')
+        return sendJson(client.response, 201, JSON.stringify(answer.review), { 'audit-id': entry.id });
+      body = answer.body;
+    }
+    const upstream = await upstreams.upstreamOf(target);
+    const { subject, keyName } = caller.credential;
+    live.admit(keyName);
+    const passage = forward({
+      request,
+      client,
+      upstream,
+      path: asked.rest,
+      prefix: entrance === undefined ? prefixOf(entry.url, asked.rest) : '',
+      identity: identityOf(directory, subject, { target, keyName }),
+      ...(body === undefined ? {} : { body }),
+      ...(review === 'rules' ? { reshape: incompleteRules } : {}),
+      isWatch: asked.request.verb === 'watch',
+      isStream: isStream(asked.request) || client.kind === 'socket',
+      auditId: entry.id,
+      clock,
+      hooks: {
+        begins: () => audit.begins(entry),
+        answers: async (code, isOpen) => {
+          await audit.ends(entry, code);
+          if (isOpen) await audit.streamStarts(entry);
+        },
+        ended: (end) => audit.streamEnds(entry, end),
+      },
+    });
+    await live.follow(caller.user, keyName, passage);
+  }
+
+  #directoryOf({ directory }: ProxiedCaller): Directory {
+    return directory ?? this.#options.directory();
+  }
+
+  /** A place that the caller may not know of is answered as one that does not exist. */
+  #authorize(caller: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
+    const { user, credential } = caller;
+    const directory = this.#directoryOf(caller);
+    const decision = allows(directory, credential, request);
+    if (decision.allowed) return;
+    if (!mayKnow(directory, credential, target)) throw new StatusFault(notThere(target));
+    const message = `User "${user.name}" cannot ${requestText(request)}: ${decision.reason}`;
+    const about = request.isResource ? { group: request.group, resource: request.resource } : nothing;
+    throw new StatusFault(forbidden(about, request.isResource ? request.name : '', message));
+  }
+
+  async #refuse(error: unknown, request: IncomingMessage, client: Client, entry: ProxyAuditEntry): Promise<void> {
+    const { audit, log } = this.#options;
+    const status = this.#statusOf(error, entry);
+    await audit.ends(entry, status.code ?? 500);
+    if (client.kind === 'response' && client.response.headersSent) return void client.response.destroy();
+    const response = client.kind === 'response' ? client.response : responseOn(client.socket, request);
+    // A body that is still on its way is not waited for.
+    if (!request.complete) response.setHeader('connection', 'close');
+    sendStatus(response, status, { 'audit-id': entry.id });
+    if (status.code === 500) log.error({ component: 'management', error: String(error) }, 'request not passed on');
+  }
+
+  #statusOf(error: unknown, { url }: ProxyAuditEntry): Status {
+    if (error instanceof StatusFault) return error.statusIn('strict');
+    const stack = error instanceof Error ? error.stack : undefined;
+    this.#options.log.error({ component: 'management', url: url.split('?', 1)[0], stack }, 'request failed');
+    return internalError('the request could not be passed on; the log of the server says why');
+  }
+}
+
+const nothing = { group: '', resource: '' };
+
+function refuseImpersonation({ rawHeaders }: IncomingMessage): void {
+  const header = impersonationIn(rawHeaders);
+  if (header === undefined) return;
+  const why = `this server acts for its own callers only, found the header "${header.slice(0, 60)}"; send the request without it`;
+  throw new StatusFault(forbidden({ group: '', resource: 'users' }, '', why));
+}
+
+/** Discovery there is the least that a caller with any right at the place has; a viewer sees the instance itself. */
+function mayKnow(directory: Directory, credential: Credential, target: ProxiedDestination): boolean {
+  if (!exists(directory, target)) return false;
+  if (allows(directory, credential, { isResource: false, target, verb: 'get', path: '/version' }).allowed) return true;
+  if (target.kind !== 'ProjectVirtualCluster') return false;
+  const instance = {
+    ...{ isResource: true as const, target: { kind: 'Management' as const }, verb: 'get', group: managementGroup },
+    ...{ resource: instanceResource, subresource: '', namespace: namespaceOfProject(target.project) },
+  };
+  return allows(directory, credential, { ...instance, name: target.virtualCluster }).allowed;
+}
+
+function exists(directory: Directory, target: ProxiedDestination): boolean {
+  if (target.kind === 'Cluster') return directory.clusters.has(target.cluster);
+  const project = directory.projects.get(target.project);
+  const names = target.kind === 'ProjectSpace' ? project?.spaces : project?.virtualClusters;
+  const wanted = target.kind === 'ProjectSpace' ? target.space : target.virtualCluster;
+  return names?.some(({ name }) => name === wanted) === true;
+}
+
+function isStream(request: AccessRequest): boolean {
+  return request.verb === 'watch' || (request.isResource && streamed.has(request.subresource));
+}
+
+/** `rest` is the end of the URL, except that a bare prefix stands for `/` below it. */
+function prefixOf(url: string, rest: string): string {
+  return url.endsWith(rest) ? url.slice(0, url.length - rest.length) : (url.split('?', 1)[0] ?? url);
+}
+
+/** For the audit log: the path of a request that asks for nothing that is here. */
+function unclear(method: string, url: string): AccessRequest {
+  const path = url.split('?', 1)[0] ?? '/';
+  return { isResource: false, target: { kind: 'Management' }, verb: method.toLowerCase(), path };
+}

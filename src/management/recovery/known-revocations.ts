@@ -1,0 +1,51 @@
+// Reads the journal of revocations of a folder for a backup of a certain revision: what was revoked since, and whether that is
+// everything. A journal that is broken, or that begins later than the backup, still counts as far as it goes.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Digest } from '../audit/chain.ts';
+import { chainFiles } from '../audit/chain-file.ts';
+import { type Replayed, replayJournal } from '../audit/journal.ts';
+import { verifyFiles } from '../audit/verify.ts';
+import { revocationsName } from '../server/data-folder.ts';
+
+export type JournalState =
+  /** Nothing is missing since the backup. */
+  | { kind: 'whole' }
+  | { kind: 'absent' }
+  /** It knows nothing of the time between the backup and its own beginning. */
+  | { kind: 'late'; from: number }
+  | { kind: 'broken'; file: string; line: number; reason: string };
+
+export interface Known extends Pick<Replayed, 'revocations' | 'names' | 'highestRevision'> {
+  journal: JournalState;
+}
+
+export async function knownSince(revision: number, dataDir: string, digest: Digest): Promise<Known> {
+  const names = await chainFiles(dataDir, revocationsName);
+  const files = await Promise.all(
+    names.map(async (name) => ({ name, text: await readFile(join(dataDir, name), 'utf8') })),
+  );
+  const broken = verifyFiles(files, { digest }).find(({ result }) => result.kind === 'broken');
+  // Lines of one file go on in the next, so that together they are one journal.
+  const whole = replayJournal(
+    files.map(({ text }) => text),
+    digest,
+    revision,
+  );
+  return { ...whole, journal: stateOf(files.length, broken, whole, revision) };
+}
+
+function stateOf(
+  count: number,
+  broken: ReturnType<typeof verifyFiles>[number] | undefined,
+  { coveredFrom }: Replayed,
+  revision: number,
+): JournalState {
+  if (count === 0) return { kind: 'absent' };
+  if (broken?.result.kind === 'broken') {
+    const { line, reason } = broken.result;
+    return { kind: 'broken', file: broken.name, line, reason };
+  }
+  if (coveredFrom === undefined) return { kind: 'absent' };
+  return coveredFrom <= revision ? { kind: 'whole' } : { kind: 'late', from: coveredFrom };
+}

@@ -1,0 +1,42 @@
+// The fields that discovery.k8s.io/v1 knows in an EndpointSlice. Data only.
+import type { Shape } from '../plan/kind.ts';
+
+const scalar: Shape = { kind: 'scalar' };
+
+function object(fields: Record<string, Shape>): Shape {
+  return { kind: 'object', fields: new Map(Object.entries(fields)) };
+}
+
+function scalars(names: readonly string[]): Record<string, Shape> {
+  return Object.fromEntries(names.map((name) => [name, scalar]));
+}
+
+function list(of: Shape): Shape {
+  return { kind: 'list', of };
+}
+
+export const fieldsOf = {
+  endpoint: ['addresses', 'conditions', 'hostname', 'nodeName', 'targetRef', 'zone', 'hints', 'deprecatedTopology'],
+  conditions: ['ready', 'serving', 'terminating'],
+  hints: ['forZones', 'forNodes'],
+  hint: ['name'],
+  port: ['name', 'port', 'protocol', 'appProtocol'],
+  targetRef: ['apiVersion', 'kind', 'name', 'namespace', 'uid', 'resourceVersion', 'fieldPath'],
+} as const;
+
+const hint = list(object(scalars(fieldsOf.hint)));
+
+const endpoint = object({
+  ...scalars(['hostname', 'nodeName', 'zone']),
+  addresses: list(scalar),
+  conditions: object(scalars(fieldsOf.conditions)),
+  targetRef: object(scalars(fieldsOf.targetRef)),
+  hints: object({ forZones: hint, forNodes: hint }),
+  deprecatedTopology: { kind: 'map', of: scalar },
+});
+
+export const payloadShape: ReadonlyMap<string, Shape> = new Map([
+  ['addressType', scalar],
+  ['endpoints', list(endpoint)],
+  ['ports', list(object(scalars(fieldsOf.port)))],
+]);

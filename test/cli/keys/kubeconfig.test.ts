@@ -1,0 +1,134 @@
+import { load } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { keysPath, movedClock } from '../../management/server/bench.ts';
+import { scene } from '../scene.ts';
+import { type KeysBench, openKeysBench, runKeys } from './keys-bench.ts';
+
+let bench: KeysBench;
+let alice: string;
+beforeAll(async () => {
+  bench = await openKeysBench();
+  alice = await bench.keyFor('alice', { user: 'alice' });
+});
+afterAll(() => bench.stop());
+
+interface Config {
+  clusters: { cluster: Record<string, string> }[];
+  users: { user: { token?: string; exec?: { command: string; args: string[] } & Record<string, unknown> } }[];
+}
+
+/** One machine on which commands are run one after the other. */
+function machine(environment: Record<string, string> = {}) {
+  const clock = movedClock();
+  const files = { '/ca.crt': bench.api.caPem, '/my.key': alice };
+  const played = scene({ environment: { HOME: '/home/alice', ...environment }, files });
+  const server = ['--server', `https://localhost:${bench.api.port}`, '--certificate-authority', '/ca.crt'];
+  return {
+    clock,
+    files: played.files,
+    async run(...argv: string[]) {
+      const before = played.out().length;
+      const code = await runCommandLine({ ...played.context, clock }, [...argv, ...server, '--key-file', '/my.key']);
+      return { code, out: played.out().slice(before), err: played.err() };
+    },
+  };
+}
+
+const kubeconfigKeys = async () =>
+  ((await bench.ask('GET', keysPath)).body['items'] as unknown as { metadata: { name: string } }[])
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => name.startsWith('kubeconfig-'));
+
+describe('hostward kubeconfig', () => {
+  it('prints the kubeconfig alone on standard output, from elsewhere and on the machine of the server', async () => {
+    const distant = await bench.distant(alice, 'kubeconfig', 'shop/v1', '--ttl', '1h');
+    expect(distant).toMatchObject({ code: 0, err: '' });
+    const config = load(distant.out) as Config;
+    expect(config.users[0]?.user.token).toMatch(/^mpk_/);
+    expect(config.clusters[0]?.cluster['server']).toBe(
+      'https://localhost:8443/kubernetes/project/shop/virtualcluster/v1',
+    );
+    const local = await bench.local('kubeconfig', 'shop/v1', '-o', 'json', '--api-server', 'https://gate.example.com');
+    expect(JSON.parse(local.out)).toMatchObject({
+      kubeConfig: expect.stringContaining('server: https://gate.example.com\n'),
+      expires: expect.stringMatching(/^20\d\d-.*Z$/),
+    });
+  });
+
+  it.each([
+    [['kubeconfig'], 2, 'want the virtual cluster as PROJECT/NAME, found nothing'],
+    [['kubeconfig', 'shop'], 2, 'want the virtual cluster as PROJECT/NAME, found "shop"'],
+    [['kubeconfig', 'shop/v1', '--exec', '--exec-credential'], 2, 'found both'],
+    [['kubeconfig', 'shop/v1', '--ttl', '5m'], 1, 'spec.certificateTTL: Invalid value: 300'],
+    [['kubeconfig', 'shop/v2'], 1, 'no ingress endpoint is configured for the virtual cluster shop/v2'],
+    [['kubeconfig', 'shop/v9'], 1, '"v9" not found'],
+    [['kubeconfig', 'shop/v1', '--client-cert'], 3, 'no client certificate for this caller'],
+  ])('says what is wrong: %j', async (argv, code, message) => {
+    const said = await bench.distant(alice, ...argv);
+    expect(said).toMatchObject({ code, out: '', err: expect.stringContaining(message) });
+  });
+
+  it('makes a kubeconfig whose plugin is the command itself, with paths that hold in every folder', async () => {
+    const at = machine();
+    const { code, out } = await at.run('kubeconfig', 'shop/v1', '--exec', '--ttl', '1h');
+    expect(code).toBe(0);
+    expect((load(out) as Config).users[0]?.user).toEqual({
+      exec: {
+        apiVersion: 'client.authentication.k8s.io/v1',
+        command: 'hostward',
+        args: [
+          ...['kubeconfig', 'shop/v1', '--exec-credential', '--ttl', '1h'],
+          ...['--server', `https://localhost:${bench.api.port}`],
+          ...['--certificate-authority', '/ca.crt', '--key-file', '/my.key'],
+        ],
+        installHint: expect.stringContaining('PATH'),
+        interactiveMode: 'Never',
+        provideClusterInfo: false,
+      },
+    });
+    expect(out).not.toContain('mpk_');
+  });
+
+  it('answers an ExecCredential, and keeps the key until a quarter of its life is left', async () => {
+    const at = machine();
+    const before = (await kubeconfigKeys()).length;
+    const credential = async () => JSON.parse((await at.run('kubeconfig', 'shop/v1', '--exec-credential')).out);
+    const first = await credential();
+    expect(first).toMatchObject({
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      status: { token: expect.stringMatching(/^mpk_/) },
+    });
+    const inHours = (Date.parse(first.status.expirationTimestamp) - Date.now()) / 3_600_000;
+    expect(inHours).toBeGreaterThan(17.9);
+    expect(inHours).toBeLessThan(18.1);
+    const kept = [...at.files].filter(([path]) => path.startsWith('/home/alice/.cache/hostward/kubeconfig/'));
+    expect(kept.map(([, { mode }]) => mode)).toEqual([0o600]);
+    at.clock.moveSeconds(17 * 3600);
+    expect(await credential()).toEqual(first);
+    expect((await kubeconfigKeys()).length).toBe(before + 1);
+    at.clock.moveSeconds(3601);
+    const second = await credential();
+    expect(second.status.token).not.toBe(first.status.token);
+  });
+
+  it('replaces a key that the server refuses, and shares none between access keys', async () => {
+    const at = machine();
+    const credential = async (...more: string[]) =>
+      JSON.parse((await at.run('kubeconfig', 'shop/v1', '--exec-credential', ...more)).out).status.token as string;
+    const known = await kubeconfigKeys();
+    const first = await credential();
+    const [made = ''] = (await kubeconfigKeys()).filter((name) => !known.includes(name));
+    await bench.ask('DELETE', `${keysPath}/${made}`);
+    const second = await credential();
+    expect(second).not.toBe(first);
+    expect(await credential()).toBe(second);
+    const other = await bench.keyFor('other', { user: 'alice' });
+    const server = ['--server', `https://localhost:${bench.api.port}`, '--certificate-authority', '/ca.crt'];
+    const argv = ['kubeconfig', 'shop/v1', '--exec-credential', ...server];
+    const files = { '/ca.crt': bench.api.caPem };
+    const said = await runKeys(argv, { environment: { HOME: '/home/alice', HOSTWARD_ACCESS_KEY: other }, files });
+    expect(JSON.parse(said.out).status.token).not.toBe(second);
+  });
+});

@@ -1,0 +1,196 @@
+// The live sync of EndpointSlices: what a tenant, an operator of the host and a restart do to slices on two API servers.
+import { afterEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/object/meta/object.ts';
+import type { SyncBackend } from './sync-backend.ts';
+import { until } from './sync-backend.ts';
+import type { LiveOptions } from './sync-daemon.ts';
+import { copyPlace, roleRights, SyncStage, virtualRights } from './sync-stage.ts';
+
+const serviceLabel = 'kubernetes.io/service-name';
+const managerLabel = 'endpointslice.kubernetes.io/managed-by';
+const slices = 'endpointslices';
+
+function configuration(more: object = {}, toHost: object = {}): LiveOptions {
+  return { config: { hostward: { endpointSlices: { enabled: true, ...more } }, sync: { toHost } } };
+}
+
+export function slicesSuite(backend: () => SyncBackend): void {
+  describe('EndpointSlices', () => {
+    let stage: SyncStage;
+    const set = async (): Promise<SyncStage> => {
+      stage = new SyncStage(backend());
+      await stage.set();
+      return stage;
+    };
+    afterEach(async () => {
+      await stage.grantAll();
+      await stage.clear();
+      stage.close();
+    });
+
+    const slice = (name: string, over: Partial<KubeObject> & { addresses?: string[]; service?: string } = {}) => {
+      const { addresses = ['10.0.0.1'], service = 'web', metadata, ...fields } = over;
+      return {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name, namespace: stage.tenant, labels: { [serviceLabel]: service, ...metadata?.labels } },
+        addressType: 'IPv4',
+        endpoints: [{ addresses }],
+        ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+        ...fields,
+      } as KubeObject;
+    };
+    const make = (name: string, over?: Parameters<typeof slice>[1]) =>
+      stage.create('virtual', slices, slice(name, over));
+    const copy = (name: string) => stage.get('host', slices, copyPlace(stage.tenant, name));
+    const edit = (name: string, mergePatch: object) =>
+      stage.patch('virtual', slices, { namespace: stage.tenant, name, mergePatch });
+    const editCopy = (name: string, mergePatch: object) =>
+      stage.patch('host', slices, { ...copyPlace(stage.tenant, name), mergePatch });
+
+    it('a slice follows its tenant and its Service, and a restart writes nothing', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await make('web-1');
+      await make('web-6', { addressType: 'IPv6', addresses: ['2001:db8::1'] } as never);
+      const daemon = await stage.daemon(configuration());
+      expect((await copy('web-1'))?.metadata.labels).toEqual({
+        [serviceLabel]: copyPlace(stage.tenant, 'web').name,
+        [managerLabel]: 'hostward.dev',
+        'vcluster.loft.sh/managed-by': 'vc',
+        'vcluster.loft.sh/namespace': stage.tenant,
+      });
+      expect(await copy('web-6')).toMatchObject({ addressType: 'IPv6', endpoints: [{ addresses: ['2001:db8::1'] }] });
+
+      await stage.forgetWrites();
+      await edit('web-1', { ports: [{ name: 'http', port: 9090 }], endpoints: [{ addresses: ['10.0.0.2'] }] });
+      await daemon.settled();
+      expect(await copy('web-1')).toMatchObject({
+        ports: [{ name: 'http', port: 9090, protocol: 'TCP' }],
+        endpoints: [{ addresses: ['10.0.0.2'] }],
+      });
+      expect(await stage.writes(slices)).toEqual([`host patch ${copyPlace(stage.tenant, 'web-1').name}`]);
+
+      await stage.removeService('web');
+      await daemon.settled();
+      expect(await copy('web-1')).toBeUndefined();
+      await stage.service({ name: 'web' });
+      await daemon.settled();
+      expect(await copy('web-1')).toBeDefined();
+
+      await daemon.stop();
+      await stage.forgetWrites();
+      await stage.daemon(configuration());
+      expect(await stage.writes(slices)).toEqual([]);
+      expect(await stage.forbidden()).toEqual([]);
+    });
+
+    it('another addressType deletes and makes the host slice, and a vanished copy comes back', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await make('web-1');
+      const daemon = await stage.daemon(configuration());
+      await daemon.stop();
+      await stage.remove('virtual', slices, { namespace: stage.tenant, name: 'web-1' });
+      await make('web-1', { addressType: 'IPv6', addresses: ['2001:db8::1'] } as never);
+      await stage.forgetWrites();
+      const again = await stage.daemon(configuration());
+      expect((await copy('web-1'))?.['addressType']).toBe('IPv6');
+      expect((await stage.writes(slices)).map((write) => write.split(' ').slice(0, 2).join(' '))).toEqual([
+        'host delete',
+        'host create',
+      ]);
+      await stage.remove('host', slices, copyPlace(stage.tenant, 'web-1'));
+      await again.settled();
+      await until('a copy that came back', async () => await copy('web-1'));
+      expect(await stage.get('virtual', slices, { namespace: stage.tenant, name: 'web-1' })).toBeDefined();
+    });
+
+    it('labels and annotations flow both ways, the Service and the manager neither way', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await make('web-1');
+      const daemon = await stage.daemon(configuration());
+      await editCopy('web-1', {
+        metadata: { labels: { team: 'a', [serviceLabel]: 'vc', [managerLabel]: null }, annotations: { note: 'n' } },
+      });
+      await daemon.settled();
+      const virtual = await stage.get('virtual', slices, { namespace: stage.tenant, name: 'web-1' });
+      expect(virtual?.metadata.labels).toEqual({ [serviceLabel]: 'web', team: 'a' });
+      expect(virtual?.metadata.annotations).toMatchObject({ note: 'n' });
+      expect((await copy('web-1'))?.metadata.labels).toMatchObject({
+        team: 'a',
+        [serviceLabel]: copyPlace(stage.tenant, 'web').name,
+        [managerLabel]: 'hostward.dev',
+      });
+    });
+
+    it('without the switch nothing is watched, and without the verbs Endpoints go on and status names the verbs', async () => {
+      await set();
+      await stage.pair({ name: 'web' });
+      await make('web-1');
+      const off = await stage.daemon();
+      expect(off.windows.filter(({ window }) => window.includes(slices))).toEqual([]);
+      await off.stop();
+
+      const without = <T extends { resources: readonly string[] }>(rights: readonly T[]) =>
+        rights.filter(({ resources }) => !resources.includes(slices));
+      await backend().virtual.grant(without(virtualRights));
+      await backend().host.grant(without(roleRights()));
+      const daemon = await stage.daemon(configuration());
+      expect(await stage.copy('web')).toBeDefined();
+      expect(await copy('web-1')).toBeUndefined();
+      const { missingVerbs = [] } = daemon.status.endpointSlices ?? {};
+      expect(missingVerbs.join('\n')).toContain(
+        'not allowed to list endpointslices.discovery.k8s.io in all namespaces',
+      );
+      expect(missingVerbs.join('\n')).toContain('not allowed to create endpointslices.discovery.k8s.io in namespace');
+      expect(daemon.status.verdict).toMatchObject({ isWell: false });
+
+      await stage.grantAll();
+      await until('rights that have arrived', async () => {
+        await daemon.clock.jump(61_000);
+        return (await copy('web-1')) !== undefined ? true : undefined;
+      });
+    });
+
+    it('with Endpoints off nothing of theirs is watched, and mirrored slices go to the host', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await make('web-1');
+      const config = {
+        hostward: { endpoints: { enabled: false }, endpointSlices: { enabled: true } },
+      };
+      const daemon = await stage.daemon({ config });
+      expect(await copy('web-1')).toBeDefined();
+      expect(daemon.windows.filter(({ window }) => / endpoints( |$)/.test(window))).toEqual([]);
+    });
+
+    it('a patch rewrites addresses and ports; one that throws leaves the copy and tells the tenant', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      await make('web-1');
+      const patches = [
+        { path: 'endpoints[*].addresses[*]', expression: 'value.replace(/^10\\.0\\./, "192.168.")' },
+        { path: 'ports[*].port', expression: 'value === 6666 ? value.no.such : value + 1' },
+        { path: 'metadata.labels["team"]', expression: '"t-" + value', reverseExpression: 'value.slice(2)' },
+      ];
+      const daemon = await stage.daemon(configuration({}, { endpointSlices: { patches } }));
+      expect(await copy('web-1')).toMatchObject({
+        endpoints: [{ addresses: ['192.168.0.1'] }],
+        ports: [{ port: 8081 }],
+      });
+      await editCopy('web-1', { metadata: { labels: { team: 't-red' } } });
+      await daemon.settled();
+      const virtual = await stage.get('virtual', slices, { namespace: stage.tenant, name: 'web-1' });
+      expect(virtual?.metadata.labels?.['team']).toBe('red');
+      await edit('web-1', { ports: [{ name: 'http', port: 6666 }] });
+      await daemon.settled();
+      expect(await copy('web-1')).toMatchObject({ ports: [{ port: 8081 }] });
+      await until('an event', async () => {
+        const events = await stage.events('web-1');
+        return events.some(({ reason }) => reason === 'PatchFailed') || undefined;
+      });
+    });
+  });
+}

@@ -1,0 +1,124 @@
+// The management server in front of a real kube-apiserver, with kubectl as people run it: a kubeconfig with our address and a key.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ManagementSettings } from '../../src/config/settings/management-settings.ts';
+import { subjectNamed, type UpstreamPlace, upstreamObjects } from '../../src/management/proxy/upstream-roles.ts';
+import { type Bench, openBench, people } from '../management/server/bench.ts';
+import type { KubeAssets } from './assets.ts';
+import { kubeletFlags, startNode } from './kubelet.ts';
+import { type KubeCluster, type KubectlResult, startKube } from './start.ts';
+
+export const proxyUser = 'hostward-proxy';
+export const proxyToken = 'proxy-token';
+
+export interface Running {
+  child: ChildProcess;
+  stdout(): string;
+  stderr(): string;
+  ended: Promise<KubectlResult>;
+}
+
+export interface Proxied {
+  cluster: KubeCluster;
+  bench: Bench;
+  settings: ManagementSettings;
+  /** Applies what `hostward upstream-rbac` prints for this place. */
+  giveRights(place: UpstreamPlace): Promise<void>;
+  /** Starts kubectl; `env` chooses among its protocols. */
+  start(key: string, place: string, args: string[], env?: Record<string, string>, at?: Bench): Running;
+  kubectl(key: string, place: string, ...args: string[]): Promise<KubectlResult>;
+  stop(): Promise<void>;
+}
+
+/** `port`: of the management server, where tokens are to name its address. */
+export async function startProxied(assets: KubeAssets, kubelet: string, port?: number): Promise<Proxied> {
+  const users = [{ token: proxyToken, user: proxyUser }];
+  const cluster = await startKube({
+    name: 'proxied',
+    users,
+    apiserverFlags: kubeletFlags,
+    // Fills the roles view, edit and admin.
+    controllerManager: true,
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'hostward-proxied-'));
+  const kubeconfig = join(folder, 'upstream.kubeconfig');
+  writeFileSync(kubeconfig, cluster.kubeconfigFor({ token: proxyToken }), { mode: 0o600 });
+  await cluster.kubectl('create', 'namespace', 'shop-s1');
+  const node = await startNode(kubelet, cluster, 'default');
+  const settings = settingsAt(kubeconfig);
+  const bench = await openBench({ settings, ...(port === undefined ? {} : { port }) });
+  const start = (key: string, place: string, args: string[], env: Record<string, string> = {}, at = bench) => {
+    const path = join(folder, `${key.slice(4, 12)}-${place.replaceAll('/', '-')}.kubeconfig`);
+    writeFileSync(path, ourKubeconfig(at, key, place), { mode: 0o600 });
+    return run(assets.kubectl, ['--kubeconfig', path, '--cache-dir', join(folder, 'cache'), ...args], env);
+  };
+  return {
+    ...{ cluster, bench, settings, start },
+    async giveRights(place) {
+      const items = upstreamObjects(settings, place, subjectNamed(proxyUser));
+      const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+      const applied = await cluster.kubectlWith(list, 'apply', '-f', '-');
+      if (applied.code !== 0) throw new Error(`apply the rights: ${applied.stderr}`);
+    },
+    kubectl: (key, place, ...args) => start(key, place, args).ended,
+    async stop() {
+      await bench.stop();
+      await node.stop();
+      await cluster.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function settingsAt(kubeconfig: string): ManagementSettings {
+  const clientCert = { clusterRole: 'cluster-admin', maxTTL: 0 };
+  return {
+    ...people,
+    users: [...people.users, { name: 'dora', groups: [], disabled: false }],
+    clusters: [{ name: 'c1', kubeconfig, members: [{ user: 'alice' }] }],
+    projects: [
+      {
+        name: 'shop',
+        members: [
+          { user: 'alice', role: 'user' },
+          { user: 'bob', role: 'viewer' },
+          { user: 'dora', role: 'admin' },
+        ],
+        virtualClusters: [{ name: 'v1', kubeconfig, clientCert }],
+        spaces: [{ name: 's1', cluster: 'c1', namespace: 'shop-s1' }],
+      },
+    ],
+  };
+}
+
+export function ourKubeconfig({ api }: Bench, token: string, place: string): string {
+  const ca = Buffer.from(api.caPem).toString('base64');
+  const server = `https://127.0.0.1:${api.port}/kubernetes/${place}`;
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'ours', cluster: { server, 'certificate-authority-data': ca } }],
+    users: [{ name: 'key', user: { token } }],
+    contexts: [{ name: 'ours', context: { cluster: 'ours', user: 'key' } }],
+    'current-context': 'ours',
+  });
+}
+
+function run(program: string, args: string[], env: Record<string, string>): Running {
+  const base = { PATH: process.env['PATH'] ?? '', HOME: tmpdir() };
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...base, ...env } });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('latin1').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  child.stdin.on('error', () => undefined);
+  const ended = once(child, 'close').then(([code]) => ({ code: (code as number | null) ?? 1, stdout, stderr }));
+  return { child, stdout: () => stdout, stderr: () => stderr, ended };
+}

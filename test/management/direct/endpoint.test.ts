@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { keysPath, until } from '../server/bench.ts';
+import { hmacToken, makeSigner, tokenOf } from '../tokens/token-bench.ts';
+import { askAt, type EndpointBench, openEndpoint } from './endpoint-bench.ts';
+
+const cluster = '/kubernetes/cluster/c1';
+const pods = '/api/v1/namespaces/default/pods';
+
+let bench: EndpointBench;
+beforeAll(async () => {
+  bench = await openEndpoint();
+});
+afterAll(() => bench.stop());
+beforeEach(() => {
+  bench.behind.seen.length = 0;
+  bench.behind.answerWith((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.url?.includes('watch=true') === true) response.write('{"type":"BOOKMARK","object":{}}\n');
+    else response.end('{}');
+  });
+});
+
+function kidOf(token = ''): string {
+  const [header = ''] = token.split('.');
+  return (JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }).kid;
+}
+
+describe('a direct endpoint', () => {
+  it('passes a request on as the owner of the key, under the name of the key', async () => {
+    const token = await bench.tokenFor('plain');
+    expect(await bench.ask(`${cluster}${pods}?limit=5`, token)).toEqual({ code: 200, text: '{}' });
+    const [seen] = bench.behind.seen;
+    expect(seen?.url).toBe(`${pods}?limit=5`);
+    expect(seen?.headers.get('impersonate-user')).toEqual(['hostward:user:alice']);
+    expect(seen?.headers.get('impersonate-group')).toEqual(['hostward:group:devs', 'system:authenticated']);
+    expect(seen?.headers.get('impersonate-extra-hostward.dev%2fkey')).toEqual(['plain']);
+    expect(seen?.headers.get('authorization')).toEqual(['Bearer upstream-secret']);
+    expect(JSON.stringify([...(seen?.headers ?? [])])).not.toContain(token);
+  });
+
+  it('serves the spaces of its cluster, and there their namespace alone', async () => {
+    const token = await bench.tokenFor('space');
+    const space = '/kubernetes/project/shop/space/s1';
+    expect((await bench.ask(`${space}/api/v1/namespaces/shop-s1/pods`, token)).code).toBe(200);
+    expect(bench.behind.seen[0]?.headers.get('impersonate-group')).toContain('hostward:project:shop:user');
+    expect((await bench.ask(`${space}${pods}`, token)).code).toBe(403);
+  });
+
+  it('judges the scopes of the token and of its key, and hides what they do not reach', async () => {
+    const rules = [{ verbs: ['get'], resources: [{ group: '', resources: ['pods'] }], cluster: 'c1' }];
+    const reader = await bench.tokenFor('reader', { scope: { clusters: [{ cluster: 'c1' }] } }, { scope: { rules } });
+    expect((await bench.ask(`${cluster}${pods}/x`, reader)).code).toBe(200);
+    expect((await bench.ask(`${cluster}${pods}`, reader)).code).toBe(403);
+    expect((await bench.ask(`${cluster}${pods}/x`, reader, { method: 'DELETE' })).code).toBe(403);
+    expect((await bench.ask('/kubernetes/cluster/c9/version', reader)).code).toBe(404);
+    expect((await bench.ask('/kubernetes/project/shop/virtualcluster/v1/version', reader)).code).toBe(404);
+    expect((await bench.ask('/kubernetes/management/api', reader)).code).toBe(404);
+  });
+
+  it('takes no access key, and says what to do instead', async () => {
+    const { code, text } = await bench.ask(`${cluster}${pods}`, bench.behind.bench.admin);
+    expect([code, text]).toEqual([401, expect.stringContaining('takes direct tokens only')]);
+    expect((await bench.ask(`${cluster}${pods}`)).code).toBe(401);
+    expect(bench.behind.seen).toEqual([]);
+  });
+
+  it('11: refuses a token for another cluster', async () => {
+    const other = await bench.tokenFor('c1-only', { scope: { clusters: [{ cluster: 'c1' }] } });
+    const elsewhere = await bench.endpointWith({ cluster: 'hidden', spaces: [] });
+    await until(() => elsewhere.trouble === undefined, 'the revocations');
+    const path = `/kubernetes/cluster/hidden${pods}`;
+    const { code, text } = await askAt(elsewhere, path, other);
+    expect([code, text]).toEqual([401, expect.stringContaining('not for this cluster')]);
+    await elsewhere.stop();
+  });
+
+  it('12: refuses what is no token of its platform', async () => {
+    const token = await bench.tokenFor('forged');
+    const texts = [
+      hmacToken(),
+      tokenOf(),
+      tokenOf({ by: makeSigner('x') }),
+      `${token}x`,
+      `${token.slice(0, -4)}AAAA`,
+      `eyJ.${'x'.repeat(7_000)}`,
+    ];
+    for (const text of texts) {
+      const answer = await bench.ask(`${cluster}${pods}`, text);
+      expect(answer).toMatchObject({ code: 401, text: expect.stringContaining('"kind":"Status"') });
+    }
+    expect(bench.behind.seen).toEqual([]);
+  });
+
+  it('14: goes on through a change of the keys that sign, while requests come', async () => {
+    const { keys } = bench.behind.bench.api.issuing;
+    const old = await bench.tokenFor('before-rotation');
+    const tokens = [old];
+    let isOver = false;
+    const codes = new Map<number, number>();
+    const load = async () => {
+      for (let at = 0; !isOver; at++) {
+        const { code } = await bench.ask(`${cluster}${pods}`, tokens[at % tokens.length]);
+        codes.set(code, (codes.get(code) ?? 0) + 1);
+      }
+    };
+    const loads = [load(), load(), load()];
+    try {
+      await keys.rotate(bench.clock.wallTime().getTime());
+      expect(keys.keySet.size).toBe(2);
+      // The endpoint looks for itself every five minutes; the new key signs after ten.
+      bench.clock.fire(300_000);
+      bench.clock.moveSeconds(601);
+      tokens.push(await bench.tokenFor('after-rotation'));
+      expect(kidOf(tokens[1])).not.toBe(kidOf(old));
+      // A key that signs at once, as in an emergency, is asked for.
+      bench.clock.moveMonotonic(10_000);
+      await keys.rotate(bench.clock.wallTime().getTime() - 2 * 601_000);
+      tokens.push(await bench.tokenFor('in-an-emergency'));
+      expect(new Set(tokens.map(kidOf)).size).toBe(3);
+      const before = codes.get(200) ?? 0;
+      await until(() => (codes.get(200) ?? 0) > before + 30, 'some more requests');
+    } finally {
+      isOver = true;
+    }
+    await Promise.all(loads);
+    expect([...codes.keys()]).toEqual([200]);
+  });
+
+  it('refuses a client that wants to be somebody else', async () => {
+    const token = await bench.tokenFor('impersonator');
+    const { response, ended } = await bench.open(`${cluster}${pods}`, token, { 'impersonate-user': 'system:admin' });
+    await ended;
+    expect(response.statusCode).toBe(403);
+    expect(bench.behind.seen).toEqual([]);
+  });
+
+  it('answers probes without a token, and nothing else', async () => {
+    expect(await bench.ask('/healthz')).toEqual({ code: 200, text: 'ok' });
+    expect((await bench.ask('/readyz')).code).toBe(200);
+    for (const path of ['/', '/metrics', '/revocations', '/.well-known/jwks.json', '/kubernetes'])
+      expect(await bench.ask(path)).toMatchObject({ code: 404, text: expect.stringContaining('"kind":"Status"') });
+  });
+
+  it('writes changes and refusals into its log, and no token', async () => {
+    const token = await bench.tokenFor('logged');
+    await bench.ask(`${cluster}${pods}`, token, { method: 'POST', body: '{}' });
+    await bench.ask(`${cluster}${pods}`, `${token}x`);
+    const lines = bench.log();
+    expect(lines).toMatch(/"stage":"intent".*"name":"alice","key":"logged".*"request":"create pods/);
+    expect(lines).toMatch(/"stage":"outcome","code":401/);
+    expect(lines).not.toContain(token);
+  });
+});
+
+describe('what ends tokens at a direct endpoint, within a second', () => {
+  it.each([
+    ['disabled', (name: string) => bench.change(name, { disabled: true })],
+    ['narrowed', (name: string) => bench.change(name, { scope: { clusters: [{ cluster: 'c1' }] } })],
+    ['deleted', async (name: string) => (await bench.behind.bench.ask('DELETE', `${keysPath}/${name}`)).code],
+    [
+      'expired',
+      async () => {
+        bench.clock.moveSeconds(700);
+        return 200;
+      },
+    ],
+  ])('the key is %s: requests and open watches', async (what, end) => {
+    const name = `to-be-${what}`;
+    const token = await bench.tokenFor(name, what === 'expired' ? { ttl: 700 } : {});
+    expect((await bench.ask(`${cluster}${pods}`, token)).code).toBe(200);
+    const watch = await bench.open(`${cluster}${pods}?watch=true`, token);
+    await until(() => watch.text().includes('BOOKMARK'), 'the first event');
+    const startedMs = performance.now();
+    expect(await end(name)).toBeLessThan(300);
+    await watch.ended;
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(watch.text()).toContain('"code":410');
+    expect(await bench.ask(`${cluster}${pods}`, token)).toMatchObject({
+      code: 401,
+      text: expect.stringContaining('create a new token'),
+    });
+  });
+
+  it('and sessions', async () => {
+    const token = await bench.tokenFor('session');
+    bench.behind.upgradeWith((_request, socket) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nhello');
+    });
+    const session = await bench.upgrade(`${cluster}${pods}/x/exec?command=sh`, token);
+    await until(() => session.text().includes('hello'), 'the first bytes');
+    const startedMs = performance.now();
+    await bench.change('session', { disabled: true });
+    await session.ended;
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    await until(
+      () => /"stage":"streamEnd".*"bytesOut":5,"reason":"[^"]*no longer counts/.test(bench.log()),
+      'the audit',
+    );
+  });
+});

@@ -1,0 +1,327 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { keysPath, until } from '../server/bench.ts';
+import { type Behind, openBehind, rawClient, requestText } from './upstream.ts';
+
+const cluster = '/kubernetes/cluster/c1';
+const instance = '/kubernetes/project/shop/virtualcluster/v1';
+const space = '/kubernetes/project/shop/space/s1';
+const pods = '/api/v1/namespaces/default/pods';
+
+let behind: Behind;
+let alice: string;
+beforeAll(async () => {
+  behind = await openBehind();
+  alice = await behind.bench.keyFor('alice-key', { user: 'alice' });
+});
+afterAll(() => behind.stop());
+beforeEach(() => {
+  behind.seen.length = 0;
+  behind.answerWith((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end('{}');
+  });
+});
+
+const ask = (method: string, path: string, how: object = {}) => behind.bench.ask(method, path, { key: alice, ...how });
+
+describe('a request to a cluster behind the server', () => {
+  it('goes on with the path below, and acts there as the caller', async () => {
+    expect(await ask('GET', `${instance}${pods}?limit=5`)).toMatchObject({ code: 200, text: '{}' });
+    const [seen] = behind.seen;
+    expect(seen).toMatchObject({ method: 'GET', url: `${pods}?limit=5` });
+    expect(seen?.headers.get('impersonate-user')).toEqual(['hostward:user:alice']);
+    expect(seen?.headers.get('impersonate-group')).toEqual([
+      'hostward:project:shop:user',
+      'hostward:group:devs',
+      'system:authenticated',
+    ]);
+    expect(seen?.headers.get('impersonate-extra-hostward.dev%2fkey')).toEqual(['alice-key']);
+    expect(seen?.headers.get('authorization')).toEqual(['Bearer upstream-secret']);
+    expect(seen?.headers.get('host')).toEqual([new URL(behind.url).host]);
+  });
+
+  it('carries bodies both ways, those of a delete too', async () => {
+    behind.answerWith((request, response) => void request.pipe(response));
+    const body = JSON.stringify({ text: 'x'.repeat(200_000) });
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
+      expect(
+        (await ask(method, `${instance}${pods}/one`.replace(/\/one$/, method === 'POST' ? '' : '/one'), { body })).text,
+      ).toBe(body);
+  });
+
+  it('passes repeated header lines, trailers and the status text on', async () => {
+    behind.answerWith((_request, response) => {
+      response.writeHead(200, 'Fine', [
+        ...['Warning', '299 - "one"', 'Warning', '299 - "two"', 'Trailer', 'X-Sum', 'Transfer-Encoding', 'chunked'],
+        ...['Set-Cookie', 'a=b', 'WWW-Authenticate', 'Basic', 'Connection', 'X-Hop', 'X-Hop', '1'],
+      ]);
+      response.write('one');
+      response.addTrailers({ 'X-Sum': '3' });
+      response.end();
+    });
+    const client = await rawClient(behind.bench);
+    client.write(
+      requestText(`GET ${instance}${pods} HTTP/1.1`, [`Authorization: Bearer ${alice}`, 'Connection: close']),
+    );
+    await client.closed;
+    const text = client.text();
+    expect(text).toMatch(/^HTTP\/1.1 200 Fine\r\n/);
+    expect(text.match(/Warning: 299/g)).toHaveLength(2);
+    expect(text).toMatch(/\r\n0\r\nX-Sum: 3\r\n/);
+    expect(text).not.toMatch(/set-cookie|www-authenticate|x-hop/i);
+  });
+
+  it('needs a right: what is hidden answers as what is absent, and what a scope leaves out is 403', async () => {
+    const hidden = await ask('GET', `/kubernetes/cluster/hidden${pods}`);
+    const absent = await ask('GET', `/kubernetes/cluster/absent${pods}`);
+    expect(hidden).toMatchObject({ code: 404, body: { reason: 'NotFound' } });
+    expect(hidden.text.replaceAll('hidden', 'absent')).toBe(absent.text);
+    const missing = [`/kubernetes/project/shop/virtualcluster/v9${pods}`, `/kubernetes/project/shop/space/s9${pods}`];
+    for (const path of missing) expect(await ask('GET', path)).toMatchObject({ code: 404 });
+    for (const path of missing)
+      expect(await ask('GET', path, { key: behind.bench.admin })).toMatchObject({ code: 404 });
+    const bob = await behind.bench.keyFor('bob-key', { user: 'bob' });
+    expect(await ask('GET', `${instance}${pods}`, { key: bob })).toMatchObject({ code: 403 });
+    expect(await ask('GET', `${space}${pods}`, { key: bob })).toMatchObject({ code: 404 });
+    expect(await ask('GET', `${space}${pods}`)).toMatchObject({ code: 403 });
+    expect(await ask('GET', `${space}/api/v1/namespaces/shop-s1/pods`)).toMatchObject({ code: 200 });
+    const scope = { virtualClusters: [{ project: 'shop', virtualCluster: 'v2' }] };
+    const narrow = await behind.bench.keyFor('narrow', { user: 'alice', scope });
+    expect(await ask('GET', `${instance}/version`, { key: narrow })).toMatchObject({ code: 404 });
+    expect(behind.seen).toHaveLength(1);
+  });
+
+  it('wants a key, before anything else', async () => {
+    for (const path of [`${cluster}${pods}`, '/kubernetes/cluster', '/kubernetes/project/x', `${cluster}/a//b`])
+      expect(await ask('GET', path, { key: undefined })).toMatchObject({ code: 401, body: { kind: 'Status' } });
+    const client = await rawClient(behind.bench);
+    const two = [`Authorization: Bearer ${alice}`, `Authorization: Bearer ${alice}`, 'Connection: close'];
+    client.write(requestText(`GET ${cluster}${pods} HTTP/1.1`, two));
+    await client.closed;
+    expect(client.text()).toMatch(/^HTTP\/1.1 400 /);
+    expect(behind.seen).toEqual([]);
+  });
+
+  it('1: no header that claims an identity reaches the cluster, in any spelling', async () => {
+    for (const name of [
+      'Impersonate-User',
+      'IMPERSONATE-GROUP',
+      'impersonate_user',
+      'Impersonate-Extra-a',
+      'Impersonate-Uid',
+    ])
+      expect(await ask('GET', `${cluster}${pods}`, { headers: { [name]: 'system:admin' } })).toMatchObject({
+        code: 403,
+      });
+    expect(behind.seen).toEqual([]);
+    const claims = [
+      'X-Remote-User',
+      'x_remote_group',
+      'X-REMOTE-EXTRA-a',
+      'X-Remote-Uid',
+      'Cookie',
+      'Forwarded',
+      'X-Real-Ip',
+    ];
+    const headers = Object.fromEntries(
+      [...claims, 'X-Forwarded-For', 'x_forwarded_host'].map((name) => [name, 'forged']),
+    );
+    expect(await ask('GET', `${cluster}${pods}`, { headers })).toMatchObject({ code: 200 });
+    expect([...(behind.seen[0]?.headers.values() ?? [])].flat()).not.toContain('forged');
+    expect(behind.seen[0]?.headers.get('x-forwarded-for')).toEqual(['127.0.0.1']);
+  });
+
+  it('2: Connection cannot take our own headers away (CVE-2021-31999)', async () => {
+    const headers = { connection: 'Impersonate-User, impersonate-group, Authorization, X-Mine', 'x-mine': '1' };
+    expect(await ask('GET', `${cluster}${pods}`, { headers })).toMatchObject({ code: 200 });
+    const [seen] = behind.seen;
+    expect(seen?.headers.get('impersonate-user')).toEqual(['hostward:user:alice']);
+    expect(seen?.headers.get('impersonate-group')?.length).toBe(2);
+    expect(seen?.headers.get('authorization')).toEqual(['Bearer upstream-secret']);
+    expect(seen?.headers.has('x-mine')).toBe(false);
+  });
+
+  it('3: too many header bytes are 431', async () => {
+    const headers = { 'x-long': 'x'.repeat(17_000) };
+    expect(await ask('GET', `${cluster}${pods}`, { headers })).toMatchObject({ code: 431, body: { kind: 'Status' } });
+  });
+
+  it('7: a watch event arrives while the watch goes on, within 100 ms', async () => {
+    let write: (text: string) => void = () => undefined;
+    behind.answerWith((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.flushHeaders();
+      write = (text) => void response.write(text);
+    });
+    const watch = await behind.bench.follow(`${instance}${pods}?watch=true`, alice);
+    const startedMs = performance.now();
+    write('{"type":"ADDED","object":{}}\n');
+    await until(() => watch.events.length === 1, 'the event');
+    expect(performance.now() - startedMs).toBeLessThan(100);
+    watch.stop();
+  });
+
+  it('9: a client that goes away cancels the request behind', async () => {
+    let isClosed = false;
+    behind.answerWith((request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.flushHeaders();
+      request.socket.once('close', () => {
+        isClosed = true;
+      });
+    });
+    const watch = await behind.bench.follow(`${instance}${pods}?watch=true`, alice);
+    const startedMs = performance.now();
+    watch.stop();
+    await until(() => isClosed, 'the cancelled request');
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+  });
+
+  it('10: a watch of a key that dies is told so and closed within a second', async () => {
+    behind.answerWith((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write('{"type":"ADDED","object":{}}\n');
+    });
+    const key = await behind.bench.keyFor('short-lived', { user: 'alice' });
+    const watch = await behind.bench.follow(`${instance}${pods}?watch=true`, key);
+    await until(() => watch.events.length === 1, 'the event');
+    const startedMs = performance.now();
+    expect(await behind.bench.ask('DELETE', `${keysPath}/short-lived`)).toMatchObject({ code: 200 });
+    await watch.ended;
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    expect(await ask('GET', `${instance}${pods}`, { key })).toMatchObject({ code: 401 });
+  });
+
+  it('16: encoded slashes and dot steps do not leave the project', async () => {
+    const tricks = [
+      '/../v2/api',
+      '/%2e%2e/v2/api',
+      '/api%2fv1',
+      '/api/%2e%2e/x',
+      '//api',
+      '/api/v1/..%2f..',
+      '/a\\b',
+      '/api%252fv1',
+    ];
+    for (const trick of tricks) {
+      const client = await rawClient(behind.bench);
+      client.write(
+        requestText(`GET ${instance}${trick} HTTP/1.1`, [`Authorization: Bearer ${alice}`, 'Connection: close']),
+      );
+      await client.closed;
+      expect(`${trick} ${client.text().slice(9, 12)}`).toBe(`${trick} 400`);
+    }
+    expect(behind.seen).toEqual([]);
+  });
+
+  it('17: a redirect is neither followed nor passed on, except within the cluster (CVE-2022-3172)', async () => {
+    const answer = async (location: string) => {
+      behind.answerWith((_request, response) => void response.writeHead(302, { location }).end());
+      return ask('GET', `${instance}${pods}`);
+    };
+    for (const foreign of [
+      'http://evil.example/x',
+      '//evil.example/x',
+      '/\\evil.example',
+      'x',
+      'https://a:b@evil.example',
+      'javascript:1',
+    ])
+      expect(await answer(foreign)).toMatchObject({ code: 502, body: { kind: 'Status' } });
+    expect(await answer('/api/v1/x?y=1')).toMatchObject({
+      code: 302,
+      headers: { location: `${instance}/api/v1/x?y=1` },
+    });
+    expect(await answer(`${behind.url}/z`)).toMatchObject({ code: 302, headers: { location: `${instance}/z` } });
+    expect(behind.seen).toHaveLength(8);
+  });
+
+  it('20: what changes something stands in the audit log, reads do not, and no header or body does', async () => {
+    await ask('POST', `${instance}${pods}?fieldManager=x`, { body: { secret: 'body-secret' } });
+    await ask('GET', `${instance}${pods}`);
+    const lines = readFileSync(join(behind.bench.folder, 'audit.log'), 'utf8').split('\n');
+    const mine = lines.filter((line) => line.includes(`${instance}${pods}?fieldManager`));
+    expect(mine).toHaveLength(1);
+    expect(JSON.parse(mine[0] ?? '')).toMatchObject({
+      stage: 'intent',
+      subject: { kind: 'user', name: 'alice', key: 'alice-key' },
+      target: { kind: 'ProjectVirtualCluster', project: 'shop', virtualCluster: 'v1' },
+      request: 'create pods in default',
+    });
+    expect(lines.join('')).not.toMatch(/body-secret|upstream-secret/);
+  });
+});
+
+describe('a cluster that cannot answer', () => {
+  it('has no kubeconfig: 503 that says so', async () => {
+    const answer = await ask('GET', `/kubernetes/project/shop/virtualcluster/v2${pods}`);
+    expect(answer).toMatchObject({ code: 503, body: { reason: 'ServiceUnavailable' } });
+    expect(answer.text).toContain('no kubeconfig');
+  });
+
+  it('is down: 502, and its credentials stand nowhere in the answer', async () => {
+    const down = await openBehind();
+    await down.stopUpstream();
+    const answer = await down.bench.ask('GET', `${cluster}${pods}`);
+    expect(answer).toMatchObject({ code: 502, body: { kind: 'Status' } });
+    expect(answer.text).toMatch(/cluster c1 cannot be reached.*connection refused/);
+    expect(answer.text).not.toMatch(/upstream-secret|kubeconfig"/);
+    await down.bench.stop();
+  });
+
+  it('does not accept our credentials: they are read again, and a 401 of theirs is never one of ours', async () => {
+    const own = await openBehind({ token: 'old' });
+    own.answerWith((request, response) => {
+      response.writeHead(request.headers.authorization === 'Bearer new' ? 200 : 401).end('{}');
+    });
+    expect(await own.bench.ask('GET', `${cluster}${pods}`)).toMatchObject({ code: 502 });
+    own.useToken('new');
+    expect(await own.bench.ask('GET', `${cluster}${pods}`)).toMatchObject({ code: 200 });
+    await own.stop();
+  });
+
+  it('lacks the right to impersonate: 502 with the command that mends it', async () => {
+    behind.answerWith((_request, response) => {
+      const message =
+        'users "hostward:user:alice" is forbidden: User "p" cannot impersonate resource "users" in API group ""';
+      response.writeHead(403, { 'content-type': 'application/json' }).end(JSON.stringify({ kind: 'Status', message }));
+    });
+    const answer = await ask('GET', `${instance}${pods}`);
+    expect(answer).toMatchObject({ code: 502 });
+    expect(answer.text).toContain('hostward upstream-rbac --instance shop/v1 --config FILE | kubectl apply -f -');
+    for (const text of ['{"message":"no"}', 'x'.repeat(100_000)]) {
+      behind.answerWith((_request, response) => void response.writeHead(403).end(text));
+      expect(await ask('GET', `${instance}${pods}`)).toMatchObject({ code: 403, text });
+    }
+  });
+
+  it('moves to another address: the changed kubeconfig counts within two seconds', async () => {
+    const other = createServer((_request, response) => void response.end('moved'));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const own = await openBehind();
+    expect(await own.bench.ask('GET', `${cluster}${pods}`)).toMatchObject({ text: '{}' });
+    const { port } = other.address() as AddressInfo;
+    const text = readFileSync(own.kubeconfigPath, 'utf8').replace(own.url, `http://127.0.0.1:${port}`);
+    writeFileSync(own.kubeconfigPath, text);
+    const endMs = performance.now() + 2_000;
+    let answer = '';
+    while (answer !== 'moved' && performance.now() < endMs)
+      answer = (await own.bench.ask('GET', `${cluster}${pods}`)).text;
+    expect(answer).toBe('moved');
+    await own.stop();
+    other.close();
+  });
+
+  it('breaks its answer off: so does ours, and half an answer never looks whole', async () => {
+    behind.answerWith((request, response) => {
+      response.writeHead(200, { 'transfer-encoding': 'chunked' });
+      response.write('half', () => request.socket.destroy());
+    });
+    await expect(ask('GET', `${instance}${pods}`)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { movedClock, openBench, people, until } from '../server/bench.ts';
+import { kubeconfigText, placesAt } from './upstream.ts';
+
+interface Status {
+  upstreams?: { name: string; missing: string[]; trouble?: string; mend?: string }[];
+}
+
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+/** A cluster that allows what the test says. */
+async function cluster(allows: (attributes: { resource: string; name: string }) => boolean): Promise<string> {
+  const server: Server = createServer((request, response) => {
+    let text = '';
+    request.on('data', (part) => {
+      text += part;
+    });
+    request.on('end', () => {
+      if (request.method === 'GET') return void response.end('{}');
+      const { spec } = JSON.parse(text) as { spec: { resourceAttributes: { resource: string; name: string } } };
+      response.writeHead(201, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ status: { allowed: allows(spec.resourceAttributes) } }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const folder = mkdtempSync(join(tmpdir(), 'hostward-rights-'));
+  const path = join(folder, 'kubeconfig');
+  writeFileSync(path, kubeconfigText(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, 'secret'));
+  endings.push(() => {
+    server.closeAllConnections();
+    server.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return path;
+}
+
+describe('the rights of the server in the clusters behind it', () => {
+  it('are looked at when it starts and stand in its status until they are given', async () => {
+    let isGiven = false;
+    const path = await cluster(({ resource }) => isGiven || resource !== 'users');
+    const clock = movedClock();
+    const bench = await openBench({ settings: placesAt(path), clock });
+    endings.push(() => bench.stop());
+    const status = () => bench.api.status() as Status;
+    await until(() => status().upstreams?.length === 3, 'the missing rights');
+    expect(status().upstreams?.map(({ name }) => name)).toEqual([
+      'cluster c1',
+      'cluster hidden',
+      'virtual cluster shop/v1',
+    ]);
+    expect(status().upstreams?.[0]).toMatchObject({
+      missing: expect.arrayContaining(['impersonate users hostward:user:alice']),
+      mend: 'hostward upstream-rbac --cluster c1 --config FILE | kubectl apply -f -',
+    });
+    isGiven = true;
+    clock.fire(60_000);
+    await until(() => status().upstreams === undefined, 'the rights');
+    isGiven = false;
+    await bench.api.apply({ ...people, ...placesAt(path) });
+    await until(() => status().upstreams?.length === 3, 'the look after a reload');
+  });
+
+  it('cannot be looked at in a cluster that is down, and its status says that', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-rights-'));
+    endings.push(() => rmSync(folder, { recursive: true, force: true }));
+    const path = join(folder, 'kubeconfig');
+    writeFileSync(path, kubeconfigText('http://127.0.0.1:1', 'secret'));
+    const bench = await openBench({ settings: placesAt(path) });
+    endings.push(() => bench.stop());
+    const status = () => bench.api.status() as Status;
+    await until(() => status().upstreams?.length === 3, 'the trouble');
+    expect(status().upstreams?.[0]).toMatchObject({ missing: [], trouble: expect.stringMatching(/refused/) });
+    expect(JSON.stringify(status())).not.toContain('secret');
+  });
+});

@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { generatedName } from '../../../src/object/meta/names.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
+import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
+import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './fake-references.ts';
+
+const name = generatedName({ name: 'db', namespace: 'default' }, 'vc');
+const copy = `Secret vcluster-vc/${name}`;
+const mappingTo = (to: string): NamespaceMapping => ({ mappingsOnly: true, hostNamespaceOf: () => to });
+
+interface Case {
+  says: string;
+  /** Before the dry run, when writes are allowed. */
+  given?: ReferenceOptions;
+  change: (world: ReferenceWorld) => void;
+  /** Differs from `given` in the dry run. */
+  afterwards?: ReferenceOptions;
+  writes: string[];
+}
+
+const referring = (world: ReferenceWorld): void => {
+  world.virtual.put('secrets', secret('db'));
+  world.refer({ k: 'db' });
+};
+
+const cases: Case[] = [
+  { says: 'lists no write when nothing has changed', change: () => {}, writes: [] },
+  {
+    says: 'lists a change of the data, and not the data',
+    change: (world) => world.virtual.put('secrets', secret('db', 'bmV3')),
+    writes: [`Secret default/db: host patch ${copy}, data`],
+  },
+  {
+    says: 'lists the removal and the new copy of a Secret whose type has changed',
+    change: (world) => world.virtual.put('secrets', { ...secret('db'), type: 'example.com/other' }),
+    writes: [`Secret default/db: host remove ${copy}`, `Secret default/db: host create ${copy}`],
+  },
+  {
+    says: 'lists the removal of a copy that no object refers to any more',
+    change: (world) => world.refer({}),
+    writes: [`Secret default/db: host remove ${copy}`],
+  },
+  {
+    says: 'lists the removal of copies of a kind that no patch names any more',
+    change: () => {},
+    afterwards: { references: [toConfigMap] },
+    writes: [`${copy}: host remove ${copy}`],
+  },
+  {
+    says: 'lists the new copy and the removal of the old one when a mapping has moved the namespace',
+    given: { mapping: mappingTo('h-old') },
+    change: () => {},
+    afterwards: { mapping: mappingTo('h-new') },
+    writes: ['Secret default/db: host create Secret h-new/db', 'Secret default/db: host remove Secret h-old/db'],
+  },
+  {
+    says: 'lists an import',
+    change: (world) => {
+      world.refer({ k: 'shared' }, 'other');
+      world.host.put('secrets', hostSecret('shared'));
+    },
+    writes: ['Secret default/shared: virtual create Secret default/shared'],
+  },
+  {
+    says: 'lists the repair of the marks of a copy',
+    change: (world) => {
+      const found = world.exported('db') as KubeObject;
+      const labels = { 'vcluster.loft.sh/managed-by': 'vc' };
+      world.host.put('secrets', { ...found, metadata: { ...found.metadata, labels } });
+    },
+    writes: [`Secret default/db: host patch ${copy}`],
+  },
+];
+
+describe('a dry run lists the writes of content behind references, and', () => {
+  let world: ReferenceWorld;
+  afterEach(() => world.stop());
+
+  it.each(cases)('$says', async ({ given = {}, change, afterwards = {}, writes }) => {
+    world = await ReferenceWorld.started(given, referring);
+    await world.stop();
+    change(world);
+    Object.assign(world.options, afterwards, { isDryRun: true });
+    world.given = { ...world.given, ...afterwards };
+    world.host.writes.length = 0;
+    world.virtual.writes.length = 0;
+    await world.run();
+    expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+    const rows = (syncStatus(world.sync).differences ?? []).filter(({ object }) => object.startsWith('Secret'));
+    expect(rows.map(({ object, request, touches }) => `${object}: ${request} ${touches}`)).toEqual(writes);
+    const objects = new Set((syncStatus(world.sync).differences ?? []).map(({ object }) => object));
+    expect(verdictFacts(world.sync).differences).toBe(objects.size);
+  });
+
+  it('forgets them when they are no longer needed', async () => {
+    world = await ReferenceWorld.started({ isDryRun: true }, referring);
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(syncStatus(world.sync).differences).toEqual([]);
+  });
+});
