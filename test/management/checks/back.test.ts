@@ -247,6 +247,10 @@ describe('deletion and limits', () => {
     }
   });
 
+  it('192: options of null are none', async () => {
+    expect(await bench.ask('DELETE', `${keysPath}/${await made()}`, { body: 'null' })).toMatchObject({ code: 200 });
+  });
+
   it('203: a collection is deleted by its selector, and only the keys of the caller', async () => {
     const mine = await made({ labels: { gone: 'yes' } });
     const bobs = await bench.ask('POST', keysPath, {
