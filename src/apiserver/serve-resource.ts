@@ -149,6 +149,8 @@ async function optionsBody(call: Call, request: IncomingMessage): Promise<unknow
   if (body.length === 0) return undefined;
   const { protobuf } = call.kit.catalog;
   const { value } = await parseObjectBody(body, mediaTypeOf(request), { protobuf });
+  // The options may be null, as if they were not sent.
+  if (value === null) return undefined;
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = value as { kind?: string; apiVersion?: string };
   if (kind !== 'DeleteOptions') throw badRequest(`no kind "${kind}" is registered for version "${apiVersion}"`);
   return value;

@@ -175,6 +175,15 @@ describe('a server of one invented kind', () => {
     }
     expect(names).toEqual(['w-aaaaa', 'w-bbbbb']);
   });
+
+  it('answers 409 when every generated name is taken', async () => {
+    let uid = 0;
+    const shop = await start({ randomness: { uid: () => `uid-${uid++}`, nameSuffix: () => 'aaaaa' } });
+    const make = () => shop.call('POST', collection, { metadata: { generateName: 'w-' } });
+    expect((await make()).status).toBe(201);
+    const taken = await make();
+    expect([taken.status, taken.json['reason']]).toEqual([409, 'AlreadyExists']);
+  });
 });
 
 describe('the request journal of a server', () => {

@@ -121,7 +121,10 @@ function duplicateText(items: readonly Json[], node: Extract<Node, { type: 'list
 function applyConfiguration(call: Call, old: KubeObject | undefined, config: KubeObject, force: boolean): KubeObject {
   const now = timestamp(call.kit.clock.wallTime());
   // The merge does not see hidden fields, because managedFields and the sentence of a conflict would show them.
-  const result = applied(old, shown(config, call.kind), { ...managerOptions(call, now), force });
+  const visible = shown(config, call.kind);
+  // A status that the strategy shows of itself was not sent, so the manager does not own it.
+  if (config['status'] === undefined) delete visible['status'];
+  const result = applied(old, visible, { ...managerOptions(call, now), force });
   if (!result.ok) throw new StatusFault(result.status);
   const { object } = result;
   const managers = object.metadata.managedFields;
