@@ -46,7 +46,7 @@ export interface OpenIssueParts {
 export function issueParts(open: OpenIssueParts, ingressAuthority: () => Promise<string>): IssueParts {
   const { callers, world, key, settings, caPem, kit, clock, server } = open;
   const authority = async () => {
-    const { tls } = settings();
+    const { tls } = server;
     return tls === undefined ? caPem() : authorityOf(await readFile(tls.certificate, 'utf8'));
   };
   return {

@@ -145,7 +145,7 @@ export class ManagementApi {
 
   async #certificate(host: string) {
     const { server, clock } = this.#options;
-    const { tls } = this.#settings;
+    const { tls } = server;
     if (tls !== undefined) return { files: tls };
     const now = clock.wallTime();
     const authority = await authorityIn(server.dataDir, 'hostward-management', now);
