@@ -140,6 +140,10 @@ export function statusOf(view: DaemonView): unknown {
       state: window.state,
       objects: window.size,
       heardSecondsAgo: Math.round((clock.now() - window.lastHeardMs) / 100) / 10,
+      ...(window.proof.provenAtMs !== undefined && {
+        provenSecondsAgo: Math.round((clock.now() - window.proof.provenAtMs) / 100) / 10,
+      }),
+      ...(window.proof.missed > 0 && { missedChanges: window.proof.missed }),
       ...(window.trouble && { trouble: window.trouble.message }),
     })),
   };
