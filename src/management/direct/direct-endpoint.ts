@@ -159,6 +159,16 @@ export class DirectEndpoint {
     return this.#caPem;
   }
 
+  /** Requests, streams and sessions that pass through. */
+  get proxied(): number {
+    return this.#live.count;
+  }
+
+  /** Since the last sign of life of the platform. */
+  get feedAgeSeconds(): number {
+    return this.#watch.ageSeconds;
+  }
+
   /** Undefined = tokens are accepted. */
   get trouble(): string | undefined {
     return (

@@ -18,6 +18,7 @@ import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
+import { troublesIn } from '../commands/troubles.ts';
 import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
@@ -267,13 +268,17 @@ export class ManagementApi {
     const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
+    const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
+    const { upstreams = [] } = proxied;
+    const troubles = troublesIn({ removalsWaiting: certificates.removalsWaiting, upstreams });
     return {
       url: api.url,
+      ...(troubles.length > 0 && { troubles }),
       keys,
       expiringWithinSevenDays: expiringSoon,
       watches: api.watchCount,
-      certificates: kubeconfigs.status(),
-      ...proxy.status(),
+      certificates,
+      ...proxied,
     };
   }
 
