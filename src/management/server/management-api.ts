@@ -2,9 +2,12 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import { Strangers } from '../../apiserver/request/strangers.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
@@ -63,6 +66,7 @@ interface Running extends OpenParts {
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
+  readonly #strangers: Strangers;
   #settings: ManagementSettings;
   #running: Running | undefined;
   #caretaker: Caretaker | undefined;
@@ -76,6 +80,7 @@ export class ManagementApi {
   constructor(options: ManagementOptions) {
     this.#options = options;
     this.#settings = options.settings;
+    this.#strangers = new Strangers(options);
   }
 
   /** Takes the folder: nobody else can until it is closed. */
@@ -89,7 +94,8 @@ export class ManagementApi {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
+      const proved = (socket: Socket) => this.#strangers.proved(socket);
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment, proved });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -113,11 +119,12 @@ export class ManagementApi {
       clock,
       log,
       authenticate: (request) =>
-        this.#door?.cameThrough(request) === true ? callers.program : callers.authenticate(request),
+        this.#door?.cameThrough(request) === true ? callers.program : this.#authenticated(request, callers),
       authorize: rights.authorize,
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
+      strangers: this.#strangers,
       beside: proxy.paths,
       tls,
       maxHeaderBytes,
@@ -138,9 +145,21 @@ export class ManagementApi {
     });
   }
 
+  async #authenticated(request: IncomingMessage, callers: OpenParts['callers']): Promise<User | undefined> {
+    const user = await callers.authenticate(request);
+    // A probe has a user too, and has shown nothing.
+    if (user !== undefined && callers.sessionOf(user) !== undefined) this.#strangers.proved(request.socket);
+    return user;
+  }
+
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
-    const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
+    const access = {
+      strangers: this.#strangers,
+      settings: () => this.#settings,
+      caPem: () => this.#caPem,
+      kit: () => this.#need().api.kit,
+    };
     return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
   }
 
@@ -174,7 +193,8 @@ export class ManagementApi {
     const watches = () => api.watchCount;
     const proxied = () => proxy.status().proxied;
     const failed = () => failedLogins.count;
-    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied };
+    const strangers = this.#strangers;
+    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied, strangers };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
     if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
