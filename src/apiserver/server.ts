@@ -297,7 +297,8 @@ export class ApiServer {
     const decision = await this.#options.authorize({ user, target: asked });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
     trail.isAllowed = true;
-    if (!target.isResource) {
+    // Below a subresource nothing is served here, and a path there is answered as any other that does not exist.
+    if (!target.isResource || target.isDeeper === true) {
       await trail.begins();
       await this.#paths.serve(target, request, response, user);
       return;
