@@ -297,8 +297,7 @@ export class ApiServer {
     const decision = await this.#options.authorize({ user, target: asked });
     if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
     trail.isAllowed = true;
-    // Below a subresource nothing is served here, and a path there is answered as any other that does not exist.
-    if (!target.isResource || target.isDeeper === true) {
+    if (!target.isResource) {
       await trail.begins();
       await this.#paths.serve(target, request, response, user);
       return;

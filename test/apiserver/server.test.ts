@@ -137,7 +137,7 @@ describe('a server of one invented kind', () => {
 
   it('serves nothing below a subresource, and no subresource under a longer path', async () => {
     const shop = await start();
-    await shop.call('POST', collection, { metadata: { name: 'one' } });
+    await shop.call('POST', collection, widget('one'));
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'POST'])
       for (const path of ['one/status/deeper', 'one/nothing/a/b', 'one/status/a/b/c'])
         expect((await shop.call(method, `${collection}/${path}`, method === 'GET' ? undefined : {})).status).toBe(404);
