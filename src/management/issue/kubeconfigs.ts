@@ -1,5 +1,5 @@
-// Everything that issues kubeconfigs and ends what was issued, as one part of the management API. In: the open parts. Out: the action of
-// the subresource, and certificates that end when they must for as long as it runs.
+// Issues kubeconfigs and ends their credentials, as one part of the management API. In: the open parts. Out: the action of the
+// subresource. While it runs, it ends each certificate in time.
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { Authority } from '../../apiserver/tls/certificates.ts';

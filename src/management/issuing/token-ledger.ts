@@ -162,7 +162,7 @@ export class TokenLedger {
     const { world } = this.#parts;
     const facts = world.key(this.#lines.get(uid)?.name ?? '');
     if (facts?.record.madeBy === undefined) return false;
-    // A gap in the chain of makers means that one of the makers is deleted.
+    // A gap in the chain means that a maker is deleted, perhaps the one in question.
     return makersOf(facts, world)?.some(({ record }) => record.uid === maker) ?? true;
   }
 

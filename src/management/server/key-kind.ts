@@ -1,4 +1,4 @@
-// OwnedAccessKey as the kit serves it: its names, its columns, what a caller may see of it, and its rotation.
+// OwnedAccessKey as data for the kit: its names, its columns, its visibility for a caller, and its rotation.
 import { text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Column, type Kind, type SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { age } from '../../apiserver/wire/table.ts';
