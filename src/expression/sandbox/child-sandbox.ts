@@ -9,7 +9,7 @@ import { childArguments } from './child-program.ts';
 import { type Frame, FrameReader, FrameWriter } from './frames.ts';
 import { type Launch, type LaunchedProcess, launchProcess } from './launch.ts';
 import { RequestBook } from './request-book.ts';
-import type { Sandbox, SandboxOutcome } from './sandbox.ts';
+import type { RunOptions, Sandbox, SandboxOutcome } from './sandbox.ts';
 
 export interface ChildSandboxOptions {
   setup: SandboxSetup;
@@ -118,7 +118,7 @@ export class ChildSandbox implements Sandbox {
     await state.child.ended;
   }
 
-  run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
+  run(text: string, options: RunOptions = {}): Promise<SandboxOutcome> {
     if (this.#state.kind === 'stopped' || this.#state.kind === 'preparing') {
       return Promise.resolve({ kind: 'unavailable', message: 'the sandbox is not running' });
     }
@@ -126,7 +126,7 @@ export class ChildSandbox implements Sandbox {
       return Promise.resolve({ kind: 'unavailable', message: 'too many evaluations are waiting for the sandbox' });
     }
     return new Promise((settle) => {
-      this.#book.add(text, alone, settle);
+      this.#book.add(text, options, settle);
       this.#sendWaiting();
     });
   }

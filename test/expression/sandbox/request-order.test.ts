@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sandboxLimits } from '../../../src/expression/limits.ts';
 import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/child-sandbox.ts';
-import type { SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
+import type { RunOptions, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { silentLog } from '../../../src/log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { fakeProcesses } from './fake-process.ts';
@@ -35,7 +35,7 @@ async function opened() {
   await pass(clock, 100);
   await started;
   const outcomes = new Map<string, { outcome: SandboxOutcome; tookMs: number }>();
-  const ask = (text: string, options: { alone?: boolean } = {}) => {
+  const ask = (text: string, options: RunOptions = {}) => {
     const askedMs = clock.now();
     void sandbox.run(text, options).then((outcome) => outcomes.set(text, { outcome, tookMs: clock.now() - askedMs }));
   };
@@ -111,6 +111,28 @@ describe('requests behind slow ones', () => {
     expect(slowest(good)).toBeLessThan(3_000);
     expect(slowest(later)).toBeLessThan(1_000);
     await pass(clock, 40_000, 20);
+    for (const text of many('slow', 70)) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'timeout' });
+  });
+
+  it('of another cause run before them, and later ones of their own cause after a slice or two', async () => {
+    const { clock, ask, slowest, outcomes } = await opened();
+    for (const text of many('slow', 70)) ask(text, { cause: 'bad' });
+    const others = many('other', 20);
+    for (const text of others) ask(text, { cause: 'good' });
+    // The sixteen requests in flight have run for a slice each, and one of them for its full time.
+    await pass(clock, 16 * 25 + 600);
+    expect(slowest(others)).toBeLessThan(16 * 25 + 50);
+    const same = many('same', 10);
+    const later = many('later', 10);
+    for (const [at, text] of same.entries()) {
+      ask(text, { cause: 'bad' });
+      ask(later[at] as string, { cause: 'good' });
+      await pass(clock, 100);
+    }
+    await pass(clock, 1_000);
+    expect(slowest(later)).toBeLessThan(600);
+    expect(slowest(same)).toBeLessThan(1_000);
+    await pass(clock, 50_000, 20);
     for (const text of many('slow', 70)) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'timeout' });
   });
 
