@@ -91,7 +91,7 @@ export class Kubeconfigs {
       ['hostward_client_certificates', 'Client certificates that count', () => this.#revoker.live],
       [
         'hostward_client_certificate_removals_waiting',
-        'Client certificates whose rights are still to be taken away',
+        'Client certificates whose rights still have to be removed',
         () => this.#revoker.waiting().length,
       ],
     ];

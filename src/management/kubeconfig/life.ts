@@ -55,7 +55,7 @@ function asExactly(asked: number, { leftSeconds, maxSeconds }: LifeLimits): Life
   if (maxSeconds !== 0 && asked > maxSeconds)
     return refused(invalidValue(path, asked, `must be at most ${maxSeconds}, the longest that is configured`));
   if (leftSeconds !== undefined && asked > leftSeconds) {
-    const why = `must end no later than the calling key, in ${leftSeconds} seconds; leave the field out to get what is left`;
+    const why = `must end no later than the calling key, in ${leftSeconds} seconds; leave the field out to get the longest possible life`;
     return refused(invalidValue(path, asked, why));
   }
   return { seconds: asked, warnings: [], errors: [] };
