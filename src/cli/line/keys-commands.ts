@@ -174,7 +174,7 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Give a user or team back the keys that it lost by missing from the configuration too long',
     details: [
-      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. Later it is somebody else, in case it is; this undoes that. Keys that were made for the name since then stop.',
+      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. After that, the name counts as a new person; this command undoes that. Keys that were made for the name since then stop.',
       'Without --uid it takes the identity before the present one when there is only one; otherwise it lists them. KIND is user, team, project, cluster or virtualCluster; the last is named PROJECT/NAME. Only administrators may.',
       reach,
     ],

@@ -48,14 +48,14 @@ export interface ManagementOptions {
   version: string;
   /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
+  /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
   metrics?: Metrics;
 }
 
 const pathPrefix = '/kubernetes/management';
-/** Above what any client of this API sends, and far below what a header could do harm with. */
+/** Clients of this API send far less; much larger headers would cost memory for each connection. */
 const maxHeaderBytes = 16 * 1024;
-/** Streams of keys that no longer count are ended within a second. */
+/** Streams of a key end within a second after the key. */
 const streamCheckMs = 400;
 
 interface Running extends OpenParts {
@@ -83,7 +83,7 @@ export class ManagementApi {
     this.#strangers = new Strangers(options);
   }
 
-  /** Takes the folder: nobody else can until it is closed. */
+  /** Locks the folder against other processes until it is closed. */
   async open(): Promise<void> {
     const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
@@ -200,7 +200,7 @@ export class ManagementApi {
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
-  /** For commands on this machine; a server that cannot have the door serves everybody else. */
+  /** For commands on this machine. Without the door, the server still serves all other clients. */
   async openDoor(owner: DoorOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
     const path = doorPath(server.dataDir, owner);
@@ -222,7 +222,7 @@ export class ManagementApi {
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
-  /** Those of callers who are gone, or who may do something else now. */
+  /** Ends the streams of callers whose credential has ended or whose rights have changed. */
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
@@ -247,7 +247,7 @@ export class ManagementApi {
     this.#running = undefined;
   }
 
-  /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
+  /** New members, projects and limits apply from the next request on. Streams end where the caller's view has changed. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
     const { people, issuing, proxy } = this.#need();
