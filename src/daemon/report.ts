@@ -3,6 +3,7 @@ import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { References } from '../sync/references/references.ts';
+import { type Beside, besideOthers } from '../sync/report/beside.ts';
 import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sync/report/status.ts';
 import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
 import type { Clusters } from './connections.ts';
@@ -127,7 +128,7 @@ export function statusOf(view: DaemonView): unknown {
     ...((slices.sync || slices.missing.length > 0) && {
       endpointSlices: {
         ...(slices.missing.length > 0 && { missingVerbs: slices.missing }),
-        ...(slices.sync && syncStatus(slices.sync)),
+        ...(slices.sync && { ...syncStatus(slices.sync), ...besides(slices.sync) }),
         ...(patches.current?.others && { patches: patches.current.others.counts.totals() }),
       },
     }),
@@ -139,9 +140,19 @@ export function statusOf(view: DaemonView): unknown {
       state: window.state,
       objects: window.size,
       heardSecondsAgo: Math.round((clock.now() - window.lastHeardMs) / 100) / 10,
+      ...(window.proof.provenAtMs !== undefined && {
+        provenSecondsAgo: Math.round((clock.now() - window.proof.provenAtMs) / 100) / 10,
+      }),
+      ...(window.proof.missed > 0 && { missedChanges: window.proof.missed }),
       ...(window.trouble && { trouble: window.trouble.message }),
     })),
   };
+}
+
+/** Both sets of addresses reach consumers, as in one cluster; a tenant may not have meant it. */
+function besides(slices: Sync): { publishedBeside?: readonly Beside[] } {
+  const publishedBeside = besideOthers(slices);
+  return publishedBeside.length > 0 ? { publishedBeside } : {};
 }
 
 /** Without a sync there are no clusters, names and windows to tell of. */

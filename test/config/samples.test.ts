@@ -142,7 +142,7 @@ describe('the samples in config/', () => {
     const mountOf = (file = '') => volumeMounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))?.name;
     const volumeOf = (file?: string) => spec.template.spec.volumes.find(({ name }) => name === mountOf(file));
     expect(volumeOf(managementServer?.dataDir)).toMatchObject({ persistentVolumeClaim: { claimName: 'hostward' } });
-    for (const file of [management?.tls?.certificate, management?.tls?.key])
+    for (const file of [managementServer?.tls?.certificate, managementServer?.tls?.key])
       expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-tls' } });
     const kubeconfigs = [...(management?.clusters ?? []), ...(management?.projects[0]?.virtualClusters ?? [])];
     expect(kubeconfigs).toHaveLength(2);

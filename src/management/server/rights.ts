@@ -1,5 +1,5 @@
-// What a caller may do, as the kit asks for it: a decision for each request, the same for a review, and the rules that
-// `kubectl auth can-i --list` prints, found by asking the evaluator.
+// Decides for the kit about the rights of a caller: a decision for each request, the same decision for a review, and the rules
+// that `kubectl auth can-i --list` prints, which are found by asking the evaluator.
 import type { AccessRule, Reviewer } from '../../apiserver/request/access-rules.ts';
 import type { Authorize, Decision, User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
