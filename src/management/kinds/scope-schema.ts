@@ -17,7 +17,9 @@ const rule: Record<string, Schema> = {
     ),
   }),
   resourceNames: textsField('Names that match; needs resources. Empty = every name.'),
-  namespaces: textsField('Namespaces that match; an empty text matches objects without a namespace. Empty = every namespace.'),
+  namespaces: textsField(
+    'Namespaces that match; an empty text matches objects without a namespace. Empty = every namespace.',
+  ),
   nonResourceURLs: textsField('Paths that match; * is allowed as the whole last step only.'),
   requestTargets: textsField(
     'Servers that match: Management, Cluster, ProjectSpace, ProjectVirtualCluster. Empty = every request.',
