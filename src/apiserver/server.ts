@@ -26,6 +26,7 @@ import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
+import { handshakeTimeout, type Strangers, slowHeads } from './request/strangers.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
@@ -57,6 +58,8 @@ export interface ApiServerOptions {
   clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
+  /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
+  strangers?: Strangers;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
   /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
@@ -100,8 +103,6 @@ const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWat
 const defaultHeaderBytes = 64 * 1024;
 /** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
-/** A client that needs longer for its headers only occupies a connection. The limit is checked every second. */
-const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 /** Time for requests in flight to finish when the server stops. */
 const stopGraceMs = 2_000;
 
@@ -144,7 +145,7 @@ export class ApiServer {
 
   async start(): Promise<void> {
     const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout: slowHeads.headersTimeout };
+    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout };
     const settings = {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
@@ -162,6 +163,7 @@ export class ApiServer {
         ? createServer(settings, handler)
         : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
+    this.#options.strangers?.guard(server, { isTls: pair !== undefined });
     if (beside !== undefined)
       server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
     this.#server = server;

@@ -26,10 +26,17 @@ export class RevocationWatch {
   readonly #ended = new AbortController();
   #response: IncomingMessage | undefined;
   #heardMs: number | undefined;
+  readonly #openedMs: number;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: RevocationWatchOptions) {
     this.#options = options;
+    this.#openedMs = options.clock.now();
+  }
+
+  /** Since the last sign of life; since the opening where there was none yet. */
+  get ageSeconds(): number {
+    return (this.#options.clock.now() - (this.#heardMs ?? this.#openedMs)) / 1000;
   }
 
   /** The reason why revocations may be missing; undefined = the feed is up to date. */

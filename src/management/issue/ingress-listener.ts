@@ -6,6 +6,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { answerClientErrors } from '../../apiserver/request/client-error.ts';
+import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { type Authority, makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { sendStatus } from '../../apiserver/wire/respond.ts';
@@ -38,6 +39,7 @@ export interface IngressOptions {
   serving: Authority;
   /** The CA of accepted client certificates. */
   clientCaPem: string;
+  strangers: Strangers;
   clock: Clock;
   log: Log;
 }
@@ -70,6 +72,8 @@ export class IngressListener {
       {
         maxHeaderSize: maxHeaderBytes,
         keepAliveTimeout: keepAliveMs,
+        handshakeTimeout,
+        ...slowHeads,
         requestCert: true,
         // Judged at every request, so that a client without a certificate can bring a key.
         rejectUnauthorized: false,
@@ -89,6 +93,7 @@ export class IngressListener {
       else forwarder.upgrade(request, socket as Socket, head, entrance);
     });
     answerClientErrors(server, maxHeaderBytes);
+    this.#options.strangers.guard(server, { isTls: true });
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

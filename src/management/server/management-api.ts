@@ -2,9 +2,12 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import { Strangers } from '../../apiserver/request/strangers.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
@@ -18,6 +21,7 @@ import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
+import { troublesIn } from '../commands/troubles.ts';
 import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
@@ -62,6 +66,7 @@ interface Running extends OpenParts {
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
+  readonly #strangers: Strangers;
   #settings: ManagementSettings;
   #running: Running | undefined;
   #caretaker: Caretaker | undefined;
@@ -75,6 +80,7 @@ export class ManagementApi {
   constructor(options: ManagementOptions) {
     this.#options = options;
     this.#settings = options.settings;
+    this.#strangers = new Strangers(options);
   }
 
   /** Locks the folder against other processes until it is closed. */
@@ -88,7 +94,8 @@ export class ManagementApi {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
+      const proved = (socket: Socket) => this.#strangers.proved(socket);
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment, proved });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -112,11 +119,12 @@ export class ManagementApi {
       clock,
       log,
       authenticate: (request) =>
-        this.#door?.cameThrough(request) === true ? callers.program : callers.authenticate(request),
+        this.#door?.cameThrough(request) === true ? callers.program : this.#authenticated(request, callers),
       authorize: rights.authorize,
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
+      strangers: this.#strangers,
       beside: proxy.paths,
       tls,
       maxHeaderBytes,
@@ -137,9 +145,21 @@ export class ManagementApi {
     });
   }
 
+  async #authenticated(request: IncomingMessage, callers: OpenParts['callers']): Promise<User | undefined> {
+    const user = await callers.authenticate(request);
+    // A probe has a user too, and has shown nothing.
+    if (user !== undefined && callers.sessionOf(user) !== undefined) this.#strangers.proved(request.socket);
+    return user;
+  }
+
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
-    const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
+    const access = {
+      strangers: this.#strangers,
+      settings: () => this.#settings,
+      caPem: () => this.#caPem,
+      kit: () => this.#need().api.kit,
+    };
     return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
   }
 
@@ -173,7 +193,8 @@ export class ManagementApi {
     const watches = () => api.watchCount;
     const proxied = () => proxy.status().proxied;
     const failed = () => failedLogins.count;
-    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied };
+    const strangers = this.#strangers;
+    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied, strangers };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
     if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
@@ -267,13 +288,17 @@ export class ManagementApi {
     const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
+    const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
+    const { upstreams = [] } = proxied;
+    const troubles = troublesIn({ removalsWaiting: certificates.removalsWaiting, upstreams });
     return {
       url: api.url,
+      ...(troubles.length > 0 && { troubles }),
       keys,
       expiringWithinSevenDays: expiringSoon,
       watches: api.watchCount,
-      certificates: kubeconfigs.status(),
-      ...proxy.status(),
+      certificates,
+      ...proxied,
     };
   }
 
