@@ -134,9 +134,7 @@ describe('hostward restore', () => {
     await backup('b');
     rmSync(join(bench.folder, 'revocations.log'));
     const { out } = await restored('b');
-    expect(out).toContain(
-      'there is no journal of revocations, so revocations may be unknown: all keys are disabled',
-    );
+    expect(out).toContain('there is no journal of revocations, so revocations may be unknown: all keys are disabled');
     expect([await codeOf(key), await codeOf(bench.admin)]).toEqual([401, 401]);
     const { out: fresh } = await bench.local('keys', 'create', 'again', '--admin');
     const enable = { type: 'application/merge-patch+json', body: { spec: { disabled: false } }, key: fresh.trim() };
