@@ -247,7 +247,7 @@ describe('a kubeconfig of a cluster behind', () => {
     const answer = await (await benchWith(JSON.stringify(kubeconfig))).ask('GET', pods);
     expect(answer).toMatchObject({
       code: 502,
-      body: { message: expect.stringMatching(/renews the kubeconfig of cluster c1/) },
+      body: { message: expect.stringMatching(/renew the kubeconfig of cluster c1/) },
     });
     expect(answer.text).not.toMatch(/BEGIN|AAAA|upstream-secret/);
   });
