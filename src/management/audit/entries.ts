@@ -21,7 +21,7 @@ export type AuditEntry = Common &
     | {
         stage: 'intent';
         subject: AuditSubject;
-        /** Of the socket, never of a header. */
+        /** The address of the socket, never an address from a header. */
         source: string;
         target: AccessRequest['target'];
         request: string;

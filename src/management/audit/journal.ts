@@ -43,7 +43,7 @@ export type JournalChange =
   | { kind: 'restored'; from: number };
 
 export interface JournalEntry {
-  /** Of the write in the store; everything before it is in the journal. */
+  /** Revision of the write in the store; all earlier revocations are in the journal. */
   revision: number;
   time: string;
   /** Empty when the change is not about one key. */
@@ -95,7 +95,7 @@ export interface Revocation {
 }
 
 export interface Replayed {
-  /** By uid: a name that was given to another key is another matter. */
+  /** By uid, because a later key may have the same name. */
   revocations: ReadonlyMap<string, Revocation>;
   /** By kind and name. */
   names: ReadonlyMap<string, NamedRecord>;
@@ -106,8 +106,8 @@ export interface Replayed {
 }
 
 /**
- * Reads the revocations after a revision from the files of a journal, oldest first. A broken chain is used up to the break, because its lines
- * can only remove rights.
+ * Reads the revocations after a revision from the files of a journal, oldest first. A broken chain is used up to the break,
+ * because its lines can only remove rights.
  */
 export function replayJournal(texts: readonly string[], digest: Digest, after = 0): Replayed {
   const revocations = new Map<string, Revocation>();

@@ -15,7 +15,7 @@ export interface PlatformOptions {
 
 /** A key set has a few hundred bytes. */
 const maxBodyBytes = 256 * 1024;
-/** For the head of an answer; far below the time after which a silent platform is no longer trusted. */
+/** Limit for the head of an answer; far below the time after which a silent platform is no longer trusted. */
 const answerWithinMs = 5_000;
 
 export class PlatformClient {

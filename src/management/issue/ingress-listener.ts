@@ -44,7 +44,7 @@ export interface IngressOptions {
   log: Log;
 }
 
-/** As on the management server. */
+/** The same limit as on the management server. */
 const maxHeaderBytes = 16 * 1024;
 const keepAliveMs = 120_000;
 /** After this time the next connection reads the certificate files again; open connections keep their certificate. */

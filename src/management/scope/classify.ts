@@ -10,7 +10,7 @@ export type Classified =
 
 export interface Asked {
   method: string;
-  /** As sent, without the path of the base address. */
+  /** The URL as the client sent it, without the path of the base address. */
   url: string;
   /** The request has an Upgrade header. */
   isUpgrade: boolean;
@@ -64,7 +64,7 @@ function resourceRequest(destination: Destination, target: Target, isUpgrade: bo
   const isList = target.verb === 'list' || target.verb === 'watch';
   const name = target.name === '' && isList ? selectedName(target.query) : target.name;
   const what = { isResource: true as const, target: destination, group, resource, subresource, namespace, name };
-  // An upgraded connection carries commands, whatever method opened it.
+  // An upgraded connection carries commands, so it counts as create even when GET opened it.
   const verb = isUpgrade ? 'create' : target.verb;
   const isWithoutName = namespace === '' && target.name === '' && target.verb !== 'create';
   return isWithoutName && mayBeNamespaced(destination, group, resource)

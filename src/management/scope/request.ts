@@ -19,7 +19,7 @@ export interface ResourceRequest {
   namespace: string;
   /** The resource is namespaced and the request names no namespace. Where this is unknown, say true: it allows less. */
   allNamespaces?: boolean;
-  /** Of the URL, or of `fieldSelector=metadata.name=` on a list or watch. */
+  /** The name in the URL, or in `fieldSelector=metadata.name=` of a list or watch. */
   name: string;
   /** A kubeconfig with client certificate is asked for. */
   clientCert?: boolean;

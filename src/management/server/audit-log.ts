@@ -28,7 +28,7 @@ export interface ProxiedEntry {
   user: User | undefined;
   source: string;
   request: AccessRequest;
-  /** As the client sent it. */
+  /** The URL as the client sent it. */
   url: string;
 }
 

@@ -25,11 +25,11 @@ export interface Session {
   /** The rights at the time of the request, to be compared with later rights. */
   directory: Directory;
   address: string | undefined;
-  /** For a proof that is no key, e.g. a token: whether an open stream may go on. */
+  /** For a credential that is not a key, e.g. a token: whether an open stream may go on. */
   stillHolds?(): boolean;
   /** The session makes the key of a kubeconfig. */
   kubeconfig?: KubeconfigMark;
-  /** Of a client certificate that stands for the key: when it ends. */
+  /** The end of the client certificate, if the key was proved by one. */
   certificateEndMs?: number;
 }
 

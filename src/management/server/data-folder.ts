@@ -24,7 +24,7 @@ export function databasePath(folder: string): string {
   return join(folder, 'keys.db');
 }
 
-/** Of the chains of lines, without the ending. */
+/** File names of the chains of lines, without the ending. */
 export const auditName = 'audit';
 export const revocationsName = 'revocations';
 

@@ -20,7 +20,7 @@ export function keyKind(parts: {
   strategy: KeyStrategy;
   callers: Callers;
   directory: () => Directory;
-  /** Of the caller: older revisions may show something else than the caller sees now. */
+  /** A list of the caller at an older revision may show keys that the caller must not see now. */
   viewSince: (session: Session) => number;
   rotation: SubresourceAction;
 }): Kind {

@@ -38,13 +38,13 @@ import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
-  /** In place of the SQLite file in dataDir. */
+  /** Replaces the SQLite file in dataDir. */
   database?: Database;
   settings: ManagementSettings;
   server: ManagementServerSettings;
   clock: Clock;
   log: Log;
-  /** Of the program, for /version. */
+  /** The version of the program, for /version. */
   version: string;
   /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
   environment?: Readonly<Record<string, string | undefined>>;

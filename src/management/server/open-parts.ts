@@ -56,12 +56,12 @@ export interface OpenParts {
 export type Database = Store & { copyTo(path: string): Promise<void> };
 
 export interface OpenOptions {
-  /** In place of the SQLite file of the folder, so that a benchmark can take the disk away. */
+  /** Replaces the SQLite file of the folder, so that a benchmark can measure without the disk. */
   database?: Database | undefined;
   folder: string;
   /** Stands in tokens. */
   baseURL: string;
-  /** As they are at the moment. */
+  /** Returns the present settings. */
   settings: () => ManagementSettings;
   /** The kinds that an owner can be of. */
   kinds: () => readonly Kind[];

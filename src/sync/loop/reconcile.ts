@@ -47,7 +47,7 @@ export interface ReconcilePorts {
   wake(key: Key): void;
   /** Called before every write; returns an outcome to end the pass instead of writing. */
   mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined;
-  /** Called after every write, whatever its answer. */
+  /** Called after every write, with every answer. */
   written(facts: Facts, request: PlannedRequest, end: { answer: Answer; isAsRequested: boolean }): void;
 }
 

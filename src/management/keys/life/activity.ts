@@ -73,12 +73,12 @@ export class Activity {
     this.#schedule();
   }
 
-  /** For showing: a read right after a use has it. */
+  /** The last use for status; a read right after a use shows it. */
   lastMs(uid: string): number | undefined {
     return this.#uses.get(uid)?.lastMs;
   }
 
-  /** For expiry: after a crash a key has the one window that may have been lost, until it is used again. */
+  /** The last use for expiry. After a crash one flush window is added, because the last use may have been lost. */
   forExpiryMs(uid: string, ttl: number): number | undefined {
     const lastMs = this.lastMs(uid);
     return lastMs === undefined || !this.#uncertain.has(uid) ? lastMs : lastMs + flushWindowMs(ttl);

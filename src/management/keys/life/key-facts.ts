@@ -16,7 +16,7 @@ export interface KeyFacts {
   isDisabled: boolean;
   groups: readonly string[];
   scope: MaybeScope;
-  /** As it stands in the object; undefined = no scope. */
+  /** The scope as in the object; undefined = no scope. */
   scopeValue: Record<string, unknown> | undefined;
   /** Undefined = from everywhere. */
   networks: SourceNetworks | undefined;
