@@ -1,13 +1,16 @@
 // Tells a change that the watch has missed from one that is on its way: a difference counts only when it still stands five
 // seconds later and the server, asked for this one object, confirms it. Then the window is mended as by an event, and the
 // loss is counted and logged, because it is a defect of the watch or of what lies between.
-import { pause } from '../../clock.ts';
+import { type Clock, pause } from '../../clock.ts';
+import type { Log } from '../../log.ts';
 import { type Key, type KubeObject, splitKey } from '../../object/meta/object.ts';
-import { listPath } from '../wire/scope.ts';
-import { keyOfObject } from './cache.ts';
+import type { WindowMetrics } from '../metrics.ts';
+import type { Connection } from '../wire/connection.ts';
+import { listPath, type WindowScope } from '../wire/scope.ts';
+import { type Cache, keyOfObject } from './cache.ts';
+import type { ReflectorSink } from './event-intake.ts';
 import type { ListedHead } from './head-scanner.ts';
 import { objectProblem } from './list-pages.ts';
-import type { ProofOptions } from './proof.ts';
 import { compareVersions, isVersion } from './resource-version.ts';
 import type { Item, WindowChange } from './window.ts';
 
@@ -23,6 +26,20 @@ const hiddenLimit = 10_000;
 const suspectLimit = 20_000;
 const askTimeoutMs = 15_000;
 
+export interface MissedChangesOptions<T extends Item> {
+  connection: Connection;
+  scope: WindowScope;
+  cache: Cache<T>;
+  clock: Clock;
+  log: Log;
+  metrics: WindowMetrics;
+  sink: ReflectorSink;
+  /** The version that the watch has reached; undefined while no watch runs. */
+  reached(): string | undefined;
+  /** Asks for a whole list, through which the window is mended as after a broken watch. */
+  requestList(): void;
+}
+
 interface Suspect {
   key: Key;
   /** Undefined: the list lacks the object. */
@@ -34,7 +51,7 @@ interface Suspect {
 
 export class MissedChanges<T extends Item> {
   count = 0;
-  readonly #options: ProofOptions<T>;
+  readonly #options: MissedChangesOptions<T>;
   readonly #signal: AbortSignal;
   readonly #hidden = new Map<Key, string>();
   readonly #suspects = new Map<Key, Suspect>();
@@ -45,7 +62,7 @@ export class MissedChanges<T extends Item> {
   /** The object that the server is asked for, and whether it went meanwhile. */
   #asked: { key: Key; isRemoved: boolean } | undefined;
 
-  constructor(options: ProofOptions<T>, signal: AbortSignal) {
+  constructor(options: MissedChangesOptions<T>, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
   }
