@@ -14,6 +14,25 @@ import { objectProblem } from './list-pages.ts';
 import { compareVersions, isVersion } from './resource-version.ts';
 import type { Item, WindowChange } from './window.ts';
 
+export interface ProofOptions<T extends Item> {
+  connection: Connection;
+  scope: WindowScope;
+  cache: Cache<T>;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: WindowMetrics;
+  sink: ReflectorSink;
+  /** A lost event is found within this time; 0 = no proofs. */
+  intervalMs: number;
+  /** False for a namespace whose objects the window never shows, so that nobody asks for each of them. */
+  showsNamespace: (namespace: string) => boolean;
+  /** The version that the watch has reached; undefined while no watch runs. */
+  reached(): string | undefined;
+  /** Asks for a whole list, through which the window is mended as after a broken watch. */
+  requestList(): void;
+}
+
 /** Far longer than an event needs, and short beside the interval of proofs. */
 const standsMs = 5_000;
 /** Single objects asked for after one list; the rest waits for the next list. */
@@ -26,20 +45,6 @@ const hiddenLimit = 10_000;
 const suspectLimit = 20_000;
 const askTimeoutMs = 15_000;
 
-export interface MissedChangesOptions<T extends Item> {
-  connection: Connection;
-  scope: WindowScope;
-  cache: Cache<T>;
-  clock: Clock;
-  log: Log;
-  metrics: WindowMetrics;
-  sink: ReflectorSink;
-  /** The version that the watch has reached; undefined while no watch runs. */
-  reached(): string | undefined;
-  /** Asks for a whole list, through which the window is mended as after a broken watch. */
-  requestList(): void;
-}
-
 interface Suspect {
   key: Key;
   /** Undefined: the list lacks the object. */
@@ -51,7 +56,7 @@ interface Suspect {
 
 export class MissedChanges<T extends Item> {
   count = 0;
-  readonly #options: MissedChangesOptions<T>;
+  readonly #options: ProofOptions<T>;
   readonly #signal: AbortSignal;
   readonly #hidden = new Map<Key, string>();
   readonly #suspects = new Map<Key, Suspect>();
@@ -62,7 +67,7 @@ export class MissedChanges<T extends Item> {
   /** The object that the server is asked for, and whether it went meanwhile. */
   #asked: { key: Key; isRemoved: boolean } | undefined;
 
-  constructor(options: MissedChangesOptions<T>, signal: AbortSignal) {
+  constructor(options: ProofOptions<T>, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
   }

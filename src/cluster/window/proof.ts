@@ -6,17 +6,9 @@ import { pause } from '../../clock.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { readHeadPages } from './head-pages.ts';
 import type { ListedHead } from './head-scanner.ts';
-import { MissedChanges, type MissedChangesOptions } from './missed-changes.ts';
+import { MissedChanges, type ProofOptions } from './missed-changes.ts';
 import { compareVersions } from './resource-version.ts';
 import type { Item } from './window.ts';
-
-export interface ProofOptions<T extends Item> extends MissedChangesOptions<T> {
-  random: () => number;
-  /** A lost event is found within this time; 0 = no proofs. */
-  intervalMs: number;
-  /** False for a namespace whose objects the window never shows, so that nobody asks for each of them. */
-  showsNamespace: (namespace: string) => boolean;
-}
 
 /**
  * An event that is lost just after a list began is found in the next list, when the page of its object is read. So the time

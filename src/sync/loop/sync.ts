@@ -202,6 +202,7 @@ export class Sync {
   /** This sync as the companion of another one. */
   asCompanion(): Companion {
     return {
+      kind: this.world.rules.translation.kind.kind,
       // A waiting change may be one that the patches of this sync fail on.
       standingOf: (key) => standingOf(this.ledger.isDirty(key) ? undefined : this.ledger.outcomeOf(key)),
       subscribe: (changed) => this.ledger.subscribe(changed),

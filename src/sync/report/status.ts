@@ -11,6 +11,7 @@ import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
 import { targetOf } from '../references/registry.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
+import { besideOf } from './beside.ts';
 import { type ProvenCount, type ProvenTime, provenCount, provenTime } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
 
@@ -188,6 +189,7 @@ export interface ObjectStatus extends ProvenTime {
   ownership?: string;
   claimedBy?: Key[];
   contestedBy?: string;
+  publishedBeside?: string;
   patchFailure?: PatchFailure;
   /** The objects that its patched fields name, and what stands behind each name on the host. */
   references?: { object: string; standing: string }[];
@@ -231,6 +233,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const contested = sync.contest.contested().find((view) => view.key === key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
+  const beside = besideOf(sync, key);
   const failed = backflowFailuresIn(ledger.backflowFailures.get(key)).map(({ map, key: one, failure }) => ({
     map,
     key: one,
@@ -259,6 +262,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(ownership && { ownership: ownership.kind === 'foreign' ? `foreign: ${ownership.why}` : ownership.kind }),
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
+    ...(beside !== undefined && { publishedBeside: beside }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
     ...(references.length > 0 && { references }),
     ...(failed.length > 0 && { backflowFailures: failed }),
