@@ -230,7 +230,7 @@ export function slicesSuite(backend: () => SyncBackend): void {
     it('a copy that is too large for the host is refused alone, with a sentence', async () => {
       await set();
       await stage.service({ name: 'web' });
-      const { name } = (await tooLarge(make, backend().hasControllers ? 95_000 : 87_000)).metadata;
+      const { name } = (await tooLarge(make, backend().hasControllers ? 99_000 : 87_000)).metadata;
       await make('fine');
       const daemon = await stage.daemon(configuration());
       await until('the verdict', () => {
