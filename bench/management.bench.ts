@@ -39,7 +39,8 @@ const watchers = 100;
 const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
 
 const load = () => loadavg()[0] as number;
-const report = new Report('management', load());
+/** Another number of keys is another question; its figures stand beside the usual ones. */
+const report = new Report(gate || population.keys === 100_000 ? 'management' : `management-${population.keys}`, load());
 const folder = mkdtempSync(join(tmpdir(), 'hostward-bench-keys-'));
 const children = new Set<ChildProcess>();
 
@@ -190,7 +191,7 @@ async function oneOwner(to: Target, seeded: Seeded): Promise<void> {
   for (let round = 0; round < 20; round++) {
     const beganMs = performance.now();
     await client.ask({ kind: 'watch', to, path: `${keysPath}?watch=true`, keys: [seeded.few] });
-    const heard = await client.ask<number>({ kind: 'heard', atLeast: 10, withinMs: 5_000 });
+    const heard = await client.ask<number>({ kind: 'heard', atLeast: 10, withinMs: 30_000 });
     if (heard !== 10) throw new Error(`wanted 10 keys in the watch of one owner, got ${heard}`);
     times.push(performance.now() - beganMs);
     await client.ask({ kind: 'leave' });
