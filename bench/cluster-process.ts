@@ -1,14 +1,16 @@
 // An embedded API server in a process of its own, with a stopwatch. It records when it sent a change of an Endpoints to the
 // watchers and when a write arrived, on the monotonic clock that all processes of a machine share.
 import { type Devcluster, startDevcluster } from '../src/devcluster/devcluster.ts';
-import { endpointsOf, type Key, keysOf, serviceOf } from './workload.ts';
+import { endpointsOf, type Key, keysOf, serviceOf, subsetsOf } from './workload.ts';
 
 export type ClusterCommand =
   | { kind: 'reset' }
   | { kind: 'await'; writes: number; withinMs: number }
   | { kind: 'read' }
-  /** Objects that exist from the start, because creating them by requests takes too long. They are not eligible. */
-  | { kind: 'plant'; count: number };
+  /** Objects that exist from the start, because creating them by requests takes too long. */
+  | { kind: 'plant'; count: number; isEligible: boolean }
+  /** Gives that many planted Endpoints the addresses of a variant, written straight into the store for the same reason. */
+  | { kind: 'change'; count: number; variant: number };
 
 export interface ClusterReadings {
   /** Counts of the daemon or the bare writer: answered writes of Endpoints, and other requests except lists and watches. */
@@ -66,7 +68,10 @@ async function answer(command: ClusterCommand): Promise<unknown> {
     case 'read':
       return readings(true);
     case 'plant':
-      await plant(command.count);
+      await plant(command);
+      return { kind: 'done' };
+    case 'change':
+      await change(command);
       return { kind: 'done' };
     default:
       return command satisfies never;
@@ -101,7 +106,7 @@ async function stampChanges({ store }: Devcluster): Promise<void> {
   }
 }
 
-async function plant(count: number): Promise<void> {
+async function plant({ count, isEligible }: { count: number; isEligible: boolean }): Promise<void> {
   const creationTimestamp = new Date().toISOString().replace(/\.\d+/, '');
   let uid = 0;
   const write = async (folder: string, key: Key, object: Record<string, unknown>): Promise<void> => {
@@ -119,8 +124,19 @@ async function plant(count: number): Promise<void> {
   };
   for (const [index, key] of keysOf(count).entries()) {
     const service = serviceOf(key) as { spec: object };
-    await write('specs', key, { ...service, spec: { ...service.spec, selector: { app: key.name } } });
+    const selector = isEligible ? {} : { selector: { app: key.name } };
+    await write('specs', key, { ...service, spec: { ...service.spec, ...selector } });
     await write('endpoints', key, endpointsOf(key, index, 0) as Record<string, unknown>);
+  }
+}
+
+async function change({ count, variant }: { count: number; variant: number }): Promise<void> {
+  for (const [index, { namespace, name: own }] of keysOf(count).entries()) {
+    const key = `/registry/services/endpoints/${namespace}/${own}`;
+    const { record } = await cluster.store.get(key);
+    if (record === undefined) throw new Error(`"${key}" was to be changed and does not exist`);
+    const value = JSON.stringify({ ...JSON.parse(record.value), subsets: subsetsOf(index, variant) });
+    await cluster.store.write(key, { expect: undefined, value });
   }
 }
 

@@ -168,8 +168,12 @@ export class ClusterProcess {
     return readings;
   }
 
-  async plant(count: number): Promise<void> {
-    await this.#ask({ kind: 'plant', count });
+  async plant(count: number, { isEligible = false } = {}): Promise<void> {
+    await this.#ask({ kind: 'plant', count, isEligible });
+  }
+
+  async change(count: number, variant: number): Promise<void> {
+    await this.#ask({ kind: 'change', count, variant });
   }
 
   get cpuMs(): number {

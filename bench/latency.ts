@@ -56,7 +56,8 @@ interface KubeList {
   metadata: { resourceVersion: string };
 }
 
-async function watchHost(host: ApiClient, told: (name: string, atMs: number) => void): Promise<() => void> {
+/** Tells the name of each object that changes from now on, until the returned function is called. */
+export async function watchHost(host: ApiClient, told: (name: string, atMs: number) => void): Promise<() => void> {
   const { ca, cert, key, url, headers } = host.reach;
   const agent = new Agent({
     bodyTimeout: 0,

@@ -73,7 +73,7 @@ export interface ApiServerOptions {
   watch?: Partial<WatchSettings>;
   /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;
-  /** Requests that leave the kit before it reads anything but their URL. */
+  /** Serves requests that the tenant recognises by their URL; the kit reads nothing else of them. */
   beside?: Beside;
   /** Called before each request; lets tests inject faults. */
   intercept?: Intercept;
@@ -83,7 +83,7 @@ export interface ApiServerOptions {
 export interface Beside {
   isServed(url: string): boolean;
   serve(request: IncomingMessage, response: ServerResponse): void;
-  /** `head` came behind the header lines already. */
+  /** `head` holds bytes that followed the header lines. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
@@ -230,7 +230,7 @@ export class ApiServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // What follows a request for another protocol is read by nobody, and a client must not wait for an answer to it.
+    // The server reads no bytes after a request for another protocol, so the client must not wait for another answer.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     const { clock } = this.#options;
     const startedMs = clock.now();
@@ -329,7 +329,7 @@ export class ApiServer {
   }
 
   #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {
-    // Who brings no credentials has not guessed any.
+    // A request without credentials is not a guess, so it does not count as a failed login.
     if (headers.authorization === undefined) return notAuthenticated();
     const seconds = this.#options.failedLogin?.(source);
     if (seconds === undefined) return notAuthenticated();

@@ -144,7 +144,10 @@ class SandboxedEvaluator implements Evaluator {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
       return this.#failAll(groups, { kind: 'size', message });
     }
-    const outcome = await (this.#sandbox as Sandbox).run(text, { alone: isRetry });
+    const outcome = await (this.#sandbox as Sandbox).run(text, {
+      alone: isRetry,
+      cause: groups.map(({ expression }) => this.#writer.indexOf(expression)).join(),
+    });
     if (outcome.kind === 'unavailable')
       return this.#failAll(groups, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });
     if (outcome.kind !== 'answer') {

@@ -5,6 +5,7 @@ import type { Log } from '../../log.ts';
 import { type CompiledExpression, compileExpression } from '../language/compile.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
 import { ChildSandbox } from '../sandbox/child-sandbox.ts';
+import type { RunOptions } from '../sandbox/sandbox.ts';
 import type { EvaluationError } from './evaluation-error.ts';
 import { createEvaluator, type EvaluatorOptions } from './evaluator.ts';
 
@@ -90,7 +91,7 @@ export class ExpressionTrial {
     return {
       start: () => child.reload(setup),
       stop: async () => {},
-      run: (text: string, options?: { alone?: boolean }) => child.run(text, options),
+      run: (text: string, options?: RunOptions) => child.run(text, options),
     };
   }
 }

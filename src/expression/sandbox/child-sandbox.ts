@@ -9,7 +9,7 @@ import { childArguments } from './child-program.ts';
 import { type Frame, FrameReader, FrameWriter } from './frames.ts';
 import { type Launch, type LaunchedProcess, launchProcess } from './launch.ts';
 import { RequestBook } from './request-book.ts';
-import type { Sandbox, SandboxOutcome } from './sandbox.ts';
+import type { RunOptions, Sandbox, SandboxOutcome } from './sandbox.ts';
 
 export interface ChildSandboxOptions {
   setup: SandboxSetup;
@@ -63,7 +63,11 @@ export class ChildSandbox implements Sandbox {
 
   /** Process id for measurements; undefined while no process exists. */
   get pid(): number | undefined {
-    return 'child' in this.#state ? this.#state.child.pid : undefined;
+    return this.#child?.pid;
+  }
+
+  get #child(): LaunchedProcess | undefined {
+    return 'child' in this.#state ? this.#state.child : undefined;
   }
 
   /** Rejects when the process does not become ready, and when stop() comes first. */
@@ -83,6 +87,7 @@ export class ChildSandbox implements Sandbox {
       this.#whenReady = { resolve, reject };
       this.#spawn('first');
     });
+    if (this.#child?.residentMb() === undefined) this.#options.log.warn({ component: 'expression' }, unwatchedMemory);
   }
 
   /** Replaces the expressions in the same process, for a caller that tries one after the other. No request may be in flight. */
@@ -118,7 +123,7 @@ export class ChildSandbox implements Sandbox {
     await state.child.ended;
   }
 
-  run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
+  run(text: string, options: RunOptions = {}): Promise<SandboxOutcome> {
     if (this.#state.kind === 'stopped' || this.#state.kind === 'preparing') {
       return Promise.resolve({ kind: 'unavailable', message: 'the sandbox is not running' });
     }
@@ -126,7 +131,7 @@ export class ChildSandbox implements Sandbox {
       return Promise.resolve({ kind: 'unavailable', message: 'too many evaluations are waiting for the sandbox' });
     }
     return new Promise((settle) => {
-      this.#book.add(text, alone, settle);
+      this.#book.add(text, options, settle);
       this.#sendWaiting();
     });
   }
@@ -306,6 +311,9 @@ export class ChildSandbox implements Sandbox {
     this.#book.failAll(message);
   }
 }
+
+const unwatchedMemory =
+  'the memory of the sandbox process is not watched, because this system has no /proc; only the limits of V8 hold';
 
 function stoppedInStart(): Error {
   return new Error('start the sandbox: the sandbox was stopped before it was ready');

@@ -11,9 +11,15 @@ export type SandboxOutcome =
   /** The request did not run: the sandbox cannot be started, is overloaded, or was stopped. */
   | { kind: 'unavailable'; message: string };
 
+export interface RunOptions {
+  /** No other request is in the sandbox at the time, so that this request is to blame for a failure. */
+  alone?: boolean;
+  /** Equal for requests that are likely to fail together: after a failure, the others of the same cause wait behind the rest. */
+  cause?: string;
+}
+
 export interface Sandbox {
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** alone: no other request is in the sandbox at the time, so that this request is to blame for a failure. */
-  run(text: string, options?: { alone?: boolean }): Promise<SandboxOutcome>;
+  run(text: string, options?: RunOptions): Promise<SandboxOutcome>;
 }

@@ -1,6 +1,5 @@
-// Everything that issues kubeconfigs and ends what was issued, as one part of the management API. In: the open parts. Out: the action of
-// the subresource, and certificates that end when they must for as long as it runs.
-
+// Issues kubeconfigs and ends their credentials, as one part of the management API. In: the open parts. Out: the action of the
+// subresource. While it runs, it ends each certificate in time.
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import type { Strangers } from '../../apiserver/request/strangers.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
@@ -94,7 +93,7 @@ export class Kubeconfigs {
       ['hostward_client_certificates', 'Client certificates that count', () => this.#revoker.live],
       [
         'hostward_client_certificate_removals_waiting',
-        'Client certificates whose rights are still to be taken away',
+        'Client certificates whose rights still have to be removed',
         () => this.#revoker.waiting().length,
       ],
     ];

@@ -1,5 +1,5 @@
-// The proxy of a management server as one thing to make: its paths, what passes at the moment, and the clusters behind. In: who
-// knows the callers, the directory and the audit log. Makes no connection yet.
+// Opens the proxy of a management server as one part: its paths, the open requests, and the clusters behind. In: the callers, the
+// directory and the audit log. Connects to no cluster yet.
 import type { Socket } from 'node:net';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';

@@ -1,4 +1,5 @@
-// The series of the management API: keys by state, those that end soon, failed authentications, open watches, what passes the proxy.
+// The metrics of the management API: keys by state, keys that end soon, failed authentications, open watches, and requests that
+// pass the proxy.
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
 import { expiryOf, isExpired } from '../keys/life/expiry.ts';

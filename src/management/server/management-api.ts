@@ -21,6 +21,7 @@ import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
+import { troublesIn } from '../commands/troubles.ts';
 import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
@@ -37,24 +38,24 @@ import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
-  /** In place of the SQLite file in dataDir. */
+  /** Replaces the SQLite file in dataDir. */
   database?: Database;
   settings: ManagementSettings;
   server: ManagementServerSettings;
   clock: Clock;
   log: Log;
-  /** Of the program, for /version. */
+  /** The version of the program, for /version. */
   version: string;
   /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
+  /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
   metrics?: Metrics;
 }
 
 const pathPrefix = '/kubernetes/management';
-/** Above what any client of this API sends, and far below what a header could do harm with. */
+/** Clients of this API send far less; much larger headers would cost memory for each connection. */
 const maxHeaderBytes = 16 * 1024;
-/** Streams of keys that no longer count are ended within a second. */
+/** Streams of a key end within a second after the key. */
 const streamCheckMs = 400;
 
 interface Running extends OpenParts {
@@ -82,7 +83,7 @@ export class ManagementApi {
     this.#strangers = new Strangers(options);
   }
 
-  /** Takes the folder: nobody else can until it is closed. */
+  /** Locks the folder against other processes until it is closed. */
   async open(): Promise<void> {
     const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
@@ -164,7 +165,7 @@ export class ManagementApi {
 
   async #certificate(host: string) {
     const { server, clock } = this.#options;
-    const { tls } = this.#settings;
+    const { tls } = server;
     if (tls !== undefined) return { files: tls };
     const now = clock.wallTime();
     const authority = await authorityIn(server.dataDir, 'hostward-management', now);
@@ -199,7 +200,7 @@ export class ManagementApi {
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
-  /** For commands on this machine; a server that cannot have the door serves everybody else. */
+  /** For commands on this machine. Without the door, the server still serves all other clients. */
   async openDoor(owner: DoorOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
     const path = doorPath(server.dataDir, owner);
@@ -221,7 +222,7 @@ export class ManagementApi {
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
-  /** Those of callers who are gone, or who may do something else now. */
+  /** Ends the streams of callers whose credential has ended or whose rights have changed. */
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
@@ -246,7 +247,7 @@ export class ManagementApi {
     this.#running = undefined;
   }
 
-  /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
+  /** New members, projects and limits apply from the next request on. Streams end where the caller's view has changed. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
     const { people, issuing, proxy } = this.#need();
@@ -287,13 +288,17 @@ export class ManagementApi {
     const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
+    const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
+    const { upstreams = [] } = proxied;
+    const troubles = troublesIn({ removalsWaiting: certificates.removalsWaiting, upstreams });
     return {
       url: api.url,
+      ...(troubles.length > 0 && { troubles }),
       keys,
       expiringWithinSevenDays: expiringSoon,
       watches: api.watchCount,
-      certificates: kubeconfigs.status(),
-      ...proxy.status(),
+      certificates,
+      ...proxied,
     };
   }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { sandboxLimits } from '../../../src/expression/limits.ts';
 import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/child-sandbox.ts';
-import type { SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
-import { silentLog } from '../../../src/log.ts';
+import type { RunOptions, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
+import { createLog, silentLog } from '../../../src/log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { fakeProcesses } from './fake-process.ts';
 
@@ -23,19 +23,20 @@ async function pass(clock: VirtualClock, ms: number, stepMs = 5): Promise<void> 
   }
 }
 
-async function opened() {
+async function opened({ hasProc = true, log = silentLog } = {}) {
   const clock = new VirtualClock();
   const processes = fakeProcesses(clock);
+  if (!hasProc) processes.residentMb = undefined;
   const reasons: StartReason[] = [];
   const onStart = (reason: StartReason) => void reasons.push(reason);
   const { launch } = processes;
-  const sandbox = new ChildSandbox({ setup, clock, log: silentLog, nodePath: process.execPath, launch, onStart });
+  const sandbox = new ChildSandbox({ setup, clock, log, nodePath: process.execPath, launch, onStart });
   const started = sandbox.start();
   while (processes.ran.length === 0) await turn();
   await pass(clock, 100);
   await started;
   const outcomes = new Map<string, { outcome: SandboxOutcome; tookMs: number }>();
-  const ask = (text: string, options: { alone?: boolean } = {}) => {
+  const ask = (text: string, options: RunOptions = {}) => {
     const askedMs = clock.now();
     void sandbox.run(text, options).then((outcome) => outcomes.set(text, { outcome, tookMs: clock.now() - askedMs }));
   };
@@ -114,6 +115,28 @@ describe('requests behind slow ones', () => {
     for (const text of many('slow', 70)) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'timeout' });
   });
 
+  it('of another cause run before them, and later ones of their own cause after a slice or two', async () => {
+    const { clock, ask, slowest, outcomes } = await opened();
+    for (const text of many('slow', 70)) ask(text, { cause: 'bad' });
+    const others = many('other', 20);
+    for (const text of others) ask(text, { cause: 'good' });
+    // The sixteen requests in flight have run for a slice each, and one of them for its full time.
+    await pass(clock, 16 * 25 + 600);
+    expect(slowest(others)).toBeLessThan(16 * 25 + 50);
+    const same = many('same', 10);
+    const later = many('later', 10);
+    for (const [at, text] of same.entries()) {
+      ask(text, { cause: 'bad' });
+      ask(later[at] as string, { cause: 'good' });
+      await pass(clock, 100);
+    }
+    await pass(clock, 1_000);
+    expect(slowest(later)).toBeLessThan(600);
+    expect(slowest(same)).toBeLessThan(1_000);
+    await pass(clock, 50_000, 20);
+    for (const text of many('slow', 70)) expect(outcomes.get(text)?.outcome).toEqual({ kind: 'timeout' });
+  });
+
   it('do not wait for a request that is sent with the option alone: it runs after them, with its full time', async () => {
     const { clock, ask, processes } = await opened();
     const good = many('good', 40);
@@ -141,6 +164,16 @@ describe('a process that does not start', () => {
 });
 
 describe('a process that swells', () => {
+  it('is not noticed without /proc, and the log says so at the start, once', async () => {
+    const lines: string[] = [];
+    const log = createLog({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
+    const { clock, ask } = await opened({ hasProc: false, log });
+    expect(lines).toEqual([expect.stringContaining('no /proc')]);
+    ask('a');
+    await pass(clock, 100);
+    expect(lines).toHaveLength(1);
+  });
+
   it('is killed while it runs a request, and a request that was alone fails for its memory', async () => {
     const { clock, ask, processes, outcomes, reasons } = await opened();
     ask('hang');
