@@ -44,7 +44,9 @@ export async function serveResource(resourceRequest: ResourceRequest): Promise<v
   if (kind === undefined) throw new StatusFault(pathNotFound());
   const { subresources = {} } = kind;
   const subresource = Object.hasOwn(subresources, target.subresource) ? subresources[target.subresource] : undefined;
-  if (target.subresource !== '' && subresource === undefined) throw new StatusFault(pathNotFound());
+  const isUnknown = target.subresource !== '' && subresource === undefined;
+  // Nothing is served below a subresource, and a longer path does not mean the subresource itself.
+  if (isUnknown || target.isDeeper === true) throw new StatusFault(pathNotFound());
   checkScope(kind, target);
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);

@@ -16,6 +16,8 @@ export async function check(context: Context, options: Options): Promise<ExitCod
     const { texts } = loaded;
     for (const found of [...faults, ...warnings]) context.stdout.write(`${formatFault(found, texts)}\n`);
     for (const note of notes ?? []) context.stdout.write(`${noteText(note, texts)}\n`);
+    if (loaded.kind === 'ok' && loaded.settings.endpointsEnabled && loaded.settings.endpointSlices.enabled)
+      context.stdout.write(`${besideNote}\n`);
     const counts = [counted(countOf(faults), 'fault'), counted(countOf(warnings), 'warning')];
     if (notes !== undefined) counts.push(counted(notes.length, 'difference'));
     const where = options.texts('config').length === 0 ? ' in the defaults, because no --config was given' : '';
@@ -23,6 +25,10 @@ export async function check(context: Context, options: Options): Promise<ExitCod
   }
   return faults.length > 0 ? exitCodes.input : exitCodes.fine;
 }
+
+/** Only a running daemon knows the objects. */
+const besideNote =
+  'note: a slice that a tenant writes beside a synced Endpoints of the same Service is published beside it; `hostward status` names such slices';
 
 function counted(count: number, noun: string): string {
   return `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;

@@ -16,12 +16,17 @@ export const restartReasons = [
   'refused',
   'failed',
   'requested',
-  'audit',
 ] as const;
 export type RestartReason = (typeof restartReasons)[number];
 
 const listOutcomes = ['ok', 'failed', 'expired', 'fault', 'rollback', 'aborted'] as const;
 export type ListOutcome = (typeof listOutcomes)[number];
+
+const proofOutcomes = ['read', 'failed', 'expired', 'fault', 'older'] as const;
+export type ProofOutcome = (typeof proofOutcomes)[number];
+
+const missedTypes = ['ADDED', 'MODIFIED', 'DELETED'] as const;
+export type MissedType = (typeof missedTypes)[number];
 
 const eventTypes = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'stale'] as const;
 export type CountedEvent = (typeof eventTypes)[number];
@@ -46,6 +51,8 @@ export interface WindowMetrics {
   restart(reason: RestartReason): void;
   list(outcome: ListOutcome): void;
   event(type: CountedEvent): void;
+  proof(outcome: ProofOutcome): void;
+  missed(type: MissedType): void;
   listenerFailed(): void;
   size(objects: number): void;
 }
@@ -68,6 +75,17 @@ export function windowMetrics(metrics: Metrics, labels: { cluster: string; resou
     'Events received; stale ones were older than what was known',
     ['cluster', 'resource', 'type'],
   );
+  const proofs = counter(metrics, 'hostward_proofs_total', 'Lists of heads compared with the cache, by outcome', [
+    'cluster',
+    'resource',
+    'outcome',
+  ]);
+  const losses = counter(
+    metrics,
+    'hostward_watch_missed_changes_total',
+    'Changes that a watch did not bring; a proof found and mended them',
+    ['cluster', 'resource', 'type'],
+  );
   const bugs = counter(metrics, 'hostward_window_listener_errors_total', 'Errors thrown by listeners of a window', [
     'cluster',
     'resource',
@@ -76,15 +94,20 @@ export function windowMetrics(metrics: Metrics, labels: { cluster: string; resou
   const restart = children(restartReasons, (reason) => restarts.labels({ ...labels, reason }));
   const list = children(listOutcomes, (outcome) => lists.labels({ ...labels, outcome }));
   const event = children(eventTypes, (type) => events.labels({ ...labels, type }));
+  const proof = children(proofOutcomes, (outcome) => proofs.labels({ ...labels, outcome }));
+  const missed = children(missedTypes, (type) => losses.labels({ ...labels, type }));
   const bug = bugs.labels(labels);
   const held = objects.labels(labels);
-  for (const child of [...restart.values(), ...list.values(), ...event.values(), bug]) child.inc(0);
+  const counted = [restart, list, event, proof, missed].flatMap((each): Counter.Internal[] => [...each.values()]);
+  for (const child of [...counted, bug]) child.inc(0);
   held.inc(0);
   let reported = 0;
   return {
     restart: (reason) => restart.get(reason)?.inc(),
     list: (outcome) => list.get(outcome)?.inc(),
     event: (type) => event.get(type)?.inc(),
+    proof: (outcome) => proof.get(outcome)?.inc(),
+    missed: (type) => missed.get(type)?.inc(),
     listenerFailed: () => bug.inc(),
     size(count) {
       held.inc(count - reported);

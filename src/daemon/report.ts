@@ -3,6 +3,7 @@ import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { References } from '../sync/references/references.ts';
+import { type Beside, besideOthers } from '../sync/report/beside.ts';
 import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sync/report/status.ts';
 import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
 import type { Clusters } from './connections.ts';
@@ -110,7 +111,7 @@ export function statusOf(view: DaemonView): unknown {
   const management = view.management.status();
   if (isManagementAlone(view.settings)) return aloneStatus(view, management);
   return {
-    verdict: verdict(view),
+    verdict: verdict(view, management?.troubles),
     ...(view.notApplied !== undefined && { newConfigurationNotTakenOver: view.notApplied }),
     version,
     virtualCluster: virtualClusterName,
@@ -127,7 +128,7 @@ export function statusOf(view: DaemonView): unknown {
     ...((slices.sync || slices.missing.length > 0) && {
       endpointSlices: {
         ...(slices.missing.length > 0 && { missingVerbs: slices.missing }),
-        ...(slices.sync && syncStatus(slices.sync)),
+        ...(slices.sync && { ...syncStatus(slices.sync), ...besides(slices.sync) }),
         ...(patches.current?.others && { patches: patches.current.others.counts.totals() }),
       },
     }),
@@ -139,20 +140,30 @@ export function statusOf(view: DaemonView): unknown {
       state: window.state,
       objects: window.size,
       heardSecondsAgo: Math.round((clock.now() - window.lastHeardMs) / 100) / 10,
+      ...(window.proof.provenAtMs !== undefined && {
+        provenSecondsAgo: Math.round((clock.now() - window.proof.provenAtMs) / 100) / 10,
+      }),
+      ...(window.proof.missed > 0 && { missedChanges: window.proof.missed }),
       ...(window.trouble && { trouble: window.trouble.message }),
     })),
   };
 }
 
+/** Both sets of addresses reach consumers, as in one cluster; a tenant may not have meant it. */
+function besides(slices: Sync): { publishedBeside?: readonly Beside[] } {
+  const publishedBeside = besideOthers(slices);
+  return publishedBeside.length > 0 ? { publishedBeside } : {};
+}
+
 /** Without a sync there are no clusters, names and windows to tell of. */
-function aloneStatus(view: DaemonView, management: object | undefined): object {
+function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement['status']>): object {
   const { clock, version, isDryRun } = view.options;
   const { isReady, lines } = readinessOf(view);
   const sentence = isReady ? 'the management API is serving' : lines.join('; ');
   const late = view.notApplied;
-  const told = late === undefined ? sentence : `${sentence}; the new configuration could not be applied: ${late}`;
+  const more = [...(late === undefined ? [] : [lateSentence(late)]), ...(management?.troubles ?? [])];
   return {
-    verdict: { isWell: isReady && late === undefined, sentence: told },
+    verdict: { isWell: isReady && more.length === 0, sentence: [sentence, ...more].join('; ') },
     ...(late !== undefined && { newConfigurationNotTakenOver: late }),
     version,
     isDryRun,
@@ -162,7 +173,7 @@ function aloneStatus(view: DaemonView, management: object | undefined): object {
   };
 }
 
-function verdict(view: DaemonView): Verdict {
+function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const { settings, sync, slices, clusters, lease, options, startedMs } = view;
   const { clock } = options;
   const hasBegun = hasBegunAll(view);
@@ -181,10 +192,15 @@ function verdict(view: DaemonView): Verdict {
   });
   const more = [
     ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
-    ...(view.notApplied === undefined ? [] : [`the new configuration could not be applied: ${view.notApplied}`]),
+    ...(view.notApplied === undefined ? [] : [lateSentence(view.notApplied)]),
+    ...troubles,
   ];
   if (more.length === 0) return result;
   return { ...result, isWell: false, sentence: [result.sentence, ...more].join('; ') };
+}
+
+function lateSentence(late: string): string {
+  return `the new configuration could not be applied: ${late}`;
 }
 
 const nothingKnown: ReturnType<typeof verdictFacts> = {

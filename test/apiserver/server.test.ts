@@ -135,6 +135,15 @@ describe('a server of one invented kind', () => {
     expect((await shop.call('GET', '/nonsense')).status).toBe(404);
   });
 
+  it('serves nothing below a subresource, and no subresource under a longer path', async () => {
+    const shop = await start();
+    await shop.call('POST', collection, widget('one'));
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'POST'])
+      for (const path of ['one/status/deeper', 'one/nothing/a/b', 'one/status/a/b/c'])
+        expect((await shop.call(method, `${collection}/${path}`, method === 'GET' ? undefined : {})).status).toBe(404);
+    expect((await shop.call('GET', `${collection}/one`)).status).toBe(200);
+  });
+
   it('runs admission before a create, an update and a delete', async () => {
     const asked: string[] = [];
     const shop = await start({ admission: [({ operation, name }) => void asked.push(`${operation} ${name}`)] });
@@ -391,7 +400,7 @@ describe('a watch', () => {
     await lines.cancel();
   });
 
-  it('of a client that does not read is dropped, and other watches continue', async () => {
+  it('140: of a client that does not read is dropped, and other watches continue', async () => {
     const shop = await start();
     const reading = await watch(shop, 'resourceVersion=0');
     const sleeping = plainRequest(`${shop.server.url}${collection}?watch=true&resourceVersion=0`, {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expressionGateLimits, gateLimits, judge, managementGateLimits } from '../../bench/gate.ts';
+import { expressionGateLimits, gateLimits, judge, managementGateLimits, proxyGateLimits } from '../../bench/gate.ts';
 import type { Figure } from '../../bench/report.ts';
 
 const good = (limits: typeof gateLimits): Figure[] =>
@@ -13,6 +13,7 @@ describe.each([
   ['sync', gateLimits],
   ['expressions', expressionGateLimits],
   ['management', managementGateLimits],
+  ['proxy', proxyGateLimits],
 ])('the gate of %s', (_, limits) => {
   it('passes figures exactly at their limits', () => {
     expect(judge(good(limits), limits)).toEqual([]);

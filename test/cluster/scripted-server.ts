@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 
-export type Sort = 'list' | 'watch' | 'write' | 'read';
+/** `heads` is a list of metadata alone. */
+export type Sort = 'list' | 'heads' | 'watch' | 'write' | 'read';
 export type Behaviour = (exchange: { request: IncomingMessage; response: ServerResponse; url: URL }) => void;
 
 interface Script {
@@ -140,8 +141,10 @@ export class ScriptedServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const isCollection = /\/(endpoints|services|events|leases)$/.test(url.pathname);
+    const isPartial = request.headers.accept?.includes('as=PartialObjectMetadataList') === true;
+    const listed: Sort = isPartial ? 'heads' : 'list';
     const sort: Sort =
-      request.method !== 'GET' ? 'write' : !isCollection ? 'read' : url.searchParams.has('watch') ? 'watch' : 'list';
+      request.method !== 'GET' ? 'write' : !isCollection ? 'read' : url.searchParams.has('watch') ? 'watch' : listed;
     const body = Buffer.concat(chunks).toString('utf8');
     this.seen.push({ sort, method: request.method ?? '', url, body, headers: request.headers });
     const at = this.scripts.findIndex((script) => script.sort === sort);
@@ -150,7 +153,7 @@ export class ScriptedServer {
       script?.behave({ request, response, url });
       return;
     }
-    if (sort === 'list') this.#list(url, response);
+    if (sort === 'list' || sort === 'heads') this.#list(url, response);
     else if (sort === 'watch') this.#watch(url, response);
     else sendStatus(response, 404, 'NotFound', 'no such object');
   }
@@ -163,7 +166,14 @@ export class ScriptedServer {
       sendStatus(response, 410, 'Expired', 'the continue token is too old');
       return;
     }
-    const all = [...this.objects.values()].sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
+    const chosen = url.searchParams.get('fieldSelector')?.replace('metadata.name=', '');
+    const namespace = /\/namespaces\/([^/]+)\//.exec(url.pathname)?.[1];
+    const isMeant = ({ metadata }: KubeObject): boolean =>
+      (chosen === undefined || metadata.name === chosen) &&
+      (namespace === undefined || metadata.namespace === namespace);
+    const all = [...this.objects.values()]
+      .filter(isMeant)
+      .sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
     const items = all.slice(from, from + limit);
     const more = from + limit < all.length ? { continue: JSON.stringify([atRv, from + limit]) } : {};
     const metadata = { resourceVersion: String(atRv), ...more };

@@ -134,7 +134,7 @@ describe('the samples in config/', () => {
     const text = one('ConfigMap')?.data?.['hostward.yaml'] ?? '';
     const loaded = loadConfiguration({ files: [{ name: 'hostward.yaml', text }] });
     expect(report(loaded)).toBe('ok\n');
-    const { managementServer, management } = loaded.kind === 'ok' ? loaded.settings : {};
+    const { managementServer } = loaded.kind === 'ok' ? loaded.settings : {};
     const { spec } = one('Deployment') as unknown as Deployment;
     expect([spec.replicas, spec.strategy.type]).toEqual([1, 'Recreate']);
     const [container] = spec.template.spec.containers;
@@ -142,7 +142,7 @@ describe('the samples in config/', () => {
     const mountOf = (file = '') => volumeMounts.find(({ mountPath }) => file.startsWith(`${mountPath}/`))?.name;
     const volumeOf = (file?: string) => spec.template.spec.volumes.find(({ name }) => name === mountOf(file));
     expect(volumeOf(managementServer?.dataDir)).toMatchObject({ persistentVolumeClaim: { claimName: 'hostward' } });
-    for (const file of [management?.tls?.certificate, management?.tls?.key])
+    for (const file of [managementServer?.tls?.certificate, managementServer?.tls?.key])
       expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-tls' } });
     expect(`0.0.0.0:${ports?.[0]?.containerPort}`).toBe(managementServer?.listen);
     const probes = [livenessProbe?.httpGet, readinessProbe?.httpGet];

@@ -148,9 +148,15 @@ function aggregatedResources(body: unknown, of: { group: string; version: string
   return { kind: list.kind, resources: kept.sort((a, b) => (a.resource < b.resource ? -1 : 1)) };
 }
 
+interface Operation {
+  parameters?: { name: string }[];
+  requestBody?: { content: Record<string, { schema: { $ref?: string } }> };
+  [member: string]: unknown;
+}
+
 interface OpenApi {
   openapi: string;
-  paths: Record<string, Record<string, { parameters?: { name: string }[] } & Record<string, unknown>>>;
+  paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, { 'x-kubernetes-group-version-kind'?: { kind: string }[] }> };
 }
 
@@ -176,5 +182,28 @@ function describePath(document: OpenApi, groupVersion: string, name: string): un
     hasSchema: schemas.length > 0,
     validatesOnCreate: post?.parameters?.some((parameter) => parameter.name === 'fieldValidation') ?? false,
     validatesOnPatch: patch?.parameters?.some((parameter) => parameter.name === 'fieldValidation') ?? false,
+    operations: {
+      ...operationsOf(document.paths[collection], ''),
+      ...operationsOf(document.paths[object], ' one'),
+      ...operationsOf(document.paths[`${object}/status`], ' status'),
+    },
   };
+}
+
+/** Parameters that this project's servers do not have, because they concern what only etcd and shards have. */
+const foreign = new Set(['ignoreStoreReadErrorWithClusterBreakingPotential', 'shardSelector']);
+
+/** What each verb of a path takes; the media types of bodies differ, their schemas do not. */
+function operationsOf(path: Record<string, Operation> | undefined, what: string): Record<string, unknown> {
+  const shared = (path?.['parameters'] ?? []) as unknown as { name: string }[];
+  const verbs = Object.entries(path ?? {}).filter(([verb]) => verb !== 'parameters');
+  return Object.fromEntries(
+    verbs.map(([verb, { parameters = [], requestBody }]) => {
+      const names = [...parameters, ...shared].map(({ name }) => name).filter((name) => !foreign.has(name));
+      const bodies = Object.values(requestBody?.content ?? {}).map(
+        ({ schema }) => schema.$ref ?? JSON.stringify(schema),
+      );
+      return [verb + what, [...names.sort(), ...new Set(bodies)]];
+    }),
+  );
 }

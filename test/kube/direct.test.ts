@@ -26,7 +26,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('a direct endpoin
   beforeAll(async () => {
     if (assets === undefined || kubelet === undefined) return;
     const port = await freePort();
-    proxied = await startProxied(assets, kubelet, port);
+    proxied = await startProxied(assets, kubelet, { port });
     const { bench, settings } = proxied;
     await proxied.giveRights({ cluster: 'c1' });
     // Members of the cluster get rights there as any user of it does.

@@ -34,8 +34,18 @@ export interface Proxied {
   stop(): Promise<void>;
 }
 
-/** `port`: of the management server, where tokens are to name its address. */
-export async function startProxied(assets: KubeAssets, kubelet: string, port?: number): Promise<Proxied> {
+export interface ProxiedOptions {
+  /** Of the management server, where tokens are to name its address. */
+  port?: number;
+  /** Where the virtual cluster is served, at `https://v1.example.com`; absent = it has no ingress. */
+  ingressListen?: string;
+}
+
+export async function startProxied(
+  assets: KubeAssets,
+  kubelet: string,
+  options: ProxiedOptions = {},
+): Promise<Proxied> {
   const users = [{ token: proxyToken, user: proxyUser }];
   const cluster = await startKube({
     name: 'proxied',
@@ -49,18 +59,27 @@ export async function startProxied(assets: KubeAssets, kubelet: string, port?: n
   writeFileSync(kubeconfig, cluster.kubeconfigFor({ token: proxyToken }), { mode: 0o600 });
   await cluster.kubectl('create', 'namespace', 'shop-s1');
   const node = await startNode(kubelet, cluster, 'default');
-  const settings = settingsAt(kubeconfig);
-  const bench = await openBench({ settings, ...(port === undefined ? {} : { port }) });
+  const settings = settingsAt(kubeconfig, options);
+  const bench = await openBench({ settings, ...options });
   const start = (key: string, place: string, args: string[], env: Record<string, string> = {}, at = bench) => {
     const path = join(folder, `${key.slice(4, 12)}-${place.replaceAll('/', '-')}.kubeconfig`);
     writeFileSync(path, ourKubeconfig(at, key, place), { mode: 0o600 });
-    return run(assets.kubectl, ['--kubeconfig', path, '--cache-dir', join(folder, 'cache'), ...args], env);
+    return runProgram(assets.kubectl, ['--kubeconfig', path, '--cache-dir', join(folder, 'cache'), ...args], env);
   };
   return {
     ...{ cluster, bench, settings, start },
     async giveRights(place) {
       const { administrators, users, teams, clusters, projects } = settings;
-      const management = { dataDir: join(folder, 'data'), administrators, users, teams, clusters, projects };
+      const { ingressListen } = options;
+      const management = {
+        dataDir: join(folder, 'data'),
+        ingressListen,
+        administrators,
+        users,
+        teams,
+        clusters,
+        projects,
+      };
       const files = { '/home/h.yaml': JSON.stringify({ hostward: { management } }) };
       const which =
         'cluster' in place ? ['--cluster', place.cluster] : ['--instance', `${place.project}/${place.virtualCluster}`];
@@ -79,7 +98,8 @@ export async function startProxied(assets: KubeAssets, kubelet: string, port?: n
   };
 }
 
-function settingsAt(kubeconfig: string): ManagementSettings {
+function settingsAt(kubeconfig: string, { ingressListen }: ProxiedOptions): ManagementSettings {
+  const ingress = { server: 'https://v1.example.com', servedBy: 'hostward' as const };
   const clientCert = { clusterRole: 'cluster-admin', maxTTL: 0 };
   return {
     ...people,
@@ -93,7 +113,7 @@ function settingsAt(kubeconfig: string): ManagementSettings {
           { user: 'bob', role: 'viewer' },
           { user: 'dora', role: 'admin' },
         ],
-        virtualClusters: [{ name: 'v1', kubeconfig, clientCert }],
+        virtualClusters: [{ name: 'v1', kubeconfig, clientCert, ...(ingressListen === undefined ? {} : { ingress }) }],
         spaces: [{ name: 's1', cluster: 'c1', namespace: 'shop-s1' }],
       },
     ],
@@ -113,7 +133,7 @@ export function ourKubeconfig({ api }: Bench, token: string, place: string): str
   });
 }
 
-function run(program: string, args: string[], env: Record<string, string>): Running {
+export function runProgram(program: string, args: readonly string[], env: Record<string, string>): Running {
   const base = { PATH: process.env['PATH'] ?? '', HOME: tmpdir() };
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...base, ...env } });
   let stdout = '';

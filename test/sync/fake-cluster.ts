@@ -1,5 +1,5 @@
 import type { Answer } from '../../src/cluster/answer.ts';
-import type { Item, Window, WindowListener } from '../../src/cluster/window/window.ts';
+import type { Item, ProofState, Window, WindowListener } from '../../src/cluster/window/window.ts';
 import type { ResourceRef } from '../../src/cluster/wire/scope.ts';
 import type { Writer } from '../../src/cluster/write/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.ts';
@@ -141,6 +141,8 @@ export class FakeWindow<T extends Item> implements Window<T> {
   state: Window<T>['state'] = 'idle';
   hasSynced = false;
   trouble = undefined;
+  proof: ProofState = { provenAtMs: undefined, missed: 0 };
+  readonly #proven = new Map<Key, { version: string | undefined; atMs: number }>();
   /** The objects of the next list, instead of the server's objects. */
   nextList: KubeObject[] | undefined;
 
@@ -163,6 +165,22 @@ export class FakeWindow<T extends Item> implements Window<T> {
   }
 
   async whenSynced(): Promise<void> {}
+
+  versionOf(key: Key): string | undefined {
+    return this.#seen.get(key)?.metadata.resourceVersion;
+  }
+
+  provenMs(key: Key): number | undefined {
+    const proven = this.#proven.get(key);
+    return proven?.version === this.versionOf(key) ? proven?.atMs : undefined;
+  }
+
+  /** A proof at this time shows that every object is the server's. */
+  prove(atMs: number): void {
+    for (const key of this.#seen.keys()) this.#proven.set(key, { version: this.versionOf(key), atMs });
+    this.proof = { provenAtMs: atMs, missed: 0 };
+    for (const listener of this.#listeners) listener.proven?.();
+  }
 
   receive(object: KubeObject, kind: 'set' | 'removed'): void {
     if (!this.hasSynced) return;

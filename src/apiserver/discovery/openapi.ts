@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 import type { Catalog } from '../kinds/catalog.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Schema } from '../kinds/schema.ts';
-import type { Dialect } from '../request/dialect.ts';
-import { patchTypes } from '../verbs/patch-object.ts';
+import { listDefinition, metaDefinitions } from './meta-definitions.ts';
 import { openApiV2, openApiV2Bytes } from './openapi-v2.ts';
+import { actionsOf, pathsOf } from './operations.ts';
 
 export class OpenApi {
   #catalog: Catalog;
@@ -78,13 +78,13 @@ export class OpenApi {
     const used = new Set<string>();
     for (const kind of kinds) {
       for (const schema of schemasOf(kind)) used.add(schema);
-      Object.assign(paths, pathsOf(place, kind, patchBodyOf(this.#catalog.dialect)));
+      Object.assign(paths, pathsOf(place, kind, this.#catalog.dialect));
     }
     return {
       openapi: '3.0.0',
       info: { title: 'Kubernetes', version: this.#version },
       paths,
-      components: { schemas: this.#definitions(kinds, used) },
+      components: { schemas: { ...this.#definitions(kinds, used), ...answersOf(kinds) } },
     };
   }
 }
@@ -95,83 +95,10 @@ function schemasOf(kind: Kind): string[] {
   return [kind.schema, ...actionsOf(kind).map(({ schema }) => schema)];
 }
 
-/** The subresources with a kind of their own. */
-function actionsOf(kind: Kind) {
-  return Object.entries(kind.subresources ?? {}).flatMap(([name, subresource]) =>
-    subresource.mode === 'action' ? [{ ...subresource, name }] : [],
-  );
-}
-
-function pathsOf(place: string, kind: Kind, patchBody: object): Record<string, object> {
-  const gvk = { group: kind.group, version: kind.version, kind: kind.kind };
-  const collection = `/${place}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`;
-  const paths: Record<string, object> = {};
-  const verbs = new Set(kind.verbs);
-  const ref = { $ref: `#/components/schemas/${kind.schema}` };
-  const make = (action: string, more: object = {}) => operation(kind, action, gvk, ref, more);
-  paths[collection] = {
-    ...(verbs.has('list') ? { get: make('list') } : {}),
-    ...(verbs.has('create')
-      ? { post: make('post', kind.answer === undefined ? { parameters: writeParameters } : {}) }
-      : {}),
-    ...(verbs.has('deletecollection') ? { delete: make('deletecollection') } : {}),
-    parameters: kind.namespaced ? [namespaceParameter] : [],
-  };
-  if (verbs.has('get')) {
-    paths[`${collection}/{name}`] = {
-      get: make('get'),
-      ...(verbs.has('update') ? { put: make('put', { parameters: writeParameters }) } : {}),
-      ...(verbs.has('patch') ? { patch: make('patch', { parameters: patchParameters, requestBody: patchBody }) } : {}),
-      ...(verbs.has('delete') ? { delete: make('delete') } : {}),
-      parameters: [nameParameter, ...(kind.namespaced ? [namespaceParameter] : [])],
-    };
-  }
-  for (const { name, group, version, kind: actionKind, schema } of actionsOf(kind)) {
-    const own = { group, version, kind: actionKind };
-    const body = { $ref: `#/components/schemas/${schema}` };
-    const requestBody = { content: { '*/*': { schema: body } } };
-    paths[`${collection}/{name}/${name}`] = {
-      post: operation({ version, kind: `${kind.kind}${actionKind}` }, 'post', own, body, {
-        parameters: writeParameters,
-        requestBody,
-      }),
-      parameters: [nameParameter, ...(kind.namespaced ? [namespaceParameter] : [])],
-    };
-  }
-  if (kind.namespaced && verbs.has('list')) paths[`/${place}/${kind.plural}`] = { get: make('list') };
-  return paths;
-}
-
-function operation(
-  kind: Pick<Kind, 'kind' | 'version'>,
-  action: string,
-  gvk: object,
-  ref: object,
-  more: object,
-): object {
-  return {
-    operationId: `${action}${kind.version}${kind.kind}`,
-    responses: { '200': { description: 'OK', content: { 'application/json': { schema: ref } } } },
-    'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': gvk,
-    ...more,
-  };
-}
-
-const text = { type: 'string', uniqueItems: true };
-const namespaceParameter = { name: 'namespace', in: 'path', required: true, schema: text };
-const nameParameter = { name: 'name', in: 'path', required: true, schema: text };
-const writeParameters = ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({
-  name,
-  in: 'query',
-  schema: text,
-}));
-const patchParameters = [...writeParameters, { name: 'force', in: 'query', schema: { type: 'boolean' } }];
-
-/** kubectl apply sends what is offered here; the strict dialect accepts strategic merge patches and does not offer them. */
-function patchBodyOf(dialect: Dialect): object {
-  const types = Object.values(patchTypes).filter((type) => dialect !== 'strict' || type !== patchTypes.strategic);
-  return { content: Object.fromEntries(types.map((type) => [type, { schema: { type: 'object' } }])) };
+/** What the operations refer to besides the kinds themselves. */
+function answersOf(kinds: readonly Kind[]): Record<string, Schema> {
+  const listed = kinds.filter(({ verbs }) => verbs.includes('list'));
+  return { ...metaDefinitions, ...Object.fromEntries(listed.map(listDefinition)) };
 }
 
 /** Removes the x- keywords that only this server understands. */

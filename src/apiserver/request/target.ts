@@ -28,6 +28,8 @@ export interface Target {
   resource: string;
   name: string;
   subresource: string;
+  /** The path goes on below the subresource, as in `nodes/n/proxy/metrics`: it needs the right to the subresource. */
+  isDeeper?: true;
   query: URLSearchParams;
 }
 
@@ -82,17 +84,18 @@ function resourceTarget(
   } else if (rest[0] === 'namespaces' && rest.length > 1) {
     namespace = part(rest, 1);
   }
-  if (rest.length > 3) return plainTarget(method, path, query);
+  const deeper = rest.length > 3 ? { isDeeper: true as const } : undefined;
   const name = part(rest, 1);
   const resource = part(rest, 0);
   if (isWatchPath) {
     const narrowed = new URLSearchParams(query);
     if (name !== '') narrowed.set('fieldSelector', `metadata.name=${name}`);
-    const watched = { group, version, namespace, resource, name: '', subresource: '' };
+    const watched = { group, version, namespace, resource, name: '', subresource: '', ...deeper };
     return { isResource: true, verb: 'watch', path, ...watched, query: narrowed };
   }
   const verb = resourceVerb(method, name, query);
-  return { isResource: true, verb, path, group, version, namespace, resource, name, subresource: part(rest, 2), query };
+  const named = { group, version, namespace, resource, name, subresource: part(rest, 2), ...deeper };
+  return { isResource: true, verb, path, ...named, query };
 }
 
 function resourceVerb(method: string, name: string, query: URLSearchParams): Verb {

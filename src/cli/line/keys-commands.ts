@@ -57,7 +57,7 @@ const kubeconfigCommand: CommandSpec = {
     },
     { name: 'api-server', value: 'URL', summary: 'address of the virtual cluster that stands in the kubeconfig' },
     { name: 'exec', summary: 'a kubeconfig that runs this command for its credential' },
-    { name: 'exec-credential', summary: 'what kubectl asks the command for: an ExecCredential, in JSON' },
+    { name: 'exec-credential', summary: 'print an ExecCredential in JSON, for kubectl' },
     ...reachOptions,
     output,
   ],
@@ -85,7 +85,7 @@ export const keysCommands: readonly CommandSpec[] = [
     summary: 'Make an access key and print its value, once',
     details: [
       'The value stands alone on standard output, everything else on standard error. It is shown this once: keep it.',
-      'On this machine say whose key it is: --admin, --user or --team. With --server and none of them it is the owner of the key that asks.',
+      'On this machine name the owner of the new key: --admin, --user or --team. With --server and without an owner, the new key has the owner of the calling key.',
       reach,
     ],
     options: [
@@ -96,7 +96,7 @@ export const keysCommands: readonly CommandSpec[] = [
       {
         name: 'scope',
         value: 'FILE',
-        summary: 'what it is narrowed to: spec.scope in YAML or JSON; - is standard input',
+        summary: 'limits of the key: spec.scope in YAML or JSON; - is standard input',
       },
       { name: 'display-name', value: 'TEXT', summary: 'a name for people' },
       ...reachOptions,
@@ -174,7 +174,7 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Give a user or team back the keys that it lost by missing from the configuration too long',
     details: [
-      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. Later it is somebody else, in case it is; this undoes that. Keys that were made for the name since then stop.',
+      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. After that, the name counts as a new person; this command undoes that. Keys that were made for the name since then stop.',
       'Without --uid it takes the identity before the present one when there is only one; otherwise it lists them. KIND is user, team, project, cluster or virtualCluster; the last is named PROJECT/NAME. Only administrators may.',
       reach,
     ],
@@ -212,7 +212,7 @@ export const keysCommands: readonly CommandSpec[] = [
     details: [
       'The folder gets a consistent copy of the database, the secrets of dataDir (peppers, keys of its own authority, token keys) and a manifest with the digests of all of them. Writes wait while the database is copied; requests go on. Only the owner of the files can read them: keep them like the server itself.',
       'With --without-secrets the secrets stay out and are named, for a place that must not have them. Without secrets.json no access key can be proved, so keep a copy of it somewhere.',
-      'The audit log and the journal of revocations are not in the backup: the journal, revocations.log in dataDir, says what was revoked after the backup was taken. Copy it away often, for example every minute.',
+      'The audit log and the journal of revocations are not in the backup: the journal, revocations.log in dataDir, lists the revocations after the backup. Copy it away often, for example every minute.',
       'The daemon on this machine is asked through its socket; when no daemon runs, the command opens dataDir itself; when another process holds it and does not answer, the exit code is 3.',
     ],
     options: [config, { name: 'without-secrets', summary: 'leave the secrets out, and name them' }, output],
@@ -227,7 +227,7 @@ export const keysCommands: readonly CommandSpec[] = [
     summary: 'Put a backup of the management API in place, without reviving keys that were revoked since',
     details: [
       'Stop the daemon first; while it runs the exit code is 3. What lies in dataDir is checked before anything is replaced; the database that was there is moved aside, and secrets that are there stay.',
-      'Keys that were deleted, disabled, narrowed or rotated since the backup are as they were at last: the journal of revocations says so, revocations.log in dataDir or the files given with --journal. When the journal is missing, damaged or younger than the backup, nobody knows what was revoked, so that every key is disabled until an administrator enables it; --trust-keys leaves them as they were in the backup.',
+      'Keys that were deleted, disabled, narrowed or rotated since the backup stay so, because the journal of revocations lists them: revocations.log in dataDir, or the files given with --journal. If the journal is missing, damaged or begins after the backup, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they were in the backup.',
       'Every resourceVersion is above all that were ever given out, so that clients list again instead of missing changes.',
     ],
     options: [
@@ -280,13 +280,13 @@ export const keysCommands: readonly CommandSpec[] = [
     summary: 'Print the roles and bindings that Hostward needs in a cluster behind the management API',
     details: [
       'Hostward passes requests on to clusters and virtual clusters and acts there for the users, teams and project roles of the configuration. The printed role lets it act for these names and no other, and the printed bindings give the roles of a project their rights: viewer is bound to view, user to edit, admin to admin in a space and to clientCert.clusterRole in a virtual cluster. Members of a cluster get no right there by this: bind the users hostward:user:NAME yourself.',
-      'The binding is for the user of the kubeconfig in the configuration, and the command asks the cluster who that is; with --user it asks nobody. Print and apply it again when users, teams, groups, projects or spaces change.',
+      'The binding is for the user of the kubeconfig in the configuration. The command asks the cluster for the name of this user, unless --user gives it. Print and apply it again when users, teams, groups, projects or spaces change.',
     ],
     options: [
       config,
       { name: 'cluster', value: 'NAME', summary: 'one of hostward.management.clusters' },
       { name: 'instance', value: 'PROJECT/NAME', summary: 'a virtual cluster of a project' },
-      { name: 'user', value: 'NAME', summary: 'as whom Hostward logs in there (default: ask the cluster)' },
+      { name: 'user', value: 'NAME', summary: 'the user of the kubeconfig (default: ask the cluster)' },
       { name: 'output', short: 'o', value: 'yaml|json', choices: ['yaml', 'json'], summary: 'form of the output' },
     ],
     examples: [
@@ -305,10 +305,10 @@ export const keysCommands: readonly CommandSpec[] = [
     name: 'direct',
     operands: '',
     maxOperands: 0,
-    summary: 'Serve a direct endpoint beside a cluster: it lets holders of direct tokens in, and nobody else',
+    summary: 'Serve a direct endpoint beside a cluster: it lets only holders of direct tokens in',
     details: [
       'The block hostward.direct names the cluster, the management server that issues the tokens, and a file with an access key of the role agent, with which the endpoint follows revocations. A token ends within a second of its access key, open watches and sessions included. Without a sign of life of the management server for hostward.direct.silence seconds every request is refused with 503 and every stream is closed.',
-      'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
+      'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted; hostward.listen has both in plain HTTP, with /metrics and /status. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
     ],
     options: [config],
     examples: [{ line: 'hostward direct --config direct.yaml', says: 'see docs/direct-endpoints.md' }],

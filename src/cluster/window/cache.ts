@@ -2,6 +2,7 @@
 // write stays until the watch has caught up.
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import {
+  hasHead,
   isSameContent,
   markOf,
   type PackedItem,
@@ -41,6 +42,8 @@ export class Cache<T extends Item> {
   #lessFresh = new Map<Key, UnpackedItem<T>>();
   /** Keys of own writes since the running list began. */
   #touched: Set<Key> | undefined;
+  /** Hears every removal, because a list that began earlier still has the object. */
+  removed: (key: Key) => void = () => {};
 
   constructor(project: (object: KubeObject) => T | undefined, payloadFields: PayloadFields = []) {
     this.#project = project;
@@ -106,6 +109,7 @@ export class Cache<T extends Item> {
   /** Handles a DELETED event. The event carries the version of the deletion. */
   remove(object: KubeObject): Effect {
     const key = keyOfObject(object);
+    this.removed(key);
     const rv = object.metadata.resourceVersion ?? '';
     const gone = this.#tombstones.get(key);
     // An event older than our delete belongs to an earlier object, and the event for our delete still follows.
@@ -122,6 +126,7 @@ export class Cache<T extends Item> {
   }
 
   forget(key: Key, resourceVersion: string | undefined): void {
+    this.removed(key);
     const known = this.#entries.get(key);
     if (known !== undefined && resourceVersion !== undefined && compareVersions(versionOf(known), resourceVersion) > 0)
       return;
@@ -182,6 +187,24 @@ export class Cache<T extends Item> {
     ) {
       after.delete(key);
     }
+  }
+
+  /** Whether the remembered object is the one that the head names. */
+  isRemembered(key: Key, head: { uid: string; resourceVersion: string }): boolean {
+    const packed = this.#entries.get(key);
+    return packed !== undefined && hasHead(packed, head);
+  }
+
+  /** Notes the time on the item if a list has shown that it is what the server has. */
+  prove(key: Key, head: { uid: string; resourceVersion: string }, atMs: number): boolean {
+    const packed = this.#entries.get(key);
+    if (packed === undefined || !hasHead(packed, head)) return false;
+    packed.provenMs = atMs;
+    return true;
+  }
+
+  provenMs(key: Key): number | undefined {
+    return this.#entries.get(key)?.provenMs;
   }
 
   versionOf(key: Key): string | undefined {

@@ -2,7 +2,7 @@
 // a single cluster-wide window that shows only our namespaces.
 import type { Key, KubeObject } from '../../object/meta/object.ts';
 import { splitKey } from '../../object/meta/object.ts';
-import type { Item, Window, WindowListener, WindowState } from './window.ts';
+import type { Item, ProofState, Window, WindowListener, WindowState } from './window.ts';
 
 /** `byNamespace` holds one window for each namespace; each window shows only its namespace. */
 export function combineWindows<T extends Item>(byNamespace: ReadonlyMap<string, Window<T>>): Window<T> {
@@ -57,6 +57,23 @@ class CombinedWindow<T extends Item> implements Window<T> {
     return this.#partOf(key)?.has(key) ?? false;
   }
 
+  versionOf(key: Key): string | undefined {
+    return this.#partOf(key)?.versionOf(key);
+  }
+
+  provenMs(key: Key): number | undefined {
+    return this.#partOf(key)?.provenMs(key);
+  }
+
+  /** The time of the window whose proof is oldest. */
+  get proof(): ProofState {
+    const all = [...this.#parts.values()].map(({ proof }) => proof);
+    const times = all.map(({ provenAtMs }) => provenAtMs ?? Number.NEGATIVE_INFINITY);
+    const oldest = Math.min(...times);
+    const missed = all.reduce((sum, each) => sum + each.missed, 0);
+    return { provenAtMs: Number.isFinite(oldest) ? oldest : undefined, missed };
+  }
+
   get size(): number {
     let size = 0;
     for (const part of this.#parts.values()) size += part.size;
@@ -87,6 +104,7 @@ class CombinedWindow<T extends Item> implements Window<T> {
     const ends = [...this.#parts].map(([namespace, part]) =>
       part.subscribe({
         changed: (change) => listener.changed?.(change),
+        proven: () => listener.proven?.(),
         listed: (list) => {
           if (waiting.size === 0) return listener.listed?.(list);
           waiting.delete(namespace);
@@ -161,6 +179,18 @@ class NarrowedWindow<T extends Item> implements Window<T> {
     return this.#shows(key) && this.#wide.has(key);
   }
 
+  versionOf(key: Key): string | undefined {
+    return this.#shows(key) ? this.#wide.versionOf(key) : undefined;
+  }
+
+  provenMs(key: Key): number | undefined {
+    return this.#shows(key) ? this.#wide.provenMs(key) : undefined;
+  }
+
+  get proof(): ProofState {
+    return this.#wide.proof;
+  }
+
   get size(): number {
     let size = 0;
     for (const _ of this.keys()) size++;
@@ -188,6 +218,7 @@ class NarrowedWindow<T extends Item> implements Window<T> {
       changed: (change) => {
         if (this.#shows(change.key)) listener.changed?.(change);
       },
+      proven: () => listener.proven?.(),
       listed: (list) => listener.listed?.({ ...list, removed: list.removed.filter((key) => this.#shows(key)) }),
     });
   }

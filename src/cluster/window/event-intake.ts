@@ -15,6 +15,8 @@ import type { Item, WindowChange } from './window.ts';
 /** The receiver of the changes that the reflector finds. */
 export interface ReflectorSink {
   changed(change: WindowChange): void;
+  /** The cache was compared with a consistent list of heads. */
+  proven?(): void;
   /** `upTo` is the highest number given by `requestList` that this list answers. */
   listed(list: { isFirst: boolean; count: number; removed: readonly Key[]; upTo: number }): void;
 }

@@ -11,7 +11,7 @@ import type { Connection } from '../wire/connection.ts';
 import type { ResourceRef } from '../wire/scope.ts';
 import { Cache, keyOfObject } from './cache.ts';
 import { Reflector } from './reflector.ts';
-import type { Item, Window, WindowListener, WindowState } from './window.ts';
+import type { Item, ProofState, Window, WindowListener, WindowState } from './window.ts';
 
 export interface WindowOptions<T extends Item> {
   connection: Connection;
@@ -30,6 +30,10 @@ export interface WindowOptions<T extends Item> {
   metrics: Metrics;
   /** For messages; default: cluster, resource and namespace. */
   name?: string;
+  /** Milliseconds between two proofs of an object at most; none by default. */
+  proofIntervalMs?: number;
+  /** Namespaces whose objects `project` may show; a proof passes over the others. Default: all. */
+  showsNamespace?: (namespace: string) => boolean;
 }
 
 export function openWindow<T extends Item>(options: WindowOptions<T>): Window<T> {
@@ -79,7 +83,10 @@ class ReflectedWindow<T extends Item> implements Window<T> {
       random: options.random,
       log: this.#log,
       metrics: this.#metrics,
+      proofIntervalMs: options.proofIntervalMs ?? 0,
+      showsNamespace: options.showsNamespace,
       sink: {
+        proven: () => this.#tell((listener) => listener.proven?.()),
         changed: (change) => this.#tell((listener) => listener.changed?.(change)),
         listed: (list) => this.#listed(list),
       },
@@ -120,6 +127,19 @@ class ReflectedWindow<T extends Item> implements Window<T> {
 
   has(key: Key): boolean {
     return this.#cache.has(key);
+  }
+
+  versionOf(key: Key): string | undefined {
+    return this.#cache.versionOf(key);
+  }
+
+  provenMs(key: Key): number | undefined {
+    return this.#cache.provenMs(key);
+  }
+
+  get proof(): ProofState {
+    const { provenAtMs, missed } = this.#reflector.proof;
+    return { provenAtMs, missed };
   }
 
   get size(): number {

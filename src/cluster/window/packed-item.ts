@@ -9,6 +9,8 @@ export interface PackedItem {
   metadata: string;
   /** `["<resource version>",{…}]`. */
   payload: string;
+  /** The start of the last list whose head of this object was equal, in whole monotonic milliseconds. */
+  provenMs: number | undefined;
 }
 
 /** The fields of the payload; all other fields are metadata. */
@@ -38,6 +40,7 @@ export function packItem(item: Item, fields: PayloadFields, known: PackedItem | 
   return {
     metadata: known?.metadata === text ? known.metadata : text,
     payload: JSON.stringify([resourceVersion, payload]),
+    provenMs: undefined,
   };
 }
 
@@ -62,6 +65,11 @@ export function markOf({ metadata }: PackedItem): string {
   const to = metadata.indexOf('"', 2);
   const isPlain = metadata.startsWith('",{', to) && !metadata.slice(2, to).includes('\\');
   return isPlain ? metadata.slice(2, to) : (JSON.parse(metadata) as [string, string])[0];
+}
+
+/** Whether the item is the version of the object that a list names. */
+export function hasHead(packed: PackedItem, head: { uid: string; resourceVersion: string }): boolean {
+  return versionOf(packed) === head.resourceVersion && packed.metadata.includes(`"uid":${JSON.stringify(head.uid)}`);
 }
 
 /** Whether two packed items are equal apart from their versions. */

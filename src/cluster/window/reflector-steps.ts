@@ -45,15 +45,12 @@ export interface History {
   /** The server had accepted the watch before it ended. */
   wasOpened: boolean;
   watchedMs: number;
-  sinceListMs: number;
 }
 
 /** A server that closes every watch at once gets one watch a second, instead of a busy loop. */
 export const watchFloorMs = 1_000;
 const backoffBaseMs = 200;
 export const backoffCapMs = 30_000;
-/** Limits the damage of a lost event: a list follows the first watch that ends after this time. */
-export const auditIntervalMs = 30 * 60_000;
 
 export function backoffMs(failures: number, random: () => number): number {
   const fullMs = backoffBaseMs * 2 ** Math.min(failures, 10);
@@ -67,7 +64,6 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
     case 'aborted':
       return { next: 'list', delayMs: 0, reason: 'requested' };
     case 'ended':
-      if (history.sinceListMs >= auditIntervalMs) return { next: 'list', delayMs: 0, reason: 'audit' };
       return { next: 'watch', delayMs: Math.max(0, watchFloorMs - history.watchedMs), reason: 'ended' };
     case 'broken':
     case 'silent':

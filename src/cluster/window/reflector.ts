@@ -12,6 +12,7 @@ import type { Cache, Gathering } from './cache.ts';
 import { EventIntake, type ReflectorSink, wentBack } from './event-intake.ts';
 import { listPages } from './list-pages.ts';
 import { isSameContent } from './packed-item.ts';
+import { Proof } from './proof.ts';
 import {
   afterList,
   afterWatch,
@@ -34,6 +35,9 @@ export interface ReflectorOptions<T extends Item> {
   log: Log;
   metrics: WindowMetrics;
   sink: ReflectorSink;
+  /** Milliseconds between two proofs of an object at most; 0 = no proofs. */
+  proofIntervalMs?: number;
+  showsNamespace?: ((namespace: string) => boolean) | undefined;
 }
 
 /** A watch of this length was healthy and resets the count of spoilt failures. */
@@ -55,9 +59,9 @@ export class Reflector<T extends Item> {
   #trouble: { message: string; sinceMs: number } | undefined;
   #lastHeardMs: number;
   #failures: Failures = { unserved: 0, spoilt: 0 };
-  #listedAtMs = 0;
   #hasListed = false;
   readonly #intake: EventIntake<T>;
+  readonly proof: Proof<T>;
   #suspectsRollback = false;
   /** Lists requested so far, and how many of those requests the last complete list answered. */
   #requested = 0;
@@ -66,6 +70,14 @@ export class Reflector<T extends Item> {
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
     this.#intake = new EventIntake(options);
+    this.proof = new Proof({
+      ...options,
+      intervalMs: options.proofIntervalMs ?? 0,
+      showsNamespace: options.showsNamespace ?? (() => true),
+      reached: () => (this.#state.kind === 'watching' ? this.#intake.reached : undefined),
+      requestList: () => void this.requestList(),
+    });
+    options.cache.removed = (key) => this.proof.noteRemoved(key);
     this.#lastHeardMs = options.clock.now();
   }
 
@@ -82,13 +94,15 @@ export class Reflector<T extends Item> {
   }
 
   start(): void {
-    if (this.#state.kind === 'idle') this.#running = this.#run();
+    if (this.#state.kind !== 'idle') return;
+    this.#running = this.#run();
+    this.proof.start();
   }
 
   async stop(): Promise<void> {
     this.#enter({ kind: 'stopped' });
     this.#interrupt.abort();
-    await this.#running;
+    await Promise.all([this.#running, this.proof.stop()]);
   }
 
   /** Requests a list. `listed({upTo})` reaches the returned number when a list that began after this call is complete. */
@@ -189,7 +203,6 @@ export class Reflector<T extends Item> {
     this.#suspectsRollback = false;
     this.#failures.unserved = 0;
     this.#intake.begin({ ...result, isOlder });
-    this.#listedAtMs = clock.now();
     gathered.rv = result.resourceVersion;
     await this.#swapIn(gathered, { isAuthoritative: isOlder, upTo, count: result.count });
     metrics.list('ok');
@@ -231,9 +244,8 @@ export class Reflector<T extends Item> {
   }
 
   #history(sinceMs: number, wasOpened = false): History {
-    const nowMs = this.#options.clock.now();
-    const watchedMs = nowMs - sinceMs;
-    return { failures: this.#failures, wasOpened, watchedMs, sinceListMs: nowMs - this.#listedAtMs };
+    const watchedMs = this.#options.clock.now() - sinceMs;
+    return { failures: this.#failures, wasOpened, watchedMs };
   }
 
   async #watch(step: ReflectorStep): Promise<ReflectorStep> {

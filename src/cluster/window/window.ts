@@ -25,6 +25,8 @@ export interface WindowListener {
   changed?(change: WindowChange): void;
   /** A complete list has replaced the contents; every `changed` notice of the list came before this call. */
   listed?(list: { isFirst: boolean; count: number; removed: readonly Key[] }): void;
+  /** The window was compared with what the server has; `provenMs` is up to date. */
+  proven?(): void;
 }
 
 export interface Window<T extends Item> {
@@ -40,6 +42,10 @@ export interface Window<T extends Item> {
   /** The mark of an item, '' when the item has no mark, undefined without an item. Far cheaper than `get`. */
   markOf(key: Key): string | undefined;
   has(key: Key): boolean;
+  /** The resource version of the remembered object. */
+  versionOf(key: Key): string | undefined;
+  /** Monotonic time at which the server last had exactly the remembered object; undefined if it changed since. */
+  provenMs(key: Key): number | undefined;
   readonly size: number;
   keys(): IterableIterator<Key>;
   /** Starts a list at once, or after the backoff of a failure. Resolves when the list has replaced the contents. */
@@ -53,4 +59,11 @@ export interface Window<T extends Item> {
   readonly trouble: { message: string; sinceMs: number } | undefined;
   /** Monotonic time of the last sign of life from the server. */
   readonly lastHeardMs: number;
+  /** The last whole proof, and how many changes the watch has missed. */
+  readonly proof: ProofState;
+}
+
+export interface ProofState {
+  provenAtMs: number | undefined;
+  missed: number;
 }

@@ -33,6 +33,8 @@ export interface ApiRequest {
 
 export interface StreamRequest {
   path: string;
+  /** Wanted forms of the answer; default `application/json`. */
+  accept?: string;
   /** Time limit for the response headers. */
   headersTimeoutMs: number;
   /** The server counts as gone after this time without a byte. */

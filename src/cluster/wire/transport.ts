@@ -114,7 +114,7 @@ class Transport implements Connection {
         const used: Access = access;
         const result = await new Promise<Streamed>((settle) => {
           live = new Streaming(this.#clock, request, sink, settle);
-          this.#dispatch('streams', used, { method: 'GET', path: request.path }, live);
+          this.#dispatch('streams', used, { method: 'GET', path: request.path, accept: request.accept }, live);
         });
         const end = this.#readStream(request, result);
         if (end.kind !== 'answered' || end.answer.kind !== 'unauthorized' || attempt > 0) return end;
@@ -157,7 +157,7 @@ class Transport implements Connection {
   #dispatch(
     lane: 'requests' | 'streams',
     access: Access,
-    request: Pick<ApiRequest, 'method' | 'path' | 'body' | 'contentType'>,
+    request: Pick<ApiRequest, 'method' | 'path' | 'body' | 'contentType'> & Pick<StreamRequest, 'accept'>,
     handler: Exchange | Streaming,
   ): void {
     try {
@@ -167,7 +167,7 @@ class Transport implements Connection {
           origin: this.#origin,
           path: this.#basePath + request.path,
           method: request.method,
-          headers: this.#headers(access, request.contentType),
+          headers: this.#headers(access, request),
           body: request.body ?? null,
           headersTimeout: 0,
           bodyTimeout: 0,
@@ -180,10 +180,13 @@ class Transport implements Connection {
     }
   }
 
-  #headers(access: Access, contentType: string | undefined): Record<string, string | string[]> {
+  #headers(
+    access: Access,
+    { contentType, accept = 'application/json' }: Pick<ApiRequest, 'contentType'> & Pick<StreamRequest, 'accept'>,
+  ): Record<string, string | string[]> {
     const headers: Record<string, string | string[]> = {
       ...access.headers,
-      accept: 'application/json',
+      accept,
       'user-agent': `hostward/${this.#options.version ?? '0'} (${this.name})`,
     };
     if (contentType !== undefined) headers['content-type'] = contentType;

@@ -5,6 +5,7 @@ import type { PatchEntry, PatchReference, Settings } from '../settings/settings.
 import type { Positions } from '../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
 import { find, type TreeNode, toPlain } from '../yaml/tree.ts';
+import { kindWords, type SharedKind, sharedKinds, unsoundWriters } from './unsound-writers.ts';
 
 export interface LintInput {
   settings: Settings;
@@ -17,7 +18,7 @@ export interface LintInput {
 const toHost = ['sync', 'toHost'];
 
 export function lint(input: LintInput): Fault[] {
-  if (!input.settings.endpointsEnabled && !input.settings.endpointSlices.enabled) return [];
+  if (!input.settings.endpointsEnabled && !input.settings.endpointSlices.enabled) return twoWriters(input);
   return [
     ...twoWriters(input),
     ...patchWarnings(input),
@@ -37,18 +38,12 @@ function isOn({ root }: LintInput, path: SettingsPath, byDefault: boolean): bool
   return node?.kind === 'scalar' && typeof node.value === 'boolean' ? node.value : byDefault;
 }
 
-/** The kinds that vCluster syncs by default and whose host objects Hostward controls. */
-const sharedKinds = ['endpoints', 'endpointSlices'] as const;
-type SharedKind = (typeof sharedKinds)[number];
-
 /** The shared kinds that vCluster syncs too; its switches are on by default. */
 function alsoSynced(input: LintInput): SharedKind[] {
   // A file with only our own settings says nothing about the settings of vCluster.
   if (!input.hasVclusterFile && find(input.root, ['sync']) === undefined) return [];
   return sharedKinds.filter((kind) => isOn(input, [...toHost, kind, 'enabled'], true));
 }
-
-const kindWords = { endpoints: 'Endpoints', endpointSlices: 'EndpointSlices' };
 
 function offFix(input: LintInput, kinds: readonly SharedKind[]): string {
   const off = kinds.map((kind) => `sync.toHost.${kind}.enabled`).join(' and ');
@@ -63,24 +58,27 @@ function writes({ settings }: LintInput, kind: SharedKind): boolean {
   return kind === 'endpoints' ? settings.endpointsEnabled : settings.endpointSlices.enabled;
 }
 
-const bothWrite = 'both would write the same host objects';
-const slicesLost = "vCluster treats the host's mirrored slices as its own, and deletes slices of the tenant";
-const mirrorsFight =
-  "the host's mirroring controller makes slices from what vCluster writes, beside the slices of Hostward";
-
-/** What two writers on one host do to each other, by what Hostward itself syncs. */
-function harmOf(input: LintInput, kind: SharedKind): string {
-  if (writes(input, kind)) return bothWrite;
-  return kind === 'endpointSlices' ? slicesLost : mirrorsFight;
-}
-
 function twoWriters(input: LintInput): Fault[] {
-  return alsoSynced(input).map((kind) => {
-    const path = [...toHost, kind, 'enabled'];
-    const byDefault = find(input.root, path) === undefined ? ', as it does by default' : '';
-    const sentence = `vCluster syncs ${kindWords[kind]} too${byDefault}: ${harmOf(input, kind)}`;
-    return warn(input, path, { code: 'CONFIG_TWO_WRITERS', sentence, fix: offFix(input, [kind]) });
+  const synced = alsoSynced(input);
+  const unsound = unsoundWriters({
+    ours: sharedKinds.filter((kind) => writes(input, kind)),
+    vclusters: synced,
+    arePatched: [...input.settings.patches, ...input.settings.slicePatches].some(({ expression }) => expression),
   });
+  const ofBoth = synced
+    .filter((kind) => writes(input, kind))
+    .map((kind) => {
+      const path = [...toHost, kind, 'enabled'];
+      const byDefault = find(input.root, path) === undefined ? ', as it does by default' : '';
+      const sentence = `vCluster syncs ${kindWords[kind]} too${byDefault}: both would write the same host objects`;
+      return warn(input, path, { code: 'CONFIG_TWO_WRITERS', sentence, fix: offFix(input, [kind]) });
+    });
+  if (unsound === undefined) return ofBoth;
+  const { kind } = unsound;
+  const path = [...toHost, kind, 'enabled'];
+  const byDefault = find(input.root, path) === undefined ? ` (vCluster syncs ${kindWords[kind]} by default)` : '';
+  const sentence = `${unsound.sentence}${byDefault}`;
+  return [...ofBoth, warn(input, path, { code: 'CONFIG_UNSOUND_WRITERS', sentence, fix: offFix(input, [kind]) })];
 }
 
 function patchWarnings(input: LintInput): Fault[] {

@@ -75,7 +75,6 @@ export interface KeyLimits {
 
 /** The running daemon applies changes of these settings. */
 export interface ManagementSettings {
-  tls?: CertificateFiles;
   administrators: { users: readonly string[]; groups: readonly string[] };
   users: readonly ManagementUser[];
   teams: readonly ManagementTeam[];
@@ -95,6 +94,8 @@ export interface ManagementServerSettings {
   baseURL: string;
   dataDir: string;
   ingressListen: string | undefined;
+  /** Undefined = a certificate of the own CA. The files are read again when they change. */
+  tls?: CertificateFiles;
 }
 
 /** The value that the checker builds from the rows of management-table.ts, which guarantee this type. */
@@ -103,6 +104,7 @@ export type ManagementValues = ManagementSettings & {
   baseURL?: string;
   dataDir: string;
   ingressListen?: string;
+  tls?: CertificateFiles;
 };
 
 export interface DirectSpace {
@@ -137,10 +139,11 @@ export function managementSettings(values: ManagementValues | undefined): {
   managementServer: ManagementServerSettings | undefined;
 } {
   if (values === undefined) return { management: undefined, managementServer: undefined };
-  const { listen, baseURL, dataDir, ingressListen, ...management } = values;
+  const { listen, baseURL, dataDir, ingressListen, tls, ...management } = values;
   const port = /\d+$/.exec(listen)?.[0] ?? '';
   const address = (baseURL ?? `https://localhost:${port}`).replace(/\/+$/, '');
-  return { management, managementServer: { listen, baseURL: address, dataDir, ingressListen } };
+  const managementServer = { listen, baseURL: address, dataDir, ingressListen, ...(tls && { tls }) };
+  return { management, managementServer };
 }
 
 export function directSettings(values: DirectSettings | undefined): DirectSettings | undefined {

@@ -23,11 +23,11 @@ const seconds: Shape = { kind: 'integer', from: 0, to: longestTTLSeconds };
 /** The quota protects the store, so it can be large but not absent. */
 const mostKeysPerOwner = 1_000_000;
 
-function certificateRows(path: string, about: string): Setting[] {
+function certificateRows(path: string, about: string, taken: typeof live | typeof start = live): Setting[] {
   return [
-    { path, shape: map, ...live, about },
-    { path: `${path}.certificate`, shape: file, required: true, ...live, about: 'PEM file with the certificates.' },
-    { path: `${path}.key`, shape: file, required: true, ...live, about: 'PEM file with the private key.' },
+    { path, shape: map, ...taken, about },
+    { path: `${path}.certificate`, shape: file, required: true, ...taken, about: 'PEM file with the certificates.' },
+    { path: `${path}.key`, shape: file, required: true, ...taken, about: 'PEM file with the private key.' },
   ];
 }
 
@@ -70,7 +70,11 @@ const serverRows: Setting[] = [
     ...start,
     about: 'Where virtual clusters with `servedBy: hostward` are served, chosen by TLS server name.',
   },
-  ...certificateRows(`${block}.tls`, 'Certificate of the management API instead of one of the own CA.'),
+  ...certificateRows(
+    `${block}.tls`,
+    'Certificate of the management API instead of one of the own CA. The files are read again when they change.',
+    start,
+  ),
 ];
 
 const peopleRows: Setting[] = [
@@ -128,7 +132,7 @@ const virtualClusters = `${projects}[].virtualClusters`;
 const projectRows: Setting[] = [
   { path: projects, shape: list, default: [], ...live, about: 'Projects. The namespace of a project is `p-NAME`.' },
   { path: `${projects}[].name`, shape: label, required: true, ...live, about: 'Name of the project.' },
-  ...memberRows(`${projects}[].members`, 'Who may do what in the project.'),
+  ...memberRows(`${projects}[].members`, 'Members of the project and their roles.'),
   {
     path: `${projects}[].members[].role`,
     shape: { kind: 'choice', of: ['viewer', 'user', 'admin'] },

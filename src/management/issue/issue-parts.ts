@@ -1,4 +1,4 @@
-// What the forms of a kubeconfig need, made of the parts of the open management API.
+// Collects the parts of the open management API that the forms of a kubeconfig need.
 import { readFile } from 'node:fs/promises';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';
@@ -46,7 +46,7 @@ export interface OpenIssueParts {
 export function issueParts(open: OpenIssueParts, ingressAuthority: () => Promise<string>): IssueParts {
   const { callers, world, key, settings, caPem, kit, clock, server } = open;
   const authority = async () => {
-    const { tls } = settings();
+    const { tls } = server;
     return tls === undefined ? caPem() : authorityOf(await readFile(tls.certificate, 'utf8'));
   };
   return {

@@ -1,5 +1,6 @@
-// One ordinary answer on its way from an upstream to a client: head, body as it arrives, trailers. Back-pressure goes through, and a
-// body that breaks off is broken off for the client too, so that half an answer never looks like a whole one.
+// Passes one ordinary answer from an upstream to a client: head, body as it arrives, trailers. A slow client slows the upstream
+// down. If the upstream breaks off its answer, the connection to the client is cut too, so that half an answer never looks
+// complete.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { expired } from '../../object/meta/status.ts';
@@ -12,15 +13,15 @@ export interface AnswerParts {
   isOpen: boolean;
   isWatch: boolean;
   auditId: string;
-  /** Instead of the upstream's. */
+  /** Replaces the upstream's header. */
   location: string | undefined;
-  /** The whole body, where it had to be read. */
+  /** The whole body, if it was already read. */
   start: Buffer | undefined;
   clock: Clock;
 }
 
 const lineFeed = 0x0a;
-/** Time for the last words of a watch to leave before its connection is cut. */
+/** Time for the last event of a watch to reach the client before the connection is cut. */
 const lastWordsMs = 300;
 
 export class PassedAnswer {
@@ -41,7 +42,7 @@ export class PassedAnswer {
     this.#pipe();
   }
 
-  /** Everything has been handed over, so that a closing connection says nothing about the exchange. */
+  /** The whole answer was handed over, so a connection that closes now is no failure. */
   get isFinished(): boolean {
     return this.#isEnded;
   }
@@ -70,7 +71,7 @@ export class PassedAnswer {
         : [...withoutLines(passed, ['content-length', 'trailer']), 'Content-Length', String(start.length)];
     if (location !== undefined) replace(lines, 'location', location);
     response.writeHead(statusCode, statusMessage, [...lines, 'Audit-Id', auditId]);
-    // A watch without events yet has begun all the same.
+    // Without this, a client would wait for the first event before it knows that the watch has begun.
     if (isOpen) response.flushHeaders();
   }
 
@@ -104,7 +105,7 @@ export class PassedAnswer {
     upstreamResponse.pipe(response);
   }
 
-  /** Only between two lines of JSON: in the middle of a frame nothing can be said. */
+  /** An event can only be added between two lines of JSON, not in the middle of one. */
   #lastWords(reason: string): string | undefined {
     const { isWatch, isOpen, upstreamResponse, response } = this.#parts;
     const { 'content-type': type = '', 'content-encoding': encoding } = upstreamResponse.headers;

@@ -1,14 +1,14 @@
-// The one way through which a request goes on to a cluster behind us. In: a request whose sender and right are already proved, the
-// answer object or the raw socket of an upgrade, the upstream, the path below it, and as whom to act there. Out: the upstream's
-// answer streamed to the client, or a Status of our own; and a handle that ends it at any moment. Authentication, authorization
-// and the choice of the upstream stay outside, so that the management server (keys and tokens), `hostward direct` (tokens) and the
-// ingress listener (keys, tokens, client certificates) all forward here:
+// Sends a request on to a cluster behind this server. In: a request whose sender and right are already proved, the answer object
+// or the raw socket of an upgrade, the upstream, the path below it, and the identity to impersonate there. Out: the upstream's
+// answer streamed to the client, or a Status of our own; and a handle that ends the exchange at any moment. Callers authenticate,
+// authorize and choose the upstream, so that the management server (keys and tokens), `hostward direct` (tokens) and the ingress
+// listener (keys, tokens, client certificates) all forward here:
 //
 //   const passage = forward({ request, client: { kind: 'response', response }, upstream, path, identity, ... });
 //   live.add(user, passage);            // so that passage.close(reason) runs when the credential dies
 //   await passage.done;
 //
-// Header hygiene is inside, as no caller may forget it; a client's Impersonate-* must be refused before (`impersonationIn`).
+// Headers are filtered here, so that no caller can forget it. The caller refuses Impersonate-* headers before (`impersonationIn`).
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
@@ -25,7 +25,7 @@ import { upgradeOf } from './upgrade.ts';
 import { impersonationLines, type UpstreamIdentity } from './upstream-identity.ts';
 
 export interface Upstream {
-  /** For people: `cluster c1`. */
+  /** The name in messages: `cluster c1`. */
   name: string;
   connection: RawConnection;
   /** The command that gives Hostward its rights there. */
@@ -34,7 +34,7 @@ export interface Upstream {
 
 export type Client =
   | { kind: 'response'; response: ServerResponse }
-  /** Of the server's `upgrade` event; `head` came behind the header lines already. */
+  /** From the server's `upgrade` event; `head` holds bytes that followed the header lines. */
   | { kind: 'socket'; socket: Socket; head: Buffer };
 
 export interface Forwarding {
@@ -43,16 +43,16 @@ export interface Forwarding {
   upstream: Upstream;
   /** Path and query below the upstream's address, as the client sent them; judged by `classify`. */
   path: string;
-  /** What stands before `path` in the client's URL; empty on a listener where `/` is the upstream. */
+  /** The part before `path` in the client's URL; empty on a listener where `/` is the upstream. */
   prefix: string;
   identity: UpstreamIdentity;
-  /** A watch: its client is told before the stream is closed. */
+  /** A watch gets an ERROR event before it is closed. */
   isWatch: boolean;
-  /** Watch, log, exec, attach, port-forward, proxy: no limit of time after the connection stands. */
+  /** Watch, log, exec, attach, port-forward, proxy: once connected, the answer has no time limit. */
   isStream: boolean;
   /** The Audit-Id of the answer and of the upstream's own audit log. */
   auditId: string;
-  /** Bytes to send instead of the request's own body, where it had to be read. */
+  /** The body, if it was already read; it is sent instead of the request's own stream. */
   body?: Buffer;
   reshape?: Reshape;
   clock: Clock;
@@ -61,7 +61,7 @@ export interface Forwarding {
 
 /** An answer that is read as a whole and changed before it goes on. */
 export interface Reshape {
-  /** Instead of the client's lines of these names. */
+  /** These lines replace the client's lines of the same names. */
   headers: readonly string[];
   body(bytes: Buffer): Buffer;
 }
@@ -77,7 +77,7 @@ export interface ForwardHooks {
 export interface Passage {
   /** Never rejects. */
   readonly done: Promise<void>;
-  /** Ends what is under way; a watch is told the reason. */
+  /** Ends the exchange; a watch gets the reason as its last event. */
   close(reason: string): void;
 }
 
@@ -98,7 +98,7 @@ class Forward implements Passage {
     this.#given = given;
     const { client } = given;
     const end = client.kind === 'response' ? client.response : client.socket;
-    // The client went away: nobody reads the answer. After a finished answer there is nothing left to cut.
+    // When the client has gone, the upstream need not go on. A finished answer leaves the connection for reuse.
     end.once('close', () => {
       if (this.#answer?.isFinished !== true) this.#exchange?.abort();
     });
@@ -141,14 +141,14 @@ class Forward implements Passage {
     const isAsked = answered.response.headers.upgrade?.toLowerCase() === upgrade?.toLowerCase();
     if (client.kind === 'socket' && isAsked) return this.#join(answered);
     exchange.abort();
-    return this.#refuse(badGateway(`${upstream.name} changed to a protocol that was not asked for`));
+    return this.#refuse(badGateway(`${upstream.name} changed to a protocol that was not requested`));
   }
 
   #clientLines(): string[] {
     const { request, body, reshape } = this.#given;
     const lines = requestLines(request.rawHeaders);
     if (body === undefined && reshape === undefined) return lines;
-    // An answer that is to be changed must be readable.
+    // reshape() cannot read a compressed answer.
     const replaced = reshape === undefined ? [] : ['accept-encoding', ...namesIn(reshape.headers)];
     const kept = withoutLines(lines, body === undefined ? replaced : [...replaced, 'content-length']);
     const length = body === undefined ? [] : ['Content-Length', String(body.length)];
@@ -186,7 +186,7 @@ class Forward implements Passage {
     const response = this.#responseToClient();
     if (response.headersSent || response.destroyed) return;
     await this.#given.hooks.answers(status.code ?? 500, false);
-    // What is left of the body is not waited for.
+    // The rest of the body is not read, so the connection cannot serve another request.
     if (!this.#given.request.complete) response.setHeader('connection', 'close');
     sendStatus(response, status, { 'audit-id': this.#given.auditId });
   }

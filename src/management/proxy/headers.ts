@@ -1,13 +1,13 @@
-// Which headers pass a proxy. On the way in, everything that says who the caller is goes away, and everything about the one
-// connection; on the way back, everything that would make a client trust or follow the upstream rather than us. Pure: lines in,
-// lines out, as name, value, name, value, so that repeated lines stay repeated.
+// Selects the headers that pass the proxy. A request loses every header that claims an identity, and the headers of its own
+// connection. An answer loses every header that would make the client trust or follow the upstream instead of this server. Pure:
+// lines in, lines out, as name, value, name, value, so that repeated lines stay repeated.
 
-/** Names are compared in lower case, with `_` as `-`: behind some servers both spell one header. */
+/** Names are compared in lower case, with `_` as `-`, because some servers treat both spellings as one header. */
 function plainName(name: string): string {
   return name.toLowerCase().replaceAll('_', '-');
 }
 
-/** Of one connection only, so that each side of a proxy has its own. */
+/** Headers of a single connection; the proxy has a connection of its own on each side. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -19,7 +19,7 @@ const hopByHop: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Said by the proxy itself, or used to claim an identity or an origin that we have not proved. */
+/** The proxy sets these itself, or they claim an identity or an origin that it has not proved. */
 const replaced: ReadonlySet<string> = new Set([
   'audit-id',
   'authorization',
@@ -33,7 +33,7 @@ const replaced: ReadonlySet<string> = new Set([
 ]);
 const replacedPrefixes: readonly string[] = ['impersonate-', 'x-remote-', 'x-forwarded-'];
 
-/** A cookie would be sent to every other cluster behind this address too, and the others lead clients past us. */
+/** A client would send a cookie to every cluster behind this address; the other headers lead clients past this server. */
 const keptBack: ReadonlySet<string> = new Set([
   'alt-svc',
   'audit-id',
@@ -52,7 +52,7 @@ export function impersonationIn(lines: readonly string[]): string | undefined {
   return namesOf(lines).find((name) => plainName(name).startsWith(impersonationPrefix));
 }
 
-/** What an upstream may see of the client's lines. */
+/** The client's lines that an upstream may see. */
 export function requestLines(lines: readonly string[]): string[] {
   const named = namedInConnection(lines);
   return filtered(lines, (name, value) => {
@@ -62,7 +62,7 @@ export function requestLines(lines: readonly string[]): string[] {
   });
 }
 
-/** What a client may see of the upstream's lines. */
+/** The upstream's lines that a client may see. */
 export function responseLines(lines: readonly string[]): string[] {
   const named = namedInConnection(lines);
   return filtered(lines, (name, value) =>
@@ -75,12 +75,12 @@ export function withoutLines(lines: readonly string[], names: readonly string[])
   return filtered(lines, (name, value) => (names.includes(name) ? undefined : value));
 }
 
-/** How often the header stands there, whatever its spelling. */
+/** Counts a header in all its spellings. */
 export function countOf(lines: readonly string[], header: string): number {
   return namesOf(lines).filter((name) => plainName(name) === header).length;
 }
 
-/** Browsers cannot send Authorization with a WebSocket: Kubernetes takes the token from the list of protocols instead. */
+/** Browsers cannot send Authorization with a WebSocket, so Kubernetes accepts the token in the list of protocols. */
 export function bearersInProtocols(protocols: string | undefined): { tokens: string[]; others: string[] } {
   const all = (protocols ?? '').split(',').map((protocol) => protocol.trim());
   const tokens = all.filter((protocol) => protocol.startsWith(bearerProtocol));
@@ -96,7 +96,7 @@ function withoutBearer(value: string): string | undefined {
   return others.length === 0 ? undefined : others.join(', ');
 }
 
-/** Taken out before ours are added, so that `Connection: Impersonate-User` cannot take ours away (CVE-2021-31999). */
+/** These lines go before ours are added, so that `Connection: Impersonate-User` cannot remove ours (CVE-2021-31999). */
 function namedInConnection(lines: readonly string[]): ReadonlySet<string> {
   const named = new Set<string>();
   for (let at = 0; at < lines.length; at += 2)

@@ -1,12 +1,12 @@
-// Everything that passes through at the moment, by whom: so that it ends within a second when the credential behind it ends or
-// changes, and so that neither one caller nor all together open more than the process can carry.
+// Keeps every open request of the proxy with its caller. So all requests of a credential end within a second after it ends or
+// changes, and the number of open requests stays limited, for one key and for all.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { serviceUnavailable, tooManyRequests } from '../../object/meta/status.ts';
 import type { Passage } from './forward.ts';
 
-/** Two sockets and their buffers each: about half a gigabyte in all. */
+/** Each has two sockets and their buffers: together about half a gigabyte. */
 const maxPassages = 10_000;
-/** Of one key: a controller with a watch on every kind there is has a few hundred. */
+/** Limit for one key. A controller that watches every kind has a few hundred. */
 const maxOfOne = 2_000;
 const retrySeconds = 1;
 
@@ -32,7 +32,7 @@ export class LivePassages<Of> {
     if ((this.#counts.get(owner) ?? 0) >= maxOfOne) throw tooMany(`one key has ${maxOfOne} open requests at a time`);
   }
 
-  /** Until it is done. `owner` is the name that its requests are counted by. */
+  /** Resolves when the passage is done. Its requests are counted under the name `owner`. */
   async follow(of: Of, owner: string, passage: Passage): Promise<void> {
     const live = { of, owner, passage };
     this.#live.add(live);
@@ -44,12 +44,12 @@ export class LivePassages<Of> {
     else this.#counts.set(owner, left);
   }
 
-  /** Ends those that must not go on. */
+  /** Closes the passages that may not go on. */
   closeUnless(mayGoOn: (of: Of) => boolean, reason: string): void {
     for (const live of [...this.#live]) if (!mayGoOn(live.of)) live.passage.close(reason);
   }
 
-  /** Resolves when the last of them is written down as ended. */
+  /** Resolves when the end of the last passage is in the audit log. */
   async closeAll(reason: string): Promise<void> {
     this.#isClosed = true;
     const open = [...this.#live].map(({ passage }) => passage.done);

@@ -1,5 +1,6 @@
-// Whether Hostward holds the rights that it needs in the clusters behind it: asked of each cluster at start, after a reload, and again
-// while something is missing. In: the settings of the moment. Out: for `status`, what is missing where and how to mend it.
+// Finds the rights that Hostward lacks in the clusters behind it. Asks each cluster at start, after a reload, and again while a
+// right is missing. In: the present settings. Out, for `status`: the missing rights of each cluster and the command that grants
+// them.
 import { Readable } from 'node:stream';
 import type { Clock, Timer } from '../../clock.ts';
 import { messageOf } from '../../cluster/errors.ts';
@@ -14,17 +15,17 @@ import type { ProxiedDestination, Upstreams } from './upstreams.ts';
 export interface UpstreamHealth {
   /** `cluster c1`. */
   name: string;
-  /** Like `impersonate users hostward:user:alice`; the first ones of many. */
+  /** For example `impersonate users hostward:user:alice`; at most `maxListed`. */
   missing: readonly string[];
-  /** Why nothing could be asked. */
+  /** The reason why the cluster could not be asked. */
   trouble?: string;
   mend?: string;
 }
 
-/** Each question is a request: of more names than these the rest shows itself when it is used. */
+/** Each question is a request. Missing rights beyond this number appear when they are used. */
 const maxQuestions = 500;
 const atOnce = 8;
-/** As many as a person reads. */
+/** A person reads no longer list. */
 const maxListed = 10;
 const askAgainMs = 60_000;
 const maxAnswerBytes = 64 * 1024;
@@ -47,12 +48,12 @@ export class MissingRights {
     this.#options = options;
   }
 
-  /** Only those with something to mend. */
+  /** Only clusters where a right is missing or the question failed. */
   get health(): readonly UpstreamHealth[] {
     return this.#health.filter(({ missing, trouble }) => missing.length > 0 || trouble !== undefined);
   }
 
-  /** Asks anew; a later call makes the answers of an earlier one worthless. */
+  /** Asks again. Answers to an earlier call that arrive later are dropped. */
   async look(): Promise<void> {
     const round = ++this.#round;
     this.#timer?.cancel();
@@ -89,7 +90,7 @@ export class MissingRights {
   }
 }
 
-/** Places without a kubeconfig are not reached by anybody. */
+/** A place without a kubeconfig cannot be reached, so it needs no rights. */
 function placesIn({ clusters, projects }: ManagementSettings): UpstreamPlace[] {
   const named = clusters.filter(({ kubeconfig }) => kubeconfig !== undefined).map(({ name }) => ({ cluster: name }));
   const instances = projects.flatMap(({ name: project, virtualClusters }) =>

@@ -1,5 +1,6 @@
-// What a client is told when it is not told what the upstream said: the upstream is down, slow, does not accept us, or leads away.
-// In: a failure or an answer. Out: a Status that says what to do; never a credential, and never an address to follow.
+// Replaces an answer that the client must not see: the upstream cannot be reached, is silent, refuses Hostward's own credentials,
+// or redirects to another address. In: a failure or an answer. Out: a Status with the remedy, without credentials and without an
+// address to follow.
 import type { IncomingMessage } from 'node:http';
 import type { RawAnswer } from '../../cluster/wire/raw-connection.ts';
 import { type Status, serviceUnavailable } from '../../object/meta/status.ts';
@@ -11,9 +12,9 @@ interface About {
 
 type Failure = Extract<RawAnswer, { kind: 'failed' }>;
 
-/** A 403 about impersonation is far shorter. */
+/** A 403 about impersonation is far shorter than this. */
 const maxRefusalBytes = 16 * 1024;
-/** The rules of a user with a thousand roles take less. */
+/** The rules of a user with a thousand roles take less than this. */
 const maxReshapedBytes = 4 * 1024 * 1024;
 const retrySeconds = 1;
 
@@ -45,10 +46,12 @@ export function statusOfFailure({ because, message, fix }: Failure, { name }: Ab
     case 'silent':
       return gatewayTimeout(`${name} does not answer: ${message}${todo}`);
     case 'credentials':
-      // The words of a plugin or a file stay in the log.
-      return badGateway(`Hostward cannot log in to ${name}; whoever runs it renews the kubeconfig of ${name}`);
+      // The message of a plugin or a file may hold secrets, so it stays in the log.
+      return badGateway(
+        `Hostward cannot log in to ${name}; ask the operator of Hostward to renew the kubeconfig of ${name}`,
+      );
     case 'renewed':
-      return unavailable(`Hostward logs in to ${name} with new credentials now; send the request again`);
+      return unavailable(`the credentials of Hostward for ${name} have just been renewed; send the request again`);
     case 'aborted':
       return unavailable(`the request to ${name} was given up; send it again`);
     default:
@@ -57,7 +60,7 @@ export function statusOfFailure({ because, message, fix }: Failure, { name }: Ab
 }
 
 export type Judged =
-  /** `location` replaces the upstream's; `start` was read of the body already. */
+  /** `location` replaces the upstream's header; `start` is the body, if it was already read. */
   { kind: 'passes'; location: string | undefined; start: Buffer | undefined } | { kind: 'refused'; status: Status };
 
 const passes: Judged = { kind: 'passes', location: undefined, start: undefined };
@@ -84,7 +87,7 @@ export async function foreignAnswer(
   return { kind: 'refused', status: badGateway(message) };
 }
 
-/** The same place as our clients reach it; undefined when it lies elsewhere (CVE-2022-3172, CVE-2020-8559). */
+/** The redirect as a path below our prefix; undefined when it leaves the upstream (CVE-2022-3172, CVE-2020-8559). */
 function belowPrefix(location: string, server: string, prefix: string): string | undefined {
   // A relative path could mean another place below our prefix than below the upstream's.
   if (!/^(?:https?:\/\/|\/(?![/\\]))/i.test(location) || !URL.canParse(location, server)) return undefined;
@@ -96,14 +99,14 @@ function belowPrefix(location: string, server: string, prefix: string): string |
   return prefix + target.pathname.slice(basePath.length) + target.search;
 }
 
-/** Clients cannot ask to act for others, so a refusal to impersonate is about a right that Hostward lacks. */
+/** Clients cannot send Impersonate-* headers, so a refused impersonation means that Hostward itself lacks the right. */
 async function missingRight(response: IncomingMessage, { name, mendRights }: About): Promise<Judged> {
   const start = await startOf(response, maxRefusalBytes);
   if (start === 'broken') return brokenOff(name);
   if (start === 'long') return passes;
   if (!/cannot [\w:-]*impersonate/.test(start.toString('latin1')))
     return { kind: 'passes', location: undefined, start };
-  const message = `Hostward has no right to act for you in ${name}; whoever runs it gives the right with: ${mendRights}`;
+  const message = `Hostward has no right to act for you in ${name}; its operator grants the right with: ${mendRights}`;
   return { kind: 'refused', status: badGateway(message) };
 }
 
@@ -118,7 +121,7 @@ async function reshaped(
   try {
     return { kind: 'passes', location: undefined, start: body(start) };
   } catch {
-    return { kind: 'refused', status: badGateway(`the answer of ${name} is not of the kind that was asked for`) };
+    return { kind: 'refused', status: badGateway(`the answer of ${name} is not of the requested kind`) };
   }
 }
 
@@ -126,7 +129,7 @@ function brokenOff(name: string): Judged {
   return { kind: 'refused', status: badGateway(`${name} broke its answer off; send the request again`) };
 }
 
-/** A short body as a whole; a longer one stays in the response. */
+/** Reads a body up to the limit; a longer body goes back into the response. */
 function startOf(response: IncomingMessage, maxBytes: number): Promise<Buffer | 'long' | 'broken'> {
   const parts: Buffer[] = [];
   let length = 0;

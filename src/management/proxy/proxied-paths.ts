@@ -1,5 +1,6 @@
-// The three proxied paths on the management server: who asks, whether they may, where to, and then the forwarding. In: requests and
-// upgrades below /kubernetes/cluster and /kubernetes/project. Out: what the cluster behind answers, or a Status of our own.
+// Serves the proxied paths of the management server: authenticates the sender, authorizes the request, finds the cluster and
+// forwards. In: requests and upgrades below /kubernetes/cluster and /kubernetes/project. Out: the answer of the cluster, or a
+// Status of our own.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -33,7 +34,7 @@ import { notThere, type ProxiedDestination, type Upstreams } from './upstreams.t
 export interface ProxiedCaller {
   user: User;
   credential: Credential;
-  /** Where the caller brings what decides about its rights along, as the holder of a token at a direct endpoint. */
+  /** Replaces the server's directory: a direct token carries the memberships of its holder in its claims. */
   directory?: Directory;
 }
 
@@ -41,7 +42,7 @@ export interface ProxiedCaller {
 export interface Entrance {
   /** The path of that place on the management server. */
   base: string;
-  /** Who the client certificate of the connection stands for; undefined = there is none. Throws a StatusFault for one that is worth nothing. */
+  /** The holder of the connection's client certificate; undefined = no certificate. Throws a StatusFault for an invalid one. */
   holder(request: IncomingMessage): ProxiedCaller | undefined;
 }
 
@@ -62,8 +63,10 @@ export interface ProxyAudit {
 }
 
 export interface ProxiedPathsOptions {
-  /** Undefined = nobody's; throws a StatusFault for a known credential that does not count. */
+  /** Undefined = an unknown credential. Throws a StatusFault for a known credential that is not valid now. */
   authenticate(bearer: string, address: string | undefined): Promise<ProxiedCaller | undefined>;
+  /** Called when a request is authenticated. */
+  proved(socket: Socket): void;
   /** Seconds to wait for a source with too many wrong credentials. */
   failedLogin(source: string): number | undefined;
   directory(): Directory;
@@ -75,7 +78,7 @@ export interface ProxiedPathsOptions {
 }
 
 const proxied = /^\/kubernetes\/(?:cluster|project)(?:[/?]|$)/;
-/** Their answers may begin late and last for days. */
+/** Answers of these subresources may begin late and last for days. */
 const streamed: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
 type Asked = Extract<ReturnType<typeof classify>, { kind: 'request' }>;
@@ -96,7 +99,7 @@ export class ProxiedPaths implements Beside {
   }
 
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer, entrance?: Entrance): void {
-    // Until the socket is joined or answered on, nothing else listens for its faults.
+    // Without a listener, a fault of the socket would end the process before the session or the answer listens.
     socket.on('error', () => socket.destroy());
     void this.#handle(request, { kind: 'socket', socket, head }, entrance);
   }
@@ -115,6 +118,7 @@ export class ProxiedPaths implements Beside {
     try {
       const caller = await this.#caller(request, entrance);
       entry.user = caller.user;
+      this.#options.proved(request.socket);
       refuseImpersonation(request);
       if (classified.kind === 'bad') throw badRequest(classified.message);
       if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());
@@ -129,7 +133,7 @@ export class ProxiedPaths implements Beside {
     const bearer = bearerOf(request);
     const holder = entrance?.holder(request);
     if (bearer !== undefined && holder !== undefined)
-      throw badRequest('send one proof of who you are, found a client certificate and a token');
+      throw badRequest('send either a client certificate or a token, found both');
     const caller = bearer === undefined ? holder : await this.#options.authenticate(bearer, source);
     if (caller !== undefined) return caller;
     const seconds = this.#options.failedLogin(source);
@@ -188,7 +192,7 @@ export class ProxiedPaths implements Beside {
     return directory ?? this.#options.directory();
   }
 
-  /** A place that the caller may not know of is answered as one that does not exist. */
+  /** A caller without any right at a place gets 404, so that the answer does not tell whether the place exists. */
   #authorize(caller: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
     const { user, credential } = caller;
     const directory = this.#directoryOf(caller);
@@ -206,7 +210,7 @@ export class ProxiedPaths implements Beside {
     await audit.ends(entry, status.code ?? 500);
     if (client.kind === 'response' && client.response.headersSent) return void client.response.destroy();
     const response = client.kind === 'response' ? client.response : responseOn(client.socket, request);
-    // A body that is still on its way is not waited for.
+    // The rest of the body is not read, so the connection cannot serve another request.
     if (!request.complete) response.setHeader('connection', 'close');
     sendStatus(response, status, { 'audit-id': entry.id });
     if (status.code === 500) log.error({ component: 'management', error: String(error) }, 'request not passed on');
@@ -229,7 +233,7 @@ function refuseImpersonation({ rawHeaders }: IncomingMessage): void {
   throw new StatusFault(forbidden({ group: '', resource: 'users' }, '', why));
 }
 
-/** Discovery there is the least that a caller with any right at the place has; a viewer sees the instance itself. */
+/** Each caller with a right at the place may use its discovery. A viewer has no right there, but may read the instance. */
 function mayKnow(directory: Directory, credential: Credential, target: ProxiedDestination): boolean {
   if (!exists(directory, target)) return false;
   if (allows(directory, credential, { isResource: false, target, verb: 'get', path: '/version' }).allowed) return true;
@@ -258,7 +262,7 @@ function prefixOf(url: string, rest: string): string {
   return url.endsWith(rest) ? url.slice(0, url.length - rest.length) : (url.split('?', 1)[0] ?? url);
 }
 
-/** For the audit log: the path of a request that asks for nothing that is here. */
+/** For the audit log: the path of a request that could not be classified. */
 function unclear(method: string, url: string): AccessRequest {
   const path = url.split('?', 1)[0] ?? '/';
   return { isResource: false, target: { kind: 'Management' }, verb: method.toLowerCase(), path };

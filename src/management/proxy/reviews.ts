@@ -1,5 +1,6 @@
-// Reviews of one's own rights in a cluster behind us. The cluster knows what the name may do that we act under, and nothing of keys
-// and scopes: what those deny is answered here, everything else there. Lists of rules come from there alone, and say so.
+// Answers reviews of the caller's own rights in a cluster behind this server. The cluster knows the rights of the impersonated
+// user, but no keys and scopes. So this server answers a review that the scopes deny, and sends every other review to the cluster.
+// Lists of rules come from the cluster alone, and are marked as incomplete.
 import type { IncomingMessage } from 'node:http';
 import { ProtobufReader, type ProtobufTypes } from '../../apiserver/kinds/protobuf-body.ts';
 import { negotiate } from '../../apiserver/request/negotiate.ts';
@@ -15,10 +16,10 @@ import type { ProxiedDestination } from './upstreams.ts';
 
 export type ReviewKind = 'access' | 'rules';
 
-/** A question names a few fields; a selector in it may be long. */
+/** A review has a few fields, but its selector may be long. */
 const maxReviewBytes = 64 * 1024;
 const group = 'authorization.k8s.io';
-/** Opened with GET or POST, and counted as create either way. */
+/** A client opens these with GET or POST; both count as create. */
 const sessions: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward']);
 
 export function reviewIn(request: AccessRequest): ReviewKind | undefined {
@@ -28,7 +29,7 @@ export function reviewIn(request: AccessRequest): ReviewKind | undefined {
 }
 
 export type ReviewAnswer =
-  /** The cluster answers; these bytes were read of the request. */
+  /** The cluster must answer; `body` is the body that was read from the request. */
   { kind: 'forward'; body: Buffer } | { kind: 'no'; review: object };
 
 export async function answerReview(
@@ -43,7 +44,7 @@ export async function answerReview(
   });
   if (!isRecord(parsed.value)) throw badRequest('a review is an object with apiVersion, kind and spec');
   const asked = askedFor(parsed.value['spec'], target);
-  // What is wrong with it, the cluster says.
+  // The cluster refuses a malformed review with a better message than this server could.
   if (asked === undefined) return { kind: 'forward', body };
   const decision = allows(directory, credential, asked);
   if (decision.allowed) return { kind: 'forward', body };
@@ -74,7 +75,7 @@ function text(record: Record<string, unknown>, field: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The cluster's list, marked as what it is. */
+/** Marks the cluster's list as incomplete, because the scopes of the key are not in it. */
 export const incompleteRules: Reshape = {
   headers: ['Accept', 'application/json'],
   body(bytes) {

@@ -1,5 +1,5 @@
-// An upgraded connection: after the upstream's 101 the bytes of both sides go through unread, both ways, with back-pressure, until one
-// side closes or the credential that opened it ends.
+// Joins the two sockets of an upgraded connection. After the upstream's 101, bytes pass both ways unread, at the pace of the
+// slower side, until one side closes or the credential of the session ends.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -7,9 +7,9 @@ import type { Clock } from '../../clock.ts';
 import { responseLines } from './headers.ts';
 
 export interface StreamEnd {
-  /** From the client. */
+  /** Bytes from the client. */
   bytesIn: number;
-  /** To the client. */
+  /** Bytes to the client. */
   bytesOut: number;
   reason: string;
 }
@@ -19,9 +19,9 @@ export interface Session {
   close(reason: string): void;
 }
 
-/** So often the system asks whether the other side of a silent connection is still there. */
+/** Interval of the system's probes on a silent connection. */
 const keepAliveMs = 30_000;
-/** What one side sent before it closed is delivered within this time, or is lost. */
+/** Time to deliver the last bytes of a side that has closed; after it they are lost. */
 const lastBytesMs = 5_000;
 
 export function joined(
@@ -30,7 +30,7 @@ export function joined(
   { clock, auditId }: { clock: Clock; auditId: string },
 ): Session {
   const near = client.socket;
-  // Connections of node:http and node:https are sockets, which the type of the event does not say.
+  // Connections of node:http and node:https are sockets, although the type of the event is Duplex.
   const far = upgraded.socket as Socket;
   for (const socket of [near, far]) {
     socket.setNoDelay(true);
@@ -54,7 +54,7 @@ export function joined(
   });
   near.on('error', () => near.destroy());
   far.on('error', () => far.destroy());
-  // Neither protocol goes on after one side has ended.
+  // In both protocols, one side cannot go on alone.
   near.once('end', () => far.destroySoon());
   far.once('end', () => near.destroySoon());
   near.write(head(upgraded.response, auditId), 'latin1');

@@ -1,10 +1,10 @@
-// Which changes of protocol pass: those of exec, attach and port-forward, and no others. Pure.
+// Permits only the protocol changes that exec, attach and port-forward need. Pure.
 import type { IncomingMessage } from 'node:http';
 import { badRequest } from '../../apiserver/request/status-fault.ts';
 
 const known = ['websocket', 'SPDY/3.1'] as const;
 
-/** Undefined = an ordinary request. Throws a 400 for every other wish to change the protocol. */
+/** Undefined = an ordinary request. Throws a 400 for every other protocol. */
 export function upgradeOf(request: IncomingMessage, isUpgrade: boolean): string | undefined {
   const wanted = request.headers.upgrade;
   if (wanted === undefined && !isUpgrade) return undefined;

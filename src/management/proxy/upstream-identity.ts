@@ -1,5 +1,5 @@
-// As whom a proxied request acts in the cluster behind it. In: the subject and the place that it asks for. Out: a user, groups and
-// extra fields that a role can list by name, and the headers for them. Pure.
+// Chooses the identity that a proxied request has in the cluster behind. In: the subject and the place that it asks for. Out: a
+// user, groups and extra fields that a role can list by name, and their headers. Pure.
 
 import type { ManagementSettings, ProjectRole } from '../../config/settings/management-settings.ts';
 import type { Directory, Subject } from '../scope/directory.ts';
@@ -9,13 +9,13 @@ import type { Destination } from '../scope/request.ts';
 export interface UpstreamIdentity {
   user: string;
   groups: readonly string[];
-  /** By its name: the values. */
+  /** The values of each extra field, by its name. */
   extra: Readonly<Record<string, readonly string[]>>;
 }
 
 export const keyExtra = 'hostward.dev/key';
 export const subjectExtra = 'hostward.dev/subject';
-/** One user for all subjects: their names are in no configuration, so that no role can list them. */
+/** All subjects share one user, because their names are not in the configuration and so no role could list them. */
 export const subjectUser = 'hostward:subject';
 const authenticated = 'system:authenticated';
 const roleOrder: readonly ProjectRole[] = ['viewer', 'user', 'admin'];
@@ -32,7 +32,7 @@ export function roleGroup(project: string, role: ProjectRole): string {
   return `hostward:project:${project}:${role}`;
 }
 
-/** `keyName` is the key that was proved, or the one that a token was made with. */
+/** `keyName` is the sender's access key, or the access key of the sender's token. */
 export function identityOf(
   directory: Directory,
   subject: Subject,
@@ -46,7 +46,7 @@ export function identityOf(
     user: subject.kind === 'subject' ? subjectUser : userName(subject.kind, subject.name),
     groups: [
       ...(role === undefined || held === undefined ? [] : [roleGroup(role, held)]),
-      // The proxy may act only for groups of the configuration, and others are bound to nothing there.
+      // The role of the proxy lists only the groups of the configuration.
       ...[...subject.groups].filter((group) => known.has(group)).map(groupName),
       authenticated,
     ],
@@ -71,7 +71,7 @@ function roleIn(directory: Directory, subject: Subject, project: string): Projec
   return roleOrder.findLast((role) => held.includes(role));
 }
 
-/** Header lines; the names of extra fields are percent-encoded, as the API server wants them. */
+/** Header lines. The API server expects the names of extra fields percent-encoded. */
 export function impersonationLines({ user, groups, extra }: UpstreamIdentity): string[] {
   const lines = ['Impersonate-User', headerValue(user)];
   for (const group of groups) lines.push('Impersonate-Group', headerValue(group));
@@ -80,7 +80,7 @@ export function impersonationLines({ user, groups, extra }: UpstreamIdentity): s
   return lines;
 }
 
-/** Node writes one byte a character, and the API server reads UTF-8. A control character cannot be sent: Node throws. */
+/** The API server reads UTF-8, but Node writes one byte for each character. For a control character Node throws. */
 function headerValue(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }

@@ -1,5 +1,6 @@
-// The rights that Hostward needs in a cluster behind it, and those of the project roles there, as roles and bindings made from the
-// configuration: a plain right to impersonate would be a right to everything, so every name is listed. Pure.
+// Makes the roles and bindings for a cluster behind this server from the configuration: the rights that Hostward needs, and the
+// rights of the project roles. Every name is listed, because an unlimited right to impersonate would be a right to everything.
+// Pure.
 import type { ManagementProject, ManagementSettings, ProjectRole } from '../../config/settings/management-settings.ts';
 import { Directory } from '../scope/directory.ts';
 import { groupName, groupsOf, keyExtra, roleGroup, subjectExtra, subjectUser, userName } from './upstream-identity.ts';
@@ -13,7 +14,7 @@ export interface PolicyRule {
 
 export type UpstreamPlace = { cluster: string } | { project: string; virtualCluster: string };
 
-/** Whom a binding is for: a subject of RBAC. */
+/** The subject of a binding. */
 export type BindingSubject =
   | { kind: 'User' | 'Group'; apiGroup: 'rbac.authorization.k8s.io'; name: string }
   | { kind: 'ServiceAccount'; namespace: string; name: string };
@@ -22,7 +23,7 @@ const rbac = 'rbac.authorization.k8s.io';
 const apiVersion = `${rbac}/v1`;
 const roles: readonly ProjectRole[] = ['viewer', 'user', 'admin'];
 const clientSigner = 'kubernetes.io/kube-apiserver-client';
-/** What Kubernetes itself calls them. */
+/** Kubernetes' own ClusterRoles for the roles of a project. */
 const namespaceRole: Readonly<Record<ProjectRole, string>> = { viewer: 'view', user: 'edit', admin: 'admin' };
 
 export function subjectNamed(user: string): BindingSubject {
@@ -49,7 +50,7 @@ export function upstreamObjects(
   ];
 }
 
-/** What Hostward itself must hold there. */
+/** The rights that Hostward itself needs there. */
 export function proxyRules(settings: ManagementSettings, place: UpstreamPlace): PolicyRule[] | undefined {
   const projects = projectsAt(settings, place);
   if (projects === undefined) return undefined;
@@ -68,7 +69,7 @@ export function proxyRules(settings: ManagementSettings, place: UpstreamPlace): 
   ];
 }
 
-/** Only where certificates of the virtual cluster's own signer are asked for. */
+/** Only for a virtual cluster whose own signer signs client certificates. */
 function certificateRules(settings: ManagementSettings, place: UpstreamPlace): PolicyRule[] {
   if ('cluster' in place) return [];
   const { ingress, signing, clientCert } = instanceAt(settings, place) ?? {};

@@ -1,5 +1,5 @@
-// The clusters behind us: one connection for every kubeconfig that the configuration names, opened when it is first needed and
-// anew when its file changes. In: the settings of the moment and a destination. Out: an upstream, or a Status that says why not.
+// Keeps one connection for every kubeconfig in the configuration. A connection is opened at its first use, and anew when the file
+// changes. In: the present settings and a destination. Out: an upstream, or a Status with the reason.
 import { stat } from 'node:fs/promises';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
@@ -28,7 +28,7 @@ interface Opened {
   upstream: Promise<Upstream>;
 }
 
-/** So often at most a kubeconfig is looked at while requests come. */
+/** Shortest interval between two looks at a kubeconfig file. */
 const lookEveryMs = 1_000;
 
 export class Upstreams {
@@ -39,7 +39,7 @@ export class Upstreams {
     this.#options = options;
   }
 
-  /** Throws a StatusFault: 404 for a name that is not configured, 503 while there is no way there. */
+  /** Throws a StatusFault: 404 for a name that is not configured, 503 for a place without a usable kubeconfig. */
   async upstreamOf(target: ProxiedDestination): Promise<Upstream> {
     const place = placeOf(this.#options.directory(), target);
     if (place === undefined) throw new StatusFault(notThere(target));
@@ -48,7 +48,7 @@ export class Upstreams {
       throw new StatusFault(
         unavailable(`${name} has no kubeconfig in the configuration, so no request can be sent there`),
       );
-    // Two entries may share a file; what people are told differs.
+    // Two entries may share a file, but messages name the entry.
     const key = `${name} ${kubeconfig}`;
     const opened = this.#opened.get(key);
     const nowMs = this.#options.clock.now();
@@ -60,7 +60,7 @@ export class Upstreams {
     this.#close(key);
     const upstream = this.#open(name, kubeconfig, mendRights);
     this.#opened.set(key, { stamp, lookedAtMs: nowMs, upstream });
-    // The next request tries again: the fault may be mended in another file.
+    // The next request tries again, because the cause may be a file that the kubeconfig names.
     upstream.catch(() => this.#opened.get(key)?.upstream === upstream && this.#opened.delete(key));
     return upstream;
   }
@@ -83,7 +83,7 @@ export class Upstreams {
     const result = await openCredentials({ kubeconfig, environment });
     const actsForAnother =
       result.kind === 'ok' && 'impersonate-user' in (await result.credentials.read()).headers
-        ? 'its user has "as", and Hostward acts for its callers there'
+        ? 'its user has the field "as", which would replace the impersonation of callers; remove it'
         : undefined;
     if (result.kind === 'faults' || actsForAnother !== undefined) {
       const faults = result.kind === 'faults' ? result.faults.map(({ message }) => message) : [actsForAnother];
@@ -96,7 +96,7 @@ export class Upstreams {
   }
 }
 
-/** Hidden and absent places are answered alike. */
+/** The same answer for a hidden place and an absent place. */
 export function notThere(target: ProxiedDestination): Status {
   switch (target.kind) {
     case 'Cluster':

@@ -1,5 +1,5 @@
-// What every live key may do, whatever its scope: find out what the API offers, ask about itself, look after its own key
-// object and make a direct token that is never wider than itself.
+// The rights that every valid key has, even with an empty scope: to discover the API, to ask about itself, to manage its own key
+// object, and to make a direct token that is never wider than itself.
 import {
   type AccessRequest,
   instanceResource,
@@ -9,8 +9,14 @@ import {
   tokenResource,
 } from './request.ts';
 
-/** Discovery, OpenAPI, version and health: each of these and every path below it. */
-const openPaths: ReadonlySet<string> = new Set(['api', 'apis', 'openapi', 'version', 'healthz', 'livez', 'readyz']);
+/** OpenAPI, version and health: each of these and every path below it. */
+const openPaths: ReadonlySet<string> = new Set(['openapi', 'version', 'healthz', 'livez', 'readyz']);
+
+/** Discovery: `/api/v1` and `/apis/GROUP/VERSION` at most. Deeper stand the objects themselves. */
+const discoverySteps: ReadonlyMap<string, number> = new Map([
+  ['api', 2],
+  ['apis', 3],
+]);
 
 const reviews: ReadonlySet<string> = new Set([
   'selfsubjectaccessreviews.authorization.k8s.io',
@@ -26,11 +32,12 @@ export function isDiscoveryOrReview(request: AccessRequest): boolean {
   }
   if (request.verb !== 'get' && request.verb !== 'head') return false;
   if (!isPlainPath(request.path)) return false;
-  const first = request.path.split('/')[1] ?? '';
-  return request.path === '/' || openPaths.has(first);
+  const steps = request.path.split('/').filter((step) => step !== '');
+  const [first] = steps;
+  return first === undefined || openPaths.has(first) || steps.length <= (discoverySteps.get(first) ?? 0);
 }
 
-/** What a key may change on its own object is limited when the change is judged. */
+/** A key may write its own object; the rules in keys/rules/change.ts limit the change itself. */
 const ownKeyVerbs: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'delete', 'list', 'watch']);
 
 /** On the management API alone. `keyName` is the caller's own key. */

@@ -41,6 +41,9 @@ export class MemoryCluster {
         return object && (project(object).mark ?? '');
       },
       has: (key) => objects.has(key),
+      versionOf: (key) => objects.get(key)?.metadata.resourceVersion,
+      provenMs: () => undefined,
+      proof: { provenAtMs: undefined, missed: 0 },
       get size() {
         return objects.size;
       },

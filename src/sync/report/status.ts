@@ -11,12 +11,14 @@ import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
 import { targetOf } from '../references/registry.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
+import { besideOf } from './beside.ts';
+import { type ProvenCount, type ProvenTime, provenCount, provenTime } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
 
 /** Objects in trouble that one answer lists; the counts are always complete. */
 const listLimit = 500;
 
-export interface SyncStatus {
+export interface SyncStatus extends ProvenCount {
   objects: Record<string, number>;
   queue: { waiting: number; running: number; delayed: number; oldestSeconds: number };
   lag: { p50Ms: number; p99Ms: number; samples: number };
@@ -41,6 +43,7 @@ export function syncStatus(sync: Sync): SyncStatus {
       oldestSeconds: queue.oldestMs / 1000,
     },
     lag: ledger.lags(),
+    ...provenCount(sync),
     owner:
       owner.kind === 'missing'
         ? `OwnerMissing: ${owner.message}`
@@ -173,7 +176,7 @@ function troubles(sync: Sync, now: number): SyncStatus['trouble'] {
   return listed;
 }
 
-export interface ObjectStatus {
+export interface ObjectStatus extends ProvenTime {
   object: Key;
   kind?: string;
   state: string;
@@ -186,6 +189,7 @@ export interface ObjectStatus {
   ownership?: string;
   claimedBy?: Key[];
   contestedBy?: string;
+  publishedBeside?: string;
   patchFailure?: PatchFailure;
   /** The objects that its patched fields name, and what stands behind each name on the host. */
   references?: { object: string; standing: string }[];
@@ -229,6 +233,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const contested = sync.contest.contested().find((view) => view.key === key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
+  const beside = besideOf(sync, key);
   const failed = backflowFailuresIn(ledger.backflowFailures.get(key)).map(({ map, key: one, failure }) => ({
     map,
     key: one,
@@ -249,6 +254,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     state,
     ...(entry && { message: sentenceOf(entry.outcome), sinceSeconds: seconds(now - entry.sinceMs) }),
     ...(entry === undefined && nothing && { message: nothing.sentence }),
+    ...provenTime(sync, key),
     virtual: facts.virtual === undefined ? 'missing' : `resourceVersion ${facts.virtual.resourceVersion}`,
     service: facts.service === undefined ? 'missing' : facts.service.hasSelector ? 'has a selector' : 'no selector',
     ...(facts.place && { hostObject: keyOf(facts.place.namespace, facts.place.name) }),
@@ -256,6 +262,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(ownership && { ownership: ownership.kind === 'foreign' ? `foreign: ${ownership.why}` : ownership.kind }),
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
+    ...(beside !== undefined && { publishedBeside: beside }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
     ...(references.length > 0 && { references }),
     ...(failed.length > 0 && { backflowFailures: failed }),

@@ -7,12 +7,14 @@ import type { Outcome } from '../plan/step.ts';
 export type Standing = { kind: 'fine' } | { kind: 'unknown' } | { kind: 'fails'; why: string };
 
 export interface Companion {
+  /** The other kind, such as Endpoints. */
+  kind: string;
   standingOf(key: Key): Standing;
   /** `changed` is called with the key of each object whose standing may have changed; returns the end of the subscription. */
   subscribe(changed: (key: Key) => void): () => void;
 }
 
-/** Where nobody syncs the other kind, nothing is known. */
+/** Without a sync of the other kind, no standing is known. */
 export function standingOf(outcome: Outcome | undefined): Standing {
   switch (outcome?.kind) {
     case 'inSync':

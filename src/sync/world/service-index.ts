@@ -24,6 +24,11 @@ export class ServiceIndex {
     return kind.serviceOf === undefined ? [service] : [...(this.#objects.get(service) ?? [])];
   }
 
+  /** The Services that objects name, each with its objects; nothing for a kind whose objects are named like their Services. */
+  entries(): Iterable<readonly [service: Key, objects: ReadonlySet<Key>]> {
+    return this.#objects.entries();
+  }
+
   #forget(key: Key, service: Key): void {
     this.#services.delete(key);
     const objects = this.#objects.get(service);

@@ -113,6 +113,11 @@ export class World<R extends Rules = Rules> {
     return this.#services.objectsOf(this.#rules.translation.kind, serviceKey);
   }
 
+  /** The virtual Services that objects name, each with its objects. */
+  namedServices(): ReturnType<ServiceIndex['entries']> {
+    return this.#services.entries();
+  }
+
   /** The keys of the objects that depend on a Service of a mapped host namespace. */
   objectsOfHostService(hostKey: Key): readonly Key[] {
     const { kind, placement } = this.#rules.translation;

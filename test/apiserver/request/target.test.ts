@@ -29,10 +29,18 @@ describe('parseTarget()', () => {
     ['GET', '/apis/apps', 'path get'],
     ['GET', '/healthz', 'path get'],
     ['GET', '/api/v1/namespaces//pods', 'path get'],
-    ['GET', '/api/v1/namespaces/a/pods/b/c/d', 'path get'],
+    ['GET', '/api/v1/namespaces/a/pods/b/c/d', 'get||v1|a|pods|b|c'],
   ];
   it.each(cases)('reads %s %s as %s', (method, url, wanted) => {
     expect(about(method, url)).toBe(wanted);
+  });
+
+  it('says that a path goes on below the subresource', () => {
+    const url = '/api/v1/nodes/n/proxy';
+    expect(parseTarget('GET', url).isDeeper).toBeUndefined();
+    expect(parseTarget('GET', `${url}/`).isDeeper).toBeUndefined();
+    for (const path of [`${url}/metrics`, `${url}/a/b/c`, '/api/v1/watch/namespaces/x/pods/p/proxy/a'])
+      expect(parseTarget('GET', path)).toMatchObject({ isResource: true, isDeeper: true });
   });
 
   it('narrows the old watch path of one object to that object', () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { combineWindows, narrowWindow } from '../../../src/cluster/window/combined-window.ts';
-import type { Window, WindowListener, WindowState } from '../../../src/cluster/window/window.ts';
+import type { ProofState, Window, WindowListener, WindowState } from '../../../src/cluster/window/window.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { TestItem } from '../subject.ts';
 
@@ -11,6 +11,7 @@ class StubWindow implements Window<TestItem> {
   hasSynced = false;
   trouble: { message: string; sinceMs: number } | undefined;
   lastHeardMs = 0;
+  proof: ProofState = { provenAtMs: undefined, missed: 0 };
   asked: string[] = [];
   listeners = new Set<WindowListener>();
 
@@ -24,6 +25,14 @@ class StubWindow implements Window<TestItem> {
 
   async whenSynced(): Promise<void> {
     this.asked.push('whenSynced');
+  }
+
+  versionOf(key: string): string | undefined {
+    return this.items.get(key)?.resourceVersion;
+  }
+
+  provenMs(key: string): number | undefined {
+    return this.items.has(key) ? this.proof.provenAtMs : undefined;
   }
 
   get(key: string): TestItem | undefined {

@@ -4,7 +4,6 @@ import type { ListResult } from '../../../src/cluster/window/list-pages.ts';
 import {
   afterList,
   afterWatch,
-  auditIntervalMs,
   backoffCapMs,
   backoffMs,
   type Failures,
@@ -19,7 +18,7 @@ const middle = () => 0.5;
 const failures: Failures = { unserved: 1, spoilt: 3 };
 const unservedMs = 400;
 const spoiltMs = 1_600;
-const opened: History = { failures, wasOpened: true, watchedMs: 0, sinceListMs: 0 };
+const opened: History = { failures, wasOpened: true, watchedMs: 0 };
 const notOpened: History = { ...opened, wasOpened: false };
 
 interface WatchRow {
@@ -48,12 +47,6 @@ const watchRows: WatchRow[] = [
     end: { kind: 'ended' },
     history: { ...opened, watchedMs: 5_000 },
     step: { next: 'watch', delayMs: 0, reason: 'ended' },
-  },
-  {
-    rule: 'a list follows the end of a watch after the audit interval',
-    end: { kind: 'ended' },
-    history: { ...opened, sinceListMs: auditIntervalMs },
-    step: { next: 'list', delayMs: 0, reason: 'audit' },
   },
   {
     rule: 'a cut watch counts as spoilt, and the version is checked',

@@ -412,18 +412,6 @@ describe('versions', () => {
     expect(window.size).toBe(2);
     expect(changes).toEqual([]);
   });
-
-  test('a list follows a watch after half an hour, in case an event was lost', async () => {
-    await synced();
-    server.objects.delete('default/b');
-    for (let minutes = 0; minutes < 31; minutes++) {
-      await clock.advance(60_000);
-      server.bookmark();
-    }
-    server.endWatches('end');
-    await passing(clock, () => lists.length === 2);
-    expect(changes).toEqual([{ key: 'default/b', kind: 'removed', origin: 'list' }]);
-  });
 });
 
 test('a server that closes every watch at once gets one watch a second', async () => {

@@ -1,5 +1,5 @@
-// One OpenAPI document of everything that the management API serves, for a fuzzer: the documents of the server, with the bodies and
-// the query parameters that they leave out.
+// One OpenAPI document of everything that the management API serves, for a fuzzer: the documents of the server, with the bodies of
+// patches spelled out and a few paths that are no resources.
 import type { Bench, Body } from '../server/bench.ts';
 
 export interface Operation {
@@ -13,27 +13,6 @@ export interface Operation {
 }
 
 const prefix = '/kubernetes/management';
-const listParameters = [
-  'labelSelector',
-  'fieldSelector',
-  'limit',
-  'continue',
-  'resourceVersion',
-  'resourceVersionMatch',
-  'pretty',
-];
-const writeParameters = ['dryRun', 'fieldManager', 'fieldValidation', 'force'];
-const deleteParameters = ['dryRun', 'gracePeriodSeconds', 'propagationPolicy', 'orphanDependents'];
-const patchTypes = ['json-patch+json', 'merge-patch+json', 'strategic-merge-patch+json', 'apply-patch+yaml'];
-
-const deleteBody = {
-  type: 'object',
-  properties: {
-    gracePeriodSeconds: { type: 'integer' },
-    dryRun: { type: 'array', items: { type: 'string' } },
-    preconditions: { type: 'object' },
-  },
-};
 const patchBody = {
   type: 'array',
   items: {
@@ -59,18 +38,13 @@ export async function fuzzDocument(bench: Bench): Promise<{ document: object; op
     Object.assign(paths, body['paths']);
     Object.assign(schemas, body['components']?.['schemas']);
   }
-  const rotation = {
-    post: { responses: { 201: { description: 'Created' } } },
-    parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
-  };
-  paths['/apis/management.platform/v1/ownedaccesskeys/{name}/rotate'] = rotation as unknown as Body;
   for (const path of ['/version', '/apis', '/api', '/openapi/v3', '/livez'])
     paths[path] = { get: { responses: { 200: { description: 'OK' } } } } as unknown as Body;
   const operations: Operation[] = [];
   for (const [path, item] of Object.entries(paths))
     for (const [method, operation] of Object.entries(item)) {
       if (method === 'parameters') continue;
-      complete(method, path, operation);
+      if (method === 'patch') operation['requestBody'] = patchBodiesOf(operation);
       operations.push({
         label: `${method.toUpperCase()} ${path}`,
         names: namesFor(method, path),
@@ -84,29 +58,14 @@ export async function fuzzDocument(bench: Bench): Promise<{ document: object; op
   };
 }
 
-function complete(method: string, path: string, operation: Body): void {
-  const open = operation as unknown as Record<string, unknown>;
-  const names =
-    method === 'get'
-      ? path.includes('/v1')
-        ? listParameters
-        : []
-      : method === 'delete'
-        ? deleteParameters
-        : writeParameters;
-  open['parameters'] = names.map((name) => ({ name, in: 'query', schema: { type: 'string' } }));
-  const schema = operation['responses']?.['200']?.['content']?.['application/json']?.['schema'] ?? { type: 'object' };
-  const json = (of: unknown) => ({ schema: of });
-  if (method === 'post' || method === 'put')
-    open['requestBody'] = { content: { 'application/json': json(schema), 'application/yaml': json(schema) } };
-  if (method === 'delete') open['requestBody'] = { content: { 'application/json': json(deleteBody) } };
-  if (method === 'patch') {
-    const content = patchTypes.map((type) => [
-      `application/${type}`,
-      json(type.startsWith('json') ? patchBody : schema),
-    ]);
-    open['requestBody'] = { content: Object.fromEntries(content) };
-  }
+/** The served documents say of a patch that it is an object, and do not offer the strategic one, which is accepted too. */
+function patchBodiesOf(operation: Body): Body {
+  const schema = operation['responses']?.['200']?.['content']?.['application/json']?.['schema'];
+  const bodies = Object.keys(patchBodies).map((type) => [
+    type,
+    { schema: type === 'application/json-patch+json' ? patchBody : schema },
+  ]);
+  return { content: Object.fromEntries(bodies) } as Body;
 }
 
 const labels = { metadata: { labels: { fuzz: 'yes' } } };
@@ -133,7 +92,8 @@ function bodyFor(method: string, path: string): object | undefined {
   if (path.endsWith('/rotate')) return { spec: { overlapSeconds: 5 } };
   if (path.includes('selfsubjectaccessreviews'))
     return { spec: { resourceAttributes: { verb: 'get', group: 'management.platform', resource: 'ownedaccesskeys' } } };
-  if (path.includes('selfsubject')) return { spec: {} };
+  if (path.includes('selfsubjectrulesreviews')) return { spec: { namespace: 'default' } };
+  if (path.includes('selfsubject')) return {};
   if (method === 'post') return { metadata: { generateName: 'fuzz-' }, spec: { user: 'alice' } };
   if (method === 'put') return { metadata: { name: 'fuzz-there' }, spec: { user: 'alice', displayName: 'fuzz' } };
   return undefined;

@@ -181,6 +181,27 @@ describe('the base grant', () => {
   });
 });
 
+describe('discovery', () => {
+  const space = { spaces: [{ project: 'a', space: 's' }] };
+  it.each([
+    ['/', true],
+    ['/api', true],
+    ['/api/v1', true],
+    ['/api/v1/', true],
+    ['/apis/apps', true],
+    ['/apis/apps/v1', true],
+    ['/openapi/v3/apis/apps/v1', true],
+    ['/livez/ping', true],
+    ['/api/v1/nodes', false],
+    ['/api/v1/nodes/n/proxy/metrics', false],
+    ['/apis/apps/v1/deployments', false],
+    ['/apis/x.y/v1/a/b/c/d', false],
+  ])('says what there is, and nothing of it: get %s: %s', (path, allowed) => {
+    expect(answer('alice', `get ${path} @ space/a/s`, space)).toBe(allowed);
+    expect(answer('alice', `head ${path} @ space/a/s`)).toBe(allowed);
+  });
+});
+
 describe('roles', () => {
   const role = (name: string, rest: object = {}) => ({ roles: [{ role: name, ...rest }] });
   const narrowed = { virtualClusters: ['a/v'] };

@@ -49,6 +49,22 @@ describe('classify()', () => {
       'GET /kubernetes/cluster/c1/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode',
       'get clusterroles.rbac.authorization.k8s.io system:node @ cluster/c1',
     ],
+    // What stands below a subresource is its server's to read, and asks for no less than the subresource.
+    ['GET /kubernetes/cluster/c1/api/v1/nodes/n/proxy/metrics', 'get nodes/proxy n @ cluster/c1'],
+    [
+      'GET /kubernetes/project/a/space/s/api/v1/namespaces/a-s/pods/p/proxy/a/b/c/d/e',
+      'get pods/proxy p in a-s @ space/a/s',
+    ],
+    [
+      'GET /kubernetes/project/a/space/s/api/v1/namespaces/other/services/https:w:1/proxy/a',
+      'get services/proxy https:w:1 in other @ space/a/s',
+    ],
+    ['GET /kubernetes/project/a/space/s/apis/x.y/v1/namespaces/other/a/b/c/d', 'get a/c.x.y b in other @ space/a/s'],
+    [
+      'GET /kubernetes/project/a/space/s/api/v1/watch/namespaces/other/pods/p/proxy/a',
+      'watch pods p in other @ space/a/s',
+    ],
+    [`POST ${keys}/k/rotate/x`, 'create ownedaccesskeys/rotate.management.platform k'],
   ])('%s is %s', (text, wanted) => {
     const classified = asked(text);
     expect(classified).toMatchObject({ kind: 'request', request: request(wanted) });

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { hostName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { besideOthers } from '../../../src/sync/report/beside.ts';
+import { objectStatus } from '../../../src/sync/report/status.ts';
 import { endpoints } from '../fake-sync.ts';
 import { hostNamespace, SliceWorld, service, slice } from './fake-slices.ts';
 
@@ -239,7 +241,9 @@ describe('slices of Kubernetes’ own controllers', () => {
     world.options = { settings: { addressPolicy: { allow: [], deny: ['10.6.6.0/24'] } } };
     world.virtual.put('endpoints', endpoints('web'));
     world.put(service('web'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
-    await world.runSlices({ companion: { standingOf: () => ({ kind: 'unknown' }), subscribe: () => () => {} } });
+    await world.runSlices({
+      companion: { kind: 'Endpoints', standingOf: () => ({ kind: 'unknown' }), subscribe: () => () => {} },
+    });
     expect(world.stateOf('default/web-1')).toBe('SourcePending');
     expect(world.stateOf('default/by-hand')).toBe('inSync');
     await world.slices.stop(100);
@@ -256,6 +260,26 @@ describe('slices of Kubernetes’ own controllers', () => {
     await world.rest();
     expect(world.sliceCopy('web-1')).toBeDefined();
   });
+});
+
+it('status names a slice that stands beside the synced Endpoints of its Service, and no mirrored slice', async () => {
+  const world = new SliceWorld({ mirrored: 'withEndpoints' });
+  world.virtual.put('endpoints', endpoints('web'));
+  world.put(service('web'), service('other'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
+  world.put(slice({ name: 'alone', service: 'other' }));
+  await world.run();
+  await world.runSlices({ companion: world.sync.asCompanion() });
+  expect(world.sliceCopy('web-1')).toBeDefined();
+  expect(besideOthers(world.slices)).toEqual([{ object: 'default/by-hand', besides: 'Endpoints default/web' }]);
+  const besideOf = (key: string) => objectStatus(world.slices, key)?.publishedBeside;
+  expect([besideOf('default/by-hand'), besideOf('default/web-1'), besideOf('default/alone')]).toEqual([
+    'Endpoints default/web',
+    undefined,
+    undefined,
+  ]);
+  world.virtual.remove('endpoints', 'default', 'web');
+  await world.rest();
+  expect(besideOthers(world.slices)).toEqual([]);
 });
 
 describe('the host object at our name', () => {

@@ -1,0 +1,138 @@
+// The upstream of the proxy's benchmark, and a TLS proxy of a few lines that knows no callers. Nothing of Hostward is loaded here,
+// so that the memory of the process is that of Node and of its connections.
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Target } from './management-client.ts';
+
+export interface Certificate {
+  certPem: string;
+  keyPem: string;
+}
+
+export type BareProxyCommand =
+  | { kind: 'upstream'; certificate: Certificate }
+  | { kind: 'bare'; certificate: Certificate; to: Target; token: string }
+  | { kind: 'reset' }
+  | { kind: 'read' };
+
+export interface ProxyServing extends Target {
+  /** What a client sends as its proof. */
+  bearer: string;
+}
+
+export interface ProxyReadings {
+  /** User and system time since the last reset. */
+  cpuMs: number;
+  rssMb: number;
+}
+
+const objectBytes = 2_048;
+const body = JSON.stringify({ kind: 'ConfigMap', apiVersion: 'v1', data: { text: 'x'.repeat(objectBytes) } });
+const event = `${JSON.stringify({ type: 'ADDED', object: JSON.parse(body) })}\n`;
+const chunk = Buffer.alloc(64 * 1024, 'log line\n');
+const host = '127.0.0.1';
+/** As the management server keeps idle connections; the one of Node is too short for the pauses of a benchmark. */
+const keepAliveTimeout = 120_000;
+let cpu = process.cpuUsage();
+
+async function answer(command: BareProxyCommand): Promise<unknown> {
+  switch (command.kind) {
+    case 'upstream':
+      return upstream(command.certificate);
+    case 'bare':
+      return bare(command);
+    case 'reset':
+      cpu = process.cpuUsage();
+      return true;
+    case 'read': {
+      const { user, system } = process.cpuUsage(cpu);
+      return { cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1024 / 1024 } satisfies ProxyReadings;
+    }
+    default:
+      return command satisfies never;
+  }
+}
+
+async function served(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** One object, watches that say nothing after their first event, a log of any length, and sessions that send everything back. */
+async function upstream({ certPem, keyPem }: Certificate): Promise<number> {
+  const server = createServer({ cert: certPem, key: keyPem, keepAliveTimeout }, (request, response) => {
+    const url = new URL(request.url ?? '/', 'https://localhost');
+    if (url.pathname.endsWith('/selfsubjectaccessreviews')) {
+      response.writeHead(201, { 'content-type': 'application/json' });
+      return void response.end(JSON.stringify({ status: { allowed: true } }));
+    }
+    response.setHeader('content-type', 'application/json');
+    if (url.searchParams.has('watch')) return void response.write(event);
+    const bytes = url.searchParams.get('limitBytes');
+    if (bytes !== null) return void send(response, Number(bytes));
+    response.setHeader('content-length', Buffer.byteLength(body));
+    response.end(body);
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy());
+    socket.write(
+      `HTTP/1.1 101 ${STATUS_CODES[101]}\r\nConnection: Upgrade\r\nUpgrade: ${request.headers.upgrade}\r\n\r\n`,
+    );
+    socket.pipe(socket);
+  });
+  return served(server);
+}
+
+async function send(response: ServerResponse, bytes: number): Promise<void> {
+  for (let sent = 0; sent < bytes; sent += chunk.length)
+    if (!response.write(chunk)) await new Promise((resolve) => response.once('drain', resolve));
+  response.end();
+}
+
+/** The least that carries requests, streams and sessions on: no callers, no rights, no audit log. */
+async function bare({ certificate, to, token }: Extract<BareProxyCommand, { kind: 'bare' }>): Promise<number> {
+  const { certPem, keyPem } = certificate;
+  const agent = new Agent({ keepAlive: true, ca: to.caPem, servername: 'localhost', maxFreeSockets: 64 });
+  const asked = ({ method, url, headers }: IncomingMessage) =>
+    httpsRequest({
+      host,
+      port: to.port,
+      agent,
+      method,
+      path: url,
+      headers: { ...headers, authorization: `Bearer ${token}` },
+    });
+  const server = createServer({ cert: certPem, key: keyPem, keepAliveTimeout }, (request, response) => {
+    const sent = asked(request);
+    sent.on('response', (back) => {
+      response.writeHead(back.statusCode ?? 502, back.headers);
+      response.flushHeaders();
+      back.pipe(response);
+    });
+    sent.on('error', () => response.destroy());
+    response.once('close', () => sent.destroy());
+    sent.end();
+  });
+  server.on('upgrade', (request: IncomingMessage, near: Duplex) => {
+    const sent = asked(request);
+    sent.on('upgrade', ({ headers }, far) => {
+      near.write(`HTTP/1.1 101 ${STATUS_CODES[101]}\r\nConnection: Upgrade\r\nUpgrade: ${headers.upgrade}\r\n\r\n`);
+      near.on('error', () => far.destroy());
+      far.on('error', () => near.destroy());
+      near.pipe(far);
+      far.pipe(near);
+    });
+    sent.end();
+  });
+  return served(server);
+}
+
+process.on('message', (command: BareProxyCommand) => {
+  answer(command).then(
+    (value) => process.send?.({ value }),
+    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit(0));

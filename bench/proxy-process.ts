@@ -1,0 +1,125 @@
+// The management server in front of the upstream of a benchmark; or direct tokens verified beside a bare `crypto.verify`.
+import { generateKeyPairSync, sign, verify } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../src/clock.ts';
+import { silentLog } from '../src/log.ts';
+import { ManagementApi } from '../src/management/server/management-api.ts';
+import { payloadOf, type TokenClaims } from '../src/management/tokens/claims.ts';
+import { readKeySet } from '../src/management/tokens/key-set.ts';
+import { Revocations } from '../src/management/tokens/revocations.ts';
+import { TokenCache } from '../src/management/tokens/token-cache.ts';
+import { deadNow, verifyText } from '../src/management/tokens/verify-token.ts';
+import type { ProxyReadings, ProxyServing } from './bare-proxy.ts';
+import type { Target } from './management-client.ts';
+import { serverSettings, settingsOf } from './management-seed.ts';
+
+export type ProxyCommand =
+  | { kind: 'hostward'; folder: string; to: Target; token: string }
+  | { kind: 'tokens'; rounds: number }
+  | { kind: 'reset' }
+  | { kind: 'read' };
+
+/** Microseconds of one verification of each kind. */
+export interface TokenTimes {
+  bare: number;
+  uncached: number;
+  cached: number;
+}
+
+let cpu = process.cpuUsage();
+
+async function answer(command: ProxyCommand): Promise<unknown> {
+  switch (command.kind) {
+    case 'hostward':
+      return hostward(command);
+    case 'tokens':
+      return tokens(command.rounds);
+    case 'reset':
+      cpu = process.cpuUsage();
+      return true;
+    case 'read': {
+      const { user, system } = process.cpuUsage(cpu);
+      return { cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1024 / 1024 } satisfies ProxyReadings;
+    }
+    default:
+      return command satisfies never;
+  }
+}
+
+async function hostward({ folder, to, token }: Extract<ProxyCommand, { kind: 'hostward' }>): Promise<ProxyServing> {
+  const kubeconfig = join(folder, 'upstream.kubeconfig');
+  const certificateAuthority = Buffer.from(to.caPem).toString('base64');
+  const cluster = { server: `https://localhost:${to.port}`, 'certificate-authority-data': certificateAuthority };
+  const document = {
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'bench' },
+    clusters: [{ name: 'bench', cluster }],
+    users: [{ name: 'bench', user: { token } }],
+    contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
+  };
+  writeFileSync(kubeconfig, JSON.stringify(document), { mode: 0o600 });
+  const settings = {
+    ...settingsOf({ keys: 0, owners: 1 }),
+    clusters: [{ name: 'c1', kubeconfig, members: [{ user: 'few' }] }],
+  };
+  const server = serverSettings(join(folder, 'hostward'));
+  const api = new ManagementApi({ settings, server, clock: systemClock, log: silentLog, version: '0.1.0' });
+  await api.open();
+  const made = await api.createKey({ metadata: { generateName: 'bench-' }, spec: { user: 'few' } });
+  await api.serve();
+  return { port: api.port, caPem: api.caPem, bearer: (made['spec'] as { key: string }).key };
+}
+
+/** A token as the platform makes it for a pipeline, verified anew and out of the cache, beside its signature alone. */
+function tokens(rounds: number): TokenTimes[] {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const keys = readKeySet({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'EdDSA', use: 'sig' }] });
+  if (keys === undefined) throw new Error('the key set cannot be read');
+  const issuer = 'https://platform.example';
+  const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const now = Math.floor(Date.now() / 1000);
+  const signed = `${part({ alg: 'EdDSA', typ: 'dct+jwt', kid: 'k' })}.${part(payloadOf(claimsAt(now, issuer)))}`;
+  const signature = sign(null, Buffer.from(signed), privateKey);
+  const text = `${signed}.${signature.toString('base64url')}`;
+  const expected = { issuer, audience: 'c1' };
+  const cache = new TokenCache();
+  const revocations = new Revocations();
+  const uncached = () => verifyText(text, keys, expected).kind === 'good';
+  const cached = () => {
+    const verified = cache.verify(text, keys, expected);
+    return (
+      verified.kind === 'good' && deadNow(verified.claims, now * 1000, (of) => revocations.isRevoked(of)) === undefined
+    );
+  };
+  const one = () => verify(null, Buffer.from(signed), publicKey, signature);
+  const times: TokenTimes[] = [];
+  for (let round = 0; round <= rounds; round++) {
+    const found = { bare: timed(one, 2_000), uncached: timed(uncached, 2_000), cached: timed(cached, 20_000) };
+    // The first round is compiled while it runs.
+    if (round > 0) times.push(found);
+  }
+  return times;
+}
+
+function timed(run: () => boolean, times: number): number {
+  const beganMs = performance.now();
+  for (let n = 0; n < times; n++) if (!run()) throw new Error('a good token was refused');
+  return ((performance.now() - beganMs) * 1000) / times;
+}
+
+function claimsAt(now: number, issuer: string): TokenClaims {
+  return {
+    ...{ issuer, audience: [issuer, 'c1'], issuedAt: now, notBefore: now, expires: now + 3_600, id: 'jti' },
+    ...{ subjectUid: 'uid-alice', subjectKind: 'user', subjectName: 'alice', keyUid: 'uid-key', keyName: 'ci' },
+    ...{ generation: 3, groups: ['devs'], isAdministrator: false, clusters: ['c1'], projects: { shop: 'user' } },
+    ...{ scopes: [{ clusters: [{ cluster: 'c1' }] }], networks: undefined },
+  };
+}
+
+process.on('message', (command: ProxyCommand) => {
+  answer(command).then(
+    (value) => process.send?.({ value }),
+    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit(0));

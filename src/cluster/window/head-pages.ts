@@ -1,0 +1,111 @@
+// Reads the heads of one consistent list, in pages with pauses between them, as they arrive: no page is kept and none is parsed.
+// The server is asked for metadata alone; one that cannot leave out the rest sends whole objects, and they are stepped over.
+import { type Clock, pause } from '../../clock.ts';
+import type { Connection, StreamEnd } from '../wire/connection.ts';
+import { listPath, type WindowScope } from '../wire/scope.ts';
+import { HeadScanner, type ListedHead } from './head-scanner.ts';
+import { pageLimit } from './list-pages.ts';
+import { compareVersions, isVersion } from './resource-version.ts';
+
+/** The fallback is for servers that know no partial metadata; kube-apiserver knows it since 1.15. */
+const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+/** A longer page would stall the event loop, so the next request asks for half as many objects. */
+const pageBytesAim = 2 * 1024 * 1024;
+/** 500 objects of 1.5 MiB exceed this limit; then the proof is given up. */
+const pageBytesMax = 64 * 1024 * 1024;
+/** Far beyond any real list: a server that sends pages without end must not keep a proof going for ever. */
+const pagesMax = 20_000;
+const headersTimeoutMs = 30_000;
+const silenceMs = 15_000;
+/** A server that sends a page drop by drop must not hold up the proof. */
+const pageTimeoutMs = 60_000;
+
+export type HeadsEnd =
+  | { kind: 'read'; resourceVersion: string }
+  /** 410 on a continue token. */
+  | { kind: 'expired' | 'failed' | 'fault'; message: string }
+  /** The page of an older state than the watch has reached. */
+  | { kind: 'older'; message: string }
+  | { kind: 'aborted' };
+
+export interface HeadPagesOptions {
+  connection: Connection;
+  scope: WindowScope;
+  clock: Clock;
+  signal: AbortSignal;
+  /** The pages are read over this time. */
+  spreadMs: number;
+  /** How many objects are expected. */
+  expected: number;
+  /** The version that the watch has reached: a consistent list is never older. */
+  reached: string;
+  /** The heads of one page, all of the state at `resourceVersion`. */
+  page(heads: readonly ListedHead[], resourceVersion: string): void;
+}
+
+export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd> {
+  const { connection, scope, clock, signal, reached } = options;
+  const gapMs = options.spreadMs / Math.max(1, Math.ceil(options.expected / pageLimit));
+  let limit = pageLimit;
+  let continueToken: string | undefined;
+  let resourceVersion: string | undefined;
+  for (let page = 1; page <= pagesMax; page++) {
+    const path = listPath(scope, { limit, continueToken });
+    const read = await readPage({ connection, clock, signal }, path);
+    if (signal.aborted) return { kind: 'aborted' };
+    if (read.kind !== 'page') return read;
+    const { frame } = read;
+    if (!frame.kind.endsWith('List') || !isVersion(frame.resourceVersion))
+      return { kind: 'fault', message: 'the answer is not a list with a usable resourceVersion' };
+    resourceVersion ??= frame.resourceVersion;
+    if (page === 1 && compareVersions(resourceVersion, reached) < 0)
+      return { kind: 'older', message: `the list has resource version ${resourceVersion}, older than ${reached}` };
+    options.page(read.heads, resourceVersion);
+    if (frame.continueToken === '') return { kind: 'read', resourceVersion };
+    if (frame.continueToken === continueToken) return { kind: 'fault', message: `page ${page} continues with itself` };
+    ({ continueToken } = frame);
+    if (read.bytes > pageBytesAim) limit = Math.max(1, Math.floor(limit / 2));
+    await pause(clock, gapMs, signal);
+    if (signal.aborted) return { kind: 'aborted' };
+  }
+  return { kind: 'fault', message: `gave up after ${pagesMax} pages` };
+}
+
+type Page =
+  | { kind: 'page'; frame: HeadScanner['frame']; heads: readonly ListedHead[]; bytes: number }
+  | Exclude<HeadsEnd, { kind: 'read' | 'older' }>;
+
+async function readPage(
+  { connection, clock, signal }: Pick<HeadPagesOptions, 'connection' | 'clock' | 'signal'>,
+  path: string,
+): Promise<Page> {
+  const heads: ListedHead[] = [];
+  const scanner = new HeadScanner((head) => heads.push(head));
+  let bytes = 0;
+  const stream = connection.stream(
+    { path, accept, headersTimeoutMs, silenceMs },
+    {
+      opened: () => undefined,
+      data: (chunk) => {
+        bytes += chunk.length;
+        if (bytes > pageBytesMax) stream.abort();
+        else scanner.feed(chunk);
+      },
+    },
+  );
+  const abort = (): void => stream.abort();
+  const deadline = clock.after(pageTimeoutMs, abort);
+  signal.addEventListener('abort', abort, { once: true });
+  const end = await stream.ended;
+  deadline.cancel();
+  signal.removeEventListener('abort', abort);
+  if (end.kind !== 'ended') return failureOf(end);
+  const { fault, frame } = scanner;
+  return fault === undefined ? { kind: 'page', frame, heads, bytes } : { kind: 'fault', message: fault };
+}
+
+function failureOf(end: Exclude<StreamEnd, { kind: 'ended' }>): Exclude<Page, { kind: 'page' }> {
+  if (end.kind === 'aborted') return { kind: 'failed', message: 'a page was too long or took too long' };
+  if (end.kind !== 'answered') return { kind: 'failed', message: end.message };
+  return { kind: end.answer.kind === 'gone' ? 'expired' : 'failed', message: end.answer.message };
+}

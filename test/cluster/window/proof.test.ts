@@ -1,0 +1,285 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { WindowOptions } from '../../../src/cluster/window/open-window.ts';
+import type { Window, WindowChange } from '../../../src/cluster/window/window.ts';
+import type { Connection } from '../../../src/cluster/wire/connection.ts';
+import { type Log, silentLog } from '../../../src/log.ts';
+import { createMetrics, type Metrics } from '../../../src/metrics.ts';
+import { settle, VirtualClock } from '../../virtual-clock.ts';
+import { ScriptedServer, sendStatus } from '../scripted-server.ts';
+import { connectTo, openTestWindow, passing, projectTestItem, type TestItem, until } from '../subject.ts';
+
+const intervalMs = 60_000;
+const standsMs = 5_000;
+/** A request that the virtual clock does not see. */
+const slackMs = 500;
+
+let server: ScriptedServer;
+let clock: VirtualClock;
+let connection: Connection;
+let window: Window<TestItem>;
+let metrics: Metrics;
+let changes: WindowChange[];
+let defects: Record<string, unknown>[];
+
+function open(options: Partial<WindowOptions<TestItem>> = {}): void {
+  const error = (fields: Record<string, unknown>) => void defects.push(fields);
+  const log = { ...silentLog, error, child: () => log } as unknown as Log;
+  window = openTestWindow({ connection, clock, metrics, log, proofIntervalMs: intervalMs, ...options });
+  window.subscribe({ changed: (change) => changes.push(change) });
+}
+
+beforeEach(async () => {
+  server = new ScriptedServer();
+  await server.listen();
+  clock = new VirtualClock();
+  metrics = createMetrics();
+  connection = connectTo(server.url, clock);
+  changes = [];
+  defects = [];
+  for (const name of ['a', 'b', 'c']) server.put(name, { value: 1 });
+  open();
+});
+
+afterEach(async () => {
+  await window.stop();
+  await connection.close();
+  await server.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+async function synced(): Promise<void> {
+  window.start();
+  await window.whenSynced();
+  await until(() => server.watches.size === 1 && window.state === 'watching', 'a watch');
+  changes.length = 0;
+}
+
+/** The server changes, and the event is lost on its way. */
+function lose(change: () => void): void {
+  const { emit } = server;
+  server.emit = () => undefined;
+  change();
+  server.emit = emit;
+}
+
+async function missed(type: string): Promise<number> {
+  const text = await metrics.metrics();
+  const line = text.split('\n').find((one) => one.startsWith('hostward_watch_missed') && one.includes(`"${type}"`));
+  return Number(line?.split(' ').at(-1));
+}
+
+const proven = (afterMs = 0) => passing(clock, () => (window.proof.provenAtMs ?? -1) >= afterMs, { stepMs: 250 });
+
+describe('a lost event is mended within the interval and five seconds, and told', () => {
+  test.each([
+    {
+      type: 'MODIFIED',
+      change: () => void server.put('b', { value: 2 }),
+      isMended: () => window.get('default/b')?.value === 2,
+      told: { key: 'default/b', kind: 'set', origin: 'watch' },
+    },
+    {
+      type: 'ADDED',
+      change: () => void server.put('new', { value: 2 }),
+      isMended: () => window.get('default/new')?.value === 2,
+      told: { key: 'default/new', kind: 'set', origin: 'watch' },
+    },
+    {
+      type: 'DELETED',
+      change: () => server.remove('b'),
+      isMended: () => !window.has('default/b'),
+      told: { key: 'default/b', kind: 'removed', origin: 'watch' },
+    },
+  ])('$type', async ({ type, change, isMended, told }) => {
+    await synced();
+    // The worst moment: just after a list of heads began.
+    await proven(1);
+    lose(change);
+    const tookMs = await passing(clock, isMended, { stepMs: 250, limitMs: 2 * intervalMs });
+    expect(tookMs).toBeLessThanOrEqual(intervalMs + standsMs + slackMs);
+    expect(tookMs).toBeGreaterThanOrEqual(standsMs);
+    expect(changes).toEqual([told]);
+    expect(window.proof.missed).toBe(1);
+    expect(await missed(type)).toBe(1);
+    expect(defects).toEqual([
+      expect.objectContaining({ cluster: 'virtual', resource: 'endpoints', key: told.key, missed: type }),
+    ]);
+    // The object, and not another list of all objects.
+    expect(server.count('list')).toBe(1);
+  });
+
+  test('an object that was made anew under its name', async () => {
+    await synced();
+    lose(() => {
+      server.remove('b');
+      server.put('b', { value: 3 });
+    });
+    await passing(clock, () => window.get('default/b')?.value === 3, { stepMs: 250, limitMs: 2 * intervalMs });
+    expect(changes).toEqual([{ key: 'default/b', kind: 'set', origin: 'watch' }]);
+  });
+});
+
+test('each object is proven once an interval, and a change takes its proof away', async () => {
+  await synced();
+  expect(window.provenMs('default/a')).toBeUndefined();
+  await proven();
+  const firstMs = window.provenMs('default/a') as number;
+  expect(firstMs).toBe(window.proof.provenAtMs);
+  server.put('a', { value: 2 });
+  await until(() => window.get('default/a')?.value === 2);
+  expect(window.provenMs('default/a')).toBeUndefined();
+  expect(window.provenMs('default/b')).toBe(firstMs);
+  await proven(firstMs + 1);
+  expect((window.provenMs('default/a') as number) - firstMs).toBeLessThanOrEqual(intervalMs);
+  expect(window.proof.missed).toBe(0);
+});
+
+test('the heads are read in pages, consistently, spread over a part of the interval, and as metadata alone', async () => {
+  for (let n = 0; n < 1_200; n++) server.put(`many-${n}`);
+  await synced();
+  const before = server.seen.length;
+  await proven();
+  const pages = server.seen.slice(before).filter(({ sort }) => sort === 'heads');
+  expect(pages).toHaveLength(3);
+  for (const { url, headers } of pages) {
+    expect(url.searchParams.has('resourceVersion')).toBe(false);
+    expect(headers.accept).toContain('as=PartialObjectMetadataList');
+  }
+  expect(clock.now() - (window.proof.provenAtMs as number)).toBeGreaterThan(intervalMs / 10);
+  expect(window.proof.missed).toBe(0);
+});
+
+describe('no false alarm', () => {
+  test('amid changes of every kind while the pages are read', async () => {
+    for (let n = 0; n < 1_200; n++) server.put(`many-${String(n).padStart(4, '0')}`, { value: 0 });
+    await synced();
+    let n = 0;
+    const churn = () => {
+      n++;
+      const name = `many-${String((n * 37) % 1_200).padStart(4, '0')}`;
+      if (n % 3 === 0) server.remove(name);
+      else server.put(name, { value: n });
+    };
+    const untilMs = clock.now() + 2 * intervalMs;
+    // 200 changes a second.
+    while (clock.now() < untilMs) {
+      for (let each = 0; each < 50; each++) churn();
+      await settle(4);
+      await clock.advance(250);
+    }
+    await proven(clock.now() - intervalMs);
+    await clock.advance(standsMs);
+    await settle(12);
+    expect(window.proof.missed).toBe(0);
+    expect(defects).toEqual([]);
+    expect(window.size).toBe(server.objects.size);
+    for (const [key, object] of server.objects) expect(window.get(key)?.value).toBe(object['value']);
+  }, 60_000);
+
+  test('an event that comes four seconds late was not missed', async () => {
+    await synced();
+    await proven(1);
+    lose(() => void server.put('b', { value: 2 }));
+    const seenBefore = server.seen.length;
+    await passing(clock, () => server.seen.slice(seenBefore).some(({ sort }) => sort === 'heads'), { stepMs: 250 });
+    await clock.advance(standsMs - 1_000);
+    server.emit('MODIFIED', server.objects.get('default/b') as never);
+    await until(() => window.get('default/b')?.value === 2);
+    await clock.advance(2 * intervalMs);
+    expect(window.proof.missed).toBe(0);
+  });
+
+  test('a list that is wrong about an object is not believed: the server is asked for the object', async () => {
+    await synced();
+    const { objects } = server;
+    server.script('heads', ({ response }) => {
+      const all = [...objects.values()];
+      const items = all.slice(1).map((one) => ({ ...one, metadata: { ...one.metadata, uid: 'another' } }));
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ kind: 'EndpointsList', metadata: { resourceVersion: String(server.rv) }, items }));
+    });
+    await proven();
+    await clock.advance(2 * standsMs);
+    await settle(12);
+    expect(changes).toEqual([]);
+    expect(window.size).toBe(3);
+    expect(window.proof.missed).toBe(0);
+  });
+
+  test('objects that the window hides are asked for once', async () => {
+    await window.stop();
+    open({ project: (object) => (object.metadata.name === 'hidden' ? undefined : projectTestItem(object)) });
+    server.put('hidden');
+    await synced();
+    await proven();
+    await clock.advance(3 * intervalMs);
+    await settle(12);
+    const asked = server.seen.filter(({ url }) => url.searchParams.get('fieldSelector') === 'metadata.name=hidden');
+    expect(asked).toHaveLength(1);
+    expect(window.proof.missed).toBe(0);
+  });
+
+  test('objects of namespaces that the window hides are never asked for', async () => {
+    await window.stop();
+    const shows = (namespace: string): boolean => namespace === 'default';
+    open({
+      showsNamespace: shows,
+      project: (object) => (shows(object.metadata.namespace ?? '') ? projectTestItem(object) : undefined),
+    });
+    server.put('x', {}, 'foreign');
+    await synced();
+    await proven();
+    await clock.advance(2 * intervalMs);
+    expect(server.seen.filter(({ url }) => url.searchParams.has('fieldSelector'))).toEqual([]);
+  });
+});
+
+test('more than fifty missed changes are mended by a list', async () => {
+  for (let n = 0; n < 80; n++) server.put(`many-${n}`, { value: 0 });
+  await synced();
+  lose(() => {
+    for (let n = 0; n < 80; n++) server.put(`many-${n}`, { value: 1 });
+  });
+  await passing(clock, () => [...window.keys()].every((key) => window.get(key)?.value === 1), { stepMs: 250 });
+  expect(window.proof.missed).toBe(50);
+  expect(server.count('list')).toBe(2);
+});
+
+test('a refused, expired or broken proof changes nothing, and the next one is tried', async () => {
+  await synced();
+  server.script('heads', ({ response }) => sendStatus(response, 403, 'Forbidden', 'no'));
+  server.script('heads', ({ response }) => sendStatus(response, 410, 'Expired', 'old'));
+  server.script('heads', ({ response }) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end('{"kind":"EndpointsList","metadata":{"resourceVersion":"2000"},"items":[{"meta');
+  });
+  await proven();
+  expect(changes).toEqual([]);
+  const text = await metrics.metrics();
+  for (const outcome of ['failed', 'expired', 'fault', 'read'])
+    expect(text).toMatch(new RegExp(`hostward_proofs_total\\{.*outcome="${outcome}"\\} 1`));
+});
+
+test('a list that is older than the watch is no proof, and the reflector looks into it', async () => {
+  await synced();
+  server.put('a', { value: 5 });
+  await until(() => window.get('default/a')?.value === 5);
+  const listsBefore = server.count('list');
+  server.script('heads', ({ response }) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end('{"kind":"EndpointsList","metadata":{"resourceVersion":"900"},"items":[]}');
+  });
+  await passing(clock, () => server.count('list') >= listsBefore + 1, { stepMs: 250 });
+  await settle(12);
+  expect(window.size).toBe(3);
+  expect(changes.filter(({ kind }) => kind === 'removed')).toEqual([]);
+});
+
+test('with the interval 0 nothing is proven and nothing is asked', async () => {
+  await window.stop();
+  open({ proofIntervalMs: 0 });
+  await synced();
+  await clock.advance(4 * intervalMs);
+  expect(server.count('heads')).toBe(0);
+  expect(window.proof).toEqual({ provenAtMs: undefined, missed: 0 });
+});
