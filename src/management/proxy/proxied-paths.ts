@@ -193,6 +193,8 @@ export class ProxiedPaths implements Beside {
   #authorize(caller: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
     const { user, credential } = caller;
     const directory = this.#directoryOf(caller);
+    // Nothing is sent to a cluster that was meant for another place, whatever the caller may do there.
+    if (placeOf(directory, target) === undefined) throw new StatusFault(notThere(target));
     const decision = allows(directory, credential, request);
     if (decision.allowed) return;
     if (!mayKnow(directory, credential, target)) throw new StatusFault(notThere(target));
@@ -247,7 +249,6 @@ function refuseImpersonation({ rawHeaders }: IncomingMessage): void {
 
 /** Each caller with a right at the place may use its discovery. A viewer has no right there, but may read the instance. */
 function mayKnow(directory: Directory, credential: Credential, target: ProxiedDestination): boolean {
-  if (placeOf(directory, target) === undefined) return false;
   if (allows(directory, credential, { isResource: false, target, verb: 'get', path: '/version' }).allowed) return true;
   if (target.kind !== 'ProjectVirtualCluster') return false;
   const instance = {
