@@ -26,6 +26,7 @@ import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
+import { handshakeTimeout, type Strangers, slowHeads } from './request/strangers.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
@@ -57,6 +58,8 @@ export interface ApiServerOptions {
   clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
+  /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
+  strangers?: Strangers;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
   /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
@@ -70,7 +73,7 @@ export interface ApiServerOptions {
   watch?: Partial<WatchSettings>;
   /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;
-  /** Requests that leave the kit before it reads anything but their URL. */
+  /** Serves requests that the tenant recognises by their URL; the kit reads nothing else of them. */
   beside?: Beside;
   /** Called before each request; lets tests inject faults. */
   intercept?: Intercept;
@@ -80,7 +83,7 @@ export interface ApiServerOptions {
 export interface Beside {
   isServed(url: string): boolean;
   serve(request: IncomingMessage, response: ServerResponse): void;
-  /** `head` came behind the header lines already. */
+  /** `head` holds bytes that followed the header lines. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
 }
 
@@ -100,8 +103,6 @@ const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWat
 const defaultHeaderBytes = 64 * 1024;
 /** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
-/** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
-const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 /** Time for requests in flight to finish when the server stops. */
 const stopGraceMs = 2_000;
 
@@ -144,7 +145,7 @@ export class ApiServer {
 
   async start(): Promise<void> {
     const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout: slowHeads.headersTimeout };
+    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout };
     const settings = {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
@@ -162,6 +163,7 @@ export class ApiServer {
         ? createServer(settings, handler)
         : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
+    this.#options.strangers?.guard(server, { isTls: pair !== undefined });
     if (beside !== undefined)
       server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
     this.#server = server;
@@ -228,7 +230,7 @@ export class ApiServer {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // What follows a request for another protocol is read by nobody, and a client must not wait for an answer to it.
+    // The server reads no bytes after a request for another protocol, so the client must not wait for another answer.
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     const { clock } = this.#options;
     const startedMs = clock.now();
@@ -327,7 +329,7 @@ export class ApiServer {
   }
 
   #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {
-    // Who brings no credentials has not guessed any.
+    // A request without credentials is not a guess, so it does not count as a failed login.
     if (headers.authorization === undefined) return notAuthenticated();
     const seconds = this.#options.failedLogin?.(source);
     if (seconds === undefined) return notAuthenticated();

@@ -42,7 +42,8 @@ export interface ManagementService {
   close(): Promise<void>;
   readonly isServing: boolean;
   readonly url: string;
-  status(): object;
+  /** `troubles`: what somebody must mend, in sentences. */
+  status(): object & { troubles?: readonly string[] };
 }
 
 export type CreateManagement = (options: ManagementOptions) => Promise<ManagementService>;

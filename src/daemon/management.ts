@@ -62,7 +62,7 @@ export class RunningManagement {
     return { name: 'management', isReady: isServing, lines: [`management: ${line}`, ...trouble] };
   }
 
-  status(): object | undefined {
+  status(): (object & { troubles?: readonly string[] }) | undefined {
     return this.#api?.isServing === true ? this.#api.status() : undefined;
   }
 

@@ -26,6 +26,7 @@ export interface WindowScope {
   labelSelector?: string;
   fieldSelector?: string;
   payloadFields?: readonly string[];
+  showsNamespace?: (namespace: string) => boolean;
 }
 
 type Project<T> = (object: KubeObject) => T | undefined;

@@ -111,7 +111,7 @@ export function statusOf(view: DaemonView): unknown {
   const management = view.management.status();
   if (isManagementAlone(view.settings)) return aloneStatus(view, management);
   return {
-    verdict: verdict(view),
+    verdict: verdict(view, management?.troubles),
     ...(view.notApplied !== undefined && { newConfigurationNotTakenOver: view.notApplied }),
     version,
     virtualCluster: virtualClusterName,
@@ -140,6 +140,10 @@ export function statusOf(view: DaemonView): unknown {
       state: window.state,
       objects: window.size,
       heardSecondsAgo: Math.round((clock.now() - window.lastHeardMs) / 100) / 10,
+      ...(window.proof.provenAtMs !== undefined && {
+        provenSecondsAgo: Math.round((clock.now() - window.proof.provenAtMs) / 100) / 10,
+      }),
+      ...(window.proof.missed > 0 && { missedChanges: window.proof.missed }),
       ...(window.trouble && { trouble: window.trouble.message }),
     })),
   };
@@ -152,14 +156,14 @@ function besides(slices: Sync): { publishedBeside?: readonly Beside[] } {
 }
 
 /** Without a sync there are no clusters, names and windows to tell of. */
-function aloneStatus(view: DaemonView, management: object | undefined): object {
+function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement['status']>): object {
   const { clock, version, isDryRun } = view.options;
   const { isReady, lines } = readinessOf(view);
   const sentence = isReady ? 'the management API is serving' : lines.join('; ');
   const late = view.notApplied;
-  const told = late === undefined ? sentence : `${sentence}; the new configuration could not be applied: ${late}`;
+  const more = [...(late === undefined ? [] : [lateSentence(late)]), ...(management?.troubles ?? [])];
   return {
-    verdict: { isWell: isReady && late === undefined, sentence: told },
+    verdict: { isWell: isReady && more.length === 0, sentence: [sentence, ...more].join('; ') },
     ...(late !== undefined && { newConfigurationNotTakenOver: late }),
     version,
     isDryRun,
@@ -169,7 +173,7 @@ function aloneStatus(view: DaemonView, management: object | undefined): object {
   };
 }
 
-function verdict(view: DaemonView): Verdict {
+function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const { settings, sync, slices, clusters, lease, options, startedMs } = view;
   const { clock } = options;
   const hasBegun = hasBegunAll(view);
@@ -188,10 +192,15 @@ function verdict(view: DaemonView): Verdict {
   });
   const more = [
     ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
-    ...(view.notApplied === undefined ? [] : [`the new configuration could not be applied: ${view.notApplied}`]),
+    ...(view.notApplied === undefined ? [] : [lateSentence(view.notApplied)]),
+    ...troubles,
   ];
   if (more.length === 0) return result;
   return { ...result, isWell: false, sentence: [result.sentence, ...more].join('; ') };
+}
+
+function lateSentence(late: string): string {
+  return `the new configuration could not be applied: ${late}`;
 }
 
 const nothingKnown: ReturnType<typeof verdictFacts> = {

@@ -35,7 +35,7 @@ export function openHostServices(
   options: {
     hostNamespace: string;
     open: (
-      scope: { namespace?: string },
+      scope: { namespace?: string; showsNamespace?: (namespace: string) => boolean },
       project: (object: KubeObject) => HostServiceItem | undefined,
     ) => Window<HostServiceItem>;
   },
@@ -46,7 +46,9 @@ export function openHostServices(
   const isMapped = matcherOf(mappings, namespaces);
   // The projection drops foreign Services, so that the thousands of Services of a large host take no memory.
   if (isWide(mappings))
-    return open({}, (object) => (isMapped(object.metadata.namespace ?? '') ? projectHostService(object) : undefined));
+    return open({ showsNamespace: isMapped }, (object) =>
+      isMapped(object.metadata.namespace ?? '') ? projectHostService(object) : undefined,
+    );
   if (namespaces.length === 0) return undefined;
   return combineWindows(new Map(namespaces.map((namespace) => [namespace, open({ namespace }, projectHostService)])));
 }
@@ -87,14 +89,14 @@ export interface OpenedWindow {
 
 export class DaemonWindows {
   readonly opened: OpenedWindow[] = [];
-  readonly #options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>;
+  readonly #options: Pick<DaemonOptions, 'settings' | 'clock' | 'random' | 'log' | 'metrics'>;
   readonly #clusters: Clusters;
   readonly #mappings: CompiledMappings | undefined;
   /** The Services are the same for every kind. */
   #shared: Pick<Windows, 'services' | 'hostServices' | 'owner'> | undefined;
 
   constructor(
-    options: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>,
+    options: Pick<DaemonOptions, 'settings' | 'clock' | 'random' | 'log' | 'metrics'>,
     clusters: Clusters,
     mappings: CompiledMappings | undefined,
   ) {
@@ -160,7 +162,8 @@ export class DaemonWindows {
   ): Window<T> {
     const { clock, random, log, metrics } = this.#options;
     const connection = (this.#clusters.connections as Record<typeof side, Connection>)[side];
-    const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics });
+    const { proofIntervalMs } = this.#options.settings;
+    const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics, proofIntervalMs });
     const chosen = scope.labelSelector === undefined ? '' : ` with ${scope.labelSelector}`;
     const where = scope.namespace === undefined ? chosen : ` in ${scope.namespace}${chosen}`;
     this.opened.push({

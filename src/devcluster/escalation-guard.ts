@@ -1,4 +1,4 @@
-// Refuses a role or a binding that would give its writer rights which the writer does not hold: nobody may raise the own rights.
+// Refuses a role or a binding that grants rights which its writer does not hold, because users must not extend their own rights.
 // The verbs `escalate` (on roles) and `bind` (on the role of a binding) lift the check.
 import type { Admission, AdmissionRequest } from '../apiserver/kinds/kit.ts';
 import { mastersGroup } from '../apiserver/request/access-rules.ts';
@@ -64,7 +64,7 @@ function refuse({ kind, name }: AdmissionRequest, why: string): never {
   throw new StatusFault(forbidden({ group: kind.group, resource: kind.plural }, name, why));
 }
 
-/** The garbage collector must be able to finish an object whatever its rules are. */
+/** The garbage collector must be able to finish an object with any rules. */
 function isOnlyHousekeeping(object: KubeObject, old: KubeObject): boolean {
   const bare = ({ metadata, ...rest }: KubeObject) => {
     const { ownerReferences: _owners, finalizers: _finalizers, managedFields: _managed, ...kept } = metadata;

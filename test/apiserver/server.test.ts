@@ -400,7 +400,7 @@ describe('a watch', () => {
     await lines.cancel();
   });
 
-  it('of a client that does not read is dropped, and other watches continue', async () => {
+  it('140: of a client that does not read is dropped, and other watches continue', async () => {
     const shop = await start();
     const reading = await watch(shop, 'resourceVersion=0');
     const sleeping = plainRequest(`${shop.server.url}${collection}?watch=true&resourceVersion=0`, {

@@ -4,7 +4,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, type Server, request as send } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { Transform, type Writable } from 'node:stream';
 import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts';
+import type { KubeObject } from '../../src/object/meta/object.ts';
 
 export interface ProxiedRequest {
   method: string;
@@ -27,7 +29,13 @@ export type Interference =
 interface Stream {
   proxied: ProxiedRequest;
   answer: IncomingMessage;
-  response: ServerResponse;
+  response: Writable;
+}
+
+/** One event of a watch. */
+export interface WatchedEvent {
+  type: string;
+  object: KubeObject;
 }
 
 export class Interferer {
@@ -37,6 +45,8 @@ export class Interferer {
   #caPem = '';
   /** Called for each request; the request waits while the rule's promise is pending. */
   rule: (proxied: ProxiedRequest) => Interference | Promise<Interference> = () => 'pass';
+  /** Events for which this returns true are lost on their way, and nothing else of the stream is. */
+  swallows: (event: WatchedEvent, proxied: ProxiedRequest) => boolean = () => false;
   readonly #streams = new Set<Stream>();
   /** The requests that were forwarded or answered, in order. */
   readonly seen: ProxiedRequest[] = [];
@@ -76,6 +86,23 @@ export class Interferer {
     return () => {
       for (const { answer, response } of muted) answer.pipe(response);
     };
+  }
+
+  #filterInto(response: ServerResponse, proxied: ProxiedRequest): Writable {
+    let rest = '';
+    const filter = new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        const lines = (rest + chunk.toString('latin1')).split('\n');
+        rest = lines.pop() ?? '';
+        const kept = lines.filter((line) => {
+          const text = Buffer.from(line, 'latin1').toString('utf8');
+          return text === '' || !this.swallows(JSON.parse(text) as WatchedEvent, proxied);
+        });
+        done(null, Buffer.from(kept.map((line) => `${line}\n`).join(''), 'latin1'));
+      },
+    });
+    filter.pipe(response);
+    return filter;
   }
 
   writes(resource = 'endpoints'): string[] {
@@ -122,8 +149,9 @@ export class Interferer {
           }
           response.writeHead(answer.statusCode ?? 502, answer.headers);
           response.flushHeaders();
-          answer.pipe(response);
-          const stream = { proxied: sent.proxied, answer, response };
+          const sink = sent.proxied.isWatch ? this.#filterInto(response, sent.proxied) : response;
+          answer.pipe(sink);
+          const stream = { proxied: sent.proxied, answer, response: sink };
           if (sent.proxied.isWatch) this.#streams.add(stream);
           answer.once('error', () => response.destroy());
           answer.once('close', () => {
@@ -156,6 +184,7 @@ export class Interferers {
   release(): void {
     for (const one of this.#busy.splice(0)) {
       one.interferer.rule = () => 'pass';
+      one.interferer.swallows = () => false;
       one.interferer.cut();
       one.interferer.seen.length = 0;
       this.#idle.push(one);

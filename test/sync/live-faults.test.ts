@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
+import { missedSuite } from '../contract/sync-missed.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
@@ -19,5 +20,6 @@ describe('live sync between two embedded API servers, disturbed', () => {
   rightsSuite(() => backend);
   leadershipSuite(() => backend);
   massDeleteSuite(() => backend);
+  missedSuite(() => backend);
   processSuite(() => backend);
 });

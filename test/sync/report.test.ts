@@ -19,7 +19,9 @@ async function stage(options: FakeOptions = {}) {
   const metrics = createMetrics();
   const logged: Record<string, unknown>[] = [];
   const log = createLog({ level: 'info', destination: { write: (line) => void logged.push(JSON.parse(line)) } });
-  const window = { name: 'host endpoints', window: { state: 'watching', trouble: undefined, size: 0, lastHeardMs: 0 } };
+  const proof = { provenAtMs: undefined, missed: 0 };
+  const shown = { state: 'watching', trouble: undefined, size: 0, lastHeardMs: 0, proof };
+  const window = { name: 'host endpoints', window: shown };
   const outages = new Outages({ clock: world.clock, log, metrics }, () => [window as unknown as OpenedWindow]);
   const host: { answer: Answer | undefined } = { answer: undefined };
   const real = world.host.writer();

@@ -152,6 +152,13 @@ describe('vCluster as emulated, between two embedded API servers', () => {
     await inTurn(restarted);
     expect(await stage.get('virtual', slices, own)).toBeUndefined();
 
+    await stage.service({ name: 'selected', spec: { selector: { app: 'web' } } });
+    const native = { metadata: copyPlace(stage.tenant, 'selected') };
+    await stage.create('virtual', 'endpoints', { metadata: { namespace: stage.tenant, name: 'selected' } });
+    await stage.create('host', 'endpoints', native);
+    await inTurn(restarted);
+    expect(await stage.copy('selected')).toBeDefined();
+
     await stage.removeTenants('web');
     await inTurn(restarted);
     expect(await stage.copy('web')).toBeUndefined();

@@ -130,7 +130,8 @@ export class VClusterEmulation {
     const verdict = verdictOf(virtual, services.get(`${metadata.namespace}/${service}`));
     this.#known.set(id, { virtual, host: copy });
     if (verdict === 'skip') return;
-    if (verdict === 'remove') return copy && this.#remove('host', resource, keyOf(copy));
+    const isCopy = copy?.metadata.annotations?.[objectKeys.name] !== undefined;
+    if (verdict === 'remove') return isCopy ? this.#remove('host', resource, keyOf(copy)) : undefined;
     if (isLost(known, copy) && isSlice) return this.#remove('virtual', resource, keyOf(virtual));
     if (copy === undefined) return this.#create(resource, virtual, name);
     const payload = updateOf(virtual, copy, vc);

@@ -1,4 +1,4 @@
-// One request's way through the tenant's audit: at most one `begins`, exactly one `ends`, whatever becomes of the request.
+// One request's way through the tenant's audit: at most one `begins`, exactly one `ends`, even when the request fails.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Audit, AuditEntry, AuditedStream } from '../kinds/kit.ts';
@@ -32,7 +32,7 @@ export class AuditTrail {
   }
 }
 
-/** What a client may call its request: short, and nothing that could be taken for another line. */
+/** The form of a client's own id for a request: short, and without characters that could start another log line. */
 const plainId = /^[\w-]{1,64}$/;
 
 export function entryOf(request: IncomingMessage, target: Target): AuditEntry {

@@ -36,6 +36,8 @@ export interface ServedPathsOptions {
   state: () => string;
 }
 
+/** Each may be asked for by its name, e.g. `/livez/ping`. */
+const checks = ['ping', 'server'];
 const yearMs = 365 * 24 * 60 * 60 * 1000;
 
 export class ServedPaths {
@@ -58,7 +60,7 @@ export class ServedPaths {
     if (path === '/version' || path === '/version/') {
       sendJson(response, 200, JSON.stringify(versionDocument(this.#options.version)));
     } else if (/^\/(healthz|livez|readyz)(\/|$)/.test(path)) {
-      this.#health(path, query, response);
+      return this.#health(path, query, response);
     } else if (path === '/openapi/v3' || path.startsWith('/openapi/v3/')) {
       const document = this.#openApi.document(path);
       if (document === undefined) return false;
@@ -124,17 +126,20 @@ export class ServedPaths {
     else sendBytes(response, 200, bytes, { 'content-type': openApiV2Type });
   }
 
-  #health(path: string, query: URLSearchParams, response: ServerResponse): void {
+  /** Returns false for a check that does not exist: a probe of it must not seem to pass. */
+  #health(path: string, query: URLSearchParams, response: ServerResponse): boolean {
+    const [, name = '', check = ''] = path.split('/');
+    if (path.split('/').length > 3 || (check !== '' && !checks.includes(check))) return false;
     const state = this.#options.state();
     const isReady = state === 'ready';
     if (!query.has('verbose')) {
       sendText(response, isReady ? 200 : 500, isReady ? 'ok' : `the server is ${state}\n`);
-      return;
+      return true;
     }
-    const [, name = ''] = path.split('/');
     const lines = ['[+]ping ok', isReady ? '[+]server ok' : '[-]server failed: reason withheld'];
     const verdict = `${name} check ${isReady ? 'passed' : 'failed'}`;
     sendText(response, isReady ? 200 : 500, `${[...lines, verdict].join('\n')}\n`);
+    return true;
   }
 }
 

@@ -49,14 +49,32 @@ export function trackUpdate(call: Call, object: KubeObject, old: KubeObject, now
   const options = managerOptions(call, now);
   const visible = shown(object, call.kind);
   const known = soleOwners(visible, old, options);
-  setManagers(object, known ?? updateManagedFields(old, visible, options));
+  const entries = (known ?? updateManagedFields(old, visible, options)) as ManagerEntry[] | undefined;
+  const isStrict = call.kit.dialect === 'strict';
+  setManagers(object, isStrict ? entries?.map((entry) => datedAtRemoval(entry, old, options)) : entries);
+}
+
+/**
+ * The requirements want a new time when a manager removes a field of its own. A real server, and so the other dialect, gives
+ * none when an update only removes.
+ */
+function datedAtRemoval(entry: ManagerEntry, old: KubeObject, options: ManagerOptions): ManagerEntry {
+  const isWriters = (one: ManagerEntry) =>
+    one.operation === 'Update' &&
+    one.manager === options.manager &&
+    one.apiVersion === options.apiVersion &&
+    (one.subresource ?? '') === options.subresource;
+  if (!isWriters(entry)) return entry;
+  const before = (old.metadata.managedFields as ManagerEntry[] | undefined)?.find(isWriters);
+  const isSame = before === undefined || equalJson(before.fieldsV1 as Json, entry.fieldsV1 as Json);
+  return isSame ? entry : { ...entry, time: options.time };
 }
 
 interface ManagerEntry {
   manager?: string;
   operation?: string;
   apiVersion?: string;
-  time?: string;
+  time?: string | null;
   subresource?: string;
   fieldsV1?: FieldTree;
 }

@@ -19,7 +19,7 @@ export function timestamp(wall: Date): string {
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** Replaces the server's own fields in the metadata of a new object, whatever the client sent. */
+/** Replaces the server's own fields in the metadata of a new object, even if the client sent some. */
 export function fillNewMeta(object: KubeObject, call: Call, now: string): void {
   const { metadata } = object;
   delete metadata.deletionTimestamp;

@@ -5,19 +5,34 @@ import type { KubeObject, ObjectMeta } from '../../object/meta/object.ts';
 import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
 import { equalJson, type Json } from '../../object/text/json.ts';
 import type { Kind } from '../kinds/kind.ts';
+import type { Dialect } from '../request/dialect.ts';
 
-export function metaErrors(object: KubeObject, old: KubeObject | undefined, kind: Kind): FieldError[] {
+export function metaErrors(
+  object: KubeObject,
+  old: KubeObject | undefined,
+  { kind, dialect }: { kind: Kind; dialect: Dialect },
+): FieldError[] {
   const { metadata } = object;
   // Unchanged metadata has passed the rules before, and must not fail when the rules become stricter.
   if (old !== undefined && isAsBefore(metadata, old.metadata)) return [];
+  const numbersOwners = dialect === 'strict';
   const errors = [
-    ...validateMeta(metadata, { isNamespaced: kind.namespaced, nameProblems: nameProblems(kind) }),
+    ...validateMeta(metadata, {
+      isNamespaced: kind.namespaced,
+      nameProblems: nameProblems(kind),
+      numbersOwners,
+    }),
     ...(metadata.finalizers ?? []).flatMap(finalizerErrors),
   ];
   if (old === undefined) return errors;
-  errors.push(...validateMetaUpdate(metadata, old.metadata));
+  errors.push(...validateMetaUpdate(metadata, old.metadata, { numbersOwners }));
   // The real server validates metadata twice on update, so each cause appears twice in its answer.
-  return [...errors, ...errors];
+  return dialect === 'strict' ? distinct(errors) : [...errors, ...errors];
+}
+
+/** The rules for a new object and the rules for a change overlap. */
+function distinct(errors: readonly FieldError[]): FieldError[] {
+  return [...new Map(errors.map((error) => [JSON.stringify(error), error])).values()];
 }
 
 const judgedFields = [

@@ -8,6 +8,8 @@ export type Representation = 'object' | 'table' | 'metadata';
 export interface Negotiated {
   representation: Representation;
   mediaType: 'application/json' | 'application/yaml';
+  /** Of Tables and bare metadata: the version of meta.k8s.io that the client asked for. */
+  formVersion: 'v1' | 'v1beta1';
   /** For discovery: the version asked for, e.g. `v2`. */
   aggregated: string | undefined;
 }
@@ -21,7 +23,12 @@ const offered = [
   'application/vnd.kubernetes.protobuf;stream=watch',
 ];
 
-const plain: Negotiated = { representation: 'object', mediaType: 'application/json', aggregated: undefined };
+const plain: Negotiated = {
+  representation: 'object',
+  mediaType: 'application/json',
+  formVersion: 'v1',
+  aggregated: undefined,
+};
 
 /** Clients send few different Accept headers, so parsing each one once is enough. */
 const remembered = new Map<string, Negotiated | undefined>();
@@ -79,14 +86,15 @@ function fulfil(wish: Wish): Negotiated | undefined {
   const as = wish.parameters.get('as');
   const group = wish.parameters.get('g');
   const version = wish.parameters.get('v');
-  if (as === undefined) return { representation: 'object', mediaType, aggregated: undefined };
+  if (as === undefined) return { ...plain, mediaType };
   if (as === 'APIGroupDiscoveryList' && group === 'apidiscovery.k8s.io' && version === 'v2') {
-    return { representation: 'object', mediaType, aggregated: version };
+    return { ...plain, mediaType, aggregated: version };
   }
-  if (group !== 'meta.k8s.io' || version !== 'v1') return undefined;
-  if (as === 'Table') return { representation: 'table', mediaType, aggregated: undefined };
+  if (group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return undefined;
+  const form = { ...plain, mediaType, formVersion: version } as const;
+  if (as === 'Table') return { ...form, representation: 'table' };
   if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList') {
-    return { representation: 'metadata', mediaType, aggregated: undefined };
+    return { ...form, representation: 'metadata' };
   }
   return undefined;
 }

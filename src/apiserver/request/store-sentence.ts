@@ -1,4 +1,4 @@
-// What a client hears when the store refuses: a sentence without paths and without the words of the database.
+// Makes the client's message for a fault of the store: a sentence without paths and without the text of the database.
 import type { StoreFaultCode } from '../../store/errors.ts';
 
 export function storeSentence(code: StoreFaultCode): string {

@@ -1,5 +1,6 @@
 // Reads the user of a client certificate: common name = user, organisations = groups. In: a connection whose handshake asked for a
-// certificate, the time. Out: the user, or why the certificate is worth nothing. The handshake has checked chain and purpose.
+// certificate, the time. Out: the user, or the reason why the certificate is not valid. The handshake has checked chain and
+// purpose.
 import { createHash, X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type PeerCertificate, TLSSocket } from 'node:tls';

@@ -1,5 +1,5 @@
-// Makes what a client certificate needs: a key pair with a signing request, or a certificate that an authority at hand has signed.
-// In: a user, one group, an authority in PEM. Out: PEM texts. The private key exists in memory and in the answer alone.
+// Makes a client certificate in two ways: a key pair with a signing request for another authority, or a certificate signed by an
+// authority of our own.
 import { createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
 import type { JsonNameParams } from '@peculiar/x509';
 import { type Authority, keyPemOf, library } from './certificates.ts';

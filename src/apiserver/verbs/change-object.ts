@@ -85,7 +85,7 @@ async function nextObject(
   countGeneration(object, stored, kind.strategy, desiredStateChanged(object, stored));
   if (isUndoneByStrategy(object, stored)) return 'unchanged';
   const errors = [
-    ...metaErrors(object, stored, kind),
+    ...metaErrors(object, stored, { kind, dialect: kit.dialect }),
     ...schemaErrors(object, kit.catalog.schemaOf(kind)),
     ...(kind.strategy.validate?.(object, stored) ?? []),
   ];

@@ -28,7 +28,7 @@ interface Candidates {
   revision: number;
 }
 
-/** The keys that can match, or undefined when only reading every object can tell. */
+/** The keys that can match; undefined when every object must be read. */
 async function candidateKeys(
   call: CollectCall,
   selection: Selection,

@@ -85,7 +85,7 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
   await strategy.prepareForCreate?.(object, ctx);
   try {
     const errors = [
-      ...metaErrors(object, undefined, kind),
+      ...metaErrors(object, undefined, { kind, dialect: kit.dialect }),
       ...schemaErrors(object, kit.catalog.schemaOf(kind)),
       ...(strategy.validate?.(object, undefined) ?? []),
     ];

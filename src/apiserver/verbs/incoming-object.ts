@@ -78,6 +78,7 @@ function checkType(call: Call, value: Record<string, unknown>): void {
   const versionIsWrong = typeof gotVersion === 'string' && gotVersion !== '' && gotVersion !== kindVersion;
   if (!kindIsWrong && !versionIsWrong) return;
   const sent = { kind: String(gotKind ?? kind.kind), version: String(gotVersion ?? kindVersion) };
+  if (call.kit.dialect === 'strict') throw badRequest(mismatch(sent, { kind: kind.kind, version: kindVersion }));
   const slash = sent.version.indexOf('/');
   const [group, version] =
     slash < 0 ? ['', sent.version] : [sent.version.slice(0, slash), sent.version.slice(slash + 1)];
@@ -85,6 +86,23 @@ function checkType(call: Call, value: Record<string, unknown>): void {
     ? `converting (${version}.${sent.kind}) to (${kind.kind}): unknown conversion`
     : `no kind "${sent.kind}" is registered for version "${sent.version}"`;
   throw badRequest(`${sent.kind} in version "${kindVersion}" cannot be handled as a ${kind.kind}: ${why}`);
+}
+
+interface TypeNames {
+  kind: string;
+  version: string;
+}
+
+/** Says what would be accepted, as the real server does for custom resources. */
+function mismatch(sent: TypeNames, wanted: TypeNames): string {
+  const wrong = [];
+  if (sent.version !== wanted.version)
+    wrong.push(
+      `the API version in the data (${sent.version}) does not match the expected API version (${wanted.version})`,
+    );
+  if (sent.kind !== wanted.kind)
+    wrong.push(`the kind in the data (${sent.kind}) does not match the expected kind (${wanted.kind})`);
+  return wrong.join('; ');
 }
 
 /** Fills in the namespace from the URL; refuses a body with another namespace. */

@@ -58,7 +58,7 @@ export class WatchFrames {
     this.#selection = selection;
     const { kind, negotiated, target } = call;
     const include = negotiated.representation === 'table' ? (target.query.get('includeObject') ?? '') : '';
-    this.#form = `${groupVersionOf(kind)} ${negotiated.representation} ${include}`;
+    this.#form = `${groupVersionOf(kind)} ${negotiated.representation} ${negotiated.formVersion} ${include}`;
   }
 
   initial(record: StoredRecord): Buffer {
@@ -91,7 +91,7 @@ export class WatchFrames {
     const { kind, negotiated } = this.#call;
     const object: KubeObject =
       negotiated.representation === 'metadata'
-        ? partial({ metadata })
+        ? partial({ metadata }, negotiated)
         : { kind: kind.kind, apiVersion: groupVersionOf(kind), metadata };
     const shown = negotiated.representation === 'table' ? this.#table(object) : object;
     return frame('BOOKMARK', JSON.stringify(shown));
@@ -125,7 +125,7 @@ export class WatchFrames {
       case 'object':
         return frame(type, wireText(text, kind, revision));
       case 'metadata':
-        return frame(type, JSON.stringify(partial(shownFromText(text, kind, revision))));
+        return frame(type, JSON.stringify(partial(shownFromText(text, kind, revision), negotiated)));
       case 'table':
         return frame(type, JSON.stringify(this.#table(shownFromText(text, kind, revision))));
       default:

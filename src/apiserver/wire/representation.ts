@@ -29,8 +29,11 @@ export function listItems(call: Call, records: readonly StoredRecord[], meta: Li
       return JSON.stringify({ ...tableOf(call, objects), metadata: JSON.parse(metadata) });
     }
     case 'metadata': {
-      const items = records.map((record) => partial(shownFromText(record.value, kind, record.revision)));
-      const head = { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1' };
+      const items = records.map((record) =>
+        partial(shownFromText(record.value, kind, record.revision), call.negotiated),
+      );
+      const apiVersion = `meta.k8s.io/${call.negotiated.formVersion}`;
+      const head = { kind: 'PartialObjectMetadataList', apiVersion };
       return JSON.stringify({ ...head, metadata: JSON.parse(metadata), items });
     }
     default:
@@ -54,7 +57,7 @@ export function oneObject(call: Call, text: string, revision: number): string {
       return JSON.stringify({ ...tableOf(call, [object]), metadata });
     }
     case 'metadata':
-      return JSON.stringify(partial(withoutZeroRevision(shownFromText(text, kind, revision))));
+      return JSON.stringify(partial(withoutZeroRevision(shownFromText(text, kind, revision)), call.negotiated));
     default:
       return call.negotiated.representation satisfies never;
   }

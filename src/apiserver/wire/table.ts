@@ -30,12 +30,12 @@ export function tableOf(call: Call, objects: readonly KubeObject[], withColumns 
   const now = call.kit.clock.wallTime();
   return {
     kind: 'Table',
-    apiVersion: 'meta.k8s.io/v1',
+    apiVersion: `meta.k8s.io/${call.negotiated.formVersion}`,
     metadata: {},
     columnDefinitions: withColumns ? columns.map(definition) : null,
     rows: objects.map((object) => ({
       cells: columns.map((column) => column.cell(object, now)),
-      object: include === 'None' ? null : include === 'Object' ? object : partial(object),
+      object: include === 'None' ? null : include === 'Object' ? object : partial(object, call.negotiated),
     })),
   };
 }

@@ -42,7 +42,7 @@ function textOf(folder: string, { files, leftOut }: Answer): string {
     leftOut.length === 0 ? '' : `not in it: ${leftOut.join(', ')}; without secrets.json no key can be proved`;
   lines.push(...[secrets, missing].filter((line) => line !== ''));
   lines.push(
-    'not in it: the audit log, and revocations.log, which says what is revoked from now on: copy it away often',
+    'not in it: the audit log, and revocations.log, which lists the revocations from now on: copy it away often',
   );
   return `${lines.join('\n')}\n`;
 }

@@ -46,7 +46,7 @@ function ownerIn(options: Options): object {
   const given = ['admin', 'user', 'team'].filter((name) => options.has(name)).map((name) => `--${name}`);
   if (given.length > 1) throw new CommandFault(exitCodes.usage, `a key has one owner, found ${given.join(' and ')}`);
   if (given.length === 0 && !isDistant(options))
-    throw new CommandFault(exitCodes.usage, 'say whose key it is', {
+    throw new CommandFault(exitCodes.usage, 'the owner of the key is missing', {
       hint: 'give --admin, --user NAME or --team NAME',
     });
   return { ...(user === undefined ? {} : { user }), ...(team === undefined ? {} : { team }) };

@@ -1,11 +1,19 @@
 // `hostward direct`: serves a direct endpoint beside a cluster until it is told to stop. In: the configuration. Out: a log on standard
 // output, and an exit code.
 import { type ClusterFault, messageOf } from '../../cluster/errors.ts';
+import type { DirectSettings } from '../../config/settings/management-settings.ts';
+import { parseListen } from '../../config/settings/text-rules.ts';
+import { OperationsServer } from '../../daemon/operations-server.ts';
 import { createLog } from '../../log.ts';
+import type { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
+import { declareDirectMetrics } from '../../management/direct/direct-metrics.ts';
+import type { FailedLogins } from '../../management/server/failed-logins.ts';
+import { createMetrics } from '../../metrics.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
 import type { Options } from '../line/parse-arguments.ts';
+import { declareProcessMetrics } from '../line/process-metrics.ts';
 
 export async function direct(context: Context, options: Options): Promise<ExitCode> {
   const paths = options.texts('config');
@@ -13,31 +21,81 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
     throw new CommandFault(exitCodes.usage, 'say which direct endpoint is meant', {
       hint: 'give --config FILE with the block hostward.direct',
     });
-  const { direct: settings, logLevel } = await requireManagement(context, paths);
+  const { direct: settings, logLevel, listen } = await requireManagement(context, paths);
   if (settings === undefined)
     throw new CommandFault(exitCodes.input, 'the configuration has no hostward.direct', {
       hint: 'see docs/direct-endpoints.md for the block that configures a direct endpoint',
     });
   const log = createLog({ level: logLevel, destination: { write: (line) => context.stdout.write(line) } });
-  const [{ DirectEndpoint }, { FailedLogins }] = await Promise.all([
+  const [direct, logins] = await Promise.all([
     import('../../management/direct/direct-endpoint.ts'),
     import('../../management/server/failed-logins.ts'),
   ]);
   const { clock, environment } = context;
-  const { failed } = new FailedLogins(clock);
-  const endpoint = new DirectEndpoint({ settings, environment, clock, log, failedLogin: failed });
+  const failedLogins = new logins.FailedLogins(clock);
+  const endpoint = new direct.DirectEndpoint({ settings, environment, clock, log, failedLogin: failedLogins.failed });
+  const operations = openOperations(context, { endpoint, failedLogins, listen, settings });
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = new Promise<void>((resolve) => context.onSignal('stop', resolve));
   try {
+    await startOperations(operations, listen);
     await Promise.race([endpoint.start(), stopped]);
     await stopped;
   } catch (error) {
-    throw clusterFault([startFault(error)]);
+    throw error instanceof CommandFault ? error : clusterFault([startFault(error)]);
   } finally {
+    await operations.stop();
     await endpoint.stop();
   }
   log.info({ component: 'direct' }, 'stopped');
   return exitCodes.fine;
+}
+
+interface Opened {
+  endpoint: DirectEndpoint;
+  failedLogins: FailedLogins;
+  listen: string;
+  settings: DirectSettings;
+}
+
+/** The port of the daemon, with the same paths: probes, metrics and a status for programs on this machine. */
+function openOperations(context: Context, { endpoint, failedLogins, listen, settings }: Opened): OperationsServer {
+  const metrics = createMetrics();
+  declareProcessMetrics(metrics, context);
+  declareDirectMetrics(metrics, {
+    proxied: () => endpoint.proxied,
+    feedAgeSeconds: () => endpoint.feedAgeSeconds,
+    failedLogins: () => failedLogins.count,
+    isReady: () => endpoint.trouble === undefined,
+  });
+  const sentence = () => endpoint.trouble ?? `the direct endpoint of ${settings.cluster} accepts tokens`;
+  const part = () => ({ name: 'direct', isReady: endpoint.trouble === undefined, lines: [`direct: ${sentence()}`] });
+  return new OperationsServer(parseListen(listen) as { host: string; port: number }, {
+    health: () => ({ isHealthy: true, lines: [] }),
+    readiness: () => ({ ...part(), parts: [part()] }),
+    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
+    status: () => ({
+      verdict: { isWell: endpoint.trouble === undefined, sentence: sentence() },
+      version: context.version,
+      cluster: settings.cluster,
+      platform: settings.platform,
+      proxied: endpoint.proxied,
+      feedHeardSecondsAgo: Math.round(endpoint.feedAgeSeconds * 10) / 10,
+      failedAuthentications: failedLogins.count,
+    }),
+    objects: () => [],
+    objectStatus: () => undefined,
+  });
+}
+
+async function startOperations(operations: OperationsServer, listen: string): Promise<void> {
+  try {
+    await operations.start();
+  } catch (error) {
+    throw new CommandFault(exitCodes.input, `serving metrics at ${listen}: ${messageOf(error)}`, {
+      hint: 'give this process an address of its own in hostward.listen',
+    });
+  }
 }
 
 function startFault(error: unknown): ClusterFault {

@@ -58,7 +58,7 @@ function textOf(restored: Restored, trustsKeys: boolean): string {
     const keysNow = trustsKeys
       ? 'the keys are as in the backup, because of --trust-keys'
       : `all keys are disabled, ${disabled} of them by this restore, until an administrator enables them`;
-    lines.push(`${doubt}, so that nobody knows what was revoked: ${keysNow}`);
+    lines.push(`${doubt}, so revocations may be unknown: ${keysNow}`);
     if (!trustsKeys) lines.push('make a key to begin with: hostward keys create NAME --admin');
   }
   if (broughtBack.length > 0) lines.push(`brought back too: ${broughtBack.join(', ')}`);

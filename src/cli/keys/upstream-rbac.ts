@@ -53,7 +53,7 @@ function unknownPlace({ clusters, projects }: ManagementSettings, place: Upstrea
   return new CommandFault(exitCodes.input, `the configuration has no ${wanted}`, { hint });
 }
 
-const orSayIt = { hint: 'give --user NAME to say as whom Hostward logs in there' };
+const orSayIt = { hint: 'give the user of the kubeconfig with --user NAME' };
 
 async function whoAmI(context: Context, settings: ManagementSettings, place: UpstreamPlace): Promise<string> {
   const kubeconfig = kubeconfigOf(settings, place);
@@ -79,10 +79,10 @@ async function askedUser(context: Context, connection: Connection): Promise<stri
     body: JSON.stringify(review),
     contentType: 'application/json',
   });
-  const status = expectOk(answer, 'ask the cluster as whom Hostward logs in')['status'];
+  const status = expectOk(answer, 'ask the cluster for the user of the kubeconfig')['status'];
   const { username, groups } = (status as { userInfo?: { username?: string; groups?: string[] } }).userInfo ?? {};
   if (username === undefined || username === '')
-    throw new CommandFault(exitCodes.environment, 'the cluster does not say as whom Hostward logs in', orSayIt);
+    throw new CommandFault(exitCodes.environment, 'the cluster does not name the user of the kubeconfig', orSayIt);
   if (groups?.includes('system:masters') === true)
     context.stderr.write(
       `${username} may do everything there already; give Hostward a kubeconfig of a user that has these rights alone\n`,

@@ -273,7 +273,7 @@ export const commands: readonly CommandSpec[] = [
         name: 'authorization',
         value: 'open|rbac',
         choices: ['open', 'rbac'],
-        summary: 'who may do what: administrators everything (open), or roles and bindings decide (rbac)',
+        summary: 'open: administrators may do everything; rbac: roles and bindings decide',
       },
       output('text', 'json'),
     ],

@@ -174,7 +174,7 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Give a user or team back the keys that it lost by missing from the configuration too long',
     details: [
-      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. Later it is somebody else, in case it is; this undoes that. Keys that were made for the name since then stop.',
+      'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. After that, the name counts as a new person; this command undoes that. Keys that were made for the name since then stop.',
       'Without --uid it takes the identity before the present one when there is only one; otherwise it lists them. KIND is user, team, project, cluster or virtualCluster; the last is named PROJECT/NAME. Only administrators may.',
       reach,
     ],
@@ -308,7 +308,7 @@ export const keysCommands: readonly CommandSpec[] = [
     summary: 'Serve a direct endpoint beside a cluster: it lets only holders of direct tokens in',
     details: [
       'The block hostward.direct names the cluster, the management server that issues the tokens, and a file with an access key of the role agent, with which the endpoint follows revocations. A token ends within a second of its access key, open watches and sessions included. Without a sign of life of the management server for hostward.direct.silence seconds every request is refused with 503 and every stream is closed.',
-      'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
+      'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted; hostward.listen has both in plain HTTP, with /metrics and /status. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
     ],
     options: [config],
     examples: [{ line: 'hostward direct --config direct.yaml', says: 'see docs/direct-endpoints.md' }],

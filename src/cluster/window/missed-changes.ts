@@ -1,15 +1,37 @@
 // Tells a change that the watch has missed from one that is on its way: a difference counts only when it still stands five
 // seconds later and the server, asked for this one object, confirms it. Then the window is mended as by an event, and the
 // loss is counted and logged, because it is a defect of the watch or of what lies between.
-import { pause } from '../../clock.ts';
+import { type Clock, pause } from '../../clock.ts';
+import type { Log } from '../../log.ts';
 import { type Key, type KubeObject, splitKey } from '../../object/meta/object.ts';
-import { listPath } from '../wire/scope.ts';
-import { keyOfObject } from './cache.ts';
+import type { WindowMetrics } from '../metrics.ts';
+import type { Connection } from '../wire/connection.ts';
+import { listPath, type WindowScope } from '../wire/scope.ts';
+import { type Cache, keyOfObject } from './cache.ts';
+import type { ReflectorSink } from './event-intake.ts';
 import type { ListedHead } from './head-scanner.ts';
 import { objectProblem } from './list-pages.ts';
-import type { ProofOptions } from './proof.ts';
 import { compareVersions, isVersion } from './resource-version.ts';
 import type { Item, WindowChange } from './window.ts';
+
+export interface ProofOptions<T extends Item> {
+  connection: Connection;
+  scope: WindowScope;
+  cache: Cache<T>;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: WindowMetrics;
+  sink: ReflectorSink;
+  /** A lost event is found within this time; 0 = no proofs. */
+  intervalMs: number;
+  /** False for a namespace whose objects the window never shows, so that nobody asks for each of them. */
+  showsNamespace: (namespace: string) => boolean;
+  /** The version that the watch has reached; undefined while no watch runs. */
+  reached(): string | undefined;
+  /** Asks for a whole list, through which the window is mended as after a broken watch. */
+  requestList(): void;
+}
 
 /** Far longer than an event needs, and short beside the interval of proofs. */
 const standsMs = 5_000;

@@ -2,38 +2,13 @@
 // the heads that are remembered. In: list pages. Out: a time on each proven item, and suspects for differences. A list that
 // is read amid changes always differs from the cache, so a difference alone says nothing; see missed-changes.ts.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Clock, pause } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import { pause } from '../../clock.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
-import type { WindowMetrics } from '../metrics.ts';
-import type { Connection } from '../wire/connection.ts';
-import type { WindowScope } from '../wire/scope.ts';
-import type { Cache } from './cache.ts';
-import type { ReflectorSink } from './event-intake.ts';
 import { readHeadPages } from './head-pages.ts';
 import type { ListedHead } from './head-scanner.ts';
-import { MissedChanges } from './missed-changes.ts';
+import { MissedChanges, type ProofOptions } from './missed-changes.ts';
 import { compareVersions } from './resource-version.ts';
 import type { Item } from './window.ts';
-
-export interface ProofOptions<T extends Item> {
-  connection: Connection;
-  scope: WindowScope;
-  cache: Cache<T>;
-  clock: Clock;
-  random: () => number;
-  log: Log;
-  metrics: WindowMetrics;
-  sink: ReflectorSink;
-  /** A lost event is found within this time; 0 = no proofs. */
-  intervalMs: number;
-  /** False for a namespace whose objects the window never shows, so that nobody asks for each of them. */
-  showsNamespace: (namespace: string) => boolean;
-  /** The version that the watch has reached; undefined while no watch runs. */
-  reached(): string | undefined;
-  /** Asks for a whole list, through which the window is mended as after a broken watch. */
-  requestList(): void;
-}
 
 /**
  * An event that is lost just after a list began is found in the next list, when the page of its object is read. So the time

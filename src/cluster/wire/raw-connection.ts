@@ -4,6 +4,7 @@
 // besides the credentials and those of the connection.
 import { type Agent, Agent as PlainAgent } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
+import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Access, Credentials } from '../credentials/access.ts';
@@ -61,8 +62,8 @@ export class RawConnection {
   send(request: RawRequest): RawExchange {
     let attempt: RawAttempt | undefined;
     let isAborted = false;
-    const start = (access: Access): Promise<Tried> => {
-      attempt = new RawAttempt({ ...this.#attemptParts(access), request, clock: this.#options.clock });
+    const start = (access: Access, agent: Agent): Promise<Tried> => {
+      attempt = new RawAttempt({ ...this.#attemptParts(access), agent, request, clock: this.#options.clock });
       if (isAborted) attempt.abort();
       return attempt.tried;
     };
@@ -81,7 +82,7 @@ export class RawConnection {
     this.#wire = undefined;
   }
 
-  async #answer(request: RawRequest, start: (access: Access) => Promise<Tried>): Promise<RawAnswer> {
+  async #answer(request: RawRequest, start: (access: Access, agent: Agent) => Promise<Tried>): Promise<RawAnswer> {
     let access: Access;
     try {
       const current = this.#access.current();
@@ -92,7 +93,9 @@ export class RawConnection {
     }
     let isRenewed = false;
     for (let stale = 0; ; ) {
-      const tried = await start(access);
+      const agent = this.#agent(access);
+      if (agent === undefined) return this.#unreadable();
+      const tried = await start(access, agent);
       if (tried.kind === 'error' && tried.mayRepeat && stale < maxStale) {
         stale++;
         continue;
@@ -133,6 +136,11 @@ export class RawConnection {
     return { kind: 'failed', because: 'credentials', message, fix: 'renew the credentials there' };
   }
 
+  #unreadable(): Extract<RawAnswer, { kind: 'failed' }> {
+    const message = `the certificates of ${this.#options.credentials.source} cannot be read`;
+    return { kind: 'failed', because: 'credentials', message, fix: 'renew the credentials there' };
+  }
+
   #attemptParts(access: Access) {
     const { protocol, hostname, port, host, pathname } = this.#url;
     const headers: string[] = ['Host', host];
@@ -144,16 +152,18 @@ export class RawConnection {
       port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port),
       basePath: pathname.replace(/\/+$/, ''),
       headers,
-      agent: this.#agent(access),
     };
   }
 
-  #agent(access: Access): Agent {
+  /** Undefined = the certificates cannot be read, which the log tells. */
+  #agent(access: Access): Agent | undefined {
     const wire = this.#wire;
     if (wire !== undefined && (wire.access === access || sameTls(wire.access, access))) return wire.agent;
+    const { name, log } = this.#options;
     if (wire !== undefined) {
-      this.#options.log.info({ cluster: this.#options.name }, 'certificates changed, connecting anew');
+      log.info({ cluster: name }, 'certificates changed, connecting anew');
       closeIdle(wire.agent);
+      this.#wire = undefined;
     }
     const { proxy } = this.#options.credentials;
     const settings = {
@@ -162,10 +172,15 @@ export class RawConnection {
       maxFreeSockets: maxIdle,
       ...(proxy === undefined ? {} : { proxyEnv: { HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url } }),
     };
-    const agent =
-      this.#url.protocol === 'https:' ? new TlsAgent({ ...settings, ...tlsOf(access) }) : new PlainAgent(settings);
-    this.#wire = { access, agent };
-    return agent;
+    try {
+      const isTls = this.#url.protocol === 'https:';
+      const agent = isTls ? new TlsAgent({ ...settings, ...tlsOf(access) }) : new PlainAgent(settings);
+      this.#wire = { access, agent };
+      return agent;
+    } catch (error) {
+      log.error({ cluster: name, error: messageOf(error) }, 'certificates cannot be read');
+      return undefined;
+    }
   }
 }
 
@@ -174,9 +189,12 @@ function tlsOf({ tls: { ca, cert, key, servername, rejectUnauthorized } }: Acces
     rejectUnauthorized,
     // Upgrades and repeated header lines need HTTP/1.1.
     ALPNProtocols: ['http/1.1'],
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    // Without it each connection reads the certificates anew and keeps them: 30 of the 208 KiB of an idle watch.
+    secureContext: createSecureContext({
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+    }),
     ...(servername === undefined ? {} : { servername }),
   };
 }

@@ -24,6 +24,7 @@ import {
 import { type CheckedPatch, checkPatches } from '../settings/patch-rules.ts';
 import { withoutRetired } from '../settings/retired-settings.ts';
 import type { Settings } from '../settings/settings.ts';
+import { parseInterval } from '../settings/text-rules.ts';
 import { vclusterDefaults } from '../settings/vcluster-defaults.ts';
 import { runAtOnce, type Steps } from '../steps.ts';
 import { parseYaml } from '../yaml/parse-yaml.ts';
@@ -173,6 +174,7 @@ interface Values {
     hostKubeconfig?: string;
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
+    proofInterval: string;
     management?: ManagementValues;
     direct?: DirectSettings;
   } & Pick<
@@ -274,6 +276,7 @@ function settingsOf(from: {
     addressPolicy: hostward.addressPolicy,
     leaderElection: hostward.leaderElection,
     maxWritesPerSecond: hostward.maxWritesPerSecond,
+    proofIntervalMs: parseInterval(hostward.proofInterval) ?? 0,
     references: hostward.references,
     listen: hostward.listen,
     logLevel: hostward.logLevel,

@@ -132,7 +132,7 @@ const virtualClusters = `${projects}[].virtualClusters`;
 const projectRows: Setting[] = [
   { path: projects, shape: list, default: [], ...live, about: 'Projects. The namespace of a project is `p-NAME`.' },
   { path: `${projects}[].name`, shape: label, required: true, ...live, about: 'Name of the project.' },
-  ...memberRows(`${projects}[].members`, 'Who may do what in the project.'),
+  ...memberRows(`${projects}[].members`, 'Members of the project and their roles.'),
   {
     path: `${projects}[].members[].role`,
     shape: { kind: 'choice', of: ['viewer', 'user', 'admin'] },

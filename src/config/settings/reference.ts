@@ -111,6 +111,7 @@ const ruleWords = {
   file: 'file',
   identity: 'name',
   url: 'https address',
+  interval: '`0`, or a time such as `60s` or `5m`',
 };
 
 function code(text: string): string {

@@ -35,6 +35,7 @@ const rulePatterns: Record<TextRule, string | undefined> = {
   pattern: '^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$',
   file: '\\S',
   identity: '^(?!(system|kubeadm|hostward):)[!-+\\--~]([ -+\\--~]{0,251}[!-+\\--~])?$',
+  interval: '^(0|[1-9][0-9]{0,4}[smh])$',
   url: '^[hH][tT][tT][pP][sS]://[^\\s@?#\\\\]+$',
 };
 

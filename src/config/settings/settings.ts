@@ -60,6 +60,8 @@ export interface Settings {
   addressPolicy: { allow: readonly string[]; deny: readonly string[]; fqdn?: 'refuse' | 'allow' };
   leaderElection: 'auto' | 'always' | 'never';
   maxWritesPerSecond: number | undefined;
+  /** hostward.proofInterval; 0 = no proofs. */
+  proofIntervalMs: number;
   references: { naming: 'generated' | 'vcluster' };
   /** host:port of /healthz, /readyz, /metrics, /status. */
   listen: string;

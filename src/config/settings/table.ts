@@ -317,6 +317,15 @@ const ownRows: Setting[] = [
     about: 'Writes a second to the host at most, for a host that is shared with others.',
   },
   {
+    path: 'hostward.proofInterval',
+    shape: { kind: 'text', rule: 'interval' },
+    default: '60s',
+    field: 'proofIntervalMs',
+    change: 'restart',
+    about:
+      'How often each object is compared with what both API servers have, so that a lost watch event leaves nothing wrong for longer. Only the heads of the objects are read. `0`: never.',
+  },
+  {
     path: 'hostward.references.naming',
     shape: { kind: 'choice', of: ['generated', 'vcluster'] },
     default: 'generated',

@@ -7,7 +7,7 @@ export interface TextProblem {
   fix: string;
 }
 
-export type TextRule = 'any' | 'name' | 'network' | 'listen' | 'pattern' | 'file' | 'identity' | 'url';
+export type TextRule = 'any' | 'name' | 'network' | 'listen' | 'pattern' | 'file' | 'identity' | 'url' | 'interval';
 
 export function checkText(text: string, rule: TextRule): TextProblem | undefined {
   switch (rule) {
@@ -33,6 +33,13 @@ export function checkText(text: string, rule: TextRule): TextProblem | undefined
       return isServerURL(text)
         ? undefined
         : { wanted: 'an https address without user, query and fragment', fix: 'for example https://api.example.com' };
+    case 'interval':
+      return parseInterval(text) === undefined
+        ? {
+            wanted: '0, or a time from 1s to 24h',
+            fix: `for example ${/^[1-9]\d{0,4}$/.test(text) ? `${text}s` : '60s'}`,
+          }
+        : undefined;
     default:
       return rule satisfies never;
   }
@@ -69,6 +76,18 @@ export function parseListen(text: string): { host: string; port: number } | unde
   const host = bracketed ?? bare ?? '';
   if (port > 65535 || (bracketed !== undefined && !isIPv6(bracketed))) return undefined;
   return { host, port };
+}
+
+const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000 };
+const longestIntervalMs = 24 * unitsMs.h;
+
+/** Milliseconds of `60s`, `5m` or `1h`; 0 for `0`. */
+export function parseInterval(text: string): number | undefined {
+  if (text === '0') return 0;
+  const match = /^([1-9]\d{0,4})(s|m|h)$/.exec(text);
+  if (match === null) return undefined;
+  const ms = Number(match[1]) * unitsMs[match[2] as keyof typeof unitsMs];
+  return ms > longestIntervalMs ? undefined : ms;
 }
 
 function networkProblem(text: string): TextProblem | undefined {

@@ -1,4 +1,4 @@
-// Role, ClusterRole, RoleBinding and ClusterRoleBinding as data. What they allow is decided in rbac/.
+// Role, ClusterRole, RoleBinding and ClusterRoleBinding as data. The rules of access are in rbac/.
 import { items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Column, type Kind } from '../../apiserver/kinds/kind.ts';
 import { ageColumn, nameColumn } from '../../apiserver/wire/table.ts';

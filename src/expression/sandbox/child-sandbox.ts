@@ -63,7 +63,11 @@ export class ChildSandbox implements Sandbox {
 
   /** Process id for measurements; undefined while no process exists. */
   get pid(): number | undefined {
-    return 'child' in this.#state ? this.#state.child.pid : undefined;
+    return this.#child?.pid;
+  }
+
+  get #child(): LaunchedProcess | undefined {
+    return 'child' in this.#state ? this.#state.child : undefined;
   }
 
   /** Rejects when the process does not become ready, and when stop() comes first. */
@@ -83,6 +87,7 @@ export class ChildSandbox implements Sandbox {
       this.#whenReady = { resolve, reject };
       this.#spawn('first');
     });
+    if (this.#child?.residentMb() === undefined) this.#options.log.warn({ component: 'expression' }, unwatchedMemory);
   }
 
   /** Replaces the expressions in the same process, for a caller that tries one after the other. No request may be in flight. */
@@ -306,6 +311,9 @@ export class ChildSandbox implements Sandbox {
     this.#book.failAll(message);
   }
 }
+
+const unwatchedMemory =
+  'the memory of the sandbox process is not watched, because this system has no /proc; only the limits of V8 hold';
 
 function stoppedInStart(): Error {
   return new Error('start the sandbox: the sandbox was stopped before it was ready');

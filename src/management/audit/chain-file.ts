@@ -25,7 +25,7 @@ export const maxFileBytes = 64 * 1024 * 1024;
 const maxWaiting = 16_384;
 /** The last line lies in the last piece of this size. */
 const tailBytes = 2 * maxLineLength * 4;
-/** Names sort as numbers do. */
+/** With leading zeros, names sort like numbers. */
 const digits = 12;
 
 interface Waiting {
@@ -125,7 +125,7 @@ export class ChainFile {
         for (const { failed } of batch) failed(fault);
       }
     }
-    // In the same turn as the last look at the row: nobody can come in between and wait for ever.
+    // In the same turn as the last look at the queue, so that no line can come in between and wait for ever.
     this.#writing = undefined;
   }
 

@@ -1,5 +1,5 @@
-// Lines that hold on to each other: each carries its number and the digest of the line before, so that nothing can be
-// changed, taken out, put in or moved without breaking the chain. Pure: in comes an entry, out goes a line.
+// A chain of lines. Each line carries its number and the digest of the line before, so that a line that is changed, removed, added
+// or moved breaks the chain. Pure: an entry in, a line out.
 import { createHash, createHmac } from 'node:crypto';
 
 /** In hex. With a key, a chain that fits can be made only by a program that can read the key. */
@@ -18,10 +18,10 @@ export interface ChainState {
   previous: string;
 }
 
-/** What stands before the first line of the first file. */
+/** The digest before the first line of the first file. */
 export const beginning: ChainState = { next: 1, previous: '0'.repeat(64) };
 
-/** Longer is no entry: bodies never stand in the log. */
+/** No entry is longer, because bodies are never in the log. */
 export const maxLineLength = 16 * 1024;
 
 /** Members that the chain itself writes. */
@@ -59,7 +59,7 @@ export function readLine(line: string, digest: Digest): ReadLine | undefined {
   return { seq, previous, digest: sum, entry };
 }
 
-/** Without a key anybody can make a digest that fits, of a text that is no JSON as well. */
+/** Without a key, anyone can compute a fitting digest, even of a text that is not JSON. */
 function parsed(line: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line) as Record<string, unknown>;

@@ -1,5 +1,5 @@
-// What stands in the audit log: who asked for what, what became of it, and for streams when they began and ended. Made only
-// of names and numbers; bodies, headers and secrets have no place in an entry.
+// The entries of the audit log: the user, the request and its answer, and the begin and end of streams. An entry holds only names
+// and numbers, never a body, a header or a secret.
 import { type AccessRequest, requestText } from '../scope/request.ts';
 
 export interface AuditSubject {
@@ -21,7 +21,7 @@ export type AuditEntry = Common &
     | {
         stage: 'intent';
         subject: AuditSubject;
-        /** Of the socket, never of a header. */
+        /** The address of the socket, never an address from a header. */
         source: string;
         target: AccessRequest['target'];
         request: string;
@@ -66,7 +66,7 @@ const harmless: ReadonlySet<string> = new Set([
   'watch',
 ]);
 
-/** Numbers and the words that these parameters know; anything else is a slip, and could be a secret. */
+/** Numbers, and the values that these parameters can have. Any other value is a mistake and could be a secret. */
 const knownValue = /^(?:\d{0,20}|true|false|All|Ignore|Warn|Strict|Background|Foreground|Orphan|Exact|NotOlderThan)$/i;
 
 const longestURL = 2048;
@@ -86,7 +86,7 @@ export function redactURL(url: string): string {
   return whole.length > longestURL ? `${whole.slice(0, longestURL)}…` : whole;
 }
 
-/** Keys and tokens that somebody put where they do not belong, such as into a path or a name. */
+/** Keys and tokens that a client put into the wrong place, such as a path or a name. */
 export function withoutSecrets(text: string): string {
   return text
     .replace(/mpk_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, 'mpk_$1_…')

@@ -1,6 +1,6 @@
-// The journal of revocations: an append-only chain of lines outside the database. After a backup is restored, it says which keys
-// were deleted, narrowed, disabled or rotated since, and who a name was given to, so that no key comes back to life with its old
-// rights. Pure: lines in, what is to be done to each key out.
+// The journal of revocations: an append-only chain of lines outside the database. After a restore, it lists the keys that were
+// deleted, narrowed, disabled or rotated since the backup, and the names that changed their owner, so that no key comes back with
+// its old rights. Pure: lines in, the changes for each key out.
 
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -10,7 +10,7 @@ import type { KeyRecord, StoredSecret } from '../keys/secret/key-record.ts';
 import type { NamedRecord } from '../settings/records.ts';
 import { type ChainState, chainLine, type Digest, maxLineLength, readLine } from './chain.ts';
 
-/** What limits a key; absent members are absent in the object. */
+/** The limits of a key. A member that is absent here is absent in the object. */
 export interface KeyLimitsNow {
   disabled?: boolean;
   scope?: unknown;
@@ -26,14 +26,14 @@ export type RecordLimits = Pick<KeyRecord, 'grantedGroups' | 'tokenGeneration'>;
 
 export type JournalChange =
   | { kind: 'deleted' }
-  /** All limits as they are after any change of one of them: the last entry counts, whatever came before. */
+  /** All limits after a change of one of them; only the last entry about a key counts. */
   | { kind: 'limits'; limits: KeyLimitsNow; record?: RecordLimits }
   | { kind: 'secrets'; secrets: readonly StoredSecret[]; id?: string }
   /** The change does not fit into a line, so that the key can only be disabled. */
   | { kind: 'tooLong' }
   /** The identity of a name, for example after it was given to somebody else. */
   | { kind: 'name'; record: NamedRecord }
-  /** From this revision on nothing is missing in the journal; what came before is not known. */
+  /** From this revision on the journal is complete; earlier revocations are unknown. */
   | { kind: 'begins' }
   /** Up to this revision nothing is missing. */
   | { kind: 'covered' }
@@ -43,7 +43,7 @@ export type JournalChange =
   | { kind: 'restored'; from: number };
 
 export interface JournalEntry {
-  /** Of the write in the store; everything before it is in the journal. */
+  /** Revision of the write in the store; all earlier revocations are in the journal. */
   revision: number;
   time: string;
   /** Empty when the change is not about one key. */
@@ -55,7 +55,7 @@ export interface JournalEntry {
 /** Room for the members that the chain adds. */
 const longestEntry = maxLineLength - 512;
 
-/** A change that does not fit into a line is told without its content. */
+/** A change that does not fit into a line is recorded without its content. */
 export function fitting(entry: JournalEntry): JournalEntry {
   return JSON.stringify(entry).length <= longestEntry ? entry : { ...entry, change: { kind: 'tooLong' } };
 }
@@ -83,7 +83,7 @@ export function limitsOf(object: KubeObject): KeyLimitsNow {
   };
 }
 
-/** What is to be done to one key after a restore. */
+/** The change of one key after a restore. */
 export interface Revocation {
   name: string;
   isDeleted: boolean;
@@ -95,7 +95,7 @@ export interface Revocation {
 }
 
 export interface Replayed {
-  /** By uid: a name that was given to another key is another matter. */
+  /** By uid, because a later key may have the same name. */
   revocations: ReadonlyMap<string, Revocation>;
   /** By kind and name. */
   names: ReadonlyMap<string, NamedRecord>;
@@ -106,8 +106,8 @@ export interface Replayed {
 }
 
 /**
- * What happened after a revision, from the files of a journal, oldest first. Of a broken chain what can be read up to the break still counts: it can only take
- * rights away.
+ * Reads the revocations after a revision from the files of a journal, oldest first. A broken chain is used up to the break,
+ * because its lines can only remove rights.
  */
 export function replayJournal(texts: readonly string[], digest: Digest, after = 0): Replayed {
   const revocations = new Map<string, Revocation>();

@@ -1,6 +1,6 @@
-// A store that keeps the journal of revocations beside itself. In: a store that runs and a chain file. Out: the same store, whose
-// writes are acknowledged only when the journal has what they revoke, and which uses no revision that the journal did not announce.
-// A journal that cannot be written stops all writes.
+// A store that writes the journal of revocations beside itself. In: a running store and a chain file. Out: the same store with two
+// additions: a write is acknowledged only after its revocations are in the journal, and every revision is announced in the journal
+// before it is used. While the journal cannot be written, all writes stop.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { StoreFault } from '../../store/errors.ts';
@@ -8,7 +8,7 @@ import type { ListResult, Store, StoreEvent, StoreWatch, WriteResult } from '../
 import type { ChainFile } from './chain-file.ts';
 import { fitting, type JournalChange, type JournalEntry } from './journal.ts';
 
-/** What an event revokes; the revision and the time are added here. */
+/** The revocations of an event, without revision and time, which are added here. */
 export type Revoked = Pick<JournalEntry, 'uid' | 'name' | 'change'>;
 
 export interface JournalOptions {
@@ -19,7 +19,7 @@ export interface JournalOptions {
   revokedBy(event: StoreEvent): readonly Revoked[];
 }
 
-/** A restore jumps by so much at most; a line for each so many writes costs nothing. */
+/** Revisions that one line announces. A restore skips at most this many, and one line for so many writes costs nothing. */
 const announcedRevisions = 10_000;
 /** The store forgets its history after five minutes, and after a crash the journal goes on from its last line. */
 const coveredEveryMs = 60_000;
@@ -39,7 +39,7 @@ export class JournaledStore implements Store {
   #isStopped = false;
   /** Everything up to this revision is in the journal, as far as it revokes something. */
   #covered = 0;
-  /** The last one that a line says. */
+  /** The last revision that a line announces. */
   #written = 0;
   #ceiling = 0;
   #announcing: Promise<void> | undefined;
@@ -90,7 +90,7 @@ export class JournaledStore implements Store {
       if (this.#highest + this.#inFlight > this.#ceiling - announcedRevisions / 2) await this.#announceMore();
       const result = await this.#store.write(key, change);
       this.#highest = Math.max(this.#highest, result.revision);
-      // What is new revokes nothing, and need not wait.
+      // A new object revokes nothing, so its write need not wait.
       if (result.ok && change.expect !== 0) await this.#reached(result.revision);
       return result;
     } finally {
@@ -135,7 +135,7 @@ export class JournaledStore implements Store {
   async #open(): Promise<StoreWatch> {
     let watch = await this.#store.watch('', this.#covered);
     if (!('events' in watch)) {
-      // Something was missed, and nobody can say what any more.
+      // The watch missed events, so revocations may be missing.
       await this.#begin();
       watch = await this.#store.watch('', this.#covered);
     }
@@ -174,7 +174,7 @@ export class JournaledStore implements Store {
         this.#settle(undefined, journalFault(fault));
       }
       if (this.#isStopped) return;
-      // The lines are the same at the next attempt; a line that stands there twice does no harm.
+      // The next attempt writes the same lines; a repeated line does no harm.
       await new Promise<void>((resolve) => {
         this.#options.clock.after(retryMs, resolve);
       });

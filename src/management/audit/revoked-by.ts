@@ -1,5 +1,5 @@
-// What a change in the store takes away: the event of a write in, entries for the journal of revocations out. Pure. A key that is
-// made takes nothing away; every later change of what limits it is told whole, because the last entry about a key counts.
+// Finds the revocations in a change of the store: the event of a write in, entries for the journal of revocations out. Pure. A new
+// key revokes nothing. A later change of a key's limits is recorded in full, because the last entry about a key decides.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { StoreEvent } from '../../store/store.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
@@ -10,7 +10,7 @@ import type { Revoked } from './journaled-store.ts';
 export interface StoredPlaces {
   keyPrefix: string;
   recordsPrefix: string;
-  /** Of a stored key; undefined for what is not one. */
+  /** Reads a stored key; undefined for an object of another kind. */
   recordOf(object: KubeObject): KeyRecord | undefined;
 }
 

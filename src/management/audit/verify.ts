@@ -1,8 +1,8 @@
-// Whether a file of chained lines is whole. The first line that does not fit is named, with what is wrong with it.
+// Checks whether a file of chained lines is complete. It names the first wrong line and its fault.
 import { beginning, type ChainState, type Digest, readLine } from './chain.ts';
 
 export type Verified =
-  /** `state` is where the next file goes on. A torn last line is what a crash leaves: it was never acknowledged. */
+  /** `state` is the state for the next file. A torn last line comes from a crash; it was never acknowledged. */
   | { kind: 'whole'; lines: number; state: ChainState; torn: boolean }
   /** `line` counts from 1. */
   | { kind: 'broken'; line: number; reason: string };
@@ -11,7 +11,7 @@ export interface VerifyOptions {
   digest: Digest;
   /** Where the file before ended; absent for the first file, and then its own first line is believed. */
   after?: ChainState;
-  /** The digest of the last line, known from elsewhere: without it a cut-off end goes unseen. */
+  /** The digest of the last line, noted elsewhere. Without it, a removed end of the file is not found. */
   last?: string;
 }
 

@@ -1,5 +1,5 @@
-// What a backup is: a folder with a copy of the database, the files of dataDir that must not lie in the database, and this list of
-// them. The manifest is written last, so that a folder with one is a whole backup.
+// A backup is a folder with a copy of the database, copies of the files of dataDir that must not lie in the database, and this
+// manifest, the list of both. The manifest is written last, so that a folder with a manifest is a complete backup.
 import { createHash } from 'node:crypto';
 import { isRecord } from '../../object/text/json.ts';
 import type { Pepper } from '../keys/secret/pepper.ts';

@@ -1,5 +1,6 @@
-// What `hostward keys` asks besides the API of keys, for administrators alone: what a key may do and why, which keys a key has
-// made, and which identities a name has had. In: a request below /hostward/. Out: its answer in JSON.
+// Answers the questions of `hostward keys` that the API of keys does not serve, for administrators only: whether a key may send a
+// request and why, which keys a key has made, and which identities a name has had. In: a request below /hostward/. Out: its answer
+// in JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
@@ -24,7 +25,7 @@ import type { BackupTaken } from './take-backup.ts';
 export interface QuestionParts {
   world: KeyWorld;
   facts(): Iterable<KeyFacts>;
-  /** Why a key does not count, as the API says it. */
+  /** The reason why a key is not valid, in the words of the API. */
   deadText: Readonly<Record<DeadBecause, string>>;
   isAdministrator(user: User): boolean;
   /** Whether the request came through the door of this machine. */
@@ -33,7 +34,7 @@ export interface QuestionParts {
   record(kind: RecordKind, name: string): NamedRecord | undefined;
   reattach(kind: RecordKind, name: string, uid: string): Promise<Reattached>;
   clock: Clock;
-  /** What is no question. */
+  /** Serves every other path. */
   otherwise: OtherPaths;
 }
 
@@ -69,7 +70,7 @@ async function answerTo(
       return identities(parts, kindIn(target.query.get('kind')), target.query.get('name') ?? '');
     case 'POST /hostward/identities':
       return takeIdentity(parts, request);
-    // It writes files of this machine, which a distant administrator has no business with.
+    // A backup writes files on this machine, and only its operator may do that.
     case 'POST /hostward/backup':
       return isHere ? backedUp(parts, request) : undefined;
     default:
@@ -90,7 +91,7 @@ async function backedUp(parts: QuestionParts, request: IncomingMessage): Promise
   throw badRequest(`there is something in ${folder} already; name a new folder`);
 }
 
-/** Judged as a request of this moment. Without an address it is told, and not judged, from where it may come. */
+/** Judged as a request of this moment. Without an address, the answer lists the networks instead of judging them. */
 function explanation({ world, deadText, clock }: QuestionParts, query: URLSearchParams): object {
   const key = query.get('key') ?? '';
   const facts = world.key(key);
@@ -161,7 +162,7 @@ function bodyOf(text: string): Record<string, unknown> {
     const value: unknown = JSON.parse(text);
     if (isRecord(value)) return value;
   } catch {
-    // Refused below, as any other body that is no object.
+    // The code below refuses a body that is not an object.
   }
   throw badRequest('want an object in JSON');
 }

@@ -1,6 +1,6 @@
-// The door for commands on the same machine: a socket in the folder of the management API that only its owner can open, and
-// nothing else of the machine. In: the handler of the API. Out: whether a request came through this door, which is all the proof
-// that a caller on the machine has to give. Knows no key.
+// Opens a socket in the folder of the management API, for commands on the same machine. Only the owner of the folder can open the
+// socket, so a request through it needs no other proof of its sender. In: the handler of the API. Out: whether a request came
+// through the socket. Knows no key.
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';

@@ -26,14 +26,14 @@ export interface BackupSource {
   now: Date;
 }
 
-/** `taken`: there is something in the folder already. */
+/** `taken`: the folder is not empty. */
 export type BackupTaken = { kind: 'done'; manifest: Manifest } | { kind: 'taken' };
 
 /** Not copied as a secret: the database, the logs, sockets, what a crash or a restore left, and the keys of direct tokens, which a
  * restore makes anew. */
 const notSecret = /^(?:keys\.db.*|token-keys\.json|(?:audit|revocations)(?:-\d+)?\.log.*|.*\.sock|.*\.new)$/;
 const deepest = 3;
-/** A handful of keys and certificates; more in dataDir is not ours. */
+/** Hostward makes a handful of keys and certificates; a dataDir with more files has files of another program. */
 const mostFiles = 1000;
 const largestFile = 1024 * 1024;
 
@@ -44,7 +44,7 @@ export async function takeBackup(source: BackupSource, to: string, withSecrets: 
   try {
     return { kind: 'done', manifest: await copyInto(source, to, withSecrets) };
   } catch (error) {
-    // Half a backup must not be taken for one.
+    // Without the removal, half a backup could be mistaken for a complete one.
     await rm(to, { recursive: true, force: true });
     throw error;
   }
@@ -52,7 +52,7 @@ export async function takeBackup(source: BackupSource, to: string, withSecrets: 
 
 async function copyInto(source: BackupSource, to: string, withSecrets: boolean): Promise<Manifest> {
   const { dataDir, now, peppers } = source;
-  // Before the copy: what the copy has besides is put over it once more by a restore, and does no harm.
+  // Taken before the copy: a restore then repeats some revocations that the copy already has, which does no harm.
   const revision = await source.currentRevision();
   const database = join(to, databaseName);
   await source.copyDatabase(database);
@@ -110,7 +110,7 @@ export async function digestOf(path: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Without it a power loss may take the names of the new files away. */
+/** Without this, a power loss could remove the new files from their folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

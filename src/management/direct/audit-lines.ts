@@ -1,4 +1,5 @@
-// The audit of a direct endpoint: lines in its log, without headers, bodies and secrets. In: what the proxied paths tell of a request.
+// Writes the audit of a direct endpoint as lines of its log, without headers, bodies and secrets. In: the audit entries of the
+// proxied paths.
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { type AuditEntry, intentEntry, outcomeEntry } from '../audit/entries.ts';

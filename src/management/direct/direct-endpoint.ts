@@ -1,10 +1,11 @@
-// A direct endpoint as one thing to start and stop: an HTTPS server beside a cluster that passes on what holders of direct tokens ask
-// for. In: settings, a clock, a log. Out: the server, its probes, and streams that end with the tokens behind them.
+// Starts and stops a direct endpoint: an HTTPS server beside a cluster that passes on the requests of holders of direct tokens.
+// In: settings, a clock, a log. Out: the server, its probes, and streams that end with their tokens.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { answerClientErrors } from '../../apiserver/request/client-error.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import { handshakeTimeout, Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { CertificateFiles, readPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
@@ -35,11 +36,11 @@ export interface DirectEndpointOptions {
   failedLogin(source: string): number | undefined;
 }
 
-/** As on the management server: above what any client sends. */
+/** The same limit as on the management server. */
 const maxHeaderBytes = 16 * 1024;
 /** Longer than clients keep idle connections. */
 const keepAliveMs = 120_000;
-/** Streams of tokens that no longer count are ended within a second; revocations end theirs at once. */
+/** Streams of expired tokens end within a second. A revocation ends its streams at once. */
 const streamCheckMs = 400;
 const endedText = 'the token or the access key behind it no longer counts, or the platform is out of reach';
 
@@ -52,6 +53,7 @@ export class DirectEndpoint {
   readonly #gate: TokenGate;
   readonly #upstream: DirectUpstream;
   readonly #paths: ProxiedPaths;
+  readonly #strangers: Strangers;
   #server: Server | undefined;
   #files: CertificateFiles | undefined;
   #check: Timer | undefined;
@@ -81,11 +83,14 @@ export class DirectEndpoint {
     const trouble = () => this.#watch.trouble;
     this.#gate = new TokenGate({ settings, keys: this.#keys, revocations: this.#revocations, trouble, clock });
     this.#upstream = new DirectUpstream({ settings, environment, clock, log });
+    const strangers = new Strangers({ clock, log });
+    this.#strangers = strangers;
     const nobody = new Directory(emptySettings);
     this.#paths = new ProxiedPaths({
       authenticate: (bearer, address) => this.#gate.authenticate(bearer, address),
+      proved: (socket) => strangers.proved(socket),
       failedLogin,
-      // Each holder brings a directory along.
+      // The claims of each holder hold a directory.
       directory: () => nobody,
       upstreams: this.#upstream,
       live: this.#live,
@@ -103,6 +108,8 @@ export class DirectEndpoint {
       {
         maxHeaderSize: maxHeaderBytes,
         keepAliveTimeout: keepAliveMs,
+        handshakeTimeout,
+        ...slowHeads,
         cert: pair.certPem,
         key: pair.keyPem,
         shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => this.#paths.isServed(url),
@@ -111,6 +118,7 @@ export class DirectEndpoint {
     );
     server.on('upgrade', (request, socket, head) => this.#paths.upgrade(request, socket as Socket, head));
     answerClientErrors(server, maxHeaderBytes);
+    this.#strangers.guard(server, { isTls: true });
     this.#server = server;
     const { tls } = settings;
     if (tls !== undefined)
@@ -157,6 +165,16 @@ export class DirectEndpoint {
   /** The own authority; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
+  }
+
+  /** Requests, streams and sessions that pass through. */
+  get proxied(): number {
+    return this.#live.count;
+  }
+
+  /** Since the last sign of life of the platform. */
+  get feedAgeSeconds(): number {
+    return this.#watch.ageSeconds;
   }
 
   /** Undefined = tokens are accepted. */

@@ -1,5 +1,5 @@
-// The cluster behind a direct endpoint: one connection on the credentials of a kubeconfig or of the pod. In: the settings. Out: the
-// upstream for the cluster and its spaces, or a Status that says why there is none.
+// Keeps the one connection to the cluster behind a direct endpoint, with the credentials of a kubeconfig or of the pod. In: the
+// settings. Out: the upstream for the cluster and its spaces, or a Status with the reason why it cannot be used.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';

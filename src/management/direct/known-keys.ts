@@ -1,18 +1,19 @@
-// The keys that prove tokens, as the platform last showed them. In: a way to fetch the key set. Out: the newest good set. When the
-// platform does not answer, the keys that are known go on; an unknown key is asked for again, but not all the time.
+// Keeps the public keys of tokens as the platform last published them. In: a way to fetch the key set. Out: the newest good set.
+// When the platform does not answer, the known keys stay in use. A token with an unknown key id causes a new fetch, at a limited
+// rate.
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { type KeySet, readKeySet } from '../tokens/key-set.ts';
 
 export interface KnownKeysOptions {
   fetch(): Promise<unknown>;
-  /** After the set has changed. */
+  /** Called after the set has changed. */
   changed(): void;
   clock: Clock;
   log: Log;
 }
 
-/** As long as the platform says that the set may be kept. */
+/** The platform permits to keep the set for this time. */
 const refreshMs = 300_000;
 /** Tokens with made-up key ids must not become requests to the platform. */
 export const refetchMs = 10_000;
@@ -43,7 +44,7 @@ export class KnownKeys {
     this.#timer?.cancel();
   }
 
-  /** A token names a key that is not known. Resolves when it makes sense to look again. */
+  /** Called for a token with an unknown key id. Resolves when the set may have the key. */
   async askAgain(): Promise<void> {
     const sinceMs = this.#fetchedMs === undefined ? refetchMs : this.#options.clock.now() - this.#fetchedMs;
     if (this.#fetching === undefined && sinceMs < refetchMs) return;

@@ -1,5 +1,5 @@
-// How an endpoint reads from the management server: the key set, and the stream of revocations. In: the address, a CA, and the file
-// with the access key, which is read at every connection because keys are rotated. The key never leaves this file.
+// Reads the key set and the stream of revocations from the management server. In: the address, a CA, and the file with the access
+// key, which is read again at every connection because keys are rotated. Only this file of the source sees the key.
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
@@ -15,7 +15,7 @@ export interface PlatformOptions {
 
 /** A key set has a few hundred bytes. */
 const maxBodyBytes = 256 * 1024;
-/** For the head of an answer; far below the time after which a silent platform is no longer trusted. */
+/** Limit for the head of an answer; far below the time after which a silent platform is no longer trusted. */
 const answerWithinMs = 5_000;
 
 export class PlatformClient {

@@ -1,5 +1,5 @@
-// Follows the revocation feed of the platform. In: a way to open it. Out: revocations as they come, and whether the platform was heard
-// of lately. A feed that breaks is opened again and begins anew; a silent one counts as broken.
+// Follows the revocation feed of the platform. In: a way to open the feed. Out: each revocation, and whether the platform has sent
+// a sign of life lately. A broken or silent feed is closed and opened again from the beginning.
 import type { IncomingMessage } from 'node:http';
 import { type Clock, pause } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -9,7 +9,7 @@ import { type RevocationEntry, readEntry } from '../tokens/revocations.ts';
 export interface RevocationWatchOptions {
   open(): Promise<IncomingMessage>;
   taken(entry: RevocationEntry): void;
-  /** Without a sign of life for so long nothing that was heard counts any more. */
+  /** After this time without a sign of life, the known revocations are too old to accept tokens. */
   silenceMs: number;
   clock: Clock;
   log: Log;
@@ -26,13 +26,20 @@ export class RevocationWatch {
   readonly #ended = new AbortController();
   #response: IncomingMessage | undefined;
   #heardMs: number | undefined;
+  readonly #openedMs: number;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: RevocationWatchOptions) {
     this.#options = options;
+    this.#openedMs = options.clock.now();
   }
 
-  /** Undefined = everything is known up to a moment ago. */
+  /** Since the last sign of life; since the opening where there was none yet. */
+  get ageSeconds(): number {
+    return (this.#options.clock.now() - (this.#heardMs ?? this.#openedMs)) / 1000;
+  }
+
+  /** The reason why revocations may be missing; undefined = the feed is up to date. */
   get trouble(): string | undefined {
     const { clock, silenceMs } = this.#options;
     if (this.#heardMs === undefined) return 'the revocations of the platform are not known yet';
@@ -71,7 +78,7 @@ export class RevocationWatch {
     const response = await open();
     this.#response = response;
     if (this.#ended.signal.aborted) return void response.destroy();
-    // A connection that says nothing may be dead, and another one may work.
+    // A silent connection may be dead, and a new one may work.
     let silence = clock.after(silenceMs / 2, () => response.destroy());
     try {
       let rest = '';
@@ -97,7 +104,7 @@ export class RevocationWatch {
     if (event['type'] === 'BOOKMARK') this.#heardMs = clock.now();
     if (event['type'] !== 'REVOKED') return;
     const entry = readEntry(event['object'], clock.wallTime().getTime());
-    // What is not understood may have been important.
+    // A line that cannot be read may have been a revocation.
     if (entry === undefined) throw new Error('want a revocation with key and generation');
     taken(entry);
   }

@@ -1,5 +1,5 @@
-// Who may come in at a direct endpoint: holders of tokens for its cluster that count at this moment. In: a bearer text and an address.
-// Out: the holder, or a refusal that says what to do. Access keys are turned away unread.
+// Admits to a direct endpoint only holders of tokens for its cluster that are valid at this moment. In: a bearer text and an
+// address. Out: the holder, or a refusal with the remedy. Access keys are refused before they are read.
 import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
@@ -16,7 +16,7 @@ export interface TokenGateParts {
   settings: DirectSettings;
   keys: KnownKeys;
   revocations: Revocations;
-  /** Why revocations may have been missed; undefined = none were. */
+  /** The reason why revocations may be missing; undefined = all are known. */
   trouble(): string | undefined;
   clock: Clock;
 }
@@ -33,7 +33,7 @@ export class TokenGate {
     this.#parts = parts;
   }
 
-  /** Undefined = nothing that the platform ever made. */
+  /** Undefined = the platform never made such a text. */
   async authenticate(bearer: string, address: string | undefined): Promise<TokenHolder | undefined> {
     if (!looksLikeToken(bearer)) {
       const message =
@@ -66,7 +66,7 @@ export class TokenGate {
     return { kind: claims.subjectKind, name: claims.subjectName, key: claims.keyName };
   }
 
-  /** After the keys have changed. */
+  /** Called after the keys have changed. */
   forgetProofs(): void {
     this.#cache.clear();
   }

@@ -1,5 +1,5 @@
-// What the holder of a token may do at an endpoint that knows nobody: everything comes from the claims. In: claims that were proved,
-// and the spaces of the cluster. Out: a credential and a directory for the evaluator of the management API. Pure.
+// Makes the credential of a token's holder from the claims alone, because an endpoint has no users in its configuration. In:
+// verified claims, and the spaces of the cluster. Out: a credential and a directory for the evaluator of the management API. Pure.
 import type { User } from '../../apiserver/request/identity.ts';
 import type { DirectSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { type SourceNetworks, sourceNetworks } from '../keys/rules/source-networks.ts';
@@ -17,7 +17,7 @@ export interface TokenHolder {
   networks: SourceNetworks | undefined;
 }
 
-/** The only team of the directory: the holder, of whatever kind the owner of the key is. */
+/** The directory has one team, the holder, even if the owner of the key is a user. */
 const holder = 'holder';
 
 export function holderOf(claims: TokenClaims, endpoint: Pick<DirectSettings, 'cluster' | 'spaces'>): TokenHolder {
@@ -28,14 +28,14 @@ export function holderOf(claims: TokenClaims, endpoint: Pick<DirectSettings, 'cl
   return {
     claims,
     user: { name: kind === 'user' ? name : `${kind}:${name}`, uid, groups: claims.groups },
-    // Without a scope the right of the owner is all that counts.
+    // Without a scope, only the rights of the owner limit the token.
     credential: { subject, keyName, scopes },
     directory: new Directory(settingsOf(claims, endpoint)),
     networks: claims.networks === undefined ? undefined : sourceNetworks(claims.networks),
   };
 }
 
-/** Of an endpoint, which knows nobody by itself. */
+/** The settings of an endpoint, which has no users of its own. */
 export const emptySettings: ManagementSettings = {
   administrators: { users: [], groups: [] },
   users: [],
@@ -54,7 +54,7 @@ function settingsOf(
   const names = [...new Set(spaces.map(({ project }) => project))];
   return {
     ...emptySettings,
-    // So that the groups count as known when the holder acts in the cluster.
+    // identityOf() sends only the groups that the settings name.
     users: [{ name: holder, groups, disabled: false }],
     teams: [{ name: holder, users: [], groups: [] }],
     clusters: [{ name: cluster, members: clusters.includes(cluster) ? [{ team: holder }] : [] }],

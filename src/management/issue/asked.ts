@@ -1,4 +1,5 @@
-// What is asked of a kubeconfig, once the body and the caller are read, what one form of it answers, and the refusals that both have.
+// Types for a request for a kubeconfig, for the answer of each form (token or certificate), and the refusals that both forms
+// share.
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { conflict, invalid } from '../../object/meta/status.ts';
@@ -17,7 +18,7 @@ export interface KubeconfigSpec {
   clientCert: boolean;
 }
 
-/** What one form of a kubeconfig is made of. */
+/** The input of one form of a kubeconfig. */
 export interface Asked {
   spec: KubeconfigSpec;
   asker: Asker;
@@ -25,14 +26,14 @@ export interface Asked {
   ctx: ActionContext;
 }
 
-/** Where the kubeconfig leads, and with which credential; `user` is undefined in a dry run. */
+/** The address and the credential of the kubeconfig; `user` is undefined in a dry run. */
 export interface Form {
   server: string;
   authorityPem: string;
   user: KubeconfigUser | undefined;
   /** When the credential ends; undefined in a dry run. */
   expiresMs: number | undefined;
-  /** For the audit log: what was made, without the secret. */
+  /** For the audit log: the credential without its secret. */
   made: string;
 }
 

@@ -1,4 +1,5 @@
-// Who asks for a kubeconfig, and what the forms of a kubeconfig need of the server: names, limits, addresses, and a way to make a key.
+// Collects the caller's facts for a kubeconfig, and the server's means for its forms: names, limits, addresses, and a way to make
+// a key.
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
 import type { KeyLimits, ManagementVirtualCluster } from '../../config/settings/management-settings.ts';
@@ -29,9 +30,9 @@ export interface IssueParts {
   allowedServers(): readonly string[];
   clock: Clock;
   baseURL: string;
-  /** PEM of what the management server is trusted by. */
+  /** PEM text of the authority of the management server's certificate. */
   authority(): Promise<string>;
-  /** PEM of what the ingress listener is trusted by, where an instance has no certificate of its own. */
+  /** PEM text of the authority that signs for instances without a certificate of their own. */
   ingressAuthority(): Promise<string>;
   /** Undefined in a dry run. */
   makeKey(user: User, mark: KubeconfigMark, submitted: object, dryRun: boolean): Promise<MadeKey | undefined>;
@@ -55,7 +56,7 @@ export function instanceNamed(
   return settings === undefined || uid === undefined ? undefined : { project, name, uid, settings };
 }
 
-/** What is made comes to be a moment later, so that a second of the rest is kept back. */
+/** The credential is made a moment after this computation, so one second of the rest is held back. */
 const reservedSeconds = 1;
 
 /** Undefined: the calling key does not end. */

@@ -1,6 +1,7 @@
-// The kubeconfig with a client certificate for a virtual cluster that serves itself. Kubernetes cannot take a certificate back, so the
-// certificate is in one group of its own, the rights are bound to that group, and the binding goes when the access key dies. In: what
-// is asked. Out: the form; everything that must be undone is in the store before it is done.
+// Makes the kubeconfig with a client certificate for a virtual cluster that serves itself. Kubernetes cannot revoke a certificate.
+// So each certificate has a group of its own, the rights are bound to that group, and the binding is deleted when the access key
+// ends. In: the request. Out: the kubeconfig. The store records each object before it is made, so that a crash leaves nothing
+// behind.
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -65,7 +66,7 @@ export function certificateForm(own: CertificateParts): MakeForm {
 
 type Place = Pick<Form, 'server' | 'authorityPem'>;
 
-/** Where Hostward serves the virtual cluster, it signs with a CA of its own, and checks each request itself: no rights to take away. */
+/** Where Hostward serves the virtual cluster, it signs with its own CA and checks each request, so no binding must be removed. */
 async function hostedForm(
   { book, authority, reach }: CertificateParts,
   parts: IssueParts,
@@ -84,7 +85,7 @@ async function hostedForm(
   return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
 }
 
-/** The certificate ends with the key, so that there must be one. */
+/** The certificate ends with the calling key, so a caller without a key is refused. */
 function keyOf({ asker, ctx }: Asked): KeyFacts {
   if (asker.facts !== undefined) return asker.facts;
   const why = 'a client certificate ends with the access key that asks for it; ask with a key, through --server';
@@ -114,7 +115,7 @@ async function clusterPlace(asked: Asked): Promise<Pick<Form, 'server' | 'author
   const authorityPem = await readFile(file, 'utf8').catch(() => '');
   if (certificatesIn(authorityPem).length === 0)
     throw notReady(
-      `the CA of the virtual cluster ${instanceText(asked.instance)} cannot be read; ask who runs Hostward for it`,
+      `the CA of the virtual cluster ${instanceText(asked.instance)} cannot be read; ask the operator of Hostward`,
     );
   return { server: ingress.server, authorityPem };
 }
@@ -173,7 +174,7 @@ async function issue(
     });
     if (bound.kind !== 'ok')
       throw upstreamFault(bound, { instance, step: `bind a group to the ClusterRole ${clusterRole}`, log: reach.log });
-    // The key may have died in between, when nothing was there yet to be taken away.
+    // If the key ended meanwhile, the revoker may have looked before the binding existed.
     const over = endOf(live, world, reach.clock.wallTime().getTime());
     if (over !== undefined) throw new StatusFault(forbidden(instanceGroupResource, instance.name, over));
     return signed;

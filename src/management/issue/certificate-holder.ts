@@ -1,5 +1,5 @@
-// Who the client certificate of a connection stands for, asked anew at every request: chain, end, serial, the record of its issue, and the
-// access key behind it as it is now. A connection that was kept open and a TLS session that was resumed get the same look.
+// Finds the holder of a connection's client certificate. Every request is checked anew: chain, end, serial number, the record of
+// its issue, and the present state of its access key. So kept connections and resumed TLS sessions get the same checks.
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { User } from '../../apiserver/request/identity.ts';

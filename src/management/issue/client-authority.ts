@@ -1,5 +1,5 @@
-// The CA of Hostward's own that signs client certificates for the ingress listener, and nothing else. It is never the CA of a virtual
-// cluster, whose API server would let its certificates in past us. It lies in dataDir, in a folder of its own.
+// Hostward's own CA, which only signs client certificates for the ingress listener. It is never the CA of a virtual cluster: the
+// API server there would accept its certificates without asking Hostward. It lies in a folder of its own in dataDir.
 import { join } from 'node:path';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { Authority } from '../../apiserver/tls/certificates.ts';

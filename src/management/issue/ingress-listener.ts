@@ -1,11 +1,12 @@
-// The listener for virtual clusters with `servedBy: hostward`: the TLS server name picks the instance, and `/` is the API of that instance.
-// Keys, direct tokens and client certificates of our own CA are proofs here. In front of it stands TLS passthrough. In: the configured
-// instances and what forwards requests. Out: requests with the entrance that they came through.
+// Listens for virtual clusters with `servedBy: hostward`. The TLS server name selects the instance, and `/` is the API of that
+// instance. It accepts keys, direct tokens and client certificates of our own CA. A load balancer in front must pass TLS through.
+// In: the configured instances and the proxied paths. Out: requests, each with the entrance that it came through.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { answerClientErrors } from '../../apiserver/request/client-error.ts';
+import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { type Authority, makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { sendStatus } from '../../apiserver/wire/respond.ts';
@@ -17,7 +18,7 @@ import { entryName } from '../kubeconfig/names.ts';
 import { type Instance, type IssueParts, instanceNamed } from './asker.ts';
 import type { Holder } from './certificate-holder.ts';
 
-/** What forwards requests to the virtual clusters: the proxied paths of the management server. */
+/** Forwards requests to the virtual clusters: the proxied paths of the management server. */
 export interface Forwarder {
   serve(request: IncomingMessage, response: ServerResponse, entrance: Entrance): void;
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer, entrance: Entrance): void;
@@ -34,18 +35,19 @@ export interface IngressOptions {
   instances: Pick<IssueParts, 'directory' | 'instanceUid'>;
   forwarder: Forwarder;
   holder(request: IncomingMessage, instance: string): Holder | undefined;
-  /** Signs the certificates of instances that have none of their own. */
+  /** Signs certificates for instances without a certificate of their own. */
   serving: Authority;
-  /** The CA of the client certificates that are taken. */
+  /** The CA of accepted client certificates. */
   clientCaPem: string;
+  strangers: Strangers;
   clock: Clock;
   log: Log;
 }
 
-/** As on the management server. */
+/** The same limit as on the management server. */
 const maxHeaderBytes = 16 * 1024;
 const keepAliveMs = 120_000;
-/** Files are read again for the first connection after so long; open connections keep what they have. */
+/** After this time the next connection reads the certificate files again; open connections keep their certificate. */
 const contextLastsMs = 10_000;
 
 interface Served {
@@ -70,6 +72,8 @@ export class IngressListener {
       {
         maxHeaderSize: maxHeaderBytes,
         keepAliveTimeout: keepAliveMs,
+        handshakeTimeout,
+        ...slowHeads,
         requestCert: true,
         // Judged at every request, so that a client without a certificate can bring a key.
         rejectUnauthorized: false,
@@ -89,6 +93,7 @@ export class IngressListener {
       else forwarder.upgrade(request, socket as Socket, head, entrance);
     });
     answerClientErrors(server, maxHeaderBytes);
+    this.#options.strangers.guard(server, { isTls: true });
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -131,7 +136,7 @@ export class IngressListener {
 
   async #context(name: string): Promise<SecureContext> {
     const instance = this.#instanceAt(name);
-    // The handshake ends with an alert; there is nothing to say to a stranger.
+    // A failed handshake ends with a TLS alert; an HTTP answer is not possible.
     if (instance === undefined) throw new Error('no virtual cluster is served under this name');
     const nowMs = this.#options.clock.now();
     const known = this.#contexts.get(name);

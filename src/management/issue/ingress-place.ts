@@ -1,4 +1,4 @@
-// Where a virtual cluster with `servedBy: hostward` is reached, and what its certificate is trusted by.
+// Finds the address of a virtual cluster with `servedBy: hostward`, and the authority of its certificate.
 import { readFile } from 'node:fs/promises';
 import { instanceText } from '../kubeconfig/names.ts';
 import { authorityOf } from '../kubeconfig/pem.ts';
@@ -14,6 +14,6 @@ export async function ingressPlace(parts: IssueParts, asked: Asked): Promise<Pic
   if (tls === undefined) return { server, authorityPem: await parts.ingressAuthority() };
   const authorityPem = authorityOf(await readFile(tls.certificate, 'utf8').catch(() => ''));
   if (authorityPem === '')
-    throw notReady(`the certificate of the virtual cluster ${where} cannot be read; ask who runs Hostward for it`);
+    throw notReady(`the certificate of the virtual cluster ${where} cannot be read; ask the operator of Hostward`);
   return { server, authorityPem };
 }

@@ -1,4 +1,5 @@
-// The records of issued client certificates: in the store, so that a restart forgets none, and in memory, where every request asks.
+// Keeps the records of issued client certificates: in the store, so that they survive a restart, and in memory, because every
+// request reads them.
 import { randomUUID } from 'node:crypto';
 import type { Store } from '../../store/store.ts';
 import type { IssueRecord } from '../kubeconfig/issue-record.ts';

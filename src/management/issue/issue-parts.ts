@@ -1,4 +1,4 @@
-// What the forms of a kubeconfig need, made of the parts of the open management API.
+// Collects the parts of the open management API that the forms of a kubeconfig need.
 import { readFile } from 'node:fs/promises';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';

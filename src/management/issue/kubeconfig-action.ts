@@ -1,5 +1,6 @@
-// POST to `virtualclusterinstances/NAME/kubeconfig`: checks what is asked for and by whom, has a credential made, and answers the text of
-// a kubeconfig. In: the body and the caller. Out: the object with status.kubeConfig, or a Status that says what is missing.
+// Serves POST to `virtualclusterinstances/NAME/kubeconfig`: checks the body and the rights of the caller, has a credential made,
+// and answers the text of a kubeconfig. In: the body and the caller. Out: the object with status.kubeConfig, or a Status with the
+// reason.
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { badRequest, forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -65,7 +66,7 @@ function specIn(body: KubeObject): KubeconfigSpec {
   };
 }
 
-/** The authorizer sees the path alone; that a certificate is asked for stands in the body. */
+/** The authorizer sees only the path, but the wish for a certificate is in the body. */
 function requireCertificateRight({ directory }: IssueParts, { asker, instance, ctx }: Asked): void {
   const decision = allows(
     directory(),
@@ -91,7 +92,7 @@ async function answerOf(body: KubeObject, { spec, instance, ctx }: Asked, form: 
   ctx.note(spec.server === '' ? form.made : `${form.made}; spec.server ${spec.server}`);
   const { authorityPem, user } = form;
   const text = await kubeconfigText({ name: entryName(instance), ...entry, authorityPem, user });
-  // The text does not say when a token ends, and whoever keeps it must know.
+  // The text of a kubeconfig does not contain the end of a token, but the client must know when to ask again.
   const annotations = { [expiresAnnotation]: `${new Date(form.expiresMs).toISOString().slice(0, 19)}Z` };
   return { ...answer, metadata: { ...answer.metadata, annotations }, status: { kubeConfig: text } };
 }

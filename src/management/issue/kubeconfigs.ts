@@ -1,6 +1,7 @@
-// Everything that issues kubeconfigs and ends what was issued, as one part of the management API. In: the open parts. Out: the action of
-// the subresource, and certificates that end when they must for as long as it runs.
+// Issues kubeconfigs and ends their credentials, as one part of the management API. In: the open parts. Out: the action of the
+// subresource. While it runs, it ends each certificate in time.
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
+import type { Strangers } from '../../apiserver/request/strangers.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { Authority } from '../../apiserver/tls/certificates.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
@@ -16,7 +17,7 @@ import { kubeconfigAction } from './kubeconfig-action.ts';
 import { Revoker, type WaitingRemoval } from './revoker.ts';
 import type { ReachOptions } from './virtual-cluster.ts';
 
-export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store };
+export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store; strangers: Strangers };
 
 export class Kubeconfigs {
   readonly act: SubresourceAction;
@@ -47,7 +48,7 @@ export class Kubeconfigs {
   /** Certificates of keys that died while nothing ran lose their rights now. */
   async start(forwarder: Forwarder): Promise<void> {
     this.#revoker.start();
-    const { server, world, callers, clock, log } = this.#options;
+    const { server, world, callers, strangers, clock, log } = this.#options;
     if (server.ingressListen === undefined) return;
     const holding = { book: this.#book, world, callers, clock };
     const ingress = new IngressListener({
@@ -57,6 +58,7 @@ export class Kubeconfigs {
       holder: (request, instance) => certificateHolder(request, instance, holding),
       serving: await this.#serving(),
       clientCaPem: (await this.#authority.get()).certPem,
+      strangers,
       clock,
       log,
     });
@@ -91,7 +93,7 @@ export class Kubeconfigs {
       ['hostward_client_certificates', 'Client certificates that count', () => this.#revoker.live],
       [
         'hostward_client_certificate_removals_waiting',
-        'Client certificates whose rights are still to be taken away',
+        'Client certificates whose rights still have to be removed',
         () => this.#revoker.waiting().length,
       ],
     ];

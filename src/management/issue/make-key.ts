@@ -12,7 +12,7 @@ export function keyTarget({ group, version, plural }: Kind): Target {
   return parseTarget('POST', `/apis/${group}/${version}/${plural}`);
 }
 
-/** The object with its value; undefined in a dry run, which checks the same and keeps nothing. */
+/** The object with its value; undefined in a dry run, which makes the same checks and stores nothing. */
 export async function makeKey(
   { kit, kind, user }: { kit: Kit; kind: Kind; user: User },
   submitted: object,

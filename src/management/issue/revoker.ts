@@ -1,5 +1,6 @@
-// Ends client certificates: when the access key behind one dies, is narrowed or leaves, or the time is over, its rights in the virtual
-// cluster are taken away. A removal that cannot be made is tried again for ever, over restarts too, and is told in status and metrics.
+// Ends client certificates: removes the rights of a certificate in the virtual cluster when its access key ends, is narrowed or
+// loses its owner, or when its time is over. A failed removal is tried again, across restarts too, and appears in status and
+// metrics.
 import type { Timer } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -35,7 +36,7 @@ export class Revoker {
   readonly #settings: () => ManagementSettings;
   readonly #attempts = new Map<string, Attempt>();
   readonly #running = new Map<string, Promise<void>>();
-  /** Instances whose foreign bindings are still to be looked for. */
+  /** Instances in which bindings without a record still have to be searched. */
   readonly #unswept = new Map<string, Attempt>();
   #timer: Timer | undefined;
   #isStopped = true;
@@ -47,7 +48,7 @@ export class Revoker {
     this.#settings = of.settings;
   }
 
-  /** What a crash left in the middle was in nobody's hands and is taken back. */
+  /** After a crash in the middle of issuing, the client never got the certificate, so its objects are removed. */
   start(): void {
     this.#isStopped = false;
     for (const record of this.#book.all()) if (record.state === 'beginning') this.end(record);
@@ -64,18 +65,18 @@ export class Revoker {
     await Promise.all(this.#running.values());
   }
 
-  /** From now on the certificate is to have no rights. */
+  /** Marks the certificate: its rights must be removed. */
   end(record: IssueRecord): void {
     if (!this.#attempts.has(record.id)) this.#attempts.set(record.id, { count: 0, nextMs: 0, trouble: '' });
     if (!this.#isStopped) this.#begin(record.id);
   }
 
-  /** Certificates that count. */
+  /** Valid certificates. */
   get live(): number {
     return this.#book.all().filter(({ state }) => state === 'live').length;
   }
 
-  /** Rights that could not be taken away yet. */
+  /** Rights that could not be removed yet. */
   waiting(): WaitingRemoval[] {
     return [...this.#attempts].flatMap(([id, { count, trouble }]) => {
       const record = this.#book.get(id);
@@ -118,7 +119,7 @@ export class Revoker {
     );
   }
 
-  /** Undefined = there is nothing left; otherwise why there is. */
+  /** Undefined = everything is removed; otherwise the reason why not. */
   async #removed(record: IssueRecord): Promise<string | undefined> {
     const current: IssueRecord = { ...record, state: 'ending' };
     if (record.state !== 'ending') await this.#book.put(current);
@@ -134,7 +135,7 @@ export class Revoker {
   }
 
   async #unbound({ id, kubeconfig, ...at }: IssueRecord, isUnfinished: boolean): Promise<string | undefined> {
-    // A file that has moved since is where the configuration says now.
+    // The kubeconfig may have moved since; then the present configuration names its place.
     const project = this.#settings().projects.find(({ name }) => name === at.project);
     const configured = project?.virtualClusters.find(({ name }) => name === at.virtualCluster)?.kubeconfig;
     const answer = await withVirtualCluster(configured ?? kubeconfig, this.#reach, async (cluster) => {
@@ -175,7 +176,7 @@ export class Revoker {
     const trouble = await withVirtualCluster(kubeconfig, this.#reach, async (cluster) => {
       for (;;) {
         const answer = await cluster.bindings(this.#book.issuer);
-        // Without the right to list them there never were any of ours.
+        // Without the right to list bindings, Hostward never had the right to make one.
         if (answer.kind === 'forbidden' || answer.kind === 'notFound') return '';
         if (answer.kind !== 'ok') return 'message' in answer ? answer.message : answer.reason;
         const items = Array.isArray(answer.object['items']) ? answer.object['items'].filter(isRecord) : [];

@@ -1,5 +1,5 @@
-// A client certificate through the CSR API of the virtual cluster: ask, approve, wait for the signer, clear up. In: an identity and a
-// life. Out: a certificate as the signer made it, or a Status that says why there is none.
+// Gets a client certificate through the CSR API of the virtual cluster: ask, approve, wait for the signer, delete the request. In:
+// an identity and a life. Out: the certificate that the signer made, or a Status with the reason for its absence.
 import { X509Certificate } from 'node:crypto';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import {
@@ -48,7 +48,7 @@ export async function signByCluster(
     const serial = plainSerial(certificate.serialNumber);
     return { certificatePem, keyPem, serial, notAfterMs: certificate.validToDate.getTime() };
   } finally {
-    // The certificate needs its request no more. What cannot be deleted is deleted by the cluster itself an hour later.
+    // The certificate is valid without its request. If the delete fails, the cluster deletes the request an hour later.
     await cluster.deleteRequest(id);
   }
 }

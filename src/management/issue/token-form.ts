@@ -1,4 +1,5 @@
-// The kubeconfig with a token: an access key of its own for exactly this virtual cluster, through our proxy or the ingress that we serve.
+// Makes the kubeconfig with a token: an access key for exactly this virtual cluster, used through our proxy or the ingress that we
+// serve.
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import { tokenLife } from '../kubeconfig/life.ts';
 import { instanceText, keyNamePrefix } from '../kubeconfig/names.ts';
@@ -28,7 +29,7 @@ export async function tokenForm(parts: IssueParts, asked: Asked): Promise<Form> 
   return { ...place, user, expiresMs, made: `made the access key ${key?.name ?? ''}` };
 }
 
-/** Where a key or token is taken: at the ingress that we serve, or at our proxy. */
+/** The address that accepts a key or token: the ingress that we serve, or our proxy. */
 async function tokenPlace(parts: IssueParts, asked: Asked): Promise<Pick<Form, 'server' | 'authorityPem'>> {
   const { project, name, settings } = asked.instance;
   if (settings.ingress?.servedBy === 'hostward') return ingressPlace(parts, asked);
@@ -45,7 +46,7 @@ async function made(parts: IssueParts, { instance, ctx }: Asked, object: object)
     return await parts.makeKey(ctx.user, mark, object, ctx.dryRun);
   } catch (error) {
     if (!(error instanceof StatusFault) || error.code !== 403) throw error;
-    // The caller asked for a kubeconfig and not for a key, so the refusal is about that.
+    // The caller did not ask for a key, so the refusal must name the kubeconfig.
     const causes = error.status.details?.causes ?? [];
     const why = causes.map(({ field, message }) => `${field}: ${message}`).join('; ');
     throw forbiddenBecause(

@@ -1,5 +1,5 @@
-// What a caller is told when the virtual cluster does not do what a client certificate needs. In: an answer of the virtual cluster.
-// Out: a Status that says what to do; the words of the virtual cluster and of its kubeconfig stay in the log.
+// Makes the Status for a caller when the virtual cluster refuses a step of issuing a client certificate. In: an answer of the
+// virtual cluster. Out: a Status with the remedy. The texts of the virtual cluster and of its kubeconfig stay in the log.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import type { Log } from '../../log.ts';
@@ -19,10 +19,10 @@ export function upstreamFault(answer: BadAnswer, at: { instance: InstanceRef; st
   switch (answer.kind) {
     case 'forbidden':
       return badGateway(
-        `Hostward has no right to ${step} in the ${where}; whoever runs it gives the right with: hostward upstream-rbac --instance ${instanceText(instance)} | kubectl apply -f -`,
+        `Hostward has no right to ${step} in the ${where}; its operator grants the right with: hostward upstream-rbac --instance ${instanceText(instance)} | kubectl apply -f -`,
       );
     case 'unauthorized':
-      return badGateway(`Hostward cannot log in to the ${where}; whoever runs it renews the kubeconfig`);
+      return badGateway(`Hostward cannot log in to the ${where}; ask the operator of Hostward to renew the kubeconfig`);
     case 'failed':
     case 'throttled':
     case 'notSent':

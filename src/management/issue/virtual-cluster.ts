@@ -1,5 +1,6 @@
-// Speaks to the API of one virtual cluster about client certificates: signing requests, and the bindings that give them rights.
-// In: the kubeconfig of the virtual cluster. Out: answers as the transport gives them. The connection lasts for one piece of work.
+// Sends requests about client certificates to one virtual cluster: signing requests, and the bindings that give certificates
+// rights. In: the kubeconfig of the virtual cluster. Out: answers as the transport gives them. The connection lasts for one piece
+// of work.
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
@@ -84,7 +85,7 @@ export class VirtualCluster {
     return this.#send('DELETE', `${bindingsPath}/${issueObjectName(id)}`);
   }
 
-  /** The first page of those that this Hostward has made; what is deleted makes room for the next look. */
+  /** The first page of the bindings that this Hostward has made. After these are deleted, the next look finds the next page. */
   bindings(issuer: string): Promise<Answer> {
     const query = new URLSearchParams({ labelSelector: `${issuerLabel}=${issuer}`, limit: String(pageSize) });
     return this.#send('GET', `${bindingsPath}?${query}`);

@@ -1,5 +1,5 @@
-// Issues a direct token: judges what is asked for, writes down that a token of this key is alive, and signs what the token says. In:
-// the caller's key and the body. Out: the object with the token, which is shown once and never kept.
+// Issues a direct token: judges the request, records that the key has a living token, and signs the claims. In: the caller's key
+// and the body. Out: the object with the token, which is shown once and never stored.
 import { randomUUID } from 'node:crypto';
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -70,7 +70,7 @@ export function issueToken(parts: IssueParts): SubresourceAction {
   };
 }
 
-/** When the first of the keys ends that the token hangs on. */
+/** A token ends with the first of the keys that it depends on: the calling key and the keys that made it. */
 function endOf(facts: KeyFacts, world: KeyWorld): number | undefined {
   const ends = [facts, ...(makersOf(facts, world) ?? [])]
     .map((key) => expiryOf(key.times, world.lastActivityMs(key)))
@@ -115,7 +115,7 @@ function refuse({ errors, refusals }: Judgement): void {
   throw forbiddenBecause(resource, '', refusalText(refusals), causes);
 }
 
-/** A name would promise that the token can be found again. */
+/** A token is not stored, so it must not have a name under which a client would look for it. */
 function nameWarnings({ metadata }: KubeObject): string[] {
   const named = (['name', 'generateName'] as const).filter((field) => (metadata[field] ?? '') !== '');
   return named.map((field) => `metadata.${field}: ignored, because a token has no name and is not kept`);

@@ -1,5 +1,5 @@
-// What a new token may be: its lifetime inside the limits and inside the life of the key that asks, and its scope inside that of the
-// key. Pure: the spec and the caller in, the filled values or every fault out.
+// Judges the spec of a new token: its lifetime must lie inside the limits and the life of the calling key, and its scope inside
+// the scope of the key. Pure: the spec and the caller in, the filled values or every fault out.
 import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -12,11 +12,11 @@ import { defaultTokenTTL, longestTokenTTL, shortestTokenTTL } from '../tokens/cl
 export interface WantedToken {
   judgement: Judgement;
   ttl: number;
-  /** The token's own; undefined = that of the key. */
+  /** The token's own scope; undefined = the scope of the key. */
   scope: Record<string, unknown> | undefined;
 }
 
-/** `endMs`: when the key that asks ends, or one of its makers; undefined = never. */
+/** `endMs`: the end of the calling key or of the first of its makers; undefined = no end. */
 export function judgeToken(object: KubeObject, context: JudgeContext, endMs: number | undefined): WantedToken {
   const judgement = emptyJudgement();
   const { scope: scopeValue } = keySpec(object);

@@ -1,4 +1,4 @@
-// GET /.well-known/jwks.json: the public keys of tokens, for everybody.
+// Serves GET /.well-known/jwks.json, the public keys of tokens, without authentication.
 import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
 import { sendJson } from '../../apiserver/wire/respond.ts';
 import { keySetMaxAgeSeconds, type TokenKeys } from './token-keys.ts';

@@ -1,5 +1,5 @@
-// Everything that issues direct tokens, as one thing: the keys that sign, the ledger of what is alive, the kind, and the paths that
-// verifiers read. In: the folder and the store of the management API, and who its callers are.
+// Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kind, and the paths that
+// verifiers read. In: the folder, the store and the callers of the management API.
 import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Clock, Timer } from '../../clock.ts';
@@ -20,7 +20,7 @@ export interface Issuing {
   feed: RevocationFeed;
   callers: TokenCallers;
   kind: Kind;
-  /** What verifiers read, in front of the other paths. */
+  /** The paths for verifiers; they are tried before the other paths. */
   paths(otherwise: OtherPaths): OtherPaths;
   stop(): void;
 }

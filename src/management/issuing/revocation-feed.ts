@@ -1,6 +1,7 @@
-// The revocation feed: GET /revocations, or /agent/CLUSTER/revocations below the management API, for verifiers of direct tokens. In:
-// the ledger. Out: the list of revocations, or a stream that begins with it and goes on with every change and a sign of life every
-// few seconds. An entry may come twice and never goes back, so that a reader only ever adds to what it knows.
+// Serves the revocation feed to verifiers of direct tokens: GET /revocations, or /agent/CLUSTER/revocations below the management
+// API. In: the ledger. Out: the list of revocations, or a stream that begins with the list and goes on with every change and a
+// sign of life every few seconds. An entry may come twice, but its generation never falls, so a reader can simply add each entry
+// to its own list.
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
@@ -26,9 +27,9 @@ export interface FeedParts {
 export const heartbeatMs = 5_000;
 const longestWatchSeconds = 3_600;
 const defaultWatchSeconds = 2_700;
-/** Of one reader that does not keep up; it connects again and begins anew. */
+/** Limit for one slow reader. Beyond it the stream ends; the reader connects again and begins anew. */
 const maxUnsentBytes = 1024 * 1024;
-/** One for each endpoint, and some that are being replaced. */
+/** Enough for one reader of each endpoint, and for endpoints that are being replaced. */
 const maxReaders = 1_000;
 const agentPath = /^\/agent\/[^/]+\/revocations$/;
 
@@ -39,7 +40,7 @@ interface Reader {
 
 export class RevocationFeed {
   readonly #parts: FeedParts;
-  /** Positions of another run of the server mean nothing in this one. */
+  /** Marks the positions of this run of the server; positions of another run are invalid. */
   readonly #run = randomUUID().slice(0, 8);
   readonly #readers = new Set<Reader>();
 
@@ -70,7 +71,7 @@ export class RevocationFeed {
     return this.#readers.size;
   }
 
-  /** Whoever may read those of a cluster by a name that no cluster has may read those of all clusters. */
+  /** Asks for a name that no cluster can have: only a caller with the right for all clusters may read that. */
   #checkRight(user: User, target: Target): void {
     const decision = this.#parts.mayRead(user, { ...target, verb: 'get', path: '/agent/*/revocations' });
     if (decision.allowed) return;
@@ -103,7 +104,7 @@ export class RevocationFeed {
       for (const entry of ledger.entriesAfter(position)) send({ type: 'REVOKED', object: entryText(entry) });
       position = ledger.position;
     };
-    // The mark at the end of the first entries says that the reader knows everything now.
+    // This bookmark tells the reader that it has all revocations now.
     const sendMark = () => send({ type: 'BOOKMARK', object: this.#mark() });
     sendNew();
     sendMark();
@@ -135,7 +136,7 @@ export class RevocationFeed {
     return `${this.#run}-${this.#parts.ledger.position}`;
   }
 
-  /** What another run has said is unknown here: everything is sent once more, which does no harm. */
+  /** A position of another run is unknown here. The reader gets all entries again, which does no harm. */
   #positionIn(version: string): number {
     const [run, position] = version.split('-');
     return run === this.#run ? Number(position) || 0 : 0;

@@ -1,5 +1,6 @@
-// Who sends a request with a direct token, on the server that issued it: the token is proved by its signature, and what it may do is
-// asked of the live key behind it, cut with the scopes of the token. In: the text and the address. Out: a user of the kit.
+// Authenticates a request with a direct token on the server that issued the token. The signature proves the token. Its rights are
+// the rights of its access key as the key is now, narrowed by the scopes of the token. In: the text and the address. Out: a user
+// of the kit.
 import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
@@ -44,7 +45,7 @@ export class TokenCallers {
     this.#parts = parts;
   }
 
-  /** Undefined = no token of ours. Throws a 401 that says why one of ours does not count. */
+  /** Undefined = not a token of this server. Throws a 401 with the reason for a token that is not valid. */
   authenticate(text: string, address: string | undefined): User | undefined {
     const { keys, issuer, deadText, world, userOf } = this.#parts;
     const verified = this.#cache.verify(text, keys.keySet, { issuer, audience: issuer });

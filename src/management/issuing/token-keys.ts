@@ -10,13 +10,13 @@ import { longestTokenTTL, tokenType } from '../tokens/claims.ts';
 import { type KeySet, maxKeys, readKeySet } from '../tokens/key-set.ts';
 
 export const tokenKeysFile = 'token-keys.json';
-/** A key that leaks unnoticed is of use for so long at most. */
+/** Limits the damage of a key that leaks unnoticed. */
 export const rotateEveryMs = 30 * 24 * 60 * 60 * 1000;
-/** Verifiers keep the key set for so long. */
+/** Verifiers may keep the key set for this time. */
 export const keySetMaxAgeSeconds = 300;
 /** A published key waits until no verifier has an older set, and once more as long for slow ones. */
 export const publishedAheadMs = 2 * keySetMaxAgeSeconds * 1000;
-/** After the last token of a key could have been made, clocks that differ included. */
+/** A key stays published until its last token has ended everywhere, even where a clock is slow. */
 const keptAfterMs = (longestTokenTTL + 300) * 1000;
 
 interface TokenKey {
@@ -31,7 +31,7 @@ export class TokenKeys {
   /** No token from before can be proved any more. */
   readonly areNew: boolean;
   readonly #path: string;
-  /** In the order in which they sign. */
+  /** Sorted by the time at which they begin to sign. */
   #keys: TokenKey[];
   #keySet: KeySet = new Map();
   #changing: Promise<void> = Promise.resolve();
@@ -53,7 +53,7 @@ export class TokenKeys {
     return new TokenKeys(path, keys, true);
   }
 
-  /** What anybody may read, at `/.well-known/jwks.json`. */
+  /** The public key set for `/.well-known/jwks.json`. */
   get document(): { keys: JWK[] } {
     return { keys: this.#keys.map(({ publicJWK }) => publicJWK) };
   }
@@ -68,7 +68,7 @@ export class TokenKeys {
     return new SignJWT(payload).setProtectedHeader(header).sign(key.privateKey);
   }
 
-  /** Publishes the next key in time and takes ended ones away. Asked now and then. */
+  /** Publishes the next key in time and removes ended keys. Called regularly. */
   async keepUp(nowMs: number): Promise<void> {
     await this.#change((keys) => {
       const last = keys.at(-1) as TokenKey;
@@ -76,12 +76,12 @@ export class TokenKeys {
     }, nowMs);
   }
 
-  /** Publishes a new key now, which signs after the time that verifiers need to hear of it. */
+  /** Publishes a new key now. The key signs only after verifiers have had time to fetch it. */
   async rotate(nowMs: number): Promise<void> {
     await this.#change(() => true, nowMs);
   }
 
-  /** One change after the other: two must not write the file at the same time. */
+  /** Changes run one after the other, because two must not write the file at the same time. */
   async #change(wantsNew: (keys: readonly TokenKey[]) => boolean, nowMs: number): Promise<void> {
     const before = this.#changing;
     this.#changing = before.then(
@@ -99,7 +99,7 @@ export class TokenKeys {
     const isFull = kept.length >= maxKeys;
     if (wantsNew(this.#keys) && !isFull) kept.push(await newKey(nowMs + publishedAheadMs));
     if (kept.length === this.#keys.length && kept.every((key, at) => key === this.#keys[at])) return;
-    // On the disk first: a key that a verifier knows of must be there after a crash.
+    // The file first: after a crash the server must still have every key that a verifier may know.
     await writeWhole(this.#path, textOfKeys(kept));
     this.#keys = kept;
     this.#publish();

@@ -1,4 +1,4 @@
-// DirectClusterEndpointToken as the kit serves it: only created, in no namespace, without a name.
+// DirectClusterEndpointToken as data for the kit: clients can only create it, without a namespace and without a name.
 import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { tokenSchemaName } from '../kinds/token-schema.ts';
 import { managementGroup, tokenResource } from '../scope/request.ts';

@@ -1,6 +1,7 @@
-// Keys whose tokens may still be alive, and from which generation on these tokens count. In: issued tokens, changed keys, changed
-// configuration, and the time. Out: a raised generation as soon as a key no longer stands for what its tokens say. Kept in the
-// store before a token is answered, so that a change while the server does not run kills tokens as well.
+// Records for each key whether its tokens may still be alive, and the lowest generation of tokens that is valid. In: issued
+// tokens, changed keys, changed configuration, and the time. Out: a higher generation as soon as the rights of a key differ from
+// the claims of its tokens. The record is stored before a token is answered, so that a change during a stop of the server kills
+// tokens as well.
 
 import { isRecord } from '../../object/text/json.ts';
 import type { Store } from '../../store/store.ts';
@@ -11,7 +12,7 @@ import type { RevocationEntry } from '../tokens/revocations.ts';
 import { viewOfKey } from './token-rights.ts';
 
 const prefix = 'tokens/';
-/** A number must not be given out anew while some endpoint remembers it: its clock may be wrong by this much. */
+/** A generation must not be used again while an endpoint remembers it. The endpoint's clock may be wrong by this much. */
 const keptAfterMs = 60 * 60 * 1000;
 
 interface Line {
@@ -21,7 +22,7 @@ interface Line {
   hasRevoked: boolean;
   /** When the last token of any generation ends. */
   expiresMs: number;
-  /** What the tokens of this generation rest on. */
+  /** The rights in the tokens of this generation, as one text. */
   view: string;
   /** Position of the last change, for watches of the feed. */
   seq: number;
@@ -44,7 +45,7 @@ export class TokenLedger {
     this.#parts = parts;
   }
 
-  /** Keys may have changed while nobody looked. `isAnew`: what was issued before can be proved by nobody. */
+  /** Keys may have changed while the server was stopped. `isAnew`: the signing keys are new, so no earlier token is valid. */
   async start(isAnew: boolean): Promise<void> {
     for (const [key, text] of await this.#parts.store.sideValues(prefix)) {
       const line = lineIn(text);
@@ -73,7 +74,7 @@ export class TokenLedger {
 
   isRevoked({ keyUid, generation }: { keyUid: string; generation: number }): boolean {
     const line = this.#lines.get(keyUid);
-    // Every token was written down before it was answered: one of an unknown key comes from a lost or an older store.
+    // Every token is recorded before it is answered, so a token of an unknown key comes from a lost or an older store.
     return line === undefined || generation !== line.generation;
   }
 
@@ -98,7 +99,7 @@ export class TokenLedger {
     return generation;
   }
 
-  /** Keys that this one has made hang on it as well. */
+  /** The tokens of keys that this key has made depend on it as well. */
   changed(uid: string): void {
     this.review(uid);
     for (const other of this.#lines.keys()) if (other !== uid && this.#isMadeBy(other, uid)) this.review(other);
@@ -108,7 +109,7 @@ export class TokenLedger {
     for (const uid of this.#lines.keys()) this.review(uid);
   }
 
-  /** A key that has expired tells nobody: asked several times a second. */
+  /** Expiry causes no event, so this looks for expired keys several times a second. */
   passTime(): void {
     const nowMs = this.#parts.nowMs();
     const forgotten = new Map<string, undefined>();
@@ -133,12 +134,12 @@ export class TokenLedger {
     const line = this.#lines.get(uid) as Line;
     const generation = this.#generationAfter(line.generation);
     this.#lines.set(uid, { ...line, view, generation, hasRevoked: true, seq: ++this.#seq });
-    // What is not written is found out again at the next start, because the view is older there.
+    // If the write fails, the next start finds the same change again, because the stored record is older.
     void this.#write(uid).catch(this.#parts.failed);
     for (const listener of this.#listeners) listener();
   }
 
-  /** By the clock, so that a restored store never gives out again what an endpoint has heard to be dead. */
+  /** Taken from the clock, so that a restored store never uses again a generation that endpoints know as dead. */
   #generationAfter(generation: number): number {
     return Math.max(generation + 1, Math.floor(this.#parts.nowMs() / 1000));
   }
@@ -161,7 +162,7 @@ export class TokenLedger {
     const { world } = this.#parts;
     const facts = world.key(this.#lines.get(uid)?.name ?? '');
     if (facts?.record.madeBy === undefined) return false;
-    // A chain with a gap is one whose maker is gone, perhaps this one.
+    // A gap in the chain means that a maker is deleted, perhaps the one in question.
     return makersOf(facts, world)?.some(({ record }) => record.uid === maker) ?? true;
   }
 

@@ -1,4 +1,4 @@
-// What a token of a key may say: the clusters that it is for, the roles of its owner there, and the scopes that narrow it. Pure: the
+// Computes the rights in a token's claims: its clusters, the roles of its owner there, and the scopes that narrow it. Pure: the
 // present configuration and the key in, the rights out. When the rights of a key change, its tokens die.
 
 import { credentialOf, type KeyWorld, makersOf } from '../keys/life/credential.ts';
@@ -15,7 +15,7 @@ export interface ReachingRights extends TokenRights {
   reached: readonly string[];
 }
 
-/** `own`: the scope that the token itself is given, beside those of the key and of the keys that made it. */
+/** `own`: the scope of the token itself, in addition to the scopes of the key and of the keys that made it. */
 export function rightsOf(
   directory: Directory,
   subject: Subject,
@@ -59,7 +59,7 @@ function roleIn(
   return roles.includes('user') ? 'user' : undefined;
 }
 
-/** The scopes that narrow a key, as they stand in the objects: its own first, then those of its makers, each of them once. */
+/** The scopes that narrow a key, as in the objects: its own first, then those of its makers, each scope once. */
 export function scopesOf(facts: KeyFacts, world: Pick<KeyWorld, 'key'>): Record<string, unknown>[] {
   const all = [facts, ...(makersOf(facts, world) ?? [])].map(({ scopeValue }) => scopeValue);
   return withoutDoubles(all.filter((scope) => scope !== undefined));
@@ -75,9 +75,9 @@ export function withoutDoubles(scopes: readonly Record<string, unknown>[]): Reco
   });
 }
 
-/** Everything that a token of this key rests on, as one text; two texts that differ mean that older tokens are dead. */
+/** All rights of a token of this key, as one text. When the text changes, older tokens are dead. */
 export function viewOfKey(facts: KeyFacts, world: KeyWorld, nowMs: number): string {
-  // From where requests come is judged at each request, and not a matter of tokens.
+  // Networks are left out: the source of each request is judged when it comes.
   const found = credentialOf({ ...facts, networks: undefined }, world, { nowMs, address: undefined });
   if (found.kind === 'dead') return `dead: ${found.because}`;
   const rights = rightsOf(world.directory, found.credential.subject, {

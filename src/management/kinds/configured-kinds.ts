@@ -28,7 +28,7 @@ export const instanceKind: Kind = {
   ],
 };
 
-/** As it is served, with the subresource that makes a kubeconfig. */
+/** The kind as the server serves it, with the subresource that makes a kubeconfig. */
 export function instanceKindWith(act: SubresourceAction): Kind {
   const about = { kind: kubeconfigKindName, group: managementGroup, version: 'v1', schema: kubeconfigSchemaName };
   return { ...instanceKind, subresources: { kubeconfig: { mode: 'action', ...about, act, holdsSecret: true } } };

@@ -37,12 +37,12 @@ const identity: Schema = {
 
 const spec: Schema = {
   type: 'object',
-  description: 'What the key is for, whose it is and what it may do.',
+  description: 'The purpose, the owner and the rights of the key.',
   // An empty scope allows next to nothing and an absent one everything: it must not be lost.
   'x-pointers': ['scope', 'identity', 'oidcProvider', 'oidcLogin'],
   properties: {
     displayName: { ...textField('Name to show.'), maxLength: 256 },
-    description: { ...textField('What the key is for.'), maxLength: 4096 },
+    description: { ...textField('Purpose of the key.'), maxLength: 4096 },
     user: textField('The user that the key stands for. By default the caller. Cannot be updated.'),
     team: textField('The team that the key stands for. Cannot be updated.'),
     subject: textField('A subject that is neither user nor team. Given by administrators. Cannot be updated.'),
@@ -65,7 +65,7 @@ const spec: Schema = {
     },
     scope: scopeSchema,
     type: {
-      ...textField('Who manages the key. User and Other are for everybody, the others for administrators.'),
+      ...textField('Manager of the key. Everybody may use User and Other; the other types are for administrators.'),
       enum: types,
     },
     identity,
@@ -100,7 +100,7 @@ export const keySchemas: Schemas = {
       spec,
       status: {
         type: 'object',
-        description: 'What the server knows of the key. Read-only.',
+        description: 'The state of the key, from the server. Read-only.',
         properties: { lastActivity: metaRef('Time', 'When the key was last used.') },
       },
     },

@@ -9,7 +9,7 @@ export const kubeconfigSchemas: Schemas = {
   [kubeconfigSchemaName]: objectSchema('A kubeconfig for a virtual cluster. It is made for the answer and not kept.', {
     spec: {
       type: 'object',
-      description: 'What the kubeconfig is to hold. May be empty.',
+      description: 'The wanted contents of the kubeconfig. May be empty.',
       // Zero and absent mean different lives.
       'x-pointers': ['certificateTTL'],
       properties: {

@@ -27,7 +27,7 @@ function textMap(description: string): Schema {
 
 const objectMeta: Schema = {
   type: 'object',
-  description: 'What all objects have: names, versions, owners.',
+  description: 'The metadata of every object: names, versions, owners.',
   'x-pointers': ['deletionTimestamp', 'deletionGracePeriodSeconds'],
   properties: {
     name: textField('Unique within a namespace. Needed on creation unless generateName is used. Cannot be updated.'),

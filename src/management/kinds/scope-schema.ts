@@ -17,7 +17,9 @@ const rule: Record<string, Schema> = {
     ),
   }),
   resourceNames: textsField('Names that match; needs resources. Empty = every name.'),
-  namespaces: textsField('Namespaces that match; an empty text is what is in no namespace. Empty = every namespace.'),
+  namespaces: textsField(
+    'Namespaces that match; an empty text matches objects without a namespace. Empty = every namespace.',
+  ),
   nonResourceURLs: textsField('Paths that match; * is allowed as the whole last step only.'),
   requestTargets: textsField(
     'Servers that match: Management, Cluster, ProjectSpace, ProjectVirtualCluster. Empty = every request.',
@@ -32,7 +34,7 @@ const rule: Record<string, Schema> = {
 export const scopeSchema: Schema = {
   type: 'object',
   description:
-    'Narrows what the key may do to what at least one entry of the lists allows. An empty scope allows only the key itself; without a scope nothing is narrowed.',
+    'Limits the key to the requests that at least one entry of the lists allows. An empty scope allows only the key itself; without a scope there is no limit.',
   'x-pointers': ['allowPlatformCli'],
   properties: {
     roles: entries('Sets of permissions by name.', {

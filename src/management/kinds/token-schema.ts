@@ -11,7 +11,7 @@ export const tokenSchemas: Schemas = {
     {
       spec: {
         type: 'object',
-        description: 'How long the token is good, and what for.',
+        description: 'The life and the limits of the token.',
         'x-pointers': ['scope'],
         properties: {
           ttl: {
@@ -23,7 +23,7 @@ export const tokenSchemas: Schemas = {
           scope: {
             ...scopeSchema,
             description:
-              'Narrows what the token may do, inside the scope of the access key. Absent = the scope of the access key.',
+              'Limits of the token, inside the scope of the access key. Absent = the scope of the access key.',
           },
         },
       },

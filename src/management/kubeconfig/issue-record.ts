@@ -1,5 +1,5 @@
-// What is kept of every client certificate that was issued: whose it is, through which key, and what must be undone when it ends.
-// Nothing of it is secret. Pure.
+// The record of an issued client certificate: its owner, its access key, and the objects that must be removed when it ends. It
+// holds no secret. Pure.
 import { type Authenticated, credentialOf, type KeyWorld } from '../keys/life/credential.ts';
 import { allows } from '../scope/allows.ts';
 import type { SubjectName } from '../scope/directory.ts';
@@ -8,7 +8,7 @@ import { type AccessRequest, instanceResource, managementGroup, namespaceOfProje
 export interface IssueRecord {
   /** Stands in the group of the certificate and in the names of the objects that we make for it. */
   id: string;
-  /** `beginning`: not in anybody's hands yet. `ending`: the rights are still to be taken away. */
+  /** `beginning`: the client does not have the certificate yet. `ending`: its rights still have to be removed. */
   state: 'beginning' | 'live' | 'ending';
   /** `binding`: rights come from a ClusterRoleBinding in the virtual cluster. `listener`: each request is checked by us. */
   by: 'binding' | 'listener';
@@ -16,7 +16,7 @@ export interface IssueRecord {
   virtualCluster: string;
   /** uid of the instance. */
   instance: string;
-  /** The file that led to the virtual cluster then: what must be undone there outlives its place in the configuration. */
+  /** Kubeconfig of the virtual cluster at the time of issue: its objects must be removed even if the configuration loses it. */
   kubeconfig: string;
   key: { name: string; uid: string; generation: number };
   subject: SubjectName;
@@ -27,7 +27,7 @@ export interface IssueRecord {
   notAfterMs: number | undefined;
 }
 
-/** Why a certificate counts no more; undefined = it does. */
+/** The reason why a certificate is no longer valid; undefined = it is valid. */
 export function endOf(record: IssueRecord, world: KeyWorld, nowMs: number): string | undefined {
   if (record.notAfterMs !== undefined && nowMs >= record.notAfterMs) return 'it has expired';
   if (world.instanceUid(record.project, record.virtualCluster) !== record.instance)
@@ -41,7 +41,7 @@ export function endOf(record: IssueRecord, world: KeyWorld, nowMs: number): stri
   return decision.allowed ? undefined : 'the access key that asked for it may not have one any more';
 }
 
-/** The key as it is now. From where it is used is not asked: the certificate is used elsewhere. */
+/** The present state of the key. Its networks are not checked, because the certificate is used from other places. */
 export function holderOf({ key }: IssueRecord, world: KeyWorld, nowMs: number): Authenticated | undefined {
   const facts = world.key(key.name);
   if (facts === undefined || facts.record.uid !== key.uid) return undefined;

@@ -1,4 +1,5 @@
-// How long the credential in a kubeconfig lives, from spec.certificateTTL, the end of the calling key and the configured limit. Pure.
+// Computes the life of the credential in a kubeconfig from spec.certificateTTL, the end of the calling key and the configured
+// limit. Pure.
 import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 
 export interface LifeLimits {
@@ -24,7 +25,7 @@ export const longestSeconds = 2_147_483_647;
 
 const path = 'spec.certificateTTL';
 
-/** Absent = a day, 0 = what the calling key has left and a year at most. */
+/** Absent = a day, 0 = until the calling key ends, at most a year. */
 export function tokenLife(asked: number | undefined, limits: LifeLimits): Life {
   if (asked === undefined) return shortened(daySeconds, limits, 1);
   if (asked !== 0) return asExactly(asked, limits);
@@ -54,7 +55,7 @@ function asExactly(asked: number, { leftSeconds, maxSeconds }: LifeLimits): Life
   if (maxSeconds !== 0 && asked > maxSeconds)
     return refused(invalidValue(path, asked, `must be at most ${maxSeconds}, the longest that is configured`));
   if (leftSeconds !== undefined && asked > leftSeconds) {
-    const why = `must end no later than the calling key, in ${leftSeconds} seconds; leave the field out to get what is left`;
+    const why = `must end no later than the calling key, in ${leftSeconds} seconds; leave the field out to get the longest possible life`;
     return refused(invalidValue(path, asked, why));
   }
   return { seconds: asked, warnings: [], errors: [] };

@@ -1,5 +1,4 @@
-// The names that belong to a kubeconfig: of its access key, of its entries, and of what a client certificate is known by in the
-// virtual cluster.
+// Makes the names for a kubeconfig: the name of its access key, of its entries, and the user and group of its client certificate.
 import type { SubjectName } from '../scope/directory.ts';
 
 export interface InstanceRef {
@@ -21,17 +20,17 @@ export function instanceText({ project, name }: InstanceRef): string {
   return `${project}/${name}`;
 }
 
-/** The user name that a virtual cluster knows the subject of a key by. */
+/** The user name of a key's subject in a virtual cluster. */
 export function upstreamUser({ kind, name }: SubjectName): string {
   return kind === 'subject' ? 'hostward:subject' : `hostward:${kind}:${name}`;
 }
 
-/** The one group of a client certificate: rights are bound to it, so that they go when the binding goes. */
+/** The only group of a client certificate. Rights are bound to this group, so deleting the binding removes them. */
 export function issueGroup(id: string): string {
   return `hostward:issue:${id}`;
 }
 
-/** Of the ClusterRoleBinding and of the certificate signing request. */
+/** Name of the ClusterRoleBinding and of the certificate signing request. */
 export function issueObjectName(id: string): string {
   return `hostward-issue-${id}`;
 }

@@ -1,4 +1,5 @@
-// Reads the certificates of a PEM text. What clients trust a server by is what stands above its own certificate in the file.
+// Reads the certificates of a PEM text. The file of a server begins with the server's own certificate; the certificates after it
+// are the authorities that clients trust.
 const certificate = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 export function certificatesIn(pem: string): string[] {

@@ -1,5 +1,6 @@
-// spec.server of a kubeconfig: the address that takes the place of ours. It is never contacted, but others may run kubectl against
-// it, so that it must be plain, and the certificate there is still checked against the name that we know.
+// Checks spec.server of a kubeconfig, the address that replaces ours. Hostward never contacts this address. But other people may
+// run kubectl with the kubeconfig, so the address must be plain, and kubectl still checks the certificate against the name that
+// Hostward knows.
 import { isServerURL } from '../../config/settings/text-rules.ts';
 import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 
@@ -10,7 +11,7 @@ const path = 'spec.server';
 /** `allowed`: host names that may stand there; empty = all. */
 export function serverFaults(server: string, allowed: readonly string[]): FieldError[] {
   if (server === '') return [];
-  // The address may hold a password, so that it is not repeated.
+  // The message does not repeat the address, because it may hold a password.
   if (server.length > longestAddress || !isServerURL(server))
     return [
       invalidValue(path, '…', 'must be an https address without user, query and fragment, like https://v1.example.com'),

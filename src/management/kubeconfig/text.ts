@@ -1,5 +1,6 @@
-// The text of a kubeconfig for one virtual cluster. In: where its API is, what it is trusted by, and a credential. Out: YAML that
-// kubectl and client libraries load. The authority is always part of it, so that TLS proves the server whatever its address.
+// Writes the text of a kubeconfig for one virtual cluster. In: the address of its API, the authority of its certificate, and a
+// credential. Out: YAML that kubectl and client libraries load. The text always contains the authority, so that TLS proves the
+// server at every address.
 
 export type KubeconfigUser =
   | { token: string }
@@ -7,10 +8,10 @@ export type KubeconfigUser =
   | { command: string; args: readonly string[]; installHint: string };
 
 export interface KubeconfigParts {
-  /** Of the cluster, the user and the context. */
+  /** Name of the cluster, the user and the context. */
   name: string;
   server: string;
-  /** The name that the server's certificate is checked against, where the address has another one. */
+  /** The name in the server's certificate, if the address has another name. */
   tlsServerName?: string | undefined;
   authorityPem: string;
   user: KubeconfigUser;

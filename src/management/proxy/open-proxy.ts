@@ -1,5 +1,6 @@
 // Opens the proxy of a management server as one part: its paths, the open requests, and the clusters behind. In: the callers, the
 // directory and the audit log. Connects to no cluster yet.
+import type { Socket } from 'node:net';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -35,9 +36,14 @@ export interface ProxyParts {
 
 export function openProxy(
   { callers, people, audit, failedLogins }: ProxyParts,
-  options: { clock: Clock; log: Log; environment: Readonly<Record<string, string | undefined>> },
+  options: {
+    clock: Clock;
+    log: Log;
+    environment: Readonly<Record<string, string | undefined>>;
+    proved(socket: Socket): void;
+  },
 ): ManagementProxy {
-  const { clock, log, environment } = options;
+  const { clock, log, environment, proved } = options;
   const directory = () => people.directory;
   const live = new LivePassages<User>();
   const upstreams = new Upstreams({ directory, environment, clock, log });
@@ -47,7 +53,7 @@ export function openProxy(
     return user === undefined || session === undefined ? undefined : { user, credential: session.credential };
   };
   const failedLogin = (source: string) => failedLogins.failed(source);
-  const paths = new ProxiedPaths({ authenticate, failedLogin, directory, upstreams, live, audit, clock, log });
+  const paths = new ProxiedPaths({ authenticate, proved, failedLogin, directory, upstreams, live, audit, clock, log });
   const rights = new MissingRights({ directory, upstreams, clock, log });
   return {
     paths,

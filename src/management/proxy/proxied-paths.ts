@@ -65,6 +65,8 @@ export interface ProxyAudit {
 export interface ProxiedPathsOptions {
   /** Undefined = an unknown credential. Throws a StatusFault for a known credential that is not valid now. */
   authenticate(bearer: string, address: string | undefined): Promise<ProxiedCaller | undefined>;
+  /** Called when a request is authenticated. */
+  proved(socket: Socket): void;
   /** Seconds to wait for a source with too many wrong credentials. */
   failedLogin(source: string): number | undefined;
   directory(): Directory;
@@ -116,6 +118,7 @@ export class ProxiedPaths implements Beside {
     try {
       const caller = await this.#caller(request, entrance);
       entry.user = caller.user;
+      this.#options.proved(request.socket);
       refuseImpersonation(request);
       if (classified.kind === 'bad') throw badRequest(classified.message);
       if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());

@@ -1,5 +1,5 @@
-// Reads the journal of revocations of a folder for a backup of a certain revision: what was revoked since, and whether that is
-// everything. A journal that is broken, or that begins later than the backup, still counts as far as it goes.
+// Reads the journal of revocations in a folder for a backup of a certain revision: the revocations since then, and whether the
+// list is complete. A journal that is broken, or that begins later than the backup, is used as far as it goes.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Digest } from '../audit/chain.ts';
@@ -12,7 +12,7 @@ export type JournalState =
   /** Nothing is missing since the backup. */
   | { kind: 'whole' }
   | { kind: 'absent' }
-  /** It knows nothing of the time between the backup and its own beginning. */
+  /** The journal begins after the backup, so revocations between the two are unknown. */
   | { kind: 'late'; from: number }
   | { kind: 'broken'; file: string; line: number; reason: string };
 
@@ -26,7 +26,7 @@ export async function knownSince(revision: number, dataDir: string, digest: Dige
     names.map(async (name) => ({ name, text: await readFile(join(dataDir, name), 'utf8') })),
   );
   const broken = verifyFiles(files, { digest }).find(({ result }) => result.kind === 'broken');
-  // Lines of one file go on in the next, so that together they are one journal.
+  // Each file continues the one before, so all files are one journal.
   const whole = replayJournal(
     files.map(({ text }) => text),
     digest,

@@ -1,5 +1,5 @@
-// Brings restored keys and names to what they were at last, as far as the journal knows it. In: a store with the content of a backup.
-// Out: how many keys were touched, and how.
+// Brings restored keys and names to their last state, as far as the journal knows it. In: a store with the content of a backup.
+// Out: the number of changed keys, by kind of change.
 import { toStoredText } from '../../apiserver/wire/stored-text.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -16,11 +16,11 @@ export interface Applied {
   deleted: number;
   /** Narrowed, disabled, enabled or rotated since. */
   changed: number;
-  /** Because nobody knows what was revoked since the backup. */
+  /** Disabled because the revocations since the backup are not completely known. */
   disabled: number;
 }
 
-/** So many are read between two turns of the loop, and written with one commit. */
+/** Keys that are read between two turns of the event loop, and written with one commit. */
 const pageRecords = 500;
 /** Above the generation of any direct token that was issued since the backup: a key is not changed so often. */
 const blindGenerations = 1_000_000;

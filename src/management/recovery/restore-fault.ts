@@ -1,7 +1,7 @@
-// A restore that cannot be done, said so that an operator can mend it. Nothing was replaced.
+// The fault of a restore that cannot be done, with the remedy for an operator. Nothing was replaced.
 
 export class RestoreFault extends Error {
-  /** Who is at fault: what was given, or the machine. */
+  /** The cause: the input of the command, or the machine. */
   readonly side: 'input' | 'environment';
   readonly hint: string | undefined;
 

@@ -1,5 +1,5 @@
-// Puts a backup in the place of the database that is there, while no server runs. In: the folder of a backup, dataDir, the journal of
-// revocations. Out: what was done. Nothing is replaced before everything is ready, and what was there is moved aside, not deleted.
+// Replaces the database with a backup, while no server runs. In: the folder of a backup, dataDir, the journal of revocations. Out:
+// the report. The old files are replaced only after everything is ready, and are moved aside, not deleted.
 import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { textOf, writeWhole } from '../../apiserver/tls/secret-files.ts';
@@ -37,13 +37,13 @@ export interface Restored extends Applied {
   madeAt: string;
   revision: number;
   journal: Known['journal'];
-  /** Where the database that was there is now. */
+  /** The new path of the old database. */
   movedAside: string | undefined;
   /** Files of the backup that dataDir did not have. */
   broughtBack: readonly string[];
 }
 
-/** Without a journal nobody knows how many revisions were used since the backup; etcdutl jumps as far for the same reason. */
+/** Without a journal, the number of revisions since the backup is unknown. etcdutl skips as many for the same reason. */
 const blindJump = 1_000_000_000;
 
 export async function restore(options: RestoreOptions): Promise<Restored> {
@@ -61,7 +61,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     await copyFile(join(from, databaseName), ready);
     raiseRevision(ready, firstRevision(manifest, known, held));
     const applied = await applyTo(ready, known, options);
-    // What became of direct tokens since the backup is not known: without the keys that signed them they are dead.
+    // The state of direct tokens since the backup is unknown, so their signing keys are removed, which ends all of them.
     await rm(join(dataDir, tokenKeysFile), { force: true });
     const stamp = clock.wallTime().toISOString().replace(/[:.]/g, '-');
     const movedAside = await takeItsPlace(ready, databasePath(dataDir), held, stamp);
@@ -87,7 +87,7 @@ async function manifestIn(from: string): Promise<Manifest> {
   return manifest;
 }
 
-/** A file that dataDir has stays: it may have grown since, such as by a new pepper. */
+/** A file that dataDir still has is kept, because it may have changed since the backup, for example by a new pepper. */
 async function bringBackSecrets(from: string, dataDir: string, { files }: Manifest): Promise<string[]> {
   const brought: string[] = [];
   for (const { name } of files) {
@@ -153,7 +153,7 @@ async function applyTo(
   }
 }
 
-/** Returns where the old database is now. */
+/** Returns the new path of the old database. */
 async function takeItsPlace(
   ready: string,
   path: string,

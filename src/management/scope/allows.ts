@@ -1,6 +1,6 @@
-// The evaluator: whether a credential may do what a request asks for, and why. A credential is a subject, the name of its
-// key and a list of scopes (its own, its maker's, and so on). The subject's right comes first, then each scope must allow
-// the request by itself. Pure: the same question has the same answer.
+// The evaluator: decides whether a credential may send a request, and gives the reason. A credential is a subject, the name of its
+// key and a list of scopes (its own, its maker's, and so on). The subject must have the right, and each scope must allow the
+// request by itself. Pure: the same question has the same answer.
 import { isDiscoveryOrReview, isIssuing, isOwnKeyOrToken } from './base-grant.ts';
 import type { Directory, Subject } from './directory.ts';
 import { matchesEntry, reaches } from './match-entry.ts';
@@ -14,7 +14,7 @@ export interface Credential {
   keyName: string;
   /** The own scope first, then those of the makers. Undefined = that key has no scope. */
   scopes: readonly MaybeScope[];
-  /** The credential makes no keys, tokens and kubeconfigs, whatever its scopes say. */
+  /** The credential cannot make keys, tokens and kubeconfigs, even if its scopes allow it. */
   issuesNothing?: boolean;
 }
 
@@ -45,7 +45,7 @@ export function allows(directory: Directory, credential: Credential, request: Ac
   return { allowed: true, reason: because, entry: own === '' || own === baseGrant ? undefined : own };
 }
 
-/** What administrators alone may do with the keys of others needs a credential that nothing narrows. */
+/** Rights over the keys of other owners need an administrator's key without a scope. */
 export function actsAsAdministrator({ subject, scopes }: Credential): boolean {
   return subject.isAdministrator && scopes.every((scope) => scope === undefined);
 }

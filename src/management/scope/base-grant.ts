@@ -1,5 +1,5 @@
-// What every live key may do, whatever its scope: find out what the API offers, ask about itself, look after its own key
-// object and make a direct token that is never wider than itself.
+// The rights that every valid key has, even with an empty scope: to discover the API, to ask about itself, to manage its own key
+// object, and to make a direct token that is never wider than itself.
 import {
   type AccessRequest,
   instanceResource,
@@ -37,7 +37,7 @@ export function isDiscoveryOrReview(request: AccessRequest): boolean {
   return first === undefined || openPaths.has(first) || steps.length <= (discoverySteps.get(first) ?? 0);
 }
 
-/** What a key may change on its own object is limited when the change is judged. */
+/** A key may write its own object; the rules in keys/rules/change.ts limit the change itself. */
 const ownKeyVerbs: ReadonlySet<string> = new Set(['get', 'update', 'patch', 'delete', 'list', 'watch']);
 
 /** On the management API alone. `keyName` is the caller's own key. */

@@ -1,16 +1,16 @@
-// From method and URL to what a request asks for: which server it goes to, and there a resource or a path. Authorization
-// and routing use the same answer, so a path that two readers could understand differently is refused here.
+// Turns method and URL into a request for the evaluator: the target server, and a resource or a path there. Authorization and
+// routing use the same result, so a path that two readers could understand differently is refused here.
 import { parseTarget, type Target } from '../../apiserver/request/target.ts';
 import { exactValue, parseFieldSelector } from '../../object/select/field-selector.ts';
 import { type AccessRequest, type Destination, instanceResource } from './request.ts';
 
 export type Classified =
-  /** `rest` is path and query below the prefix of the target: what is served, or sent on. */
+  /** `rest` is the path and query below the prefix of the target, which is served here or sent on. */
   { kind: 'request'; request: AccessRequest; rest: string } | { kind: 'notFound' } | { kind: 'bad'; message: string };
 
 export interface Asked {
   method: string;
-  /** As sent, without the path of the base address. */
+  /** The URL as the client sent it, without the path of the base address. */
   url: string;
   /** The request has an Upgrade header. */
   isUpgrade: boolean;
@@ -66,7 +66,7 @@ function resourceRequest(destination: Destination, target: Target, isUpgrade: bo
   const isList = target.verb === 'list' || target.verb === 'watch';
   const name = target.name === '' && isList ? selectedName(target.query) : target.name;
   const what = { isResource: true as const, target: destination, group, resource, subresource, namespace, name };
-  // An upgraded connection carries commands, whatever method opened it.
+  // An upgraded connection carries commands, so it counts as create even when GET opened it.
   const verb = isUpgrade ? 'create' : target.verb;
   const isWithoutName = namespace === '' && target.name === '' && target.verb !== 'create';
   return isWithoutName && mayBeNamespaced(destination, group, resource)
@@ -124,7 +124,7 @@ function destinationOf(path: string): { target: Destination; rest: string } | un
 function isUnambiguous(path: string): boolean {
   if (!path.startsWith('/') || /[\\\p{Cc} #]/u.test(path)) return false;
   const steps = path.slice(1).split('/');
-  // One slash at the end is what discovery clients send.
+  // Discovery clients send one slash at the end.
   if (steps.length > 1 && steps.at(-1) === '') steps.pop();
   return path === '/' || steps.every(isUnambiguousStep);
 }

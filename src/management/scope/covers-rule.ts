@@ -1,10 +1,10 @@
-// Whether everything that one rule lets through is let through by another rule. Each condition is compared by itself: the
-// parent's must hold the child's.
+// Decides whether one rule covers another: whether every request that the child allows is allowed by the parent too. Each
+// condition is compared by itself.
 import { patternHolds } from './resource-patterns.ts';
 import type { RuleEntry, RuleResources } from './scope.ts';
 import { urlHolds } from './url-patterns.ts';
 
-/** Nothing but targets limits the rule. */
+/** Only the targets limit the rule. */
 export function isUnrestricted(rule: RuleEntry): boolean {
   return rule.verbs.length === 0 && matchesBoth(rule) && rule.virtualClusters.length === 0;
 }

@@ -1,6 +1,5 @@
-// Whether a credential that is being issued stays inside its maker's: every entry of the child must be held by one entry of
-// the parent. The comparison is careful rather than complete: what it accepts is never wider, and a few scopes that would
-// not be wider are refused as well.
+// Decides whether a new credential stays inside its maker's: every entry of the child must be covered by one entry of the parent.
+// The comparison is careful, not complete: it never accepts a wider scope, but refuses a few scopes that would not be wider.
 import { coversRule, isUnrestricted } from './covers-rule.ts';
 import { namespaceOfProject } from './request.ts';
 import { namesProxy } from './resource-patterns.ts';

@@ -1,5 +1,5 @@
-// Who there is, according to the configuration: users, teams, projects and clusters by name, built once for every loaded
-// configuration. It answers who a key stands for now; what that subject may do is in rights.ts.
+// The users, teams, projects and clusters of the configuration by name, built once for each loaded configuration. It finds the
+// present subject of a key; the rights of that subject are in rights.ts.
 import {
   builtInAdministrator,
   type ManagementCluster,
@@ -21,7 +21,7 @@ export interface Subject extends SubjectName {
   groups: ReadonlySet<string>;
   /** The teams that the subject is in now, for a team the team itself among them. */
   teams: ReadonlySet<string>;
-  /** Administrators may do everything; what concerns the keys of others needs a key without scope besides. */
+  /** Administrators may do everything. For the keys of other owners they also need a key without a scope. */
   isAdministrator: boolean;
 }
 

@@ -1,5 +1,5 @@
-// Whether one entry of a scope lets a request through. Verbs are limited by rules and roles alone; everything else about
-// verbs is a matter of the subject's rights.
+// Decides whether one entry of a scope allows a request. Only rules and roles limit verbs; otherwise the subject's rights decide
+// about verbs.
 import type { Directory } from './directory.ts';
 import { matchesRule, ruleReaches } from './match-rule.ts';
 import {
@@ -19,7 +19,7 @@ export function matchesEntry(entry: Entry, request: AccessRequest, directory: Di
   if (!request.isResource && !isPlainPath(request.path)) return false;
   if (entry.kind === 'rule') return matchesRule(entry, request);
   if (entry.kind === 'role') return matchesRole(entry, request, directory);
-  // Through the subresource proxy of a pod, service or node leads a way past every list of resources.
+  // The subresource proxy of a pod, service or node could reach resources that no list names.
   if (request.target.kind !== 'Management' && request.isResource && request.subresource === 'proxy') return false;
   if (request.target.kind === 'Management') return matchesManagement(entry, request);
   if (!reaches(entry, request.target)) return false;

@@ -1,4 +1,4 @@
-// Whether a deprecated rule lets a request through: every condition that is set must hold.
+// Decides whether a deprecated rule allows a request: every condition in the rule must hold.
 import { type AccessRequest, type Destination, namespaceOfProject, type ResourceRequest } from './request.ts';
 import { matchesPattern, namesProxy } from './resource-patterns.ts';
 import type { RuleEntry } from './scope.ts';
@@ -46,12 +46,12 @@ function matchesKind(rule: RuleEntry, { target, group, resource, subresource }: 
 
 function matchesName(rule: RuleEntry, { verb, name }: ResourceRequest): boolean {
   if (rule.resourceNames.length === 0) return true;
-  // What a create makes is in its body, which an authorizer does not see.
+  // The name of a new object is in the body, which an authorizer does not see.
   return verb !== 'create' && name !== '' && rule.resourceNames.includes(name);
 }
 
 function matchesNamespace(rule: RuleEntry, { namespace, allNamespaces }: ResourceRequest): boolean {
   if (rule.namespaces.length === 0) return true;
-  // A request across all namespaces is not one without namespace: it shows what is in every one of them.
+  // A request across all namespaces shows the objects of every namespace, so it does not count as one without a namespace.
   return rule.namespaces.includes(namespace) && !(namespace === '' && allNamespaces === true);
 }

@@ -1,4 +1,4 @@
-// One of the deprecated rules of a scope, checked in full: every fault that can be seen is reported, each at its field.
+// Reads one of the deprecated rules of a scope and reports every fault with its field.
 import { isDnsLabel } from '../../config/settings/text-rules.ts';
 import {
   type FieldError,
@@ -28,7 +28,7 @@ const verbs = [
   'options',
 ];
 
-/** Longer lists are no rule that a person wrote; every request is held against each item. */
+/** A person does not write longer lists, and every request is compared with each item. */
 const maxItems = 256;
 
 const groupForm = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;

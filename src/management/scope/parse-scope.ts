@@ -1,5 +1,5 @@
-// A scope as it stands in an object, made into entries. In comes JSON whose types the schema has checked already (what has
-// a wrong type is left out here); out come the entries, every fault with its field, and warnings for deprecated fields.
+// Turns the scope of an object into entries. In: JSON whose types the schema has checked (a value of a wrong type is left out
+// here). Out: the entries, every fault with its field, and warnings for deprecated fields.
 import { isDnsLabel } from '../../config/settings/text-rules.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../../object/meta/field-error.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -12,7 +12,7 @@ export interface ParsedScope {
   warnings: string[];
 }
 
-/** More entries than a person writes; each request is held against all of them. */
+/** A person does not write more entries, and each request is compared with all of them. */
 const maxEntries = 256;
 
 export function parseScope(value: unknown, path = 'spec.scope'): ParsedScope {

@@ -1,5 +1,5 @@
-// What a request asks for, as the evaluator sees it: which server it goes to, and there a resource or a path. Names only;
-// whether anything of that name exists is another question.
+// A request as the evaluator sees it: the target server, and a resource or a path there. It has only names; the evaluator does not
+// ask whether the named object exists.
 
 export type Destination =
   | { kind: 'Management' }
@@ -10,7 +10,7 @@ export type Destination =
 export interface ResourceRequest {
   isResource: true;
   target: Destination;
-  /** An upgrade counts as create, whatever its method. */
+  /** An upgrade counts as create, with every method. */
   verb: string;
   group: string;
   resource: string;
@@ -19,7 +19,7 @@ export interface ResourceRequest {
   namespace: string;
   /** The resource is namespaced and the request names no namespace. Where this is unknown, say true: it allows less. */
   allNamespaces?: boolean;
-  /** Of the URL, or of `fieldSelector=metadata.name=` on a list or watch. */
+  /** The name in the URL, or in `fieldSelector=metadata.name=` of a list or watch. */
   name: string;
   /** A kubeconfig with client certificate is asked for. */
   clientCert?: boolean;
@@ -47,7 +47,7 @@ export function namespaceOfProject(project: string): string {
   return projectPrefix + project;
 }
 
-/** What `*` stands for among projects: every namespace with the prefix, whether or not a project name follows. */
+/** `*` among projects matches every namespace with the prefix, even if no project name follows. */
 export function hasProjectPrefix(namespace: string): boolean {
   return namespace.startsWith(projectPrefix);
 }
@@ -73,7 +73,7 @@ export function isPlainPath(path: string): boolean {
   if (path === '/') return true;
   if (!path.startsWith('/') || path.includes('%')) return false;
   const steps = path.slice(1).split('/');
-  // One slash at the end is what discovery clients send.
+  // Discovery clients send one slash at the end.
   if (steps.length > 1 && steps.at(-1) === '') steps.pop();
   return steps.every((step) => step !== '' && step !== '.' && step !== '..');
 }

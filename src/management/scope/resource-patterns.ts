@@ -1,5 +1,5 @@
-// The small language of rules[].resources[].resources: `pods`, `pods/log`, `pods/*`, `*/log` and `*`. What a pattern
-// matches, whether one pattern holds everything that another does, and whether two of a list overlap.
+// The small language of rules[].resources[].resources: `pods`, `pods/log`, `pods/*`, `*/log` and `*`. Decides whether a pattern
+// matches, whether it covers another one, and which patterns of a list overlap.
 
 const namePart = '[a-z0-9]([a-z0-9.-]*[a-z0-9])?';
 const patternForm = new RegExp(`^(\\*|${namePart}|${namePart}/\\*|\\*/${namePart}|${namePart}/${namePart})$`);

@@ -1,5 +1,5 @@
-// What a subject may do, by the configuration alone: the rights of everybody, of project members by their role, of cluster
-// members and of administrators. A scope is cut with this and never adds to it.
+// The rights of a subject from the configuration alone: the rights of everybody, of project members by their role, of cluster
+// members and of administrators. A scope can only narrow them.
 import type { ProjectRole } from '../../config/settings/management-settings.ts';
 import { isDiscoveryOrReview, isEverybodysRight } from './base-grant.ts';
 import { type Directory, isMember, type Subject } from './directory.ts';

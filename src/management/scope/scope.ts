@@ -48,7 +48,7 @@ export interface RuleEntry {
   resourceNames: readonly string[];
   namespaces: readonly string[];
   nonResourceURLs: readonly string[];
-  /** What requestTargets, cluster and virtualClusters leave together. */
+  /** The places that requestTargets, cluster and virtualClusters permit together. */
   targets: ReadonlySet<RequestTarget>;
   cluster: string;
   virtualClusters: readonly { name: string; namespace: string }[];
@@ -71,5 +71,5 @@ export interface Scope {
   entries: readonly Entry[];
 }
 
-/** Undefined = no scope: no restriction beyond what the subject may do. */
+/** Undefined = no scope: only the rights of the subject limit the request. */
 export type MaybeScope = Scope | undefined;

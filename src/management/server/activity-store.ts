@@ -1,5 +1,5 @@
-// Where the last uses of keys are kept: in the side values of the store, outside of all versions. A mark says whether the program
-// ended in order; after a crash the values may be a little old.
+// Stores the last uses of keys in the side values of the store, without a resourceVersion. A mark tells whether the program ended
+// in order; after a crash the values may be a little old.
 import type { Store } from '../../store/store.ts';
 import type { Activity, ActivityStore } from '../keys/life/activity.ts';
 

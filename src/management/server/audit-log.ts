@@ -1,5 +1,5 @@
-// The audit log: one line before a write is carried out and one before it is answered, each bound to the line before. In: what
-// the kit hears of requests. Out: lines in a file. What cannot be written down is not done.
+// Writes the audit log: one line before a write is carried out and one before it is answered, each bound to the line before. In:
+// the audit hooks of the kit. Out: lines in a file. A write whose line cannot be stored is not carried out.
 import type { Audit, AuditedStream, AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -28,13 +28,13 @@ export interface ProxiedEntry {
   user: User | undefined;
   source: string;
   request: AccessRequest;
-  /** As the client sent it. */
+  /** The URL as the client sent it. */
   url: string;
 }
 
 type Entry = KitEntry | ProxiedEntry;
 
-/** Names in a URL may be long; what follows tells a reader nothing more. */
+/** Names in a URL may be long, but a reader needs no more than this. */
 const longestRequest = 1_000;
 /** A disk under load takes a tenth of it; a client that waits longer has given up. */
 const patienceMs = 5_000;
@@ -81,7 +81,7 @@ export class AuditLog implements Audit {
       const lines = hasBegun ? [end] : [this.#intent(entry), end];
       await Promise.all(lines.map((line) => this.#write(line)));
     } catch (error) {
-      // It is done already; the next request finds out that nothing can be written.
+      // The write is carried out already. The next request is refused, because the log still cannot be written.
       this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');
     }
   }
@@ -131,7 +131,7 @@ export class AuditLog implements Audit {
     return { kind: subject.kind, name: subject.name, key: keyName };
   }
 
-  /** The line is on the disk when it resolves; a disk that stands still is as bad as one that is full. */
+  /** Resolves when the line is on the disk. A disk that hangs counts as a full disk. */
   #write(entry: AuditEntry): Promise<void> {
     const { file, clock } = this.#options;
     return new Promise((written, failed) => {

@@ -1,5 +1,5 @@
-// Who sends a request: from the bearer token to the user that the kit knows, and from that user back to the credential that was
-// proved. A request with a good key counts as a use of it, whatever its answer will be.
+// Authenticates the sender of a request: from the bearer token to the user of the kit, and from that user back to the verified
+// credential. Every request with a good key counts as a use of the key, even if the request is refused later.
 import type { IncomingMessage } from 'node:http';
 import type { Authenticate, User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -17,19 +17,19 @@ import { actsAsAdministrator, type Credential } from '../scope/allows.ts';
 import { type Directory, isMember, type Subject } from '../scope/directory.ts';
 import type { KeyBook } from './key-book.ts';
 
-/** What was proved for one request. */
+/** The verified credential of one request. */
 export interface Session {
   credential: Credential;
   /** Undefined for the program itself. */
   facts: KeyFacts | undefined;
-  /** As it was then, for a later look at whether it still holds. */
+  /** The rights at the time of the request, to be compared with later rights. */
   directory: Directory;
   address: string | undefined;
-  /** For a proof that is no key, e.g. a token: whether an open stream may go on. */
+  /** For a credential that is not a key, e.g. a token: whether an open stream may go on. */
   stillHolds?(): boolean;
   /** The session makes the key of a kubeconfig. */
   kubeconfig?: KubeconfigMark;
-  /** Of a client certificate that stands for the key: when it ends. */
+  /** The end of the client certificate, if the key was proved by one. */
   certificateEndMs?: number;
 }
 
@@ -43,7 +43,7 @@ export interface CallerParts {
 
 const authenticated = 'system:authenticated';
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-/** What needs no key, so that probes, load balancers and verifiers of tokens can ask. */
+/** Paths without authentication, for probes, load balancers and verifiers of tokens. */
 const openPath =
   /^(?:(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?|\/\.well-known\/jwks\.json)(?:\?|$)/;
 
@@ -64,7 +64,7 @@ export class Callers {
     return text === undefined ? undefined : this.authenticateKey(text, request.socket.remoteAddress);
   };
 
-  /** For a key that came in another way than in the header Authorization. */
+  /** For a key from another place than the header Authorization. */
   async authenticateKey(text: string, address: string | undefined): Promise<User | undefined> {
     const { book, peppers, clock, activity } = this.#parts;
     const nowMs = clock.wallTime().getTime();
@@ -72,7 +72,7 @@ export class Callers {
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
     if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
     const found = credentialOf(facts, this.#parts.world, { nowMs, address });
-    // Whoever has the value may know what is wrong with it.
+    // The holder of the value may learn why it is not valid.
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
     try {
       await activity.used(facts.record.uid, facts.times.ttl);
@@ -143,12 +143,12 @@ export class Callers {
     if (nowMs >= certificateEndMs) return false;
     const found = credentialOf(now, world, { nowMs, address });
     if (found.kind === 'dead') return false;
-    // Most looks find nothing new, and cost no more than that.
+    // Most looks find no change, so this cheap comparison comes first.
     if (now === facts && directory === world.directory) return true;
     return viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
   }
 
-  /** The user of a credential that was proved, by a key or in another way. */
+  /** The user of a verified credential, a key or another one. */
   userOf(session: Session): User {
     const { subject, keyName } = session.credential;
     const uid = session.facts?.record.subject.uid;

@@ -1,5 +1,6 @@
-// The folder of the management API: the database, the secrets that must not lie in it, and the own certificate authority. Only
-// its owner may read it. Whoever has opened the database has the folder for itself, so everything else is read after that.
+// Opens the folder of the management API: the database, the secrets that must not lie in it, and its own certificate authority.
+// Only the owner of the folder may read it. The database is opened first, because its lock keeps other processes out of the
+// folder.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,17 +24,17 @@ export function databasePath(folder: string): string {
   return join(folder, 'keys.db');
 }
 
-/** Of the chains of lines, without the ending. */
+/** File names of the chains of lines, without the ending. */
 export const auditName = 'audit';
 export const revocationsName = 'revocations';
 
 export async function makeDataFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // A folder that was there before may have been made with another mode.
+  // An existing folder may have another mode.
   await chmod(folder, 0o700);
 }
 
-/** For who must not make any: undefined when there are none. */
+/** For a command that must not make new secrets: undefined when the folder has none. */
 export async function readSecrets(folder: string): Promise<Secrets | undefined> {
   const path = join(folder, secretsFile);
   const known = await textOf(path);

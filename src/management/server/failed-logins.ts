@@ -1,14 +1,14 @@
-// How often a source may send credentials that are not good. A bucket for each address: a few at once are a person who mistypes,
-// more are somebody who guesses. Requests with a good key never ask here.
+// Limits the rate of wrong credentials from each address. A few wrong credentials at once are a person's mistakes; a steady flow
+// is somebody who guesses. Requests with a good key are never limited.
 import type { Clock } from '../../clock.ts';
 
-/** At once; a broken pipeline of ten jobs is still told 401 and not 429. */
+/** Wrong credentials that an address may send at once. A broken pipeline of ten jobs still gets 401 and not 429. */
 const burst = 20;
 /** One more every second. */
 const perSecond = 1;
-/** The longest that an address is asked to wait. */
+/** Longest time that an address must wait. */
 const longestWaitSeconds = 60;
-/** So many addresses are remembered; a guesser with more has the oldest forgotten. */
+/** Remembered addresses. With more, the oldest is forgotten. */
 const maxSources = 10_000;
 
 interface Bucket {

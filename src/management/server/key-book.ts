@@ -10,10 +10,10 @@ import type { SubjectName } from '../scope/directory.ts';
 import { hiddenPart } from './stored-key.ts';
 
 export const keyPrefix = '/registry/ownedaccesskeys/';
-/** So many are read between two turns of the loop. */
+/** Keys that are read between two turns of the event loop. */
 const pageRecords = 500;
 
-/** What a create has taken until the book hears of its key. */
+/** Reservations of a create, until the book hears of the new key. */
 export interface Reservation {
   uid: string;
   owner: string;
@@ -24,7 +24,7 @@ export class KeyBook implements KeyIndex {
   readonly #store: Store;
   readonly #gone: (uid: string) => void;
   readonly #byName = new Map<string, KeyFacts>();
-  /** By name: the revision since which the key may see what it may see now. */
+  /** By name: the revision at which the present view of the key began. */
   readonly #viewSince = new Map<string, number>();
   readonly #byId = new Map<string, KeyRecord>();
   readonly #bySupplied = new Map<string, KeyRecord>();
@@ -69,7 +69,7 @@ export class KeyBook implements KeyIndex {
     return this.#byName.get(name);
   }
 
-  /** Older revisions may show another part of the world than the key sees now. */
+  /** A list at an older revision may show objects that the key must not see now. */
   viewSince(name: string): number {
     return this.#viewSince.get(name) ?? 0;
   }
@@ -118,7 +118,7 @@ export class KeyBook implements KeyIndex {
       if (page.kind !== 'page') throw new Error(`read the keys: want revision ${revision}, the store has forgotten it`);
       for (const { key, value, revision: changed } of page.records) {
         seen.add(key.slice(keyPrefix.length));
-        // Nobody knows any more what its last change was about.
+        // The reason for its last change is not known any more.
         this.#put(value, changed);
       }
       afterKey = page.records.at(-1)?.key;
@@ -128,7 +128,7 @@ export class KeyBook implements KeyIndex {
     return watch;
   }
 
-  /** A watch that was lost is opened again from what there is now. */
+  /** Opens a lost watch again at the present state of the store. */
   async #follow(first: StoreWatch): Promise<void> {
     let watch = first;
     for (;;) {

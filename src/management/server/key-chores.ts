@@ -1,5 +1,5 @@
-// What happens to keys by the time alone: a key whose grace period is over goes, and so does one that expired a week ago. In: the
-// kit's caretaker, a clock. Out: deletes, which finalizers hold up as any other.
+// Deletes keys by time alone: at the end of their grace period, and a week after they expired. In: the kit's caretaker, a clock.
+// Out: deletes; finalizers delay them like every delete.
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';
 import type { Chore, Place } from '../../apiserver/owners/caretaker.ts';

@@ -1,4 +1,4 @@
-// OwnedAccessKey as the kit serves it: its names, its columns, what a caller may see of it, and its rotation.
+// OwnedAccessKey as data for the kit: its names, its columns, its visibility for a caller, and its rotation.
 import { text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Column, type Kind, type SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { age } from '../../apiserver/wire/table.ts';
@@ -20,7 +20,7 @@ export function keyKind(parts: {
   strategy: KeyStrategy;
   callers: Callers;
   directory: () => Directory;
-  /** Of the caller: older revisions may show something else than the caller sees now. */
+  /** A list of the caller at an older revision may show keys that the caller must not see now. */
   viewSince: (session: Session) => number;
   rotation: SubresourceAction;
 }): Kind {
@@ -102,8 +102,8 @@ const columns: readonly Column[] = [
     age(metadata.creationTimestamp ?? undefined, now),
   ),
   column('Display name', 'Name to show.', (object) => keySpec(object).displayName, 1),
-  column('Type', 'Who manages the key.', (object) => keySpec(object).type, 1),
-  column('Scope', 'What the key is narrowed to.', scopeText, 1),
+  column('Type', 'Manager of the key.', (object) => keySpec(object).type, 1),
+  column('Scope', 'Limits of the key.', scopeText, 1),
 ];
 
 function column(name: string, description: string, cell: Column['cell'], priority = 0): Column {
@@ -139,7 +139,7 @@ function expiresText(object: KubeObject, now: Date): string {
   return age(now.toISOString(), new Date(expiryMs));
 }
 
-/** How many entries each list has; `none` is a scope that allows next to nothing. */
+/** The number of entries in each list; `<none>` is an empty scope, which allows next to nothing. */
 function scopeText(object: KubeObject): string {
   const { scope } = keySpec(object);
   if (scope === undefined) return '<all>';

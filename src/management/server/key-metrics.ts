@@ -1,4 +1,5 @@
-// The series of the management API: keys by state, those that end soon, failed authentications, open watches, what passes the proxy.
+// The metrics of the management API: keys by state, keys that end soon, failed authentications, open watches, and requests that
+// pass the proxy.
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
 import { expiryOf, isExpired } from '../keys/life/expiry.ts';
@@ -15,6 +16,7 @@ export interface Counted {
   watches(): number;
   /** Requests and sessions that pass through to clusters. */
   proxied(): number;
+  strangers: { readonly count: number; readonly gaveWay: number };
 }
 
 export function keyCounts(
@@ -48,6 +50,16 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
     ['hostward_access_keys_expiring', 'Active access keys that end within seven days', () => counts().expiringSoon],
     ['hostward_failed_authentications', 'Requests with credentials that are not good', () => counted.failedLogins()],
     ['hostward_management_watches', 'Open watches of the management API', () => counted.watches()],
+    [
+      'hostward_unauthenticated_connections',
+      'Connections on which nobody has authenticated yet',
+      () => counted.strangers.count,
+    ],
+    [
+      'hostward_connections_given_way',
+      'Connections without authentication that were closed because there were too many',
+      () => counted.strangers.gaveWay,
+    ],
     ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
   ];
   for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });

@@ -1,5 +1,5 @@
-// What is done when a key is written, in the hooks of the kit: the hidden fields are taken off, what the writer left out is filled
-// in, the result is validated and judged, and the secret is made. Faults of the object are 422, what this caller may not do is 403.
+// Handles the write of a key in the hooks of the kit: takes off the hidden fields, fills in defaults, validates and judges the
+// result, and makes the secret. A fault of the object is 422; a missing right of the caller is 403.
 import type { Kind, Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
@@ -46,7 +46,7 @@ export interface KeyParts {
   kinds: () => readonly Kind[];
 }
 
-/** What one write knows of itself between the hooks. */
+/** Facts of one write, passed from hook to hook. */
 interface Draft {
   context: JudgeContext;
   by: SubjectName;
@@ -59,7 +59,7 @@ interface Draft {
 }
 
 const resource = { group: managementGroup, resource: keyResource };
-/** The schema has said it already, in the same words for every kind. */
+/** The schema has reported this fault already. */
 const saidBySchema: ReadonlySet<string> = new Set(['spec.ttl', 'spec.type', 'spec.displayName', 'spec.description']);
 
 export class KeyStrategy implements Strategy {
@@ -72,7 +72,7 @@ export class KeyStrategy implements Strategy {
     this.#parts = parts;
   }
 
-  // A grace period is what the writer asks for, and none without being asked.
+  // A key has a grace period only if the writer asks for one.
   defaultGracePeriodSeconds = (): number => 0;
 
   present = (object: KubeObject): KubeObject => {

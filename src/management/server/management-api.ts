@@ -2,9 +2,12 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import { Strangers } from '../../apiserver/request/strangers.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
@@ -18,6 +21,7 @@ import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
+import { troublesIn } from '../commands/troubles.ts';
 import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
@@ -34,24 +38,24 @@ import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
 
 export interface ManagementOptions {
-  /** In place of the SQLite file in dataDir. */
+  /** Replaces the SQLite file in dataDir. */
   database?: Database;
   settings: ManagementSettings;
   server: ManagementServerSettings;
   clock: Clock;
   log: Log;
-  /** Of the program, for /version. */
+  /** The version of the program, for /version. */
   version: string;
   /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** Where the series of the API are declared, and what GET /metrics answers; absent = none. */
+  /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
   metrics?: Metrics;
 }
 
 const pathPrefix = '/kubernetes/management';
-/** Above what any client of this API sends, and far below what a header could do harm with. */
+/** Clients of this API send far less; much larger headers would cost memory for each connection. */
 const maxHeaderBytes = 16 * 1024;
-/** Streams of keys that no longer count are ended within a second. */
+/** Streams of a key end within a second after the key. */
 const streamCheckMs = 400;
 
 interface Running extends OpenParts {
@@ -62,6 +66,7 @@ interface Running extends OpenParts {
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
+  readonly #strangers: Strangers;
   #settings: ManagementSettings;
   #running: Running | undefined;
   #caretaker: Caretaker | undefined;
@@ -75,9 +80,10 @@ export class ManagementApi {
   constructor(options: ManagementOptions) {
     this.#options = options;
     this.#settings = options.settings;
+    this.#strangers = new Strangers(options);
   }
 
-  /** Takes the folder: nobody else can until it is closed. */
+  /** Locks the folder against other processes until it is closed. */
   async open(): Promise<void> {
     const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
@@ -88,7 +94,8 @@ export class ManagementApi {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment });
+      const proved = (socket: Socket) => this.#strangers.proved(socket);
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment, proved });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -112,11 +119,12 @@ export class ManagementApi {
       clock,
       log,
       authenticate: (request) =>
-        this.#door?.cameThrough(request) === true ? callers.program : callers.authenticate(request),
+        this.#door?.cameThrough(request) === true ? callers.program : this.#authenticated(request, callers),
       authorize: rights.authorize,
       admission: [ownerRules(() => kinds, rights)],
       audit,
       failedLogin: failedLogins.failed,
+      strangers: this.#strangers,
       beside: proxy.paths,
       tls,
       maxHeaderBytes,
@@ -137,9 +145,21 @@ export class ManagementApi {
     });
   }
 
+  async #authenticated(request: IncomingMessage, callers: OpenParts['callers']): Promise<User | undefined> {
+    const user = await callers.authenticate(request);
+    // A probe has a user too, and has shown nothing.
+    if (user !== undefined && callers.sessionOf(user) !== undefined) this.#strangers.proved(request.socket);
+    return user;
+  }
+
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
-    const access = { settings: () => this.#settings, caPem: () => this.#caPem, kit: () => this.#need().api.kit };
+    const access = {
+      strangers: this.#strangers,
+      settings: () => this.#settings,
+      caPem: () => this.#caPem,
+      kit: () => this.#need().api.kit,
+    };
     return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
   }
 
@@ -173,13 +193,14 @@ export class ManagementApi {
     const watches = () => api.watchCount;
     const proxied = () => proxy.status().proxied;
     const failed = () => failedLogins.count;
-    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied };
+    const strangers = this.#strangers;
+    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied, strangers };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
     if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
-  /** For commands on this machine; a server that cannot have the door serves everybody else. */
+  /** For commands on this machine. Without the door, the server still serves all other clients. */
   async openDoor(owner: DoorOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
     const path = doorPath(server.dataDir, owner);
@@ -201,7 +222,7 @@ export class ManagementApi {
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
-  /** Those of callers who are gone, or who may do something else now. */
+  /** Ends the streams of callers whose credential has ended or whose rights have changed. */
   #endStreams(): void {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
@@ -226,7 +247,7 @@ export class ManagementApi {
     this.#running = undefined;
   }
 
-  /** Members, projects and limits count from the next request on; streams of those who see something else now end. */
+  /** New members, projects and limits apply from the next request on. Streams end where the caller's view has changed. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
     const { people, issuing, proxy } = this.#need();
@@ -267,13 +288,17 @@ export class ManagementApi {
     const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
+    const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
+    const { upstreams = [] } = proxied;
+    const troubles = troublesIn({ removalsWaiting: certificates.removalsWaiting, upstreams });
     return {
       url: api.url,
+      ...(troubles.length > 0 && { troubles }),
       keys,
       expiringWithinSevenDays: expiringSoon,
       watches: api.watchCount,
-      certificates: kubeconfigs.status(),
-      ...proxy.status(),
+      certificates,
+      ...proxied,
     };
   }
 

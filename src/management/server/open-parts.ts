@@ -1,5 +1,5 @@
-// Opens the folder of the management API and everything that is made of it: the store, the secrets, the people, the keys, and
-// who may do what. In: settings, a clock, a log. Out: the parts, in the order that they need each other.
+// Opens the folder of the management API and everything that is built on it: the store, the secrets, the people, the keys, and the
+// rights. In: settings, a clock, a log. Out: the parts. Each part is opened after the parts that it needs.
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
@@ -34,7 +34,7 @@ import { rotateKey } from './rotate-key.ts';
 import { hiddenPart } from './stored-key.ts';
 
 export interface OpenParts {
-  /** What lies under the store, for a copy of it. */
+  /** The database below the store, for a backup. */
   database: Database;
   revocations: ChainFile;
   peppers: Peppers;
@@ -56,12 +56,12 @@ export interface OpenParts {
 export type Database = Store & { copyTo(path: string): Promise<void> };
 
 export interface OpenOptions {
-  /** In place of the SQLite file of the folder, so that a benchmark can take the disk away. */
+  /** Replaces the SQLite file of the folder, so that a benchmark can measure without the disk. */
   database?: Database | undefined;
   folder: string;
   /** Stands in tokens. */
   baseURL: string;
-  /** As they are at the moment. */
+  /** Returns the present settings. */
   settings: () => ManagementSettings;
   /** The kinds that an owner can be of. */
   kinds: () => readonly Kind[];
@@ -73,7 +73,7 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
   await makeDataFolder(options.folder);
   const path = databasePath(options.folder);
   const database = options.database ?? new SqliteStore({ clock: options.clock, path, keepsHistoryAtStart: true });
-  // From here on the folder is ours alone.
+  // From here on no other process has the folder.
   await database.start();
   const opened: { stop(): Promise<void> }[] = [database];
   try {
@@ -84,7 +84,7 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
   }
 }
 
-/** `opened`: what has to be stopped when a later part cannot be opened. */
+/** `opened`: the parts that must be stopped when a later part cannot be opened. */
 async function partsOf(
   database: Database,
   options: OpenOptions,

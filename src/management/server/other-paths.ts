@@ -1,5 +1,5 @@
-// What the management server answers besides its API: metrics, and the probes of a load balancer that knows nothing of the API's
-// prefix. Everything else is not there.
+// Serves the paths outside the API: metrics, and the probes of a load balancer, which knows nothing of the prefix of the API.
+// Every other path is 404.
 import type { OtherPaths, VersionInfo } from '../../apiserver/discovery/serve-path.ts';
 import { sendJson, sendStatus, sendText } from '../../apiserver/wire/respond.ts';
 import type { Metrics } from '../../metrics.ts';

@@ -1,5 +1,5 @@
-// What an owner reference may be here: of an owner that lies in no namespace, and one that blocks its owner's deletion only from
-// somebody who could delete that owner.
+// Rules for owner references: an object without a namespace cannot have an owner in a namespace, and only a caller who may delete
+// the owner can set blockOwnerDeletion.
 
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Admission } from '../../apiserver/kinds/kit.ts';

@@ -1,5 +1,5 @@
-// Who and what the configuration names, kept in the store: a record with a uid for every name, and for every virtual cluster an
-// instance that clients read and watch. In: a store and the settings. Out: the directory and the uid that a name has now.
+// Keeps a record in the store for every name in the configuration, with a uid, and for every virtual cluster an instance that
+// clients read and watch. In: a store and the settings. Out: the directory and the present uid of a name.
 import { createHash, randomUUID } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { timestamp } from '../../apiserver/meta/object-meta.ts';
@@ -45,7 +45,7 @@ export class People {
     return this.#directory;
   }
 
-  /** Older revisions may show another part of the world than callers see now. */
+  /** A list at an older revision may show objects that callers must not see now. */
   get viewSince(): number {
     return this.#viewSince;
   }
@@ -60,7 +60,7 @@ export class People {
     await this.take(this.#directory.settings);
   }
 
-  /** Names that went are suspended before anything else, so that no request sees them half gone. */
+  /** Removed names are suspended first, so that no request sees a half-removed name. */
   async take(settings: ManagementSettings): Promise<void> {
     this.#directory = new Directory(settings);
     const nowMs = this.#clock.wallTime().getTime();
@@ -77,7 +77,7 @@ export class People {
   }
 
   subjectUid(kind: SubjectKind, name: string): string | undefined {
-    // Nobody lists subjects, so there is nobody else that the name could be given to.
+    // Subjects are in no configuration, so the name cannot go to another subject.
     return kind === 'subject' ? `subject:${name}` : this.#uidOf(kind, name);
   }
 
@@ -93,7 +93,7 @@ export class People {
     return this.#records.get(recordKey({ kind, name }));
   }
 
-  /** The name becomes again who it was; keys that were made for it since then count no longer. */
+  /** Gives the name its former uid again. Keys that were made for the name since then become invalid. */
   async reattach(kind: NamedRecord['kind'], name: string, uid: string): Promise<Reattached> {
     const record = this.record(kind, name);
     if (record === undefined) return { ok: false, message: `there never was a ${kind} ${name}` };
@@ -104,7 +104,7 @@ export class People {
       value: JSON.stringify(result.record),
     });
     this.#records.set(recordKey(result.record), result.record);
-    // What is published of the name carries its uid.
+    // The published object must carry the new uid.
     await this.take(this.#directory.settings);
     return result;
   }

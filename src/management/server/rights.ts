@@ -1,5 +1,5 @@
-// What a caller may do, as the kit asks for it: a decision for each request, the same for a review, and the rules that
-// `kubectl auth can-i --list` prints, found by asking the evaluator.
+// Decides for the kit about the rights of a caller: a decision for each request, the same decision for a review, and the rules
+// that `kubectl auth can-i --list` prints, which are found by asking the evaluator.
 import type { AccessRule, Reviewer } from '../../apiserver/request/access-rules.ts';
 import type { Authorize, Decision, User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -56,7 +56,7 @@ export class Rights implements Reviewer {
     return decision;
   };
 
-  /** For reviews and owners as well, where a key that the caller cannot see is a plain no. */
+  /** Also for reviews and owners: the answer about a key that the caller cannot see is no, without a reason. */
   decide(user: User, target: Target): Decision {
     // Nothing is served there, and that is all there is to say.
     if (!target.isResource && target.path === '') return { allowed: true };
@@ -69,7 +69,7 @@ export class Rights implements Reviewer {
     return allowed ? { allowed } : { allowed, reason };
   }
 
-  /** As `decide`, and no for a key that is absent or that the caller cannot see: both are answered alike. */
+  /** Like `decide`, but always no for a key that is absent or that the caller cannot see, so that the two look alike. */
   decideVisible(user: User, target: Target): Decision {
     const session = this.#callers.sessionOf(user);
     const decision = this.decide(user, target);

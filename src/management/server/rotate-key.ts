@@ -1,5 +1,5 @@
-// Rotation of a key: POST to `ownedaccesskeys/NAME/rotate` makes a new value and answers it once. Whoever gets the value could
-// use the key, so the caller must be allowed to make a key as wide as this one.
+// Rotates a key: POST to `ownedaccesskeys/NAME/rotate` makes a new value and answers it once. A caller who gets the value could
+// use the key, so the caller must have the right to make a key as wide as this one.
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { badRequest, forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import { toStoredText } from '../../apiserver/wire/stored-text.ts';
@@ -58,7 +58,7 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
     if (ctx.dryRun) return { metadata: { name }, spec: { overlapSeconds } };
     const { random, peppers } = parts;
     const made = rotate(part.record, { random, peppers, nowMs: context.nowMs, overlapSeconds });
-    // Tokens that came from the old value die with it: it may have leaked.
+    // Tokens that were made with the old value die with it, because the old value may have leaked.
     await write(store, object, { ...made.record, tokenGeneration: made.record.tokenGeneration + 1 });
     const [, left] = made.record.secrets;
     const until = left?.validUntilMs;

@@ -1,5 +1,5 @@
-// How an OwnedAccessKey lies in the store: the object without its hidden fields, and beside them, under `hidden`, the record of
-// its secret and the fields that are encrypted. What is under `hidden` never leaves the process.
+// The stored form of an OwnedAccessKey: the object without its hidden fields, and under `hidden` the record of its secret and the
+// encrypted fields. Data under `hidden` never leaves the process.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { FieldCipher } from '../keys/secret/field-cipher.ts';
@@ -33,7 +33,7 @@ export function withoutHidden(object: KubeObject): KubeObject {
     : (shown as KubeObject);
 }
 
-/** Gives an object what it lacks of the hidden parts of another. */
+/** Adds the hidden parts of another object that this object lacks. */
 export function restoreHidden(object: KubeObject, from: KubeObject): void {
   if (from['hidden'] !== undefined) object['hidden'] ??= from['hidden'];
   for (const path of hiddenPaths) {
@@ -50,7 +50,7 @@ export function sealHidden(
   const sealed: Record<string, string> = {};
   for (const [field, value] of Object.entries(hidden) as [keyof StoredHidden, string][]) {
     const kept = before.opened[field] === value ? before.sealed[field] : undefined;
-    // What stays the same keeps its bytes, so that an unchanged write is one.
+    // Encryption makes new bytes every time, so an equal value keeps its old bytes and the write counts as unchanged.
     sealed[field] = kept ?? to.cipher.seal(value, to.uid);
   }
   return sealed;

@@ -1,6 +1,6 @@
-// Records of what the configuration names: users, teams, projects, clusters and virtual clusters, each with a uid that keys
-// pin. A name that is missing is suspended at once and comes back with its keys within seven days; after that its uid is
-// retired, so that a name given to somebody else revives nothing. Pure: records and names in, changed records out.
+// Records of the names in the configuration: users, teams, projects, clusters and virtual clusters, each with a uid that keys pin.
+// A name that disappears is suspended at once and comes back with its keys within seven days. After that its uid is retired, so
+// that a new owner of the name gets no old keys. Pure: records and names in, changed records out.
 import type { Directory } from '../scope/directory.ts';
 
 export type RecordKind = 'user' | 'team' | 'project' | 'cluster' | 'virtualCluster';
@@ -20,7 +20,7 @@ export interface NamedRecord {
 /** A typo in a file must not kill keys, and a leaver's name must not stay open for ever. */
 export const comesBackWithinMs = 7 * 24 * 60 * 60 * 1000;
 
-/** More uids of one name is a name that comes and goes by a script; the oldest are forgotten. */
+/** A name with more uids comes and goes by a script; its oldest uids are forgotten. */
 const maxRetired = 16;
 
 export function recordKey({ kind, name }: Pick<NamedRecord, 'kind' | 'name'>): string {

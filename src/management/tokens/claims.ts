@@ -1,16 +1,16 @@
-// What a direct token says: who issued it for which clusters, the key that it came from and that key's generation, and what its
-// holder may do. In: the decoded payload of a token whose signature is good. Out: the claims, or undefined when one is wrong.
+// Reads the claims of a direct token: issuer, clusters, the access key and its generation, and the rights of the holder. In: the
+// decoded payload of a token with a good signature. Out: the claims, or undefined when one of them is wrong.
 
 import { isRecord } from '../../object/text/json.ts';
 import type { SubjectKind } from '../scope/directory.ts';
 
-/** In the header, so that no other JWT of the same keys is taken for a direct token. */
+/** The type in the header, so that no other JWT of the same keys passes as a direct token. */
 export const tokenType = 'dct+jwt';
 
 /** Proxies commonly limit a header to 8 KiB, and the token shares its header with the word Bearer. */
 export const maxTokenBytes = 6 * 1024;
 
-/** Seconds. Shorter tokens would be renewed all the time; longer ones would outlive what anybody remembers of them. */
+/** In seconds. Shorter tokens would need constant renewal; longer tokens would outlive the reason for which they were made. */
 export const shortestTokenTTL = 60;
 export const longestTokenTTL = 86_400;
 export const defaultTokenTTL = 3_600;
@@ -25,7 +25,7 @@ export interface TokenRights {
   projects: Readonly<Record<string, ProxiedRole>>;
   groups: readonly string[];
   isAdministrator: boolean;
-  /** As they stand in the objects: each must allow a request by itself. Empty = nothing narrows the token. */
+  /** The scopes as in the objects; each of them must allow a request. Empty = no limit beyond the rights of the owner. */
   scopes: readonly Record<string, unknown>[];
   /** Source networks from which the token counts, as the annotation of its key has them; undefined = from everywhere. */
   networks: string | undefined;
@@ -75,7 +75,7 @@ export function payloadOf(claims: TokenClaims): Record<string, unknown> {
 
 const kinds: readonly SubjectKind[] = ['user', 'team', 'subject'];
 
-/** A claim that is missing or of a wrong type makes the whole token worthless: nothing is taken for an empty limit. */
+/** A missing claim or a wrong type invalidates the whole token. Otherwise a missing limit would look like no limit. */
 export function readClaims(payload: unknown): TokenClaims | undefined {
   if (!isRecord(payload)) return undefined;
   const { iss, jti, sub, name, akid, key, iat, nbf, exp, gen, networks } = payload;

@@ -1,4 +1,4 @@
-// The public keys that prove tokens, by their ids. In: a JWKS document. Out: keys of Ed25519; all other keys are left out, so that
+// Reads the public keys of tokens, by their ids. In: a JWKS document. Out: its Ed25519 keys; all other keys are left out, so that
 // no token can choose another algorithm.
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { isRecord } from '../../object/text/json.ts';

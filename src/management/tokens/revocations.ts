@@ -1,5 +1,5 @@
-// Which tokens no longer count although they have not expired: for each access key the lowest generation that does. In: entries, in
-// any order and as often as they come. Out: an answer for one token. An entry never goes back to a lower generation.
+// Knows the revoked tokens that have not expired yet: for each access key the lowest generation that is still valid. In: entries,
+// in any order and repeated at will. Out: an answer for one token. An entry never goes back to a lower generation.
 import { isRecord } from '../../object/text/json.ts';
 import { longestTokenTTL } from './claims.ts';
 
@@ -12,7 +12,7 @@ export interface RevocationEntry {
   expiresMs: number;
 }
 
-/** Clocks differ: an entry is kept for longer than any token that it is about is taken. */
+/** An entry stays longer than its tokens are accepted, because clocks differ. */
 const keptMs = 120_000;
 
 export class Revocations {
@@ -41,7 +41,7 @@ export class Revocations {
   }
 }
 
-/** As it stands in the feed. Undefined = no entry; a time that cannot be read keeps the entry as long as any token lives. */
+/** Reads an item of the feed. Undefined = not an item. With an unreadable time, the entry stays as long as any token can live. */
 export function readEntry(value: unknown, nowMs: number): RevocationEntry | undefined {
   if (!isRecord(value)) return undefined;
   const { key, generation, expires } = value;

@@ -1,5 +1,5 @@
-// Verified tokens by the digest of their text, so that a signature is checked once and not at every request. What is kept never says
-// that a token is alive: times and revocations are asked at every use.
+// Keeps verified tokens by the digest of their text, so that a signature is checked once and not at every request. The cache does
+// not say that a token is alive: times and revocations are checked at every use.
 import { hash } from 'node:crypto';
 import type { KeySet } from './key-set.ts';
 import { type Expected, type Verified, verifyText } from './verify-token.ts';
@@ -31,7 +31,7 @@ export class TokenCache {
     return verified;
   }
 
-  /** After the keys have changed: what a key proved that is gone counts no longer. */
+  /** Called after the keys have changed: tokens of a removed key are no longer valid. */
   clear(): void {
     this.#good.clear();
   }

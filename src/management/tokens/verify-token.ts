@@ -1,5 +1,6 @@
-// Whether a text is a direct token that counts here and now. The checks run in one order: limits of the text, known key, signature,
-// type, issuer, audience, times, revocation. The first failure decides. Pure: keys, revocations and the time are passed in.
+// Checks whether a text is a direct token that is valid here and now. The checks run in one order: limits of the text, known key,
+// signature, type, issuer, audience, times, revocation. The first failure decides. Pure: keys, revocations and the time are passed
+// in.
 import { verify } from 'node:crypto';
 import { isRecord } from '../../object/text/json.ts';
 import { maxTokenBytes, readClaims, type TokenClaims, tokenType } from './claims.ts';
@@ -19,14 +20,14 @@ export type RefusedBecause =
 
 export type Verified = { kind: 'good'; claims: TokenClaims } | { kind: 'refused'; because: RefusedBecause };
 
-/** Clocks of an issuer and an endpoint differ: so far ahead a token may begin, and so long after its end it still counts. */
+/** The clocks of an issuer and an endpoint differ: a token may begin this far ahead, and is valid this long after its end. */
 export const aheadSeconds = 60;
 export const lateSeconds = 30;
 
 export interface ReadText {
   keyId: string;
   type: unknown;
-  /** What is signed. */
+  /** The part of the text that is signed. */
   signed: string;
   payload: string;
   signature: Buffer;
@@ -41,13 +42,13 @@ export interface Expected {
 const signatureBytes = 64;
 const form = /^([\w-]+)\.([\w-]+)\.([\w-]+)$/;
 
-/** Undefined = no token that this program ever issues: too long, not three parts, another algorithm, or unknown extensions. */
+/** Undefined = this program never issues such a token: too long, not three parts, another algorithm, or unknown extensions. */
 export function readText(text: string): ReadText | undefined {
   if (text.length > maxTokenBytes) return undefined;
   const [, header = '', payload = '', signatureText = ''] = form.exec(text) ?? [];
   if (header === '') return undefined;
   const signature = Buffer.from(signatureText, 'base64url');
-  // The last character has bits that mean nothing; only one way to write them counts, so that a token has one text.
+  // The last character has unused bits. Only one value of these bits is accepted, so that each token has exactly one text.
   if (signature.length !== signatureBytes || signature.toString('base64url') !== signatureText) return undefined;
   const decoded = jsonIn(header);
   if (!isRecord(decoded) || decoded['alg'] !== 'EdDSA' || 'crit' in decoded || 'b64' in decoded) return undefined;
@@ -56,7 +57,7 @@ export function readText(text: string): ReadText | undefined {
   return { keyId: kid, type: typ, signed: `${header}.${payload}`, payload, signature };
 }
 
-/** Everything that does not change while a token lives, so that its result may be kept. */
+/** The checks whose result does not change while a token lives, so that it may be cached. */
 export function verifyText(text: string, keys: KeySet, { issuer, audience }: Expected): Verified {
   const read = readText(text);
   if (read === undefined) return refused('malformed');
@@ -70,7 +71,7 @@ export function verifyText(text: string, keys: KeySet, { issuer, audience }: Exp
   return claims.audience.includes(audience) ? { kind: 'good', claims } : refused('audience');
 }
 
-/** Asked at every use: the times, and whether the key has changed since. */
+/** The checks of every use: the times, and whether the key has changed since. */
 export function deadNow(
   claims: TokenClaims,
   nowMs: number,
@@ -104,10 +105,10 @@ export function looksLikeToken(bearer: string): boolean {
   return bearer.startsWith('eyJ') && bearer.includes('.');
 }
 
-/** Nothing is told to somebody who cannot prove to hold a token of ours. */
+/** A sender without a valid signature learns no reason. */
 export const unproved: ReadonlySet<RefusedBecause> = new Set(['malformed', 'unknown key', 'signature']);
 
-/** For the message of a 401: the holder of a token with a good signature may know what is wrong with it. */
+/** The message of a 401. The holder of a token with a good signature may know its fault. */
 export const refusedText: Record<RefusedBecause, string> = {
   malformed: 'Unauthorized',
   'unknown key': 'Unauthorized',

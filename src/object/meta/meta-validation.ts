@@ -14,6 +14,8 @@ export interface MetaRules {
   /** Returns the problems of a name; the default is the DNS subdomain rule of most kinds. */
   nameProblems?: (name: string) => string[];
   path?: string;
+  /** Faults of owner references say which of them. */
+  numbersOwners?: boolean;
 }
 
 /** Expects an object with valid types; the decoder checks the types. */
@@ -31,11 +33,16 @@ export function validateMeta(metadata: ObjectMeta, rules: MetaRules): FieldError
     for (const problem of dnsLabelProblems(namespace))
       errors.push(invalidValue(`${path}.namespace`, namespace, problem));
   }
-  return [...errors, ...validateChangeableMeta(metadata, path)];
+  return [...errors, ...validateChangeableMeta(metadata, rules)];
 }
 
 /** Checks the fields that an update must not change, and the rules for the fields that it may change. */
-export function validateMetaUpdate(now: ObjectMeta, before: ObjectMeta, path = 'metadata'): FieldError[] {
+export function validateMetaUpdate(
+  now: ObjectMeta,
+  before: ObjectMeta,
+  rules: Pick<MetaRules, 'path' | 'numbersOwners'> = {},
+): FieldError[] {
+  const { path = 'metadata' } = rules;
   const errors: FieldError[] = [];
   if (before.deletionTimestamp !== undefined) {
     const added = (now.finalizers ?? []).filter((finalizer) => !before.finalizers?.includes(finalizer));
@@ -48,7 +55,7 @@ export function validateMetaUpdate(now: ObjectMeta, before: ObjectMeta, path = '
     if (equalJson((now[field] ?? null) as Json, (before[field] ?? null) as Json)) continue;
     errors.push(invalidValue(`${path}.${field}`, now[field], 'field is immutable'));
   }
-  return [...errors, ...validateChangeableMeta(now, path)];
+  return [...errors, ...validateChangeableMeta(now, rules)];
 }
 
 const immutableFields = [
@@ -99,19 +106,25 @@ export function areWithin(entries: Iterable<readonly [key: string, value: string
 
 const mostBytesOfCharacter = 3;
 
-export function validateOwnerReferences(references: readonly OwnerReference[], path: string): FieldError[] {
+/** `numbersEntries`: the path of a fault says which entry has it; a real server names the list alone. */
+export function validateOwnerReferences(
+  references: readonly OwnerReference[],
+  path: string,
+  numbersEntries = false,
+): FieldError[] {
   const errors: FieldError[] = [];
   let controller: string | undefined;
-  for (const reference of references) {
+  for (const [index, reference] of references.entries()) {
     const { apiVersion, kind, name, uid } = reference;
+    const entry = numbersEntries ? `${path}[${index}]` : path;
     if (!/(^|\/)[^/]+$/.test(apiVersion ?? '')) {
-      errors.push(invalidValue(`${path}.apiVersion`, apiVersion ?? '', 'version must not be empty'));
+      errors.push(invalidValue(`${entry}.apiVersion`, apiVersion ?? '', 'version must not be empty'));
     }
     for (const [field, value] of Object.entries({ kind, name, uid })) {
-      if ((value ?? '') === '') errors.push(invalidValue(`${path}.${field}`, '', 'must not be empty'));
+      if ((value ?? '') === '') errors.push(invalidValue(`${entry}.${field}`, '', 'must not be empty'));
     }
     if (apiVersion === 'v1' && kind === 'Event') {
-      errors.push(invalidValue(path, reference, '/v1, Kind=Event is disallowed from being an owner'));
+      errors.push(invalidValue(entry, reference, '/v1, Kind=Event is disallowed from being an owner'));
     }
     if (reference.controller !== true) continue;
     const thisOne = `${kind}/${name}`;
@@ -135,7 +148,10 @@ export function validateFinalizers(finalizers: readonly string[], path: string):
   return errors;
 }
 
-function validateChangeableMeta(metadata: ObjectMeta, path: string): FieldError[] {
+function validateChangeableMeta(
+  metadata: ObjectMeta,
+  { path = 'metadata', numbersOwners }: Pick<MetaRules, 'path' | 'numbersOwners'>,
+): FieldError[] {
   const errors: FieldError[] = [];
   if ((metadata.generation ?? 0) < 0) {
     errors.push(invalidValue(`${path}.generation`, metadata.generation, 'must be greater than or equal to 0'));
@@ -144,7 +160,7 @@ function validateChangeableMeta(metadata: ObjectMeta, path: string): FieldError[
     ...errors,
     ...validateLabels(metadata.labels ?? {}, `${path}.labels`),
     ...validateAnnotations(metadata.annotations ?? {}, `${path}.annotations`),
-    ...validateOwnerReferences(metadata.ownerReferences ?? [], `${path}.ownerReferences`),
+    ...validateOwnerReferences(metadata.ownerReferences ?? [], `${path}.ownerReferences`, numbersOwners),
     ...validateFinalizers(metadata.finalizers ?? [], `${path}.finalizers`),
   ];
 }

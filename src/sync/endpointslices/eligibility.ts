@@ -12,7 +12,7 @@ export const managedByLabel = 'endpointslice.kubernetes.io/managed-by';
 export const sliceController = 'endpointslice-controller.k8s.io';
 export const mirroringController = 'endpointslicemirroring-controller.k8s.io';
 
-/** What vCluster calls its own syncer of EndpointSlices: its events come from `endpointslice-syncer`. */
+/** The name of vCluster's own syncer of EndpointSlices: its events come from `endpointslice-syncer`. */
 export const syncerName = 'endpointslice';
 
 /**
@@ -57,7 +57,7 @@ export function judgeEligibility(facts: {
   return { kind: 'eligible' };
 }
 
-/** The key of the Service that the label names; an empty label names none. */
+/** The key of the Service in the label; undefined for an empty label. */
 export function namedService({ namespace, labels }: VirtualSlice): string | undefined {
   const name = labels?.[serviceLabel];
   return name ? keyOf(namespace, name) : undefined;

@@ -1,4 +1,4 @@
-// discovery.k8s.io/v1 EndpointSlice as a SyncedKind: which objects go to the host, and what they look like there. In: projected
+// discovery.k8s.io/v1 EndpointSlice as a SyncedKind: which objects go to the host, and their form there. In: projected
 // objects and a few settings. Out: verdicts, payloads and labels. This room must never know a cluster, a queue or the time.
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import { splitKey } from '../../object/meta/object.ts';
@@ -95,7 +95,7 @@ export function createEndpointSliceKind({ mirrored, dropsNodeName }: SliceOption
   return kind;
 }
 
-/** Never taken raw from the tenant, who could otherwise stand behind any Service of the host namespace. */
+/** Computed anew for every write. With the tenant's own label, a tenant could add addresses to any Service of the host namespace. */
 function ownKeys(slice: VirtualSlice, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] } {
   const service = namedService(slice);
   return {

@@ -1,4 +1,4 @@
-// The path in an EndpointSlice that a person meant who wrote a path of an Endpoints. Pure.
+// Suggests a path of an EndpointSlice to a person who wrote a path of an Endpoints. Pure.
 
 export function meantPath([root, , list, at = '*', field, ...rest]: readonly string[]): string | undefined {
   if (root !== 'subsets') return undefined;

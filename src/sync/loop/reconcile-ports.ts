@@ -180,7 +180,7 @@ class SyncPorts implements ReconcilePorts {
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
     this.#hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
     if (this.#hostRepacks)
-      log.info({ component: 'sync', key: facts.key }, 'host repacks what it stores, order is ignored from now on');
+      log.info({ component: 'sync', key: facts.key }, 'host regroups stored payloads, order is ignored from now on');
   }
 }
 

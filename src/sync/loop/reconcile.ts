@@ -47,7 +47,7 @@ export interface ReconcilePorts {
   wake(key: Key): void;
   /** Called before every write; returns an outcome to end the pass instead of writing. */
   mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined;
-  /** Called after every write, whatever its answer. */
+  /** Called after every write, with every answer. */
   written(facts: Facts, request: PlannedRequest, end: { answer: Answer; isAsRequested: boolean }): void;
 }
 
@@ -72,6 +72,7 @@ export async function reconcile(key: Key, ports: ReconcilePorts): Promise<Ended>
 async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts): Promise<Ended> {
   const { world, storedAsRequested } = ports;
   for (let requests = 0; requests < requestLimit; requests++) {
+    // A reload may replace the rules while the write is under way; then the pass must look again.
     const rules = storedAsRequested.beginLook(key);
     const { facts, step } = await lookAndDecide(key, pass.memory, ports);
     if (step.kind === 'done') return { outcome: step.outcome, facts };

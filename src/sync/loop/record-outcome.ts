@@ -9,6 +9,7 @@ import type { Facts, Outcome } from '../plan/step.ts';
 import type { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
 import { type Ledger, labelOf } from '../world/ledger.ts';
+import { headsOf } from '../world/proven.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { versionOf } from './reconcile-ports.ts';
@@ -47,6 +48,7 @@ export function recordOutcome(
         ledger.noteLag(now - dirtySince);
       }
       ledger.settle(key, versionOf(facts, options.generation()));
+      ledger.setEqualHeads(key, headsOf(facts, options.generation()));
       ledger.setDifferences(key, []);
       queue.forget(key);
       if (facts.patchLapse?.retryAfterMs !== undefined) queue.addAfter(key, facts.patchLapse.retryAfterMs);

@@ -15,6 +15,7 @@ import type { VirtualList } from '../world/delete-guard.ts';
 import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
+import { Proven } from '../world/proven.ts';
 import { type Circumstances, type Windows, World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { listWrites } from './dry-run.ts';
@@ -55,6 +56,7 @@ export class Sync {
   readonly ledger = new Ledger();
   readonly contest: Contest;
   readonly massDelete: MassDelete;
+  readonly proven: Proven;
   readonly metrics: SyncMetrics;
   readonly queue: WorkQueue;
   readonly options: SyncOptions;
@@ -107,6 +109,7 @@ export class Sync {
     };
     const { hostWriter } = options;
     this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#ownerSettled() });
+    this.proven = new Proven({ ...shared, world: this.world });
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     const { world, massDelete, queue } = this;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
@@ -147,6 +150,7 @@ export class Sync {
   async stop(withinMs: number): Promise<void> {
     this.#phase = 'stopped';
     this.#audit?.cancel();
+    this.proven.stop();
     for (const unsubscribe of [...this.#unsubscribe, this.#forgetCompanion]) unsubscribe();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
     this.#writes.flush();
@@ -283,7 +287,10 @@ export class Sync {
     this.#unsubscribe = [
       this.#listenVirtual(virtual, 'objects', (key) => [key]),
       this.#listenVirtual(services, 'services', (key) => this.world.objectsOfService(key)),
-      host.subscribe({ changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }) }),
+      host.subscribe({
+        changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }),
+        proven: () => void this.proven.sweep((key) => this.enqueue(key)),
+      }),
       ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
       ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
     ];

@@ -1,5 +1,5 @@
 // Two small tools for payloads: a list that is copied only when something in it changes, and a text that is the same for equal
-// values whatever the order of their members. Pure.
+// values in any order of their members. Pure.
 
 /** Returns the list itself when nothing in it changes. */
 export function mapped<L extends readonly unknown[]>(list: L, change: (item: L[number]) => L[number]): L {

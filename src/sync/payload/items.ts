@@ -1,4 +1,4 @@
-// The parts of an object that sync keeps whatever its kind. The caches hold thousands of these items, so a field that no rule
+// The parts of an object that sync keeps for every kind. The caches hold thousands of these items, so a field that no rule
 // reads does not belong here. In: objects. Out: items without a payload, which each kind adds.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type HostItem, identityOf, isFilled, type VirtualItem } from '../plan/kind.ts';

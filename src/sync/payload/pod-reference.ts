@@ -14,7 +14,7 @@ export interface ObjectReference {
 
 export type PlaceOfPod = (pod: Place) => Place | undefined;
 
-/** Name and namespace of the Pod on the host; what else stands in the reference is the matter of each kind. */
+/** Name and namespace of the Pod on the host; each kind handles the other fields of the reference itself. */
 export function translatePodReference(reference: ObjectReference, placeOfPod: PlaceOfPod): ObjectReference {
   const { name = '', namespace = '', ...kept } = reference;
   const place = placeOfPod({ name, namespace }) ?? { name: '', namespace: '' };

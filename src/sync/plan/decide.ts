@@ -251,8 +251,8 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; 
 }
 
 /**
- * Whether this host write completes the pass. It must not be planned again after the write: an expression that reads the host
- * copy could return a new value every time, and the pass would never end.
+ * Whether this host write completes the pass. After a complete write the pass must not plan again: an expression that reads
+ * the host copy could return a new value every time, and the pass would never end.
  */
 function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
   return agreed === undefined && facts.strays.length === 0;

@@ -84,7 +84,7 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   readonly controllerLabel: { key: string; value: string };
   /** Beginnings of keys that belong to the controllers of the side where the keys stand. */
   readonly controllerKeyPrefixes: readonly string[];
-  /** Only objects with these labels are synced; the others are most of all objects of the kind, so nobody watches them. */
+  /** Only objects with these labels are synced; the others are most objects of the kind, so they are not watched. */
   readonly virtualSelector?: string;
   /** Payload fields that no patch may touch. */
   readonly protectedFields: readonly string[];

@@ -108,7 +108,7 @@ export function isSamePlace(host: HostLook, place: Place | undefined): boolean {
   return place !== undefined && host.namespace === place.namespace && host.name === place.name;
 }
 
-/** As vCluster does: a label with whatever value excludes the object; an annotation does unless it names this very syncer. */
+/** Like vCluster: the label excludes the object with any value; the annotation excludes it unless it names this very syncer. */
 export function isControlledByOther(
   object: { labels?: Record<string, string>; annotations?: Record<string, string> },
   syncerName: string,

@@ -51,7 +51,7 @@ export class ContentWorld {
     return { kind: this.kind.kind, ...splitKey(key) };
   }
 
-  /** Our copies have generated names whatever `naming` says: under its own names vCluster keeps the copies. */
+  /** Our copies have generated names with every `naming`, because vCluster keeps copies under its own names. */
   copyPlaceOf(key: Key): Place | undefined {
     const { placement } = this.rules.translation;
     const place = copyPlaceOf(this.referenceOf(key), { placement, naming: 'generated' });

@@ -30,7 +30,7 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
   const ownership = judgeOwnership(copy, facts.key, facts.placement);
   if (ownership.kind !== 'ours') {
     if (isVclusters(copy, facts)) return done({ kind: 'settled', as: 'exported' });
-    const message = `The host name of ${facts.kind.kind} "${facts.key}" is taken by an object that somebody else manages`;
+    const message = `The host name of ${facts.kind.kind} "${facts.key}" is taken by an object that Hostward does not manage`;
     return done({ kind: 'refused', reason: 'NotOwned', message });
   }
   if (holdOf(copy) !== undefined) return done({ kind: 'settled', as: 'exported' });

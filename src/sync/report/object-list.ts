@@ -3,6 +3,7 @@
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { type LedgerEntry, labelOf } from '../world/ledger.ts';
+import { provenTime } from './proven-times.ts';
 import { sentenceOf } from './status.ts';
 
 export interface ObjectRow {
@@ -13,6 +14,8 @@ export interface ObjectRow {
   state: string;
   message?: string;
   sinceSeconds?: number;
+  /** How long ago both API servers had what the last pass called equal. */
+  provenSecondsAgo?: number;
 }
 
 export interface ObjectFilter {
@@ -49,12 +52,15 @@ function* wanted(row: ObjectRow, { state }: ObjectFilter): Generator<ObjectRow> 
   if (state === undefined || row.state === state || row.state.startsWith(`${state}/`)) yield row;
 }
 
-function rowOf({ ledger, options }: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow {
+function rowOf(sync: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow {
+  const { ledger, options } = sync;
   if (entry !== undefined) {
     const sinceSeconds = Math.round((options.clock.now() - entry.sinceMs) / 100) / 10;
     return { object: key, state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceSeconds };
   }
+  const { provenSecondsAgo } = provenTime(sync, key);
+  const proven = provenSecondsAgo === undefined ? {} : { provenSecondsAgo };
   const lapse = ledger.lapses.get(key);
-  if (lapse !== undefined) return { object: key, state: 'inSync/PatchFailed', message: lapse };
-  return { object: key, state: ledger.settledAt(key) === undefined ? 'pending' : 'inSync' };
+  if (lapse !== undefined) return { object: key, state: 'inSync/PatchFailed', message: lapse, ...proven };
+  return { object: key, state: ledger.settledAt(key) === undefined ? 'pending' : 'inSync', ...proven };
 }

@@ -12,12 +12,13 @@ import { planUpdate } from '../plan/update-patch.ts';
 import { targetOf } from '../references/registry.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
 import { besideOf } from './beside.ts';
+import { type ProvenCount, type ProvenTime, provenCount, provenTime } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
 
 /** Objects in trouble that one answer lists; the counts are always complete. */
 const listLimit = 500;
 
-export interface SyncStatus {
+export interface SyncStatus extends ProvenCount {
   objects: Record<string, number>;
   queue: { waiting: number; running: number; delayed: number; oldestSeconds: number };
   lag: { p50Ms: number; p99Ms: number; samples: number };
@@ -42,6 +43,7 @@ export function syncStatus(sync: Sync): SyncStatus {
       oldestSeconds: queue.oldestMs / 1000,
     },
     lag: ledger.lags(),
+    ...provenCount(sync),
     owner:
       owner.kind === 'missing'
         ? `OwnerMissing: ${owner.message}`
@@ -174,7 +176,7 @@ function troubles(sync: Sync, now: number): SyncStatus['trouble'] {
   return listed;
 }
 
-export interface ObjectStatus {
+export interface ObjectStatus extends ProvenTime {
   object: Key;
   kind?: string;
   state: string;
@@ -252,6 +254,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     state,
     ...(entry && { message: sentenceOf(entry.outcome), sinceSeconds: seconds(now - entry.sinceMs) }),
     ...(entry === undefined && nothing && { message: nothing.sentence }),
+    ...provenTime(sync, key),
     virtual: facts.virtual === undefined ? 'missing' : `resourceVersion ${facts.virtual.resourceVersion}`,
     service: facts.service === undefined ? 'missing' : facts.service.hasSelector ? 'has a selector' : 'no selector',
     ...(facts.place && { hostObject: keyOf(facts.place.namespace, facts.place.name) }),

@@ -14,7 +14,7 @@ export interface Companion {
   subscribe(changed: (key: Key) => void): () => void;
 }
 
-/** Where nobody syncs the other kind, nothing is known. */
+/** Without a sync of the other kind, no standing is known. */
 export function standingOf(outcome: Outcome | undefined): Standing {
   switch (outcome?.kind) {
     case 'inSync':

@@ -23,6 +23,8 @@ export class Ledger {
   readonly #entries = new Map<Key, LedgerEntry>();
   /** The version of the virtual side and the rules with which the host copy last agreed. */
   readonly #settledAt = new Map<Key, string>();
+  /** The heads of each pair that its last pass called equal, with the configuration. */
+  readonly #equalHeads = new Map<Key, string>();
   readonly #dirtySince = new Map<Key, number>();
   /** The writes that a dry run would have made, in order. */
   readonly #differences = new Map<Key, readonly Difference[]>();
@@ -84,7 +86,10 @@ export class Ledger {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#count(before.outcome, -1);
     if (outcome?.kind === 'inSync') this.#inSync.add(key);
-    else this.#inSync.delete(key);
+    else {
+      this.#inSync.delete(key);
+      this.#equalHeads.delete(key);
+    }
     if (outcome === undefined || outcome.kind === 'inSync') {
       this.#entries.delete(key);
       return before;
@@ -141,6 +146,14 @@ export class Ledger {
 
   settledAt(key: Key): string | undefined {
     return this.#settledAt.get(key);
+  }
+
+  setEqualHeads(key: Key, heads: string): void {
+    this.#equalHeads.set(key, heads);
+  }
+
+  equalHeads(key: Key): string | undefined {
+    return this.#equalHeads.get(key);
   }
 
   forget(key: Key): void {

@@ -40,7 +40,7 @@ export class WriteLog {
     this.#log.debug(fields, message);
   }
 
-  /** Logs the counted writes; also called at the end of the process, so that none is lost. */
+  /** Logs the counted writes; also called at the end of the process, so that no write is lost. */
   flush(): void {
     this.#window?.cancel();
     this.#window = undefined;

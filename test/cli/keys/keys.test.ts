@@ -91,7 +91,7 @@ describe('hostward keys create', () => {
   });
 
   it.each([
-    [['keys', 'create', 'x'], 'hostward: say whose key it is\ngive --admin, --user NAME or --team NAME\n'],
+    [['keys', 'create', 'x'], 'hostward: the owner of the key is missing\ngive --admin, --user NAME or --team NAME\n'],
     [['keys', 'create', '--admin'], 'hostward: want the NAME of the access key, found nothing\n'],
     [['keys', 'create', 'x', '--admin', '--team', 'red'], 'hostward: a key has one owner, found --admin and --team\n'],
     [

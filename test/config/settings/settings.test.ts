@@ -28,6 +28,7 @@ describe('Settings', () => {
       addressPolicy: { allow: [], deny: [], fqdn: 'refuse' },
       leaderElection: 'auto',
       maxWritesPerSecond: undefined,
+      proofIntervalMs: 60_000,
       references: { naming: 'generated' },
       listen: '127.0.0.1:9440',
       logLevel: 'info',

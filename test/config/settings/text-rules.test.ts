@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkText, parseListen } from '../../../src/config/settings/text-rules.ts';
+import { checkText, parseInterval, parseListen } from '../../../src/config/settings/text-rules.ts';
 import { nearestKey } from '../../../src/object/meta/nearest-key.ts';
 
 describe('checkText()', () => {
@@ -61,5 +61,20 @@ describe('nearestKey()', () => {
     ['', undefined],
   ])('takes %j for %j', (wrong, meant, among = known) => {
     expect(nearestKey(wrong, among)).toBe(meant);
+  });
+});
+
+describe('parseInterval()', () => {
+  it.each([
+    ['0', 0],
+    ['1s', 1_000],
+    ['60s', 60_000],
+    ['5m', 300_000],
+    ['24h', 86_400_000],
+  ])('takes %s', (text, ms) => expect(parseInterval(text)).toBe(ms));
+
+  it.each(['', '60', '0s', '-1s', '1.5s', '25h', '1d', '60 s', '1m30s', '99999h'])('refuses %j', (text) => {
+    expect(parseInterval(text)).toBeUndefined();
+    expect(checkText(text, 'interval')?.wanted).toBe('0, or a time from 1s to 24h');
   });
 });

@@ -11,7 +11,8 @@ export interface FakeProcesses {
   /** The texts that each process ran, in their order; the text of a long request has the prefix "long ". */
   readonly ran: string[][];
   readonly kills: () => number;
-  residentMb: number;
+  /** Undefined: a system without /proc. */
+  residentMb: number | undefined;
   /** How many of the next processes end before they are ready. */
   failingStarts: number;
 }

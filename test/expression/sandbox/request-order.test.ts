@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sandboxLimits } from '../../../src/expression/limits.ts';
 import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/child-sandbox.ts';
 import type { RunOptions, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
-import { silentLog } from '../../../src/log.ts';
+import { createLog, silentLog } from '../../../src/log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { fakeProcesses } from './fake-process.ts';
 
@@ -23,13 +23,14 @@ async function pass(clock: VirtualClock, ms: number, stepMs = 5): Promise<void> 
   }
 }
 
-async function opened() {
+async function opened({ hasProc = true, log = silentLog } = {}) {
   const clock = new VirtualClock();
   const processes = fakeProcesses(clock);
+  if (!hasProc) processes.residentMb = undefined;
   const reasons: StartReason[] = [];
   const onStart = (reason: StartReason) => void reasons.push(reason);
   const { launch } = processes;
-  const sandbox = new ChildSandbox({ setup, clock, log: silentLog, nodePath: process.execPath, launch, onStart });
+  const sandbox = new ChildSandbox({ setup, clock, log, nodePath: process.execPath, launch, onStart });
   const started = sandbox.start();
   while (processes.ran.length === 0) await turn();
   await pass(clock, 100);
@@ -163,6 +164,16 @@ describe('a process that does not start', () => {
 });
 
 describe('a process that swells', () => {
+  it('is not noticed without /proc, and the log says so at the start, once', async () => {
+    const lines: string[] = [];
+    const log = createLog({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
+    const { clock, ask } = await opened({ hasProc: false, log });
+    expect(lines).toEqual([expect.stringContaining('no /proc')]);
+    ask('a');
+    await pass(clock, 100);
+    expect(lines).toHaveLength(1);
+  });
+
   it('is killed while it runs a request, and a request that was alone fails for its memory', async () => {
     const { clock, ask, processes, outcomes, reasons } = await opened();
     ask('hang');

@@ -160,9 +160,9 @@ describe('JSON patches', () => {
     const replace = async (path: string, value: unknown) =>
       (await patch(name, 'json', [{ op: 'replace', path, value }])).code;
     expect(await replace('/metadata/name', 'other')).toBe(400);
-    expect([409, 422]).toContain(await replace('/metadata/uid', 'other'));
+    expect(await replace('/metadata/uid', 'other')).toBe(422);
     expect(await replace('/metadata/resourceVersion', '1')).toBe(409);
-    expect([400, 422]).toContain(await replace('/kind', 'Other'));
+    expect(await replace('/kind', 'Other')).toBe(422);
     expect((await patch(name, 'json', [{ op: 'add', path: '/spec/ttl', value: 'x' }])).code).toBe(422);
   });
 

@@ -211,9 +211,15 @@ describe('the fields', () => {
       });
     expect(await send({ apiVersion: 'management.platform/v2', kind: 'OwnedAccessKey' })).toMatchObject({
       code: 400,
-      body: { message: expect.stringContaining('management.platform/v2') },
+      body: {
+        message:
+          'the API version in the data (management.platform/v2) does not match the expected API version (management.platform/v1)',
+      },
     });
-    expect(await send({ apiVersion: 'management.platform/v1', kind: 'Other' })).toMatchObject({ code: 400 });
+    expect(await send({ apiVersion: 'management.platform/v1', kind: 'Other' })).toMatchObject({
+      code: 400,
+      body: { message: 'the kind in the data (Other) does not match the expected kind (OwnedAccessKey)' },
+    });
     expect(await send({})).toMatchObject({ code: 201 });
   });
 
@@ -281,10 +287,12 @@ describe('the fields', () => {
     expect((await create({ name: fresh(), finalizers: ['orphan', 'foregroundDeletion'] })).code).toBe(422);
   });
 
-  it('99: owner references need their four fields, and at most one manages', async () => {
+  it('99: owner references need their four fields, the path says which one lacks them, and at most one manages', async () => {
     const causes = (await create({ name: fresh(), ownerReferences: [{}] })).body['details']?.['causes'];
     expect((causes as unknown as { field: string }[]).map(({ field }) => field)).toEqual(
-      expect.arrayContaining(['apiVersion', 'kind', 'name', 'uid'].map((field) => `metadata.ownerReferences.${field}`)),
+      expect.arrayContaining(
+        ['apiVersion', 'kind', 'name', 'uid'].map((field) => `metadata.ownerReferences[0].${field}`),
+      ),
     );
     const owner = (uid: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid, controller: true });
     expect((await create({ name: fresh(), ownerReferences: [owner('a'), owner('b')] })).code).toBe(422);

@@ -101,6 +101,7 @@ describe('discovery', () => {
       ]);
       const [, name = ''] = /\[\+\](\S+) ok/.exec(verbose.text) ?? [];
       expect(await get(`${path}/${name}`, { key: undefined })).toMatchObject({ code: 200, text: 'ok' });
+      for (const unknown of ['nonsense', `${name}/more`]) expect((await get(`${path}/${unknown}`)).code).toBe(404);
     }
     expect((await get('/')).body['paths']).toEqual(expect.arrayContaining(['/apis', '/openapi/v3', '/version']));
   });
@@ -257,8 +258,8 @@ describe('content types', () => {
     expect((await get(`${keysPath}?watch=true`, accept('application/yaml'))).code).toBe(406);
   });
 
-  it('57, 58: tables of v1, and metadata alone', async () => {
-    for (const version of ['v1'])
+  it('57, 58: tables of v1 and v1beta1, and metadata alone', async () => {
+    for (const version of ['v1', 'v1beta1'])
       expect(await get(keysPath, accept(`application/json;as=Table;g=meta.k8s.io;v=${version}`))).toMatchObject({
         headers: { 'content-type': 'application/json' },
         body: { kind: 'Table', apiVersion: `meta.k8s.io/${version}` },
@@ -291,6 +292,14 @@ describe('content types', () => {
     expect(await bench.ask('POST', `${keysPath}?dryRun=All`, { body, type: 'application/yaml' })).toMatchObject({
       code: 201,
       body: { metadata: { labels: { a: 'y', b: 'no', c: 'true' } }, spec: { displayName: 'on' } },
+    });
+    // Where a boolean is wanted, such a word is refused rather than read in one of two ways.
+    const disabled = 'metadata: {name: words}\nspec: {user: alice, disabled: yes}';
+    expect(
+      await bench.ask('POST', `${keysPath}?dryRun=All`, { body: disabled, type: 'application/yaml' }),
+    ).toMatchObject({
+      code: 422,
+      body: { details: { causes: [{ field: 'spec.disabled', message: expect.stringContaining('boolean') }] } },
     });
   });
 });

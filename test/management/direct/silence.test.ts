@@ -216,7 +216,8 @@ describe('hostward direct', () => {
       ...{ platform, certificateAuthority, keyFile, dataDir: join(folder, 'data') },
     };
     const configPath = join(folder, 'direct.yaml');
-    writeFileSync(configPath, JSON.stringify({ hostward: { direct } }));
+    const listen = `127.0.0.1:${await freePort()}`;
+    writeFileSync(configPath, JSON.stringify({ hostward: { direct, listen } }));
     const child: ChildProcess = spawn(process.execPath, [main, 'direct', '--config', configPath]);
     endings.push(() => child.kill('SIGKILL'));
     let output = '';
@@ -233,6 +234,16 @@ describe('hostward direct', () => {
     await until(async () => (await askAt(there, '/readyz')).code === 200, 'readiness');
     expect((await askAt(there, '/healthz')).code).toBe(200);
     expect((await askAt(there, pods, token)).code).toBe(200);
+    const local = async (path: string) => (await fetch(`http://${listen}${path}`)).text();
+    await askAt(there, pods, `${token}x`);
+    const metrics = await local('/metrics');
+    expect(metrics).toMatch(/^hostward_direct_ready 1$/m);
+    expect(metrics).toMatch(/^hostward_proxied_requests 0$/m);
+    expect(metrics).toMatch(/^hostward_failed_authentications 1$/m);
+    const [, age = ''] = /^hostward_revocation_feed_age_seconds (.*)$/m.exec(metrics) ?? [];
+    expect(Number(age)).toBeLessThan(30);
+    expect(await local('/readyz')).toContain('the direct endpoint of c1 accepts tokens');
+    expect(JSON.parse(await local('/status'))).toMatchObject({ verdict: { isWell: true }, cluster: 'c1', platform });
     await bench.change('process', { disabled: true });
     await until(async () => (await askAt(there, pods, token)).code === 401, 'the revocation');
     const ended = once(child, 'exit');

@@ -307,6 +307,9 @@ describe('a kubeconfig with a client certificate', () => {
       live: 0,
       removalsWaiting: [{ instance: 'shop/v1', trouble: expect.stringContaining('503') }],
     });
+    expect(on.api.status().troubles?.[0]).toMatch(
+      /^a client certificate of ended access keys may still have rights in the virtual cluster shop\/v1: .*503/,
+    );
     await on.restart();
     await until(() => on.api.status().certificates.removalsWaiting.length === 1, 'the removal after a restart');
     upstream.reply = standInReply((method) => (method === 'DELETE' ? status(404, 'NotFound') : undefined));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { subjectNamed, upstreamObjects } from '../../../src/management/proxy/upstream-roles.ts';
+import { createMetrics } from '../../../src/metrics.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { type Bench, keysPath, openBench, people, until } from '../server/bench.ts';
 import { placesAt } from './upstream.ts';
@@ -15,6 +16,7 @@ const configMaps = '/api/v1/namespaces/default/configmaps';
 let cluster: Devcluster;
 let bench: Bench;
 let folder: string;
+const metrics = createMetrics();
 let alice: string;
 
 beforeAll(async () => {
@@ -31,7 +33,7 @@ beforeAll(async () => {
     expect(await client.request('POST', path, { body: object })).toMatchObject({ status: 201 });
   }
   await client.close();
-  bench = await openBench({ settings });
+  bench = await openBench({ settings, metrics });
   alice = await bench.keyFor('alice-key', { user: 'alice' });
 });
 
@@ -79,8 +81,12 @@ describe('an embedded cluster behind the management server', () => {
     const key = await bench.keyFor('watcher', { user: 'alice' });
     const watch = await bench.follow(`${instance}${configMaps}?watch=true`, key);
     await until(() => watch.events.length > 0, 'the first event');
+    expect(await metrics.metrics()).toMatch(/^hostward_proxied_requests 1$/m);
+    await bench.ask('GET', `${instance}${configMaps}`, { key: 'mpk_wrong' });
+    expect(await metrics.metrics()).toMatch(/^hostward_failed_authentications 1$/m);
     await bench.ask('DELETE', `${keysPath}/watcher`);
     await watch.ended;
+    await until(async () => /^hostward_proxied_requests 0$/m.test(await metrics.metrics()), 'the end');
     expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
   });
 });

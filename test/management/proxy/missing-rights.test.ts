@@ -60,6 +60,9 @@ describe('the rights of the server in the clusters behind it', () => {
       missing: expect.arrayContaining(['impersonate users hostward:user:alice']),
       mend: 'hostward upstream-rbac --cluster c1 --config FILE | kubectl apply -f -',
     });
+    expect(bench.api.status().troubles?.[0]).toMatch(
+      /^Hostward lacks rights in cluster c1 \(impersonate .* and \d+ more\); give them with: hostward upstream-rbac --cluster c1/,
+    );
     isGiven = true;
     clock.fire(60_000);
     await until(() => status().upstreams === undefined, 'the rights');
@@ -78,6 +81,9 @@ describe('the rights of the server in the clusters behind it', () => {
     const status = () => bench.api.status() as Status;
     await until(() => status().upstreams?.length === 3, 'the trouble');
     expect(status().upstreams?.[0]).toMatchObject({ missing: [], trouble: expect.stringMatching(/refused/) });
+    expect(bench.api.status().troubles?.[0]).toMatch(
+      /^cluster c1 cannot be asked for the rights of Hostward: .*refused/,
+    );
     expect(JSON.stringify(status())).not.toContain('secret');
   });
 });

@@ -130,7 +130,7 @@ describe('a session through the server', () => {
     expect(await answerTo(`GET ${exec}`, websocket)).toMatch(/^HTTP\/1.1 502 /);
   });
 
-  it('10, 20: ends within a second with its key, and stands in the audit log with its bytes', async () => {
+  it('236: 10, 20: ends within a second with its key, and stands in the audit log with its bytes', async () => {
     const key = await behind.bench.keyFor('exec-key', { user: 'alice' });
     const client = await open(`POST ${exec}`, spdy, key);
     await until(() => client.text().endsWith('hello '), 'the session');

@@ -239,4 +239,16 @@ describe('a kubeconfig of a cluster behind', () => {
     expect(answer).toMatchObject({ code: 503, body: { message: expect.stringMatching(says) } });
     expect(answer.text).not.toMatch(/upstream-secret|no\/such/);
   });
+
+  it('with a certificate that cannot be read: 502 that says whose kubeconfig it is, and nothing of it', async () => {
+    const kubeconfig = JSON.parse(kubeconfigText('https://127.0.0.1:1', 'upstream-secret'));
+    const damaged = Buffer.from('-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n').toString('base64');
+    kubeconfig.users[0].user = { 'client-certificate-data': damaged, 'client-key-data': damaged };
+    const answer = await (await benchWith(JSON.stringify(kubeconfig))).ask('GET', pods);
+    expect(answer).toMatchObject({
+      code: 502,
+      body: { message: expect.stringMatching(/renew the kubeconfig of cluster c1/) },
+    });
+    expect(answer.text).not.toMatch(/BEGIN|AAAA|upstream-secret/);
+  });
 });

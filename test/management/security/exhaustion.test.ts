@@ -3,15 +3,17 @@
 import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createMetrics } from '../../../src/metrics.ts';
 import { type Bench, keysPath, openBench } from '../server/bench.ts';
 import { exchange, openSocket, type Server } from './raw-client.ts';
 
+const metrics = createMetrics();
 let bench: Bench;
 let server: Server;
 let alice: string;
 
 beforeAll(async () => {
-  bench = await openBench();
+  bench = await openBench({ metrics });
   server = { port: bench.api.port, caPem: bench.api.caPem };
   alice = await bench.keyFor('alices', { user: 'alice' });
 });
@@ -58,6 +60,30 @@ describe('slow clients', () => {
     }
     await isWell();
   }, 40_000);
+});
+
+describe('many clients', () => {
+  it('300 idle connections of one address: good keys are served, probes prove nothing, and the oldest give way', async () => {
+    const kept = await openSocket(server);
+    const answered = new Promise<string>((resolve) => kept.once('data', (part) => resolve(String(part))));
+    kept.write(`GET ${keysPath}?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${alice}\r\n\r\n`);
+    expect(await answered).toMatch(/^HTTP\/1\.1 200 /);
+    const first = await openSocket(server);
+    const end = closed(first);
+    first.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const idle = [];
+    for (let count = 0; count < 30; count++) {
+      idle.push(...(await Promise.all(Array.from({ length: 10 }, () => openSocket(server)))));
+      await isWell();
+    }
+    expect(await end).toMatch(/^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 429 [\s\S]*from one address have not authenticated/);
+    const series = await metrics.metrics();
+    expect(Number(/^hostward_connections_given_way (\d+)$/m.exec(series)?.[1])).toBeGreaterThan(40);
+    expect(Number(/^hostward_unauthenticated_connections (\d+)$/m.exec(series)?.[1])).toBeLessThanOrEqual(256);
+    expect(kept.destroyed).toBe(false);
+    for (const socket of [kept, ...idle]) socket.destroy();
+    await isWell();
+  }, 60_000);
 });
 
 describe('sizes', () => {

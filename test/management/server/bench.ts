@@ -8,6 +8,7 @@ import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import type { Database } from '../../../src/management/server/open-parts.ts';
 import type { Metrics } from '../../../src/metrics.ts';
 
 export const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
@@ -148,6 +149,8 @@ export async function openBench(
     ingressListen?: string;
     metrics?: Metrics;
     port?: number;
+    /** In place of the file. */
+    database?: Database;
   } = {},
 ): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
@@ -161,7 +164,10 @@ export async function openBench(
   const open = async (settings: ManagementSettings = started) => {
     const clock = options.clock ?? systemClock;
     const { log = silentLog, metrics } = options;
-    const told = metrics === undefined ? {} : { metrics };
+    const told = {
+      ...(metrics === undefined ? {} : { metrics }),
+      ...(options.database === undefined ? {} : { database: options.database }),
+    };
     const api = new ManagementApi({ settings, server, clock, log, version: '0.1.0', ...told });
     await api.open();
     return api;

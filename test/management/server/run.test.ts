@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keysPath } from './bench.ts';
+import { kubeconfigText } from '../proxy/upstream.ts';
+import { keysPath, until } from './bench.ts';
 import { prepareProcess, type ServingProcess } from './daemon.ts';
 
 let server: ServingProcess;
@@ -44,6 +46,30 @@ describe('hostward run with nothing but a management block', () => {
       code = (await make('late')).code;
     }
     expect(code).toBe(201);
+  }, 30_000);
+
+  it('says in the first line of its status what somebody must mend', async () => {
+    const kubeconfig = join(dirname(server.configPath), 'down.kubeconfig');
+    writeFileSync(kubeconfig, kubeconfigText('http://127.0.0.1:1', 'upstream-secret'), { mode: 0o600 });
+    const config = JSON.parse(readFileSync(server.configPath, 'utf8')) as {
+      hostward: { management: { clusters?: object[] } };
+    };
+    config.hostward.management.clusters = [{ name: 'c1', kubeconfig }];
+    writeFileSync(server.configPath, JSON.stringify(config));
+    let text = '';
+    await until(
+      async () => {
+        text = await (await local('/status')).text();
+        return text.includes('cluster c1');
+      },
+      'the trouble',
+      15_000,
+    );
+    const { verdict } = JSON.parse(text) as { verdict: { isWell: boolean; sentence: string } };
+    expect(verdict.isWell).toBe(false);
+    expect(verdict.sentence).toMatch(/serving; cluster c1 cannot be asked for the rights of Hostward: .*refused/);
+    expect(text).not.toContain('upstream-secret');
+    expect((await local('/readyz')).status).toBe(200);
   }, 30_000);
 
   it('never logs the value of a key', () => {

@@ -1,5 +1,5 @@
-// When each key was last used. The newest value is in memory; it reaches the store now and then, outside the versioned
-// object, so that using a key never moves a resourceVersion. The first use of a key is stored before it is answered.
+// Knows the last use of each key. The newest value is in memory; the store gets it from time to time, outside the versioned
+// object, so that a use never changes a resourceVersion. The first use of a key is stored before the request is answered.
 import type { Clock, Timer } from '../../../clock.ts';
 
 export interface ActivityStore {
@@ -40,7 +40,7 @@ export class Activity {
     this.#onFailure = onFailure;
   }
 
-  /** What the store had at start. After a crash it may lag behind by one flush window. */
+  /** The values of the store at start. After a crash they may be one flush window old. */
   load(uid: string, storedMs: number, afterCrash: boolean): void {
     this.#uses.set(uid, { lastMs: storedMs, windowMs: longestFlushMs, dueMs: undefined });
     if (afterCrash) this.#uncertain.add(uid);
@@ -52,7 +52,7 @@ export class Activity {
     this.#waiting.delete(uid);
   }
 
-  /** A request with a good key, whatever its answer will be. Resolves when it may be answered. */
+  /** Notes a request with a good key, even one that is refused later. Resolves when it may be answered. */
   async used(uid: string, ttl: number): Promise<void> {
     const nowMs = this.#clock.wallTime().getTime();
     const use = this.#uses.get(uid);
@@ -73,12 +73,12 @@ export class Activity {
     this.#schedule();
   }
 
-  /** For showing: a read right after a use has it. */
+  /** The last use for status; a read right after a use shows it. */
   lastMs(uid: string): number | undefined {
     return this.#uses.get(uid)?.lastMs;
   }
 
-  /** For expiry: after a crash a key has the one window that may have been lost, until it is used again. */
+  /** The last use for expiry. After a crash one flush window is added, because the last use may have been lost. */
   forExpiryMs(uid: string, ttl: number): number | undefined {
     const lastMs = this.lastMs(uid);
     return lastMs === undefined || !this.#uncertain.has(uid) ? lastMs : lastMs + flushWindowMs(ttl);

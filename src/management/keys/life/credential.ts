@@ -1,5 +1,5 @@
-// From a proved key to a credential, or to the reason why the key does not count now: deleted, disabled, expired, its
-// subject gone, or one of the keys that made it no longer alive. Judged anew for every request.
+// Turns a verified key into a credential, or into the reason why the key is not valid now: deleted, disabled, expired, without its
+// subject, or without one of the keys that made it. Every request is judged anew.
 import type { Credential } from '../../scope/allows.ts';
 import type { Directory, SubjectKind } from '../../scope/directory.ts';
 import { isExpired } from './expiry.ts';
@@ -9,7 +9,7 @@ export interface KeyWorld {
   directory: Directory;
   /** By the name of the object. */
   key(name: string): KeyFacts | undefined;
-  /** The newest use that is known; for expiry, not for showing. */
+  /** The newest known use, for computing the expiry; status shows another value. */
   lastActivityMs(facts: KeyFacts): number | undefined;
   /** The uid that the name has now. Undefined = no such record, which is as good as gone. */
   subjectUid(kind: SubjectKind, name: string): string | undefined;
@@ -31,7 +31,7 @@ export type Authenticated =
   | { kind: 'credential'; credential: Credential; facts: KeyFacts }
   | { kind: 'dead'; because: DeadBecause };
 
-/** A chain of keys that made each other; deeper than a person can follow is refused. */
+/** Length of a chain of keys, each made by the one before. A longer chain is more than a person can follow, so it is refused. */
 export const maxMakers = 8;
 
 export function credentialOf(
@@ -62,7 +62,7 @@ function deadBecause(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecau
   const { kind, name, uid } = facts.record.subject;
   const resolved = world.directory.resolve({ kind, name });
   if (resolved.kind === 'disabled') return 'subject disabled';
-  // A name that was given to somebody else has another uid, and revives nothing.
+  // A name that has changed its owner has another uid, so old keys stay dead.
   if (resolved.kind === 'gone' || world.subjectUid(kind, name) !== uid) return 'subject gone';
   const of = facts.record.kubeconfig;
   if (of !== undefined && world.instanceUid(of.project, of.virtualCluster) !== of.instance) return 'instance gone';

@@ -1,4 +1,4 @@
-// When a key ends, and what state it is in at a given time. Times are milliseconds since the epoch.
+// Computes the end of a key and its state at a given time. Times are milliseconds since the epoch.
 export interface KeyTimes {
   creationMs: number;
   /** Seconds; 0 = no end. */

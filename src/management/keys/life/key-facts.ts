@@ -1,4 +1,4 @@
-// What authentication needs to know of a key, taken from its object once for every version of it.
+// The facts of a key that authentication needs, read from its object once for each version.
 
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -16,7 +16,7 @@ export interface KeyFacts {
   isDisabled: boolean;
   groups: readonly string[];
   scope: MaybeScope;
-  /** As it stands in the object; undefined = no scope. */
+  /** The scope as in the object; undefined = no scope. */
   scopeValue: Record<string, unknown> | undefined;
   /** Undefined = from everywhere. */
   networks: SourceNetworks | undefined;
@@ -24,7 +24,7 @@ export interface KeyFacts {
   networksText: string | undefined;
 }
 
-/** The object has been validated; what does not fit all the same allows less, never more. */
+/** The object is validated already. A value that is wrong nevertheless allows less, never more. */
 export function keyFacts(object: KubeObject, record: KeyRecord): KeyFacts {
   const spec = isRecord(object['spec']) ? object['spec'] : {};
   const { name = '', creationTimestamp, deletionTimestamp, annotations } = object.metadata;

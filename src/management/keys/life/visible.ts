@@ -1,4 +1,4 @@
-// Which keys exist for a caller. A key that does not exist for the caller is answered as an absent name: 404, never 403.
+// Decides which keys a caller can see. A key that the caller cannot see is answered like an absent name: 404, never 403.
 import { actsAsAdministrator, allows, type Credential, isScoped } from '../../scope/allows.ts';
 import type { Directory } from '../../scope/directory.ts';
 import { type AccessRequest, isManagementResource, keyResource, managementGroup } from '../../scope/request.ts';

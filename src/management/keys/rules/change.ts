@@ -1,5 +1,6 @@
-// A changed key, judged as if the calling key made the result: what never changes, what only administrators change, and how
-// far its owner, and the key itself, may go. Everything that anybody but an administrator changes makes the key narrower.
+// Judges a change of a key as if the calling key made the result: fields that never change, fields that only administrators
+// change, and the limits for the owner and for the key itself. A caller who is not an administrator can only make the key
+// narrower.
 import { type FieldError, invalidValue } from '../../../object/meta/field-error.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -24,7 +25,7 @@ export interface KeyChange {
   isSelf: boolean;
 }
 
-/** What a PUT left out and what never changes is taken from the old object. */
+/** Fields that never change, and fields that a PUT left out, are taken from the old object. */
 export function fillChangedKey(object: KubeObject, old: KubeObject): void {
   const spec = isRecord(object['spec']) ? object['spec'] : {};
   object['spec'] = spec;
@@ -49,7 +50,7 @@ export function judgeChangedKey(change: KeyChange, context: JudgeContext): Judge
   judgement.errors.push(...widthInTime(change, now, before, context));
   if (context.caller.isAdministrator) return judgement;
   judgement.refusals.push(...narrowingRefusals(change, now, before));
-  // What an administrator gave may stay; it may not be given by anybody else.
+  // A grant of an administrator may stay, but only an administrator can make a new one.
   const given = new Set(privilegeRefusals(old, before, false).map(({ message, field }) => message + field));
   for (const refusal of privilegeRefusals(object, now, false)) {
     const isSaid = judgement.refusals.some(({ field }) => field === refusal.field);
@@ -69,7 +70,7 @@ function immutableFaults(now: KeySpec, before: KeySpec, { isSameKey }: KeyChange
   return errors;
 }
 
-/** What has expired is not brought back by another ttl. */
+/** A new ttl does not bring an expired key back. */
 function deadFaults(now: KeySpec, before: KeySpec, change: KeyChange, nowMs: number): FieldError[] {
   if (!changesTime(now, before) || !isExpired(change.times, change.lastActivityMs, nowMs)) return [];
   return [invalidValue('spec.ttl', now.ttl, 'the key has expired and stays so; make a new one')];
@@ -121,7 +122,7 @@ function movesEndAway(now: KeySpec, times: KeyTimes, lastActivityMs: number | un
   return after === undefined || after > before;
 }
 
-/** A key changes on itself what describes it, and what ends it sooner. */
+/** A key may change its own description, and make itself end sooner. */
 function selfRefusals({ object, old }: KeyChange, now: KeySpec, before: KeySpec): Refusal[] {
   const message = 'a key may change on itself only its texts, labels, annotations, disabled: true and a shorter ttl';
   const refusals: Refusal[] = [];

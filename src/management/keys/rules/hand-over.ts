@@ -1,5 +1,5 @@
-// Who gets a new value of an existing key can use the key, so nobody gets the value of a key that has more than the calling key:
-// groups that an administrator granted, or networks that the calling key may not be used from.
+// Judges whether the caller may get a new value of an existing key. The receiver of the value can use the key, so the caller must
+// hold everything that the key holds, for example groups that an administrator granted, and networks.
 import type { KubeObject } from '../../../object/meta/object.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import type { Caller, Refusal } from './judgement.ts';

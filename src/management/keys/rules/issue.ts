@@ -1,5 +1,5 @@
-// A new key: the defaults that its maker's key gives it, and what the maker may not give. A key is never wider than what
-// made it, in scope, in groups and in time.
+// Judges a new key: fills in the defaults from its maker's key, and refuses rights that the maker lacks. A key never has more than
+// its maker, in scope, groups and time.
 import { type FieldError, invalidValue, requiredValue } from '../../../object/meta/field-error.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -16,7 +16,7 @@ import { administratorTypes, type KeySpec, keySpec, loginFields, subjectOf } fro
 import { serverMarkFaults } from './server-marks.ts';
 import { cidrsAnnotation } from './source-networks.ts';
 
-/** Fills in what the writer left out. Gives back the warnings. */
+/** Fills in the fields that the writer left out. Returns the warnings. */
 export function fillNewKey(object: KubeObject, context: JudgeContext): string[] {
   return [...fillSpec(object, context), ...fillNetworks(object, context)];
 }
@@ -83,7 +83,7 @@ function judgeOwner(owner: SubjectName, { caller, directory }: JudgeContext, { e
   if (owner.kind === 'subject') refusals.push({ field, message: 'only an administrator makes keys of a subject' });
   if (owner.kind === 'user' && (subject.kind !== 'user' || subject.name !== owner.name))
     refusals.push({ field, message: 'only an administrator makes keys of another user' });
-  // Whether the team exists is not said.
+  // The message does not tell whether the team exists.
   if (owner.kind === 'team' && !subject.teams.has(owner.name))
     refusals.push({ field, message: 'only members of a team and administrators make its keys' });
 }
@@ -121,7 +121,7 @@ export function widthRefusals({ scope }: Pick<KeySpec, 'scope'>, { caller }: Jud
   }));
 }
 
-/** What only administrators give: types, roles and the data of logins. */
+/** Fields that only administrators set: types, roles and the data of logins. */
 export function privilegeRefusals(object: KubeObject, spec: KeySpec, isAdministrator: boolean): Refusal[] {
   if (isAdministrator) return [];
   const refusals: Refusal[] = [];

@@ -1,5 +1,5 @@
-// What the rules about issuing and changing keys know of the caller, and how they answer: 422 for what is never right, 403
-// with a field for what this caller may not do.
+// The input of the rules about issuing and changing keys, and their answers: 422 for a value that is never allowed, 403 with a
+// field for a value that this caller may not set.
 import type { KeyLimits } from '../../../config/settings/management-settings.ts';
 import type { FieldError } from '../../../object/meta/field-error.ts';
 import type { Credential } from '../../scope/allows.ts';
@@ -18,7 +18,7 @@ export interface Judgement {
 
 export interface Caller {
   credential: Credential;
-  /** Administrator through a credential that nothing narrows. */
+  /** The caller is an administrator whose key has no scope. */
   isAdministrator: boolean;
   /** When the calling key ends; undefined = it does not. */
   expiryMs: number | undefined;

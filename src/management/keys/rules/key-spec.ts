@@ -16,7 +16,7 @@ export interface KeySpec {
   ttl: number;
   ttlAfterLastActivity: boolean;
   type: string;
-  /** As it stands in the object; undefined = no scope. */
+  /** The scope as in the object; undefined = no scope. */
   scope: unknown;
 }
 

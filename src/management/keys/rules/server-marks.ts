@@ -8,7 +8,7 @@ import { cidrsAnnotation } from './source-networks.ts';
 
 const reserved = 'hostward.dev/';
 
-/** Who disabled the key; `administrator:NAME` keeps everybody else from enabling it. */
+/** The user who disabled the key. With `administrator:NAME`, only an administrator can enable the key. */
 export const disabledByAnnotation = 'hostward.dev/disabled-by';
 const byAdministrator = 'administrator:';
 
@@ -31,7 +31,7 @@ function own(map: Readonly<Record<string, string>>, key: string): string | undef
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** Writes down who disabled it, or takes that away when it is enabled. After the change has been judged. */
+/** Sets the name of the user who disabled the key, or removes it when the key is enabled. Called after the change was judged. */
 export function markDisabled(
   object: KubeObject,
   wasDisabled: boolean,

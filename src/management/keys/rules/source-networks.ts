@@ -5,7 +5,7 @@ import { type FieldError, invalidValue } from '../../../object/meta/field-error.
 
 export const cidrsAnnotation = 'hostward.dev/allowed-cidrs';
 
-/** More is a firewall's work. */
+/** A longer list belongs into a firewall. */
 const maxNetworks = 64;
 
 export interface SourceNetworks {
@@ -23,7 +23,7 @@ export function networkFaults(annotation: string, path: string): FieldError[] {
   });
 }
 
-/** What is not a network allows nothing. */
+/** A text that is not a network allows no address. */
 export function sourceNetworks(annotation: string): SourceNetworks {
   const list = new BlockList();
   for (const network of parts(annotation)) {

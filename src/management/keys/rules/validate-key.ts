@@ -1,5 +1,5 @@
-// Whether an OwnedAccessKey is in order by itself, independent of its writer: every fault at its field, all at once, and
-// the warnings that its writer should see. The kit has checked the metadata and the types of all values.
+// Validates an OwnedAccessKey by itself, independent of its writer: reports every fault with its field, all at once, and the
+// warnings for its writer. The kit has checked the metadata and the types of all values.
 import { identityProblem } from '../../../config/settings/text-rules.ts';
 import {
   duplicateValue,

@@ -1,5 +1,5 @@
-// From the text of a bearer token to the record of a key. Unknown ids cost what wrong secrets cost: the same look-up, the
-// same number of HMACs and of comparisons, so that the time of a refusal says nothing about which ids exist.
+// Finds the record of a key by the text of a bearer token. An unknown id costs as much as a wrong secret: the same look-up, the
+// same number of HMACs and comparisons, so that the time of a refusal does not tell whether an id exists.
 import type { KeyRecord, StoredSecret } from './key-record.ts';
 import { secretSlots } from './key-record.ts';
 import type { Peppers, SecretDigest } from './pepper.ts';

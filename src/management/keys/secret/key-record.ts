@@ -1,5 +1,5 @@
-// What is kept of a key beside its object: the digests of its secret, who it is pinned to, who made it. Nothing of it is
-// ever part of an answer.
+// The record of a key beside its object: the digests of its secret, the uid of its owner, and its maker. It is never part of an
+// answer.
 import type { SubjectKind } from '../../scope/directory.ts';
 import type { SecretDigest } from './pepper.ts';
 
@@ -29,7 +29,7 @@ export interface KeyRecord {
   grantedGroups: readonly string[];
   /** The scoped key that made this one: it lives only while that one does. */
   madeBy: { name: string; uid: string } | undefined;
-  /** The key that made this one, with a scope or without; absent when none did, and in keys older than this field. */
+  /** The key that made this one, with a scope or without; absent when no key did, and in keys older than this field. */
   createdBy?: { name: string; uid: string };
   /** The key stands in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
   kubeconfig?: KubeconfigMark;

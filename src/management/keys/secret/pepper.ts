@@ -1,5 +1,5 @@
-// What is stored of a secret: its HMAC-SHA-256 under a pepper that lies outside the database. Peppers have versions, so that
-// a new one can be taken up while the old one still proves the keys that were made under it.
+// Computes the stored form of a secret: its HMAC-SHA-256 under a pepper that lies outside the database. Peppers have versions, so
+// that keys that were made under the old pepper stay valid after a new one is added.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
 /** HMAC-SHA-256, passed in so that a test can count the calls. */

@@ -1,5 +1,5 @@
-// The fields that no answer ever holds: taken off an object before anything is computed from it, and kept apart. What
-// remains is what patches, differences, selectors, managedFields and conflicts are made of.
+// Takes the hidden fields off an object before any other code sees it, and keeps them apart. So no answer, patch, difference,
+// selector, conflict or managedFields entry can contain them.
 
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -62,7 +62,7 @@ function scrubLastApplied(object: KubeObject): void {
     if (isTooDeep(text)) throw new RangeError('nested too deep');
     manifest = JSON.parse(text);
   } catch {
-    // Not what kubectl writes, so it may hold anything.
+    // kubectl did not write this text, so it may hold a secret.
     delete annotations[lastApplied];
     return;
   }
@@ -73,7 +73,7 @@ function scrubLastApplied(object: KubeObject): void {
   if (after !== before) annotations[lastApplied] = `${after}\n`;
 }
 
-/** What is stored after a write: absent keeps, a text replaces, an empty text removes, `identity: null` clears. */
+/** The hidden fields after a write: an absent field is kept, a text replaces, an empty text removes, `identity: null` clears. */
 export function mergeHidden(stored: StoredHidden, given: HiddenFields, written: KubeObject): StoredHidden {
   const spec = isRecord(written['spec']) ? written['spec'] : {};
   const merged: StoredHidden = { ...stored };

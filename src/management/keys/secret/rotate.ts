@@ -1,4 +1,5 @@
-// Rotation: a new secret at once, and the old one valid for a chosen overlap. What an earlier rotation left is dropped.
+// Rotates a key: the new secret is valid at once, and the old one for a chosen overlap. A secret that is left from an earlier
+// rotation is dropped.
 import { type FieldError, invalidValue } from '../../../object/meta/field-error.ts';
 import type { KeyRecord } from './key-record.ts';
 import type { Peppers } from './pepper.ts';

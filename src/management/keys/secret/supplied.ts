@@ -20,7 +20,7 @@ export function suppliedFaults(value: string, path: string): FieldError[] {
   return [];
 }
 
-/** Says nothing about whose key has the value. */
+/** The message does not name the owner of the other key. */
 export function duplicateSupplied(path: string): FieldError {
   return { type: 'FieldValueInvalid', path, message: 'Invalid value: the value is not shown: must not be in use' };
 }

@@ -17,7 +17,7 @@ import { Patcher } from './patcher.ts';
 
 export interface OpenPatcherOptions {
   settings: Pick<Settings, 'virtualClusterName' | 'hostNamespace' | 'vcluster'> & Partial<Pick<Settings, 'references'>>;
-  /** Without a resolver names are translated by rule alone, and nobody checks that an object stands behind a name. */
+  /** Without a resolver, names are translated by rule alone, without a check that the named object exists. */
   references?: ReferenceResolver;
   set: PatchSet;
   /** Patches of another kind, which share the sandbox and the memory of answers. */

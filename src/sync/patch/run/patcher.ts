@@ -1,5 +1,5 @@
-// Runs the patches of a configuration over one object, forward on its draft and back on what the host changed. In: a patch
-// set, an evaluator, drafts. Out: patched drafts, reversed values, or which patch failed and why. All patches of an object
+// Runs the patches of a configuration over one object, forward on its draft and back on the values that changed on the host. In: a patch
+// set, an evaluator, drafts. Out: patched drafts, reversed values, or the failed patch and the reason. All patches of an object
 // succeed or its draft is not used. It must never write to a cluster, and never look at the time.
 
 import type { GroupResult, ValueGroup } from '../../../expression/evaluate/request.ts';
@@ -307,7 +307,7 @@ function isOfWholeObject({ path }: CompiledPatch): boolean {
 /** again: a patch made an invalid object, and by its onError the other patches are tried without it. */
 type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
 
-/** The question to the evaluator for one patch; after the answer, the record of what the patch wrote. */
+/** The request of one patch to the evaluator. After the answer it also records the results that the patch wrote. */
 interface Asked extends ValueGroup, PatchWrite {}
 
 function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {

@@ -26,7 +26,7 @@ interface PathNode {
   value: unknown;
 }
 
-/** Undefined when no patch wrote there, or when several did and none of them alone is at fault. */
+/** Undefined when no patch wrote there, or when several did and no single one is at fault. */
 export function blamedPatchOf(
   writes: readonly PatchWrite[],
   view: PatchView,

@@ -1,0 +1,151 @@
+// Limits the connections on which nobody has authenticated yet, for each source and altogether, so that idle and slow clients
+// cannot take all connections. A new connection is let in, and the oldest one that has no request running gives way.
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { tooManyRequests } from '../../object/meta/status.ts';
+
+export interface StrangerLimits {
+  perSource: number;
+  altogether: number;
+}
+
+/**
+ * A client is a stranger for a handshake and one request. Behind a load balancer all clients have one address, and 256 of them
+ * may be that far at once. 1,024 connections cost about 64 MiB with TLS.
+ */
+const defaultLimits: StrangerLimits = { perSource: 256, altogether: 1024 };
+/** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
+export const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
+export const handshakeTimeout = slowHeads.headersTimeout;
+/** An attack of thousands of connections must not fill the log. */
+const logIntervalMs = 10_000;
+const retryAfterSeconds = 1;
+
+interface Stranger {
+  source: string;
+  /** The TLS socket as soon as there is one. */
+  socket: Socket;
+  /** HTTP can be spoken: the socket is not in its handshake. */
+  speaks: boolean;
+  requests: number;
+}
+
+export class Strangers {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #limits: StrangerLimits;
+  /** By address and port of the client, which the raw socket and the TLS socket share. Oldest first, as in each source. */
+  readonly #all = new Map<string, Stranger>();
+  readonly #bySource = new Map<string, Map<string, Stranger>>();
+  #loggedAtMs = -logIntervalMs;
+  /** Connections that were closed for others since the start. */
+  gaveWay = 0;
+
+  constructor({ clock, log, limits = defaultLimits }: { clock: Clock; log: Log; limits?: StrangerLimits }) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#limits = limits;
+  }
+
+  get count(): number {
+    return this.#all.size;
+  }
+
+  guard(server: Server, { isTls }: { isTls: boolean }): void {
+    server.on('connection', (socket: Socket) => this.#enters(socket, !isTls));
+    server.on('secureConnection', (socket: Socket) => this.#secured(socket));
+    server.on('request', ({ socket }, response) => {
+      const stranger = this.#all.get(keyOf(socket));
+      if (stranger === undefined) return;
+      stranger.requests++;
+      response.once('close', () => stranger.requests--);
+    });
+  }
+
+  /** Somebody authenticated on this connection. */
+  proved(socket: Socket): void {
+    this.#forget(keyOf(socket));
+  }
+
+  #enters(socket: Socket, speaks: boolean): void {
+    const key = keyOf(socket);
+    const source = socket.remoteAddress ?? '';
+    const stranger = { source, socket, speaks, requests: 0 };
+    socket.once('close', () => {
+      // Another connection may have the same port by now.
+      if (this.#all.get(key) === stranger) this.#forget(key);
+    });
+    const fromThere = this.#bySource.get(source) ?? new Map<string, Stranger>();
+    this.#bySource.set(source, fromThere);
+    this.#all.set(key, stranger);
+    fromThere.set(key, stranger);
+    if (fromThere.size > this.#limits.perSource) this.#makeRoom(fromThere, 'from one address');
+    else if (this.#all.size > this.#limits.altogether) this.#makeRoom(this.#largestSource(), 'altogether');
+  }
+
+  #secured(socket: Socket): void {
+    const stranger = this.#all.get(keyOf(socket));
+    if (stranger === undefined) return;
+    stranger.socket = socket;
+    stranger.speaks = true;
+  }
+
+  /** The newest connection is last, so it gives way only when every other one has a request running. */
+  #makeRoom(among: ReadonlyMap<string, Stranger>, why: string): void {
+    const [key, stranger] =
+      [...among].find(([, { requests }]) => requests === 0) ?? ([...among][0] as [string, Stranger]);
+    this.#forget(key);
+    this.gaveWay++;
+    this.#tell(stranger, why);
+    dismiss(stranger, why);
+  }
+
+  #largestSource(): ReadonlyMap<string, Stranger> {
+    let largest: ReadonlyMap<string, Stranger> = new Map();
+    for (const source of this.#bySource.values()) if (source.size > largest.size) largest = source;
+    return largest;
+  }
+
+  #tell({ source }: Stranger, why: string): void {
+    const nowMs = this.#clock.now();
+    if (nowMs - this.#loggedAtMs < logIntervalMs) return;
+    this.#loggedAtMs = nowMs;
+    const { gaveWay } = this;
+    this.#log.warn({ source, limits: this.#limits, gaveWay }, `too many connections without authentication ${why}`);
+  }
+
+  #forget(key: string): void {
+    const stranger = this.#all.get(key);
+    if (stranger === undefined) return;
+    this.#all.delete(key);
+    const fromThere = this.#bySource.get(stranger.source);
+    fromThere?.delete(key);
+    if (fromThere?.size === 0) this.#bySource.delete(stranger.source);
+  }
+}
+
+function keyOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/** Says why, where that is possible: before the end of a handshake, and in the middle of an answer, it is not. */
+function dismiss({ socket, speaks, requests }: Stranger, why: string): void {
+  if (!speaks || requests > 0 || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const message = `too many connections ${why} have not authenticated: connect again and send a request with a key at once`;
+  const body = JSON.stringify(tooManyRequests(message, retryAfterSeconds));
+  const head = [
+    'HTTP/1.1 429 Too Many Requests',
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    `Retry-After: ${retryAfterSeconds}`,
+    'Cache-Control: no-cache, private',
+    'Connection: close',
+  ];
+  // A client that does not read must not keep the socket.
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}

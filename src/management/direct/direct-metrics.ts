@@ -1,0 +1,26 @@
+// The series of a direct endpoint: what passes through it, how old its knowledge of revocations is, and how many requests came
+// without a token that counts.
+import { type Metrics, readSeries } from '../../metrics.ts';
+
+export interface DirectCounted {
+  /** Requests, streams and sessions that pass through. */
+  proxied(): number;
+  /** Since the last sign of life of the platform. */
+  feedAgeSeconds(): number;
+  failedLogins(): number;
+  isReady(): boolean;
+}
+
+export function declareDirectMetrics(metrics: Metrics, counted: DirectCounted): void {
+  const series: [string, string, () => number][] = [
+    ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
+    [
+      'hostward_revocation_feed_age_seconds',
+      'Seconds since the last sign of life of the platform that issues the tokens; since the start before the first one',
+      () => counted.feedAgeSeconds(),
+    ],
+    ['hostward_failed_authentications', 'Requests with credentials that are not good', () => counted.failedLogins()],
+    ['hostward_direct_ready', 'Whether tokens are accepted: 1 or 0', () => (counted.isReady() ? 1 : 0)],
+  ];
+  for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });
+}

@@ -1,0 +1,110 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Strangers } from '../../../src/apiserver/request/strangers.ts';
+import { systemClock } from '../../../src/clock.ts';
+import type { Log } from '../../../src/log.ts';
+import { silentLog } from '../../../src/log.ts';
+import { openShop, type Shop } from '../widgets.ts';
+
+const perSource = 4;
+let shop: Shop | undefined;
+const sockets: Socket[] = [];
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await shop?.stop();
+});
+
+async function open(limits = { perSource, altogether: 6 }) {
+  const warnings: unknown[] = [];
+  const log: Log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };
+  const strangers = new Strangers({ clock: systemClock, log, limits });
+  shop = await openShop({ strangers });
+  return { strangers, warnings, port: shop.server.port };
+}
+
+interface Client {
+  socket: Socket;
+  said: () => string;
+  closed: Promise<void>;
+}
+
+/** A connection from an address of this machine; all of 127.0.0.0/8 is. */
+function enter(port: number, localAddress = '127.0.0.1'): Promise<Client> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect({ host: '127.0.0.1', port, localAddress });
+    sockets.push(socket);
+    socket.on('data', (part) => {
+      text += part;
+    });
+    const closed = new Promise<void>((over) => socket.once('close', () => over()));
+    socket.on('error', reject);
+    socket.once('connect', () => resolve({ socket, said: () => text, closed }));
+  });
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const endMs = performance.now() + 5_000;
+  while (!isSo()) {
+    if (performance.now() > endMs) throw new Error('waited five seconds');
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe('connections without authentication', () => {
+  it('over the limit of a source: the oldest idle one is told why and closed, and the new one is served', async () => {
+    const { strangers, warnings, port } = await open();
+    const clients = [];
+    for (let count = 1; count <= perSource; count++) {
+      clients.push(await enter(port));
+      await until(() => strangers.count === count);
+    }
+    const slow = clients[1] as Client;
+    slow.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n');
+    const late = await enter(port);
+    const [first] = clients;
+    await first?.closed;
+    expect(first?.said()).toMatch(
+      /^HTTP\/1\.1 429 [\s\S]*Retry-After: 1[\s\S]*"message":"too many connections from one address have not authenticated: connect again and send a request with a key at once"/,
+    );
+    await enter(port);
+    await slow.closed;
+    expect([strangers.count, strangers.gaveWay, warnings.length]).toEqual([perSource, 2, 1]);
+    late.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => late.said() !== '');
+    expect(late.said()).toMatch(/^HTTP\/1\.1 (200|401) /);
+  });
+
+  it('altogether: the source with the most of them gives way, and a source with one does not', async () => {
+    const { strangers, port } = await open();
+    const single = await enter(port, '127.0.0.2');
+    for (const from of ['127.0.0.3', '127.0.0.4', '127.0.0.3', '127.0.0.3', '127.0.0.4']) await enter(port, from);
+    await until(() => strangers.count === 6);
+    const another = await enter(port, '127.0.0.5');
+    await until(() => strangers.gaveWay === 1);
+    for (const { socket, said } of [single, another]) {
+      socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+      await until(() => said() !== '');
+      expect(said()).not.toMatch(/^HTTP\/1\.1 429 /);
+    }
+  });
+
+  it('are not those that authenticated, and a closed one leaves its place', async () => {
+    const { strangers, port } = await open();
+    const known = await enter(port);
+    await until(() => strangers.count === 1);
+    // The address and the port of the client are what both ends know of the connection.
+    const { localAddress: remoteAddress, localPort: remotePort } = known.socket;
+    strangers.proved({ remoteAddress, remotePort } as unknown as Socket);
+    expect(strangers.count).toBe(0);
+    const passing = await enter(port);
+    await until(() => strangers.count === 1);
+    passing.socket.destroy();
+    await until(() => strangers.count === 0);
+    for (let count = 0; count < 3 * perSource; count++) await enter(port);
+    await until(() => strangers.gaveWay === 2 * perSource);
+    known.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => known.said() !== '');
+    expect(known.said()).not.toMatch(/^HTTP\/1\.1 429 /);
+  });
+});
