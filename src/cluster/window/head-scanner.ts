@@ -43,6 +43,11 @@ const headMembers = new Map<string, keyof ListedHead>([
   ['resourceVersion', 'resourceVersion'],
 ]);
 
+/** The lengths of all member names that are read. */
+const readLengths = new Set(
+  ['kind', 'metadata', 'items', ...frameMembers.keys(), ...headMembers.keys()].map(({ length }) => length),
+);
+
 export class HeadScanner {
   readonly frame: ListFrame = { kind: '', resourceVersion: '', continueToken: '' };
   readonly #found: (head: ListedHead) => void;
@@ -135,41 +140,49 @@ export class HeadScanner {
         this.#hasEscape = true;
       }
     }
-    const piece = chunk.subarray(from, at);
-    const bytes = this.#begun === undefined ? piece : Buffer.concat([this.#begun, piece]);
-    if (bytes.length > textLimitBytes) {
-      this.#fault = `a text in the head of an object is longer than ${textLimitBytes} bytes`;
-      return at;
-    }
     if (at === chunk.length) {
-      // A copy, because the chunk must not stay in memory.
-      this.#begun = Buffer.from(bytes);
+      this.#keep(chunk.subarray(from, at));
       return at;
     }
-    this.#begun = undefined;
     this.#isInText = false;
-    this.#take(bytes);
+    if (this.#begun === undefined) this.#take(chunk, from, at);
+    else {
+      this.#keep(chunk.subarray(from, at));
+      const whole = this.#begun;
+      this.#begun = undefined;
+      this.#take(whole, 0, whole.length);
+    }
     return at + 1;
   }
 
-  #take(bytes: Buffer): void {
+  /** Keeps a copy of the beginning of a text, because the chunk must not stay in memory. */
+  #keep(piece: Buffer): void {
+    this.#begun = Buffer.concat(this.#begun === undefined ? [piece] : [this.#begun, piece]);
+    if (this.#begun.length > textLimitBytes)
+      this.#fault = `a text in the head of an object is longer than ${textLimitBytes} bytes`;
+  }
+
+  /** Most members are not read, so their names and values are not decoded. */
+  #take(bytes: Buffer, from: number, to: number): void {
     if (this.#wantsMember) {
-      this.#member = this.#textOf(bytes);
-      this.#forget();
+      const mayBeRead = this.#hasEscape || readLengths.has(to - from);
+      this.#member = mayBeRead ? this.#textOf(bytes, from, to) : '';
+      if (mayBeRead) this.#forget();
       return;
     }
+    if (this.#member === '') return;
     const { frame } = this;
     if (this.#place === 'itemMetadata') {
       const member = headMembers.get(this.#member);
-      if (member !== undefined) this.#head[member] = this.#textOf(bytes);
+      if (member !== undefined) this.#head[member] = this.#textOf(bytes, from, to);
     } else if (this.#place === 'listMetadata') {
       const member = frameMembers.get(this.#member);
-      if (member !== undefined) frame[member] = this.#textOf(bytes);
-    } else if (this.#place === 'list' && this.#member === 'kind') frame.kind = this.#textOf(bytes);
+      if (member !== undefined) frame[member] = this.#textOf(bytes, from, to);
+    } else if (this.#place === 'list' && this.#member === 'kind') frame.kind = this.#textOf(bytes, from, to);
   }
 
-  #textOf(bytes: Buffer): string {
-    const text = bytes.toString('utf8');
+  #textOf(bytes: Buffer, from: number, to: number): string {
+    const text = bytes.toString('utf8', from, to);
     if (!this.#hasEscape) return text;
     try {
       return JSON.parse(`"${text}"`) as string;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keysPath, until } from '../server/bench.ts';
-import { hmacToken, makeSigner, tokenOf, withOther } from '../tokens/token-bench.ts';
+import { hmacToken, makeSigner, payloadIn, tokenOf, withOther, wronglySigned } from '../tokens/token-bench.ts';
 import { askAt, type EndpointBench, openEndpoint } from './endpoint-bench.ts';
 
 const cluster = '/kubernetes/cluster/c1';
@@ -89,6 +89,18 @@ describe('a direct endpoint', () => {
       expect(answer).toMatchObject({ code: 401, text: expect.stringContaining('"kind":"Status"') });
     }
     expect(bench.behind.seen).toEqual([]);
+  });
+
+  it.each(wronglySigned)('12: refuses a token %s, though its platform signed it', async (what, claims, says) => {
+    const token = await bench.tokenFor(`signed-${wronglySigned.findIndex(([one]) => one === what)}`);
+    const nowMs = bench.clock.wallTime().getTime();
+    const payload = { ...payloadIn(token), ...claims(Math.floor(nowMs / 1000)) };
+    const wrong = await bench.behind.bench.api.issuing.keys.sign(payload, nowMs);
+    const { code, text } = await bench.ask(`${cluster}${pods}`, wrong);
+    expect([code, text]).toEqual([401, expect.stringContaining(says)]);
+    expect(text).not.toContain('upstream-secret');
+    expect(bench.behind.seen).toEqual([]);
+    expect((await bench.ask(`${cluster}${pods}`, token)).code).toBe(200);
   });
 
   it('14: goes on through a change of the keys that sign, while requests come', async () => {
