@@ -186,6 +186,19 @@ describe('hostward run', () => {
     await end;
   });
 
+  it('names an unsound combination of writers in its status', async () => {
+    const port = await freePort();
+    const own = `hostward: {listen: "127.0.0.1:${port}", endpoints: {enabled: true}}`;
+    const theirs = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: true}}}';
+    const on = stage(undefined, `${own}\n${theirs}\n`);
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    const { warnings } = (await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as { warnings: string[] };
+    expect(warnings.join()).toContain('{Endpoints: Hostward, EndpointSlices: vCluster} is an unsound combination');
+    on.send('stop');
+    await end;
+  });
+
   it('shows only the warnings of the configuration in force in its status', async () => {
     const port = await freePort();
     const yaml = (paths: string[], backSync = 'all') => {

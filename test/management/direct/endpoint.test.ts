@@ -26,6 +26,19 @@ function kidOf(token = ''): string {
 }
 
 describe('a direct endpoint', () => {
+  it.each([
+    ['/kubernetes/project/shop/virtualcluster/v1', 'alice'],
+    ['/kubernetes/project/shop/virtualcluster/nothing', 'alice'],
+    ['/kubernetes/project/shop/virtualcluster/v1', 'root'],
+    ['/kubernetes/project/shop/space/nothing', 'root'],
+    ['/kubernetes/cluster/hidden', 'root'],
+  ])('answers 404 below %s to %s, and its own cluster hears nothing of it', async (place, user) => {
+    const token = await bench.tokenFor(`elsewhere-${user}-${place.replace(/\W/g, '-')}`, { user });
+    for (const path of ['/api/v1/nodes', '/api/v1/namespaces/shop-s1/pods', '/version'])
+      expect((await bench.ask(`${place}${path}`, token)).code).toBe(404);
+    expect(bench.behind.seen).toEqual([]);
+  });
+
   it('passes a request on as the owner of the key, under the name of the key', async () => {
     const token = await bench.tokenFor('plain');
     expect(await bench.ask(`${cluster}${pods}?limit=5`, token)).toEqual({ code: 200, text: '{}' });
