@@ -4,98 +4,30 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Clock } from '../clock.ts';
 import { pause } from '../clock.ts';
-import type { Log } from '../log.ts';
 import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/meta/status.ts';
 import { StoreFault } from '../store/errors.ts';
-import type { Store } from '../store/store.ts';
 import { AuditTrail, entryOf } from './caller/audit-trail.ts';
 import { Indexes } from './caller/kind-index.ts';
-import { type OtherPaths, refuseUnknownGroup, ServedPaths, type VersionInfo } from './discovery/serve-path.ts';
+import { refuseUnknownGroup, ServedPaths } from './discovery/serve-path.ts';
 import { Catalog } from './kinds/catalog.ts';
-import type { Kind, Schemas } from './kinds/kind.ts';
-import { type Admission, type Audit, type Kit, type Randomness, systemRandomness } from './kinds/kit.ts';
-import type { ProtobufTypes } from './kinds/protobuf-body.ts';
+import { type Kit, systemRandomness } from './kinds/kit.ts';
 import { answerClientErrors } from './request/client-error.ts';
 import { deniedBecause } from './request/denial.ts';
-import type { Dialect } from './request/dialect.ts';
-import type { Authenticate, Authorize, User } from './request/identity.ts';
+import type { User } from './request/identity.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
 import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
-import { handshakeTimeout, type Strangers, slowHeads } from './request/strangers.ts';
+import { handshakeTimeout, slowHeads } from './request/strangers.ts';
 import { parseTarget, type Target } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
+import type { ApiServerOptions } from './server-options.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
 import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { sendStatus } from './wire/respond.ts';
-
-export interface ApiServerOptions {
-  kinds: readonly Kind[];
-  schemas: Schemas;
-  /** Message definitions for protobuf bodies; without them the server refuses such bodies. */
-  protobuf?: ProtobufTypes;
-  /** Default `kubernetes`. */
-  dialect?: Dialect;
-  store: Store;
-  clock: Clock;
-  log: Log;
-  authenticate: Authenticate;
-  authorize: Authorize;
-  admission?: readonly Admission[];
-  audit?: Audit;
-  randomness?: Randomness;
-  /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
-  tls?: ServingPair | { files: CertificatePaths };
-  /**
-   * PEM text of one or more authorities: the handshake asks for a client certificate of theirs. A client without one, or with
-   * another one, is let in; `authenticate` reads the certificate with `certificateHolder` and decides.
-   */
-  clientCa?: string;
-  /** Default 64 KiB; larger headers get 431. */
-  maxHeaderBytes?: number;
-  /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
-  strangers?: Strangers;
-  /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
-  failedLogin?: (source: string) => number | undefined;
-  /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
-  allowsImpersonation?: boolean;
-  host: string;
-  /** 0 = any free port. */
-  port: number;
-  /** Prefix of every path, e.g. `/kubernetes/management`. */
-  pathPrefix?: string;
-  version: VersionInfo;
-  watch?: Partial<WatchSettings>;
-  /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
-  otherPaths?: OtherPaths;
-  /** Serves requests that the tenant recognises by their URL; the kit reads nothing else of them. */
-  beside?: Beside;
-  /** Called before each request; lets tests inject faults. */
-  intercept?: Intercept;
-}
-
-/** Paths on the same listener that the tenant serves by itself, with an authentication of its own, upgrades included. */
-export interface Beside {
-  isServed(url: string): boolean;
-  serve(request: IncomingMessage, response: ServerResponse): void;
-  /** `head` holds bytes that followed the header lines. */
-  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
-}
-
-/** A fault that a test injects, to check that clients survive it. */
-export type Interception =
-  | { kind: 'pass' }
-  | { kind: 'delay'; delayMs: number }
-  | { kind: 'answer'; status: Status }
-  /** The connection ends without an answer; `handled` = the server still carries out the request. */
-  | { kind: 'cut'; handled: boolean };
-
-export type Intercept = (target: Target, request: IncomingMessage) => Interception | Promise<Interception>;
 
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
 

@@ -6,7 +6,8 @@ import { type Kit, type Randomness, systemRandomness } from '../apiserver/kinds/
 import { Caretaker, type Chore } from '../apiserver/owners/caretaker.ts';
 import { mastersGroup } from '../apiserver/request/access-rules.ts';
 import type { RequestJournal } from '../apiserver/request/request-journal.ts';
-import { ApiServer, type Intercept, type ApiServer as Server } from '../apiserver/server.ts';
+import { ApiServer, type ApiServer as Server } from '../apiserver/server.ts';
+import type { Intercept } from '../apiserver/server-options.ts';
 import { authorityIn } from '../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate } from '../apiserver/tls/certificates.ts';
 import { kubeconfigText } from '../apiserver/tls/kubeconfig.ts';

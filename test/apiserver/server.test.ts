@@ -1,7 +1,7 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RequestJournal } from '../../src/apiserver/request/request-journal.ts';
-import type { Interception } from '../../src/apiserver/server.ts';
+import type { Interception } from '../../src/apiserver/server-options.ts';
 import { tooManyRequests } from '../../src/object/meta/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { collection, Lines, openShop, type Shop } from './widgets.ts';

@@ -2,7 +2,8 @@
 
 import type { Kind, Schemas } from '../../src/apiserver/kinds/kind.ts';
 import { allVerbs } from '../../src/apiserver/kinds/kind.ts';
-import { ApiServer, type ApiServerOptions } from '../../src/apiserver/server.ts';
+import { ApiServer } from '../../src/apiserver/server.ts';
+import type { ApiServerOptions } from '../../src/apiserver/server-options.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Access } from '../../src/devcluster/kinds/access.ts';
 import { silentLog } from '../../src/log.ts';

@@ -5,12 +5,12 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { FailedLogins } from '../../apiserver/request/failed-logins.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import { silentLog } from '../../log.ts';
 import { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
-import { FailedLogins } from '../../management/server/failed-logins.ts';
 import { ManagementApi } from '../../management/server/management-api.ts';
 import type { Context } from '../line/context.ts';
 import { kubeconfigIn } from './demo-folder.ts';

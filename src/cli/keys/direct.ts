@@ -1,5 +1,7 @@
 // `hostward direct`: serves a direct endpoint beside a cluster until it is told to stop. In: the configuration. Out: a log on standard
 // output, and an exit code.
+
+import type { FailedLogins } from '../../apiserver/request/failed-logins.ts';
 import { type ClusterFault, messageOf } from '../../cluster/errors.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -7,7 +9,6 @@ import { OperationsServer } from '../../daemon/operations-server.ts';
 import { createLog } from '../../log.ts';
 import type { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
 import { declareDirectMetrics } from '../../management/direct/direct-metrics.ts';
-import type { FailedLogins } from '../../management/server/failed-logins.ts';
 import { createMetrics } from '../../metrics.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
@@ -29,7 +30,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   const log = createLog({ level: logLevel, destination: { write: (line) => context.stdout.write(line) } });
   const [direct, logins] = await Promise.all([
     import('../../management/direct/direct-endpoint.ts'),
-    import('../../management/server/failed-logins.ts'),
+    import('../../apiserver/request/failed-logins.ts'),
   ]);
   const { clock, environment } = context;
   const failedLogins = new logins.FailedLogins(clock);

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest, notAuthenticated, StatusFault } from '../../apiserver/request/status-fault.ts';
-import type { Beside } from '../../apiserver/server.ts';
+import type { Beside } from '../../apiserver/server-options.ts';
 import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';

@@ -1,10 +1,15 @@
-// Makes the API server of the management API from its parts: which kinds it serves, who calls, and what it answers besides.
+// Makes the API server of the management API from its parts: which kinds it serves, who calls, what it answers besides, and
+// its certificate: the configured files, or one of its own authority for the names that it is reached by.
 import type { IncomingMessage } from 'node:http';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Strangers } from '../../apiserver/request/strangers.ts';
 import { ApiServer } from '../../apiserver/server.ts';
+import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
+import type { CertificatePaths, ServingPair } from '../../apiserver/tls/certificate-files.ts';
+import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import type { Clock } from '../../clock.ts';
+import type { ManagementServerSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { badRequest } from '../../object/meta/status.ts';
@@ -20,7 +25,6 @@ import { deadText, type Session } from './callers.ts';
 import { type OpenParts, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { ownerRules } from './owner-rules.ts';
-import type { ServingCertificate } from './serving-certificate.ts';
 
 const pathPrefix = '/kubernetes/management';
 /** Clients of this API send far less; much larger headers would cost memory for each connection. */
@@ -104,4 +108,24 @@ function questionParts({ world, book, callers, people }: OpenParts) {
 
 function isAdministrator(session: Session | undefined): boolean {
   return session !== undefined && actsAsAdministrator(session.credential);
+}
+
+export interface ServingCertificate {
+  tls: ServingPair | { files: CertificatePaths };
+  /** Of the own authority; empty when the certificate comes from files. */
+  caPem: string;
+}
+
+export async function servingCertificate(
+  host: string,
+  { tls: files, dataDir, baseURL }: ManagementServerSettings,
+  now: Date,
+): Promise<ServingCertificate> {
+  if (files !== undefined) return { tls: { files }, caPem: '' };
+  const authority = await authorityIn(dataDir, 'hostward-management', now);
+  const isEverywhere = host === '0.0.0.0' || host === '::';
+  const names = new Set(['localhost', '127.0.0.1', new URL(baseURL).hostname.replace(/^\[|\]$/g, '')]);
+  if (!isEverywhere) names.add(host);
+  const tls = await makeServingCertificate('hostward-management', [...names], now, authority);
+  return { tls, caPem: authority.certPem };
 }

@@ -19,11 +19,10 @@ import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
-import { apiServerOf, maxHeaderBytes } from './api-server.ts';
+import { apiServerOf, maxHeaderBytes, servingCertificate } from './api-server.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
 import { closeParts, type Database, type OpenParts, openParts, proxiedCallers } from './open-parts.ts';
-import { servingCertificate } from './serving-certificate.ts';
 
 export interface ManagementOptions {
   /** Replaces the SQLite file in dataDir. */

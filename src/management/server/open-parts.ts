@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
+import { FailedLogins } from '../../apiserver/request/failed-logins.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
@@ -24,7 +25,6 @@ import { activityPrefix, activityStore, loadActivity, markWhole } from './activi
 import { AuditLog } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
 import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
-import { FailedLogins } from './failed-logins.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
 import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
@@ -90,12 +90,55 @@ async function partsOf(
   options: OpenOptions,
   opened: { stop(): Promise<void> }[],
 ): Promise<OpenParts> {
-  const { folder, settings, clock, log } = options;
-  const random = (count: number) => randomBytes(count);
+  const { folder, settings, clock, log, kinds, baseURL: issuer } = options;
+  const stored = await openStored(database, options, opened);
+  const { secrets, digest, store, activity, people, book } = stored;
+  const { peppers, cipher } = secrets;
+  const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
+  const world = worldOf({ people, book, lastActivityMs });
+  const callers = new Callers({ book, world, peppers, activity, clock });
+  const rights = new Rights(callers, () => people.directory, world.key);
+  const limits = () => settings().keys;
+  const keyParts: KeyParts = { book, people, callers, activity, peppers, cipher, random, limits, clock, kinds };
+  const key = keyKind({
+    strategy: new KeyStrategy(keyParts),
+    callers,
+    directory: () => people.directory,
+    viewSince: (session) => viewSince(session, people, book),
+    rotation: rotateKey(store, keyParts),
+  });
+  const reads = () => settings().audit.reads;
+  const file = new ChainFile({ folder, name: auditName, digest });
+  const audit = new AuditLog({ file, clock, log, callers, reads });
+  await audit.start();
+  const callerOf = (user: User) => {
+    const session = callers.sessionOf(user);
+    if (session === undefined) return undefined;
+    return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
+  };
+  const mayRead = (user: User, target: Target) => rights.decide(user, target);
+  const userOf = (session: Session) => callers.userOf(session);
+  const about = { folder, store, world, clock, log, issuer };
+  const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
+  book.onChange((uid) => issuing.ledger.changed(uid));
+  const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
+  const made = { callers, rights, audit, failedLogins: new FailedLogins(clock), key, lastActivityMs, world, issuing };
+  opened.length = 0;
+  return { ...given, ...made };
+}
+
+const random = (count: number) => randomBytes(count);
+
+/** What the folder holds: the secrets, the journal, the store, and what is read from the store into memory. */
+async function openStored(
+  database: Database,
+  { folder, settings, clock, log }: OpenOptions,
+  opened: { stop(): Promise<void> }[],
+) {
   const keys = await database.list(keyPrefix, { limit: 1 });
   const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
-  const { peppers, cipher, auditKey } = await openSecrets(folder, random, hasKeys);
-  const digest = keyedDigest(auditKey);
+  const secrets = await openSecrets(folder, random, hasKeys);
+  const digest = keyedDigest(secrets.auditKey);
   const revocations = new ChainFile({ folder, name: revocationsName, digest });
   await revocations.start();
   opened.push(revocations);
@@ -113,8 +156,11 @@ async function partsOf(
     void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
   });
   await book.start();
-  const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
-  const world: KeyWorld = {
+  return { secrets, digest, revocations, store, activity, people, book };
+}
+
+function worldOf({ people, book, lastActivityMs }: Pick<OpenParts, 'people' | 'book' | 'lastActivityMs'>): KeyWorld {
+  return {
     get directory() {
       return people.directory;
     },
@@ -123,40 +169,6 @@ async function partsOf(
     subjectUid: (kind, name) => people.subjectUid(kind, name),
     instanceUid: (project, name) => people.instanceUid(project, name),
   };
-  const callers = new Callers({ book, world, peppers, activity, clock });
-  const rights = new Rights(callers, () => people.directory, world.key);
-  const limits = () => settings().keys;
-  const { kinds } = options;
-  const keyParts: KeyParts = { book, people, callers, activity, peppers, cipher, random, limits, clock, kinds };
-  const strategy = new KeyStrategy(keyParts);
-  const rotation = rotateKey(store, keyParts);
-  const key = keyKind({
-    strategy,
-    callers,
-    directory: () => people.directory,
-    viewSince: (session) => viewSince(session, people, book),
-    rotation,
-  });
-  const reads = () => settings().audit.reads;
-  const file = new ChainFile({ folder, name: auditName, digest });
-  const audit = new AuditLog({ file, clock, log, callers, reads });
-  await audit.start();
-  const failedLogins = new FailedLogins(clock);
-  const callerOf = (user: User) => {
-    const session = callers.sessionOf(user);
-    if (session === undefined) return undefined;
-    return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
-  };
-  const mayRead = (user: User, target: Target) => rights.decide(user, target);
-  const issuer = options.baseURL;
-  const userOf = (session: Session) => callers.userOf(session);
-  const about = { folder, store, world, clock, log, issuer };
-  const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
-  book.onChange((uid) => issuing.ledger.changed(uid));
-  const given = { peppers, database, revocations, store, activity, people, book };
-  const made = { callers, rights, audit, failedLogins, key, lastActivityMs, world, issuing };
-  opened.length = 0;
-  return { ...given, ...made };
 }
 
 /** The scopes of the keys that made a key narrow it as well. */

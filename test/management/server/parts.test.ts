@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { FailedLogins } from '../../../src/apiserver/request/failed-logins.ts';
 import { parseTarget } from '../../../src/apiserver/request/target.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
@@ -15,7 +16,6 @@ import {
 } from '../../../src/management/audit/chain-file.ts';
 import { verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
 import { AuditLog } from '../../../src/management/server/audit-log.ts';
-import { FailedLogins } from '../../../src/management/server/failed-logins.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
