@@ -123,7 +123,8 @@ function watchQueue(daemon: DaemonProcess): { stop(): number } {
   let isOver = false;
   const look = async (): Promise<void> => {
     while (!isOver) {
-      for (const [name, value] of await daemon.metrics())
+      // A busy daemon may close the kept connection at the moment of a request.
+      for (const [name, value] of await daemon.metrics().catch(() => []))
         if (name.startsWith('hostward_queue_depth')) most = Math.max(most, value);
       await wait(sampleMs);
     }

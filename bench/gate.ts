@@ -19,6 +19,13 @@ export const expressionGateLimits: typeof gateLimits = {
   'P=10 N=100 asked again, share of native speed': { atLeast: 0.25 },
 };
 
+/** Limits for slices beside Endpoints, wider than the goal of 1.2 because a busy machine scatters. */
+export const sliceGateLimits: typeof gateLimits = {
+  'slice of 3 addresses / Endpoints': { atMost: 1.6 },
+  'slice of 100 addresses / Endpoints / bytes': { atMost: 1.6 },
+  'slice of 1000 addresses / Endpoints / bytes': { atMost: 1.6 },
+};
+
 /** Limits for the management API: all of them compare two things of one run, because times of a busy machine say nothing. */
 export const managementGateLimits: typeof gateLimits = {
   'reads, bare TLS server by CPU': { atLeast: 0.1 },
@@ -28,13 +35,13 @@ export const managementGateLimits: typeof gateLimits = {
   'creates, SQLite / memory store': { atLeast: 0.3 },
 };
 
-/** Limits for the proxy: the bare proxy runs in the same rounds. They are twice or half of what a quiet machine shows. */
+/** Limits for the proxy: the bare proxy runs in the same rounds. They are about twice or half of what was seen on a busy machine. */
 export const proxyGateLimits: typeof gateLimits = {
   'p50 / bare proxy': { atMost: 3 },
   'p99 / bare proxy': { atMost: 4 },
   'CPU a request / bare proxy': { atMost: 3.5 },
-  'long stream / bare proxy': { atLeast: 0.5 },
-  'session both ways / bare proxy': { atLeast: 0.5 },
+  'long stream / bare proxy': { atLeast: 0.4 },
+  'session both ways / bare proxy': { atLeast: 0.4 },
   'memory with idle watches / bare proxy': { atMost: 2.5 },
   'token / one crypto.verify': { atMost: 2.5 },
   'token out of the cache / one crypto.verify': { atMost: 0.3 },

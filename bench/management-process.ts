@@ -114,8 +114,9 @@ async function authenticate({
   const settings = settingsOf(population);
   const of = { folder, baseURL: 'https://localhost', settings: () => settings, kinds: () => [] };
   const parts = await openParts({ ...of, clock: systemClock, log: silentLog });
-  const headers = { authorization: `Bearer ${accessKey}` };
-  const request = { headers, url: '/', socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage;
+  const authorization = `Bearer ${accessKey}`;
+  const headers = { headers: { authorization }, headersDistinct: { authorization: [authorization] } };
+  const request = { ...headers, url: '/', socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage;
   const pepper = parts.peppers.newest.bytes;
   const index = new Map([...parts.book.facts()].map((facts) => [facts.record.id, facts]));
   const id = accessKey.split('_')[1] ?? '';

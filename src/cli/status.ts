@@ -35,18 +35,39 @@ function pathOf(options: Options): string {
   const state = options.text('state');
   if (state !== undefined && !stateOrder.includes(state.split('/')[0] as string))
     throw new CommandFault(exitCodes.usage, `--state wants one of ${stateOrder.join(', ')}, found "${state}"`);
-  const isList = options.has('all') || namespace !== undefined || state !== undefined;
+  const kind = kindOf(options);
+  const isList = options.has('all') || namespace !== undefined || state !== undefined || kind !== undefined;
   if (key === undefined) {
-    const query = new URLSearchParams({ ...(namespace && { namespace }), ...(state && { state }) });
+    const query = new URLSearchParams({
+      ...(namespace && { namespace }),
+      ...(state && { state }),
+      ...(kind && { kind }),
+    });
     return isList ? `/status/objects?${query}` : '/status';
   }
-  if (options.has('all') || state !== undefined)
-    throw new CommandFault(exitCodes.usage, '--all and --state list objects, so they go without NAMESPACE/NAME');
+  if (options.has('all') || state !== undefined || kind !== undefined)
+    throw new CommandFault(
+      exitCodes.usage,
+      '--all, --state and --kind list objects, so they go without NAMESPACE/NAME',
+    );
   // As with kubectl, `-n shop database` names one object.
   const whole = namespace !== undefined && !key.includes('/') ? `${namespace}/${key}` : key;
   if (!/^[^/]+\/[^/]+$/.test(whole) || (namespace !== undefined && !whole.startsWith(`${namespace}/`)))
     throw new CommandFault(exitCodes.usage, `wanted NAMESPACE/NAME, found "${key}"`);
   return `/status?object=${encodeURIComponent(whole)}`;
+}
+
+const listedKinds = ['Endpoints', 'EndpointSlice'];
+
+/** The kind in any letter case, in the singular or the plural, as kubectl takes it. */
+function kindOf(options: Options): string | undefined {
+  const given = options.text('kind');
+  if (given === undefined) return undefined;
+  const plain = (name: string): string => name.toLowerCase().replace(/s$/, '');
+  const kind = listedKinds.find((one) => plain(one) === plain(given));
+  if (kind === undefined)
+    throw new CommandFault(exitCodes.usage, `--kind wants one of ${listedKinds.join(', ')}, found "${given}"`);
+  return kind;
 }
 
 function readingOf({ isKnown, value }: DaemonAnswer, context: Context, options: Options): Reading {

@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
 import { safeText } from '../safe-text.ts';
+import type { ObjectFilter } from '../sync/report/object-list.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 
 export interface ReadinessPart {
@@ -29,8 +30,8 @@ export interface OperationsAnswers {
   metrics(): Promise<{ contentType: string; text: string }>;
   /** The daemon as a whole, as JSON. */
   status(): unknown;
-  /** All objects of a namespace or in a state, one after the other. */
-  objects(filter: { namespace?: string | undefined; state?: string | undefined }): Iterable<unknown>;
+  /** All objects of a namespace, in a state or of a kind, one after the other. */
+  objects(filter: ObjectFilter): Iterable<unknown>;
   /** One object, by key; undefined when the daemon does not know the object. */
   objectStatus(key: string): unknown;
 }
@@ -204,7 +205,8 @@ export class OperationsServer {
 
   /** Puts the verdict before the objects, so that one answer holds both. */
   #objects(query: URLSearchParams): Reply {
-    const filter = { namespace: query.get('namespace') ?? undefined, state: query.get('state') ?? undefined };
+    const asked = (name: string): string | undefined => query.get(name) ?? undefined;
+    const filter = { namespace: asked('namespace'), state: asked('state'), kind: asked('kind') };
     const { verdict } = this.#answers.status() as { verdict?: unknown };
     const text = safeText(`${JSON.stringify({ verdict }).slice(0, -1)}${verdict === undefined ? '' : ','}"objects":[`);
     return { status: 200, contentType: 'application/json', text, more: pieces(this.#answers.objects(filter)) };

@@ -29,8 +29,9 @@ async function serve(verdict?: { isWell: boolean; sentence: string }): Promise<s
         queue: { depth: 0 },
         refused: [{ key: 'a/b', reason: 'HostNameTaken' }],
       }),
-      objects: ({ namespace, state }) =>
+      objects: ({ namespace, state, kind }) =>
         rows
+          .filter(() => kind !== 'EndpointSlice')
           .filter(({ object }) => namespace === undefined || object.startsWith(`${namespace}/`))
           .filter((row) => state === undefined || row.state.startsWith(state)),
       objectStatus: (key) => (key === 'a/b' ? { key, state: 'refused' } : undefined),
@@ -99,6 +100,8 @@ describe('hostward status', () => {
       objects: [rows[0], rows[1]],
     });
     expect((await status('--address', address, '-n', 'nowhere')).out).toContain('no such object');
+    expect((await objects('--kind', 'endpoints')).lines).toEqual(['a/b', 'shop/web', 'shop/db']);
+    expect((await status('--address', address, '--kind', 'endpointslices')).out).toContain('no such object');
     expect((await status('-n', 'a', 'b', '--address', address)).out).toContain('state: refused');
   });
 
@@ -165,7 +168,8 @@ describe('hostward status', () => {
 
   it.each([
     [['just-a-name'], 'wanted NAMESPACE/NAME, found "just-a-name"'],
-    [['a/b', '--all'], '--all and --state list objects'],
+    [['a/b', '--all'], '--all, --state and --kind list objects'],
+    [['--kind', 'Service'], '--kind wants one of Endpoints, EndpointSlice, found "Service"'],
     [['-n', 'c', 'a/b'], 'wanted NAMESPACE/NAME, found "a/b"'],
     [
       ['--state', 'refusde'],

@@ -134,7 +134,7 @@ describe('the samples in config/', () => {
     const text = one('ConfigMap')?.data?.['hostward.yaml'] ?? '';
     const loaded = loadConfiguration({ files: [{ name: 'hostward.yaml', text }] });
     expect(report(loaded)).toBe('ok\n');
-    const { managementServer } = loaded.kind === 'ok' ? loaded.settings : {};
+    const { managementServer, management } = loaded.kind === 'ok' ? loaded.settings : {};
     const { spec } = one('Deployment') as unknown as Deployment;
     expect([spec.replicas, spec.strategy.type]).toEqual([1, 'Recreate']);
     const [container] = spec.template.spec.containers;
@@ -144,7 +144,17 @@ describe('the samples in config/', () => {
     expect(volumeOf(managementServer?.dataDir)).toMatchObject({ persistentVolumeClaim: { claimName: 'hostward' } });
     for (const file of [managementServer?.tls?.certificate, managementServer?.tls?.key])
       expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-tls' } });
-    expect(`0.0.0.0:${ports?.[0]?.containerPort}`).toBe(managementServer?.listen);
+    const kubeconfigs = [...(management?.clusters ?? []), ...(management?.projects[0]?.virtualClusters ?? [])];
+    expect(kubeconfigs).toHaveLength(2);
+    for (const { kubeconfig } of kubeconfigs)
+      expect(volumeOf(kubeconfig)).toMatchObject({ secret: { secretName: 'hostward-upstreams' } });
+    expect(ports?.map(({ containerPort }) => `0.0.0.0:${containerPort}`)).toEqual([
+      managementServer?.listen,
+      managementServer?.ingressListen,
+      loaded.kind === 'ok' && loaded.settings.listen,
+    ]);
+    const service = one('Service') as unknown as { spec: { ports: { targetPort: string }[] } };
+    expect(service.spec.ports.map(({ targetPort }) => targetPort)).toEqual(ports?.map(({ name }) => name));
     const probes = [livenessProbe?.httpGet, readinessProbe?.httpGet];
     expect(probes.map((probe) => [probe?.scheme, probe?.port])).toEqual(Array(2).fill(['HTTPS', ports?.[0]?.name]));
     const parsed = parseCommandLine(container?.args ?? []);
@@ -167,10 +177,21 @@ describe('the samples in config/', () => {
       expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-direct-platform' } });
     for (const file of [direct?.tls?.certificate, direct?.tls?.key])
       expect(volumeOf(file)).toMatchObject({ secret: { secretName: 'hostward-direct-tls' } });
-    expect(`0.0.0.0:${ports?.[0]?.containerPort}`).toBe(direct?.listen);
+    const listens = loaded.kind === 'ok' ? [direct?.listen, loaded.settings.listen] : [];
+    expect(ports?.map(({ containerPort }) => `0.0.0.0:${containerPort}`)).toEqual(listens);
     expect([livenessProbe?.httpGet.path, readinessProbe?.httpGet.path]).toEqual(['/healthz', '/readyz']);
     const parsed = parseCommandLine(container?.args ?? []);
     expect(parsed.kind === 'command' && parsed.command.name).toBe('direct');
+  });
+
+  it('name commands for the rights in the clusters behind that the program has', () => {
+    for (const file of ['management.yaml', 'direct.yaml']) {
+      const found = [...read(file).text.matchAll(/hostward (upstream-rbac [^|\n]*)/g)].map(([, words = '']) =>
+        words.trim(),
+      );
+      expect(found).not.toEqual([]);
+      for (const words of found) expect(parseCommandLine(words.split(' ')), words).toMatchObject({ kind: 'command' });
+    }
   });
 
   it('name a command for the first key that the program has, with the file that the pod has', () => {

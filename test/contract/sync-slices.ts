@@ -227,6 +227,26 @@ export function slicesSuite(backend: () => SyncBackend): void {
       expect(trouble['mixed']).toContain('must be an IPv4 address, as addressType says');
     });
 
+    it('a copy that is too large for the host is refused alone, with a sentence', async () => {
+      await set();
+      await stage.service({ name: 'web' });
+      const { name } = (await tooLarge(make, backend().hasControllers ? 99_000 : 87_000)).metadata;
+      await make('fine');
+      const daemon = await stage.daemon(configuration());
+      await until('the verdict', () => {
+        const trouble = daemon.status.endpointSlices?.trouble ?? [];
+        return (
+          trouble.some(({ object, state }) => object.endsWith(`/${name}`) && state === 'refused/HostRefused') ||
+          undefined
+        );
+      });
+      expect(await copy('fine')).toBeDefined();
+      expect(await copy(name ?? '')).toBeUndefined();
+      expect(daemon.status.endpointSlices?.trouble.map(({ message }) => message).join()).toMatch(/too (large|long)/i);
+      await edit(name ?? '', { endpoints: [{ addresses: ['10.0.0.3'] }] });
+      await until('a smaller copy', async () => await copy(name ?? ''));
+    });
+
     it('a patch rewrites addresses and ports; one that throws leaves the copy and tells the tenant', async () => {
       await set();
       await stage.service({ name: 'web' });
@@ -254,4 +274,22 @@ export function slicesSuite(backend: () => SyncBackend): void {
       });
     });
   });
+}
+
+/** A slice just within the limit of the virtual server, whose copy exceeds it, because names of Pods are longer there. A real server stores fewer bytes. */
+async function tooLarge(
+  make: (name: string, over: Partial<KubeObject>) => Promise<KubeObject>,
+  most: number,
+): Promise<KubeObject> {
+  for (let count = most; ; count -= 400) {
+    const endpoints = Array.from({ length: 1000 }, (_, at) => ({
+      addresses: Array.from({ length: Math.floor((count + at) / 1000) }, (_, nth) => `10.100.100.${100 + nth}`),
+      targetRef: { kind: 'Pod', namespace: 'n', name: `p-${at}` },
+    }));
+    try {
+      return await make('large', { endpoints });
+    } catch (error) {
+      if (!String(error).includes('too large') || count < 1000) throw error;
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { giveBackMemory, heapOf } from '../../src/daemon/give-back-memory.ts';
 import { VirtualClock } from '../virtual-clock.ts';
@@ -7,12 +8,17 @@ const megabyte = 1024 * 1024;
 function scene(
   shares: number[],
   heapBytes = 60 * megabyte,
-): { clock: VirtualClock; collections: number[]; stop(): void } {
+): { clock: VirtualClock; collections: number[]; slowed: number[]; stop(): void } {
   const clock = new VirtualClock();
   const collections: number[] = [];
+  const slowed: number[] = [];
   const busy = () => shares.shift() ?? 0;
-  const heap = { bytes: () => heapBytes, collect: () => void collections.push(clock.now()) };
-  return { clock, collections, ...giveBackMemory({ clock, busy, heap }) };
+  const heap = {
+    bytes: () => heapBytes,
+    collect: () => void collections.push(clock.now()),
+    growSlowly: () => void slowed.push(clock.now()),
+  };
+  return { clock, collections, slowed, ...giveBackMemory({ clock, busy, heap }) };
 }
 
 describe('giveBackMemory()', () => {
@@ -30,10 +36,34 @@ describe('giveBackMemory()', () => {
     expect([...never.collections, ...always.collections]).toEqual([]);
   });
 
-  it('leaves a large heap to V8, because collecting it would stall the loop', async () => {
-    const { clock, collections } = scene([0.9, 0], 500 * megabyte);
+  it('leaves a large heap to V8, because collecting it would stall the loop, and lets it grow slowly, also while busy', async () => {
+    const { clock, collections, slowed } = scene([0.9, 0.9, 0], 500 * megabyte);
     await clock.advance(60_000);
     expect(collections).toEqual([]);
+    expect(slowed).toHaveLength(1);
+    const small = scene([0.9, 0]);
+    await small.clock.advance(60_000);
+    expect(small.slowed).toEqual([]);
+  });
+
+  it('makes V8 collect a heap before it has doubled', () => {
+    const script = `
+      import { heapOf } from ${JSON.stringify(new URL('../../src/daemon/give-back-memory.ts', import.meta.url).href)};
+      const kept = Array.from({ length: 1e6 }, (_, at) => ({ at }));
+      const heap = heapOf(globalThis.gc);
+      heap.growSlowly();
+      heap.collect();
+      const before = heap.bytes();
+      let [most, old] = [0, []];
+      for (let at = 0; at < 8e6; at++) {
+        old.push({ at });
+        if (old.length > 2e5) old = [];
+        if (at % 1e5 === 0) most = Math.max(most, heap.bytes());
+      }
+      console.log(JSON.stringify({ kept: kept.length, growth: most / before }));`;
+    const flags = ['--expose-gc', '--max-semi-space-size=1', '--input-type=module', '--eval', script];
+    const { growth } = JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8' })) as { growth: number };
+    expect(growth).toBeLessThan(1.7);
   });
 
   it('uses the collection of V8 that gives pages back to the system', () => {

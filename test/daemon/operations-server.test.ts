@@ -64,13 +64,13 @@ describe('OperationsServer', () => {
         })();
       },
     });
-    const list = fetch(`${base}/status/objects?namespace=a&state=refused%2FNotOwned`);
+    const list = fetch(`${base}/status/objects?namespace=a&state=refused%2FNotOwned&kind=Endpoints`);
     expect((await fetch(`${base}/healthz`)).status).toBe(200);
     expect(given).toBeLessThan(count);
     const { objects } = (await (await list).json()) as { objects: object[] };
     expect(objects).toHaveLength(count);
     expect(objects.at(-1)).toEqual({ object: `default/${count - 1}`, state: 'inSync' });
-    expect(asked).toEqual({ namespace: 'a', state: 'refused/NotOwned' });
+    expect(asked).toEqual({ namespace: 'a', state: 'refused/NotOwned', kind: 'Endpoints' });
     const leaving = new AbortController();
     const second = await fetch(`${base}/status/objects`, { signal: leaving.signal });
     leaving.abort();

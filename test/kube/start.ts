@@ -26,6 +26,8 @@ export interface KubeOptions {
   users?: KubeUser[];
   /** Added to kube-apiserver's flags; a later flag wins. */
   apiserverFlags?: string[];
+  /** Added to kube-controller-manager's flags. */
+  controllerManagerFlags?: string[];
   log?: (line: string) => void;
 }
 
@@ -139,7 +141,10 @@ async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: 
   const kubeconfigPath = join(folder, 'admin.kubeconfig');
   writeFileSync(kubeconfigPath, kubeconfig, { mode: 0o600 });
   if (options.controllerManager === true) {
-    const flags = controllerManagerFlags({ folder, kubeconfigPath, ca });
+    const flags = [
+      ...controllerManagerFlags({ folder, kubeconfigPath, ca }),
+      ...(options.controllerManagerFlags ?? []),
+    ];
     await afterFirstSweep({ url, caPem }, () => {
       const logFile = join(folder, 'controller-manager.log');
       const manager = guarded(assets.controllerManager, flags, { logFile });

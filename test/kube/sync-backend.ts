@@ -28,9 +28,11 @@ export interface RealBackend extends SyncBackend {
   readonly host: RealServer;
 }
 
-export async function startRealBackend(): Promise<RealBackend> {
+/** The flags are added to those of both controller managers. */
+export async function startRealBackend({ controllerManagerFlags = [] as string[] } = {}): Promise<RealBackend> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-audit-'));
-  const [virtual, host] = await Promise.all([startServer('virtual', folder), startServer('host', folder)]);
+  const start = (side: Side): Promise<RealServer> => startServer(side, { folder, controllerManagerFlags });
+  const [virtual, host] = await Promise.all([start('virtual'), start('host')]);
   return {
     virtual,
     host,
@@ -49,7 +51,10 @@ export async function startRealBackend(): Promise<RealBackend> {
   };
 }
 
-async function startServer(name: Side, folder: string): Promise<RealServer> {
+async function startServer(
+  name: Side,
+  { folder, controllerManagerFlags }: { folder: string; controllerManagerFlags: string[] },
+): Promise<RealServer> {
   const log = join(folder, `${name}.log`);
   const policy = join(folder, `${name}.policy`);
   writeFileSync(log, '', { mode: 0o600 });
@@ -57,6 +62,7 @@ async function startServer(name: Side, folder: string): Promise<RealServer> {
   const cluster = await startKube({
     name: `sync-${name}`,
     controllerManager: true,
+    controllerManagerFlags,
     users: [{ token, user }],
     apiserverFlags: [`--audit-log-path=${log}`, `--audit-policy-file=${policy}`],
   });

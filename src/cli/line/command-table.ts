@@ -201,7 +201,7 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Say whether the running daemon is well, and why one object is or is not on the host',
     details: [
       'The first line is the verdict: in step, behind, blocked, or an API server that cannot be reached and since when. The exit code is 0 when all is well, 1 when someone should look, 2 for usage, 3 when the daemon does not answer. With NAMESPACE/NAME it is 1 while the object is refused, waits or is tried again.',
-      'With --namespace, --state or --all, status lists objects with their states: inSync, pending, retry, waiting, refused, left, ineligible; a reason follows after a slash.',
+      'With --namespace, --state, --kind or --all, status lists objects with their states: inSync, pending, retry, waiting, refused, left, ineligible; a reason follows after a slash.',
       'status asks the daemon through its local HTTP port. The port answers this question only on its own machine: inside a cluster, use kubectl exec or kubectl port-forward.',
     ],
     options: [
@@ -213,6 +213,7 @@ export const commands: readonly CommandSpec[] = [
       { name: 'all', summary: 'list every object with its state' },
       { name: 'namespace', short: 'n', value: 'NAMESPACE', summary: 'list the objects of one namespace' },
       { name: 'state', value: 'STATE', summary: 'list the objects in one state, like refused or refused/NotOwned' },
+      { name: 'kind', value: 'KIND', summary: 'list the objects of one kind: Endpoints or EndpointSlice' },
       { name: 'watch', short: 'w', summary: 'ask again every two seconds, until Ctrl-C' },
       ...settingOptions,
       output('text', 'json'),

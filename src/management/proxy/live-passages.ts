@@ -14,6 +14,7 @@ interface Live<Of> {
   passage: Passage;
   of: Of;
   owner: string;
+  leads: () => boolean;
 }
 
 export class LivePassages<Of> {
@@ -32,9 +33,9 @@ export class LivePassages<Of> {
     if ((this.#counts.get(owner) ?? 0) >= maxOfOne) throw tooMany(`one key has ${maxOfOne} open requests at a time`);
   }
 
-  /** Resolves when the passage is done. Its requests are counted under the name `owner`. */
-  async follow(of: Of, owner: string, passage: Passage): Promise<void> {
-    const live = { of, owner, passage };
+  /** Resolves when the passage is done. It is counted under the name `owner`, and may go on while it `leads` where its caller may go. */
+  async follow(of: Of, owner: string, passage: Passage, leads: () => boolean): Promise<void> {
+    const live = { of, owner, passage, leads };
     this.#live.add(live);
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
     await passage.done;
@@ -46,7 +47,7 @@ export class LivePassages<Of> {
 
   /** Closes the passages that may not go on. */
   closeUnless(mayGoOn: (of: Of) => boolean, reason: string): void {
-    for (const live of [...this.#live]) if (!mayGoOn(live.of)) live.passage.close(reason);
+    for (const live of [...this.#live]) if (!mayGoOn(live.of) || !live.leads()) live.passage.close(reason);
   }
 
   /** Resolves when the end of the last passage is in the audit log. */

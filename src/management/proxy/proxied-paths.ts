@@ -29,7 +29,7 @@ import type { LivePassages } from './live-passages.ts';
 import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
 import type { StreamEnd } from './session.ts';
 import { identityOf } from './upstream-identity.ts';
-import { notThere, type ProxiedDestination, type Upstreams } from './upstreams.ts';
+import { notThere, type ProxiedDestination, placeOf, type Upstreams } from './upstreams.ts';
 
 export interface ProxiedCaller {
   user: User;
@@ -185,7 +185,7 @@ export class ProxiedPaths implements Beside {
         ended: (end) => audit.streamEnds(entry, end),
       },
     });
-    await live.follow(caller.user, keyName, passage);
+    await live.follow(caller.user, keyName, passage, this.#leads(caller, asked.request, directory));
   }
 
   #directoryOf({ directory }: ProxiedCaller): Directory {
@@ -196,12 +196,29 @@ export class ProxiedPaths implements Beside {
   #authorize(caller: ProxiedCaller, request: AccessRequest, target: ProxiedDestination): void {
     const { user, credential } = caller;
     const directory = this.#directoryOf(caller);
+    // Nothing is sent to a cluster that was meant for another place, whatever the caller may do there.
+    if (placeOf(directory, target) === undefined) throw new StatusFault(notThere(target));
     const decision = allows(directory, credential, request);
     if (decision.allowed) return;
     if (!mayKnow(directory, credential, target)) throw new StatusFault(notThere(target));
     const message = `User "${user.name}" cannot ${requestText(request)}: ${decision.reason}`;
     const about = request.isResource ? { group: request.group, resource: request.resource } : nothing;
     throw new StatusFault(forbidden(about, request.isResource ? request.name : '', message));
+  }
+
+  /** Whether an open request is one that would be let through to the same place now. Most looks find no new configuration. */
+  #leads(caller: ProxiedCaller, request: AccessRequest, opened: Directory): () => boolean {
+    const target = request.target as ProxiedDestination;
+    const { name, kubeconfig } = placeOf(opened, target) ?? {};
+    let seen = opened;
+    return () => {
+      const directory = this.#directoryOf(caller);
+      if (directory === seen) return true;
+      seen = directory;
+      const place = placeOf(directory, target);
+      if (place === undefined || place.name !== name || place.kubeconfig !== kubeconfig) return false;
+      return allows(directory, caller.credential, request).allowed;
+    };
   }
 
   async #refuse(error: unknown, request: IncomingMessage, client: Client, entry: ProxyAuditEntry): Promise<void> {
@@ -235,7 +252,6 @@ function refuseImpersonation({ rawHeaders }: IncomingMessage): void {
 
 /** Each caller with a right at the place may use its discovery. A viewer has no right there, but may read the instance. */
 function mayKnow(directory: Directory, credential: Credential, target: ProxiedDestination): boolean {
-  if (!exists(directory, target)) return false;
   if (allows(directory, credential, { isResource: false, target, verb: 'get', path: '/version' }).allowed) return true;
   if (target.kind !== 'ProjectVirtualCluster') return false;
   const instance = {
@@ -243,14 +259,6 @@ function mayKnow(directory: Directory, credential: Credential, target: ProxiedDe
     ...{ resource: instanceResource, subresource: '', namespace: namespaceOfProject(target.project) },
   };
   return allows(directory, credential, { ...instance, name: target.virtualCluster }).allowed;
-}
-
-function exists(directory: Directory, target: ProxiedDestination): boolean {
-  if (target.kind === 'Cluster') return directory.clusters.has(target.cluster);
-  const project = directory.projects.get(target.project);
-  const names = target.kind === 'ProjectSpace' ? project?.spaces : project?.virtualClusters;
-  const wanted = target.kind === 'ProjectSpace' ? target.space : target.virtualCluster;
-  return names?.some(({ name }) => name === wanted) === true;
 }
 
 function isStream(request: AccessRequest): boolean {

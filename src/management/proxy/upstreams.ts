@@ -110,7 +110,8 @@ export function notThere(target: ProxiedDestination): Status {
   }
 }
 
-function placeOf(directory: Directory, target: ProxiedDestination) {
+/** Where the configuration says that the target is; undefined = it names no such place. */
+export function placeOf(directory: Directory, target: ProxiedDestination) {
   if (target.kind === 'Cluster') return clusterPlace(directory, target.cluster);
   const project = directory.projects.get(target.project);
   if (target.kind === 'ProjectSpace') {

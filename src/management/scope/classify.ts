@@ -33,6 +33,8 @@ export function classify({ method, url, isUpgrade }: Asked): Classified {
   const rest = found.rest + query;
   const target = parseTarget(method, rest);
   if (!target.isResource) {
+    if (isUpgrade && found.target.kind !== 'Management')
+      return { kind: 'bad', message: 'a path without a resource is not upgraded to another protocol' };
     const request = { isResource: false as const, target: found.target, verb: target.verb, path: target.path };
     return { kind: 'request', request, rest };
   }

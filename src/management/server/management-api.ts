@@ -2,40 +2,28 @@
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
-import type { User } from '../../apiserver/request/identity.ts';
 import { Strangers } from '../../apiserver/request/strangers.ts';
-import { ApiServer } from '../../apiserver/server.ts';
-import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
-import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
+import type { ApiServer } from '../../apiserver/server.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { badRequest } from '../../object/meta/status.ts';
-import { keyQuestions } from '../commands/key-questions.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
 import { troublesIn } from '../commands/troubles.ts';
 import { Kubeconfigs } from '../issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../issue/make-key.ts';
 import type { Issuing } from '../issuing/open-issuing.ts';
-import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
-import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
-import { actsAsAdministrator } from '../scope/allows.ts';
-import { classify } from '../scope/classify.ts';
-import { deadText, type Session } from './callers.ts';
+import { apiServerOf, maxHeaderBytes } from './api-server.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type Database, type OpenParts, openParts, proxiedCallers, selfReviews } from './open-parts.ts';
-import { otherPaths, versionOf } from './other-paths.ts';
-import { ownerRules } from './owner-rules.ts';
+import { closeParts, type Database, type OpenParts, openParts, proxiedCallers } from './open-parts.ts';
+import { servingCertificate } from './serving-certificate.ts';
 
 export interface ManagementOptions {
   /** Replaces the SQLite file in dataDir. */
@@ -52,9 +40,6 @@ export interface ManagementOptions {
   metrics?: Metrics;
 }
 
-const pathPrefix = '/kubernetes/management';
-/** Clients of this API send far less; much larger headers would cost memory for each connection. */
-const maxHeaderBytes = 16 * 1024;
 /** Streams of a key end within a second after the key. */
 const streamCheckMs = 400;
 
@@ -106,50 +91,21 @@ export class ManagementApi {
   async #apiOf(parts: OpenParts, { kubeconfigs, proxy }: Pick<Running, 'kubeconfigs' | 'proxy'>): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
-    const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
-    const tls = await this.#certificate(host);
-    const instanceKind = instanceKindWith(kubeconfigs.act);
-    const kinds: Kind[] = [key, issuing.kind, instanceKind, namespaceKind, ...selfReviews(parts)];
-    return new ApiServer({
-      kinds,
-      schemas: managementSchemas,
-      protobuf: managementProtobuf,
-      dialect: 'strict',
-      store,
+    const { tls, caPem } = await servingCertificate(host, server, clock.wallTime());
+    this.#caPem = caPem;
+    return apiServerOf(parts, {
+      kubeconfigs,
+      proxy,
+      strangers: this.#strangers,
+      cameThroughDoor: (request) => this.#door?.cameThrough(request) === true,
+      isReady: () => this.#isServing,
+      backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
+      at: { host, port, tls },
       clock,
       log,
-      authenticate: (request) =>
-        this.#door?.cameThrough(request) === true ? callers.program : this.#authenticated(request, callers),
-      authorize: rights.authorize,
-      admission: [ownerRules(() => kinds, rights)],
-      audit,
-      failedLogin: failedLogins.failed,
-      strangers: this.#strangers,
-      beside: proxy.paths,
-      tls,
-      maxHeaderBytes,
-      host,
-      port,
-      pathPrefix,
-      version: versionOf(version),
-      intercept: (_target, { method = 'GET', url = '/', headers }) => {
-        const found = classify({ method, url, isUpgrade: headers.upgrade !== undefined });
-        return found.kind === 'bad' ? { kind: 'answer', status: badRequest(found.message) } : { kind: 'pass' };
-      },
-      otherPaths: keyQuestions({
-        ...questionParts(parts),
-        backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
-        clock,
-        otherwise: issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady: () => this.#isServing })),
-      }),
+      version,
+      metrics,
     });
-  }
-
-  async #authenticated(request: IncomingMessage, callers: OpenParts['callers']): Promise<User | undefined> {
-    const user = await callers.authenticate(request);
-    // A probe has a user too, and has shown nothing.
-    if (user !== undefined && callers.sessionOf(user) !== undefined) this.#strangers.proved(request.socket);
-    return user;
   }
 
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
@@ -161,19 +117,6 @@ export class ManagementApi {
       kit: () => this.#need().api.kit,
     };
     return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
-  }
-
-  async #certificate(host: string) {
-    const { server, clock } = this.#options;
-    const { tls } = server;
-    if (tls !== undefined) return { files: tls };
-    const now = clock.wallTime();
-    const authority = await authorityIn(server.dataDir, 'hostward-management', now);
-    this.#caPem = authority.certPem;
-    const isEverywhere = host === '0.0.0.0' || host === '::';
-    const names = new Set(['localhost', '127.0.0.1', new URL(server.baseURL).hostname.replace(/^\[|\]$/g, '')]);
-    if (!isEverywhere) names.add(host);
-    return makeServingCertificate('hostward-management', [...names], now, authority);
   }
 
   async serve(): Promise<void> {
@@ -327,20 +270,4 @@ export class ManagementApi {
     if (this.#running === undefined) throw new Error('use the management API: want it open, it is closed');
     return this.#running;
   }
-}
-
-function questionParts({ world, book, callers, people }: OpenParts) {
-  return {
-    world,
-    deadText,
-    facts: () => book.facts(),
-    isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
-    isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
-    record: people.record.bind(people),
-    reattach: people.reattach.bind(people),
-  };
-}
-
-function isAdministrator(session: Session | undefined): boolean {
-  return session !== undefined && actsAsAdministrator(session.credential);
 }

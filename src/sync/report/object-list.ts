@@ -22,6 +22,8 @@ export interface ObjectFilter {
   namespace?: string | undefined;
   /** `refused` stands for all its reasons, `refused/NotOwned` for one. */
   state?: string | undefined;
+  /** The kind as in a manifest, such as EndpointSlice. */
+  kind?: string | undefined;
 }
 
 /** The objects of several syncs. */
@@ -29,6 +31,7 @@ export function* listAll(syncs: readonly Sync[], filter: ObjectFilter): Generato
   const isOne = syncs.length === 1;
   for (const sync of syncs) {
     const { kind } = sync.world.rules.translation.kind;
+    if (filter.kind !== undefined && filter.kind !== kind) continue;
     for (const row of listObjects(sync, filter)) yield isOne ? row : { kind, ...row };
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keysPath, until } from '../server/bench.ts';
-import { hmacToken, makeSigner, tokenOf, withOther } from '../tokens/token-bench.ts';
+import { hmacToken, makeSigner, payloadIn, tokenOf, withOther, wronglySigned } from '../tokens/token-bench.ts';
 import { askAt, type EndpointBench, openEndpoint } from './endpoint-bench.ts';
 
 const cluster = '/kubernetes/cluster/c1';
@@ -26,6 +26,19 @@ function kidOf(token = ''): string {
 }
 
 describe('a direct endpoint', () => {
+  it.each([
+    ['/kubernetes/project/shop/virtualcluster/v1', 'alice'],
+    ['/kubernetes/project/shop/virtualcluster/nothing', 'alice'],
+    ['/kubernetes/project/shop/virtualcluster/v1', 'root'],
+    ['/kubernetes/project/shop/space/nothing', 'root'],
+    ['/kubernetes/cluster/hidden', 'root'],
+  ])('answers 404 below %s to %s, and its own cluster hears nothing of it', async (place, user) => {
+    const token = await bench.tokenFor(`elsewhere-${user}-${place.replace(/\W/g, '-')}`, { user });
+    for (const path of ['/api/v1/nodes', '/api/v1/namespaces/shop-s1/pods', '/version'])
+      expect((await bench.ask(`${place}${path}`, token)).code).toBe(404);
+    expect(bench.behind.seen).toEqual([]);
+  });
+
   it('passes a request on as the owner of the key, under the name of the key', async () => {
     const token = await bench.tokenFor('plain');
     expect(await bench.ask(`${cluster}${pods}?limit=5`, token)).toEqual({ code: 200, text: '{}' });
@@ -89,6 +102,18 @@ describe('a direct endpoint', () => {
       expect(answer).toMatchObject({ code: 401, text: expect.stringContaining('"kind":"Status"') });
     }
     expect(bench.behind.seen).toEqual([]);
+  });
+
+  it.each(wronglySigned)('12: refuses a token %s, though its platform signed it', async (what, claims, says) => {
+    const token = await bench.tokenFor(`signed-${wronglySigned.findIndex(([one]) => one === what)}`);
+    const nowMs = bench.clock.wallTime().getTime();
+    const payload = { ...payloadIn(token), ...claims(Math.floor(nowMs / 1000)) };
+    const wrong = await bench.behind.bench.api.issuing.keys.sign(payload, nowMs);
+    const { code, text } = await bench.ask(`${cluster}${pods}`, wrong);
+    expect([code, text]).toEqual([401, expect.stringContaining(says)]);
+    expect(text).not.toContain('upstream-secret');
+    expect(bench.behind.seen).toEqual([]);
+    expect((await bench.ask(`${cluster}${pods}`, token)).code).toBe(200);
   });
 
   it('14: goes on through a change of the keys that sign, while requests come', async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { publishedAheadMs } from '../../../src/management/issuing/token-keys.ts';
 import { type Behind, openBehind } from '../proxy/upstream.ts';
 import { keysPath, until } from '../server/bench.ts';
-import { makeSigner, tokenOf, withOther } from '../tokens/token-bench.ts';
+import { makeSigner, payloadIn, tokenOf, withOther, wronglySigned } from '../tokens/token-bench.ts';
 
 const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
 const merge = 'application/merge-patch+json';
@@ -60,6 +60,21 @@ describe('a direct token on the proxied paths of the management server', () => {
     const refused = [tokenOf(), tokenOf({ by: makeSigner('x') }), withOther(token), `${token}x`, `x${token}`];
     for (const text of refused)
       expect(await get(`${cluster}${pods}`, text)).toMatchObject({ code: 401, body: { kind: 'Status' } });
+  });
+
+  it.each(wronglySigned)('%s is 401 that says so, though the platform signed it', async (what, claims, says) => {
+    const token = await tokenFor(`signed-${wronglySigned.findIndex(([one]) => one === what)}`);
+    const nowMs = Date.now();
+    const payload = { ...payloadIn(token), ...claims(Math.floor(nowMs / 1000)) };
+    const wrong = await behind.bench.api.issuing.keys.sign(payload, nowMs);
+    behind.seen.length = 0;
+    for (const place of [cluster, instance])
+      expect(await get(`${place}${pods}`, wrong)).toMatchObject({
+        code: 401,
+        body: { kind: 'Status', reason: 'Unauthorized', message: expect.stringContaining(says) },
+      });
+    expect(behind.seen).toEqual([]);
+    expect((await get(`${cluster}${pods}`, token)).code).toBe(200);
   });
 
   it.each([

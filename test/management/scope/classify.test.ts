@@ -80,6 +80,8 @@ describe('classify()', () => {
       rest: '/api/v1/namespaces/x/pods/p/exec?command=sh',
     });
     expect(asked(`GET ${exec}`)).toMatchObject({ request: { verb: 'get' } });
+    for (const path of ['', '/', '/version', '/api/v1', '/apis/metrics.k8s.io/v1beta1'])
+      expect(asked(`GET /kubernetes/cluster/c1${path}`, true).kind).toBe('bad');
     for (const query of ['', '?watch=1'])
       expect(asked(`GET /kubernetes/cluster/c1/api/v1/pods${query}`, true).kind).toBe('bad');
   });

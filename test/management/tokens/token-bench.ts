@@ -72,3 +72,17 @@ export function withOther(token: string): string {
   const at = token.length - 40;
   return token.slice(0, at) + (token[at] === 'A' ? 'B' : 'A') + token.slice(at + 1);
 }
+
+/** The payload of a token. */
+export function payloadIn(token: string): Record<string, unknown> {
+  return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8')) as Record<string, unknown>;
+}
+
+/** What is wrong with a token that the right key signed: its claims at a time in seconds, and what the 401 says. */
+export const wronglySigned: readonly [string, (now: number) => Record<string, unknown>, string][] = [
+  ['for somewhere else', () => ({ aud: ['https://elsewhere.example', 'c9'] }), 'not for this cluster'],
+  ['of another platform', () => ({ iss: 'https://elsewhere.example' }), 'comes from another platform'],
+  ['after its end', (now) => ({ exp: now - 60 }), 'has expired; create a new one'],
+  ['before its beginning', (now) => ({ nbf: now + 600 }), 'compare the clocks'],
+  ['without scopes', () => ({ scopes: undefined }), 'lacks claims'],
+];

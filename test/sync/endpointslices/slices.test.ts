@@ -282,6 +282,34 @@ it('status names a slice that stands beside the synced Endpoints of its Service,
   expect(besideOthers(world.slices)).toEqual([]);
 });
 
+it('rule 12: a client of the host that writes again and again is answered once a second', async () => {
+  const world = await started([service('web'), slice()]);
+  for (let round = 0; round < 8; round++) {
+    const copy = structuredClone(world.sliceCopy('web-1')) as KubeObject;
+    world.host.put('endpointslices', { ...copy, endpoints: [{ addresses: [`10.9.9.${round}`] }] });
+    await world.rest();
+  }
+  expect(world.stateOf('default/web-1')).toBe('Contested');
+  await world.clock.advance(1100);
+  await world.rest();
+  expect(world.sliceCopy('web-1')).toMatchObject({ endpoints: [{ addresses: ['10.0.0.1'] }] });
+});
+
+it('rule 16: a standby follows slices and writes none; as the leader it writes all', async () => {
+  const world = new SliceWorld();
+  world.isLeader = false;
+  world.put(service('web'), slice());
+  await world.runSlices({ isLeader: () => world.isLeader });
+  world.put(slice({ name: 'web-2' }));
+  await world.rest();
+  expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+  world.isLeader = true;
+  world.slices.enqueueAll();
+  await world.rest();
+  expect([world.sliceCopy('web-1'), world.sliceCopy('web-2')]).not.toContain(undefined);
+  expect(world.host.writes).toHaveLength(2);
+});
+
 describe('the host object at our name', () => {
   const native = (metadata: object): KubeObject => {
     const { metadata: _, ...rest } = slice();

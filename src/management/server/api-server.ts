@@ -1,0 +1,107 @@
+// Makes the API server of the management API from its parts: which kinds it serves, who calls, and what it answers besides.
+import type { IncomingMessage } from 'node:http';
+import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import type { Strangers } from '../../apiserver/request/strangers.ts';
+import { ApiServer } from '../../apiserver/server.ts';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import { badRequest } from '../../object/meta/status.ts';
+import { keyQuestions } from '../commands/key-questions.ts';
+import type { BackupTaken } from '../commands/take-backup.ts';
+import type { Kubeconfigs } from '../issue/kubeconfigs.ts';
+import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
+import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import type { ManagementProxy } from '../proxy/open-proxy.ts';
+import { actsAsAdministrator } from '../scope/allows.ts';
+import { classify } from '../scope/classify.ts';
+import { deadText, type Session } from './callers.ts';
+import { type OpenParts, selfReviews } from './open-parts.ts';
+import { otherPaths, versionOf } from './other-paths.ts';
+import { ownerRules } from './owner-rules.ts';
+import type { ServingCertificate } from './serving-certificate.ts';
+
+const pathPrefix = '/kubernetes/management';
+/** Clients of this API send far less; much larger headers would cost memory for each connection. */
+export const maxHeaderBytes = 16 * 1024;
+
+export interface ApiServerParts {
+  kubeconfigs: Kubeconfigs;
+  proxy: ManagementProxy;
+  strangers: Strangers;
+  /** A command of this machine needs no key. */
+  cameThroughDoor(request: IncomingMessage): boolean;
+  isReady(): boolean;
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken>;
+  at: { host: string; port: number; tls: ServingCertificate['tls'] };
+  clock: Clock;
+  log: Log;
+  version: string;
+  metrics: Metrics | undefined;
+}
+
+export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
+  const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
+  const { clock, log, version, metrics, strangers, isReady, backUp } = how;
+  const kinds: Kind[] = [
+    key,
+    issuing.kind,
+    instanceKindWith(how.kubeconfigs.act),
+    namespaceKind,
+    ...selfReviews(parts),
+  ];
+  const otherwise = issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady }));
+  return new ApiServer({
+    kinds,
+    schemas: managementSchemas,
+    protobuf: managementProtobuf,
+    dialect: 'strict',
+    store,
+    clock,
+    log,
+    authenticate: (request) =>
+      how.cameThroughDoor(request) ? callers.program : authenticated(request, { callers, strangers }),
+    authorize: rights.authorize,
+    admission: [ownerRules(() => kinds, rights)],
+    audit,
+    failedLogin: failedLogins.failed,
+    strangers,
+    beside: how.proxy.paths,
+    maxHeaderBytes,
+    ...how.at,
+    pathPrefix,
+    version: versionOf(version),
+    intercept: (_target, { method = 'GET', url = '/', headers }) => {
+      const found = classify({ method, url, isUpgrade: headers.upgrade !== undefined });
+      return found.kind === 'bad' ? { kind: 'answer', status: badRequest(found.message) } : { kind: 'pass' };
+    },
+    otherPaths: keyQuestions({ ...questionParts(parts), backUp, clock, otherwise }),
+  });
+}
+
+async function authenticated(
+  request: IncomingMessage,
+  { callers, strangers }: { callers: OpenParts['callers']; strangers: Strangers },
+): Promise<User | undefined> {
+  const user = await callers.authenticate(request);
+  // A probe has a user too, and has shown nothing.
+  if (user !== undefined && callers.sessionOf(user) !== undefined) strangers.proved(request.socket);
+  return user;
+}
+
+function questionParts({ world, book, callers, people }: OpenParts) {
+  return {
+    world,
+    deadText,
+    facts: () => book.facts(),
+    isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
+    record: people.record.bind(people),
+    reattach: people.reattach.bind(people),
+  };
+}
+
+function isAdministrator(session: Session | undefined): boolean {
+  return session !== undefined && actsAsAdministrator(session.credential);
+}
