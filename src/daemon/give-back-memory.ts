@@ -27,7 +27,7 @@ const busyShare = 0.2;
 const quietShare = 0.05;
 /**
  * Collecting a larger heap would hold the loop for more than a tenth of a second. So beyond this size the heap grows slowly: 100,000
- * objects need 400 MiB instead of 570, for a fifth more processor time in the daemon. Small heaps do not pay this.
+ * objects need 430 MiB instead of 560, for a quarter more processor time in the daemon. Small heaps do not pay this.
  */
 const heapLimitBytes = 128 * 1024 * 1024;
 
