@@ -9,13 +9,16 @@ import { tooManyRequests } from '../../object/meta/status.ts';
 export interface StrangerLimits {
   perSource: number;
   altogether: number;
+  /** Younger connections count towards the limit of their source, but only older ones give way to it. */
+  youngMs: number;
 }
 
 /**
  * A client is a stranger for a handshake and one request. Behind a load balancer all clients have one address, and 256 of them
- * may be that far at once. 1,024 connections cost about 64 MiB with TLS.
+ * may be that far for longer than it takes; after a restart a thousand clients connect within two seconds, and are let in.
+ * 1,024 connections cost about 64 MiB with TLS.
  */
-const defaultLimits: StrangerLimits = { perSource: 256, altogether: 1024 };
+const defaultLimits: StrangerLimits = { perSource: 256, altogether: 1024, youngMs: 2_000 };
 /** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
 export const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 export const handshakeTimeout = slowHeads.headersTimeout;
@@ -30,6 +33,7 @@ interface Stranger {
   /** HTTP can be spoken: the socket is not in its handshake. */
   speaks: boolean;
   requests: number;
+  enteredAtMs: number;
 }
 
 export class Strangers {
@@ -72,7 +76,7 @@ export class Strangers {
   #enters(socket: Socket, speaks: boolean): void {
     const key = keyOf(socket);
     const source = socket.remoteAddress ?? '';
-    const stranger = { source, socket, speaks, requests: 0 };
+    const stranger = { source, socket, speaks, requests: 0, enteredAtMs: this.#clock.now() };
     socket.once('close', () => {
       // Another connection may have the same port by now.
       if (this.#all.get(key) === stranger) this.#forget(key);
@@ -81,8 +85,9 @@ export class Strangers {
     this.#bySource.set(source, fromThere);
     this.#all.set(key, stranger);
     fromThere.set(key, stranger);
-    if (fromThere.size > this.#limits.perSource) this.#makeRoom(fromThere, 'from one address');
-    else if (this.#all.size > this.#limits.altogether) this.#makeRoom(this.#largestSource(), 'altogether');
+    const { perSource, altogether } = this.#limits;
+    while (fromThere.size > perSource && this.#isOld(fromThere)) this.#makeRoom(fromThere, 'from one address');
+    if (this.#all.size > altogether) this.#makeRoom(this.#largestSource(), 'altogether');
   }
 
   #secured(socket: Socket): void {
@@ -90,6 +95,12 @@ export class Strangers {
     if (stranger === undefined) return;
     stranger.socket = socket;
     stranger.speaks = true;
+  }
+
+  /** Oldest first, so that the first one decides. */
+  #isOld(among: ReadonlyMap<string, Stranger>): boolean {
+    const [oldest] = among.values();
+    return oldest !== undefined && this.#clock.now() - oldest.enteredAtMs >= this.#limits.youngMs;
   }
 
   /** The newest connection is last, so it gives way only when every other one has a request running. */

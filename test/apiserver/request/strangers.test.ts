@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Strangers } from '../../../src/apiserver/request/strangers.ts';
-import { systemClock } from '../../../src/clock.ts';
+import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { Log } from '../../../src/log.ts';
 import { silentLog } from '../../../src/log.ts';
 import { openShop, type Shop } from '../widgets.ts';
@@ -14,10 +14,10 @@ afterEach(async () => {
   await shop?.stop();
 });
 
-async function open(limits = { perSource, altogether: 6 }) {
+async function open(limits = { perSource, altogether: 6, youngMs: 0 }, clock: Clock = systemClock) {
   const warnings: unknown[] = [];
   const log: Log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };
-  const strangers = new Strangers({ clock: systemClock, log, limits });
+  const strangers = new Strangers({ clock, log, limits });
   shop = await openShop({ strangers });
   return { strangers, warnings, port: shop.server.port };
 }
@@ -73,6 +73,24 @@ describe('connections without authentication', () => {
     late.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => late.said() !== '');
     expect(late.said()).toMatch(/^HTTP\/1\.1 (200|401) /);
+  });
+
+  it('that come together may be more than the limit of a source, until they are two seconds old', async () => {
+    let nowMs = 0;
+    const clock: Clock = {
+      ...systemClock,
+      now: () => nowMs,
+      wallTime: () => systemClock.wallTime(),
+      after: systemClock.after,
+    };
+    const { strangers, port } = await open({ perSource, altogether: 100, youngMs: 2_000 }, clock);
+    for (let count = 0; count < 3 * perSource; count++) await enter(port);
+    await until(() => strangers.count === 3 * perSource);
+    expect(strangers.gaveWay).toBe(0);
+    nowMs = 2_000;
+    await enter(port);
+    await until(() => strangers.gaveWay === 2 * perSource + 1);
+    expect(strangers.count).toBe(perSource);
   });
 
   it('altogether: the source with the most of them gives way, and a source with one does not', async () => {
