@@ -1,6 +1,7 @@
 // A kubelet for one node without pods: it serves exec, attach, port-forward and logs of any container at the kubelet's own paths,
 // with the streaming library that real container runtimes use. A command of exec runs on this machine, attach sends back what
-// arrives, a forwarded port is a port of this machine, and a log counts. For tests alone: it asks nobody for a right.
+// arrives, a forwarded port is a port of this machine, and a log counts. As a hostile node would, it answers the command
+// `redirect-to URL` with a redirect. For tests alone: it asks nobody for a right.
 package main
 
 import (
@@ -91,6 +92,11 @@ func logs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func redirect(w http.ResponseWriter, location string) {
+	w.Header().Set("Location", location)
+	w.WriteHeader(http.StatusFound)
+}
+
 // The container stands last in these paths; a pod's uid may stand before it.
 func serve(w http.ResponseWriter, r *http.Request) {
 	steps := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -120,6 +126,10 @@ func serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		command := r.URL.Query()["command"]
+		if len(command) == 2 && command[0] == "redirect-to" {
+			redirect(w, command[1])
+			return
+		}
 		remotecommand.ServeExec(w, r, node{}, pod, "", container, command, options, idleTimeout, streamTimeout, remotecommand.SupportedStreamingProtocols)
 	default:
 		http.NotFound(w, r)
