@@ -7,6 +7,7 @@ import { goldenSlicesSuite } from '../contract/sync-golden-slices.ts';
 import { leadershipSuite } from '../contract/sync-leadership.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { massDeleteSuite } from '../contract/sync-mass-delete.ts';
+import { missedSuite } from '../contract/sync-missed.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
@@ -42,6 +43,7 @@ describe.skipIf(assets.found === undefined)(
     twoWaySuite(() => backend);
     leadershipSuite(() => backend);
     massDeleteSuite(() => backend);
+    missedSuite(() => backend);
     processSuite(() => backend);
   },
 );

@@ -105,7 +105,7 @@ export type MatrixRequest = { target: MatrixTarget } & (
       namespace: string;
       /** The resource is namespaced and the request names no namespace. */
       allNamespaces?: boolean;
-      /** Of the URL, or of `fieldSelector=metadata.name=` on a list or watch. Empty when there is none. */
+      /** Of the URL, or of `fieldSelector=metadata.name=` on a list or watch. Empty when the request names no object. */
       name: string;
       /** Creation of virtualclusterinstances/kubeconfig with spec.clientCert true. */
       clientCert?: boolean;

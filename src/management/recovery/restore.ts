@@ -18,7 +18,7 @@ import {
   secretsName,
 } from '../commands/backup-manifest.ts';
 import { digestOf } from '../commands/take-backup.ts';
-import { tokenKeysFile } from '../issuing/token-keys.ts';
+import { tokenKeysFile } from '../direct-tokens/token-keys.ts';
 import { databasePath, makeDataFolder, readSecrets, revocationsName, type Secrets } from '../server/data-folder.ts';
 import { type Known, knownSince } from './known-revocations.ts';
 import { type Applied, putOver } from './put-over.ts';

@@ -15,7 +15,7 @@ import { keyedDigest } from '../audit/chain.ts';
 import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
-import { type Issuing, openIssuing } from '../issuing/open-issuing.ts';
+import { type Issuing, openIssuing } from '../direct-tokens/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';

@@ -50,7 +50,7 @@ describe('lists', () => {
     expect(await has(`resourceVersion=${version}&resourceVersionMatch=Exact`)).toBe(true);
   });
 
-  it('115: unknown parameters are ignored, bad numbers are 400, and a negative limit is none', async () => {
+  it('115: unknown parameters are ignored, bad numbers are 400, and a negative limit counts as no limit', async () => {
     expect((await bench.ask('GET', `${keysPath}?zzz=1`)).code).toBe(200);
     expect((await bench.ask('GET', `${keysPath}?limit=many`)).code).toBe(400);
     expect((await bench.ask('GET', `${keysPath}?limit=-1`)).body['metadata']).not.toHaveProperty('continue');
@@ -98,7 +98,7 @@ describe('updates', () => {
     });
   });
 
-  it('144: a version that is none is 400 (DESIGN-management 9: strict)', async () => {
+  it('144: a text that is not a version is 400 (DESIGN-management 9: strict)', async () => {
     const name = await made();
     const body = { metadata: { name, resourceVersion: 'abc' }, spec: { user: 'alice' } };
     expect((await bench.ask('PUT', `${keysPath}/${name}`, { body })).code).toBe(400);

@@ -8,7 +8,7 @@ import type { DirectSettings } from '../../../src/config/settings/management-set
 import { createLog } from '../../../src/log.ts';
 import { DirectEndpoint } from '../../../src/management/direct/direct-endpoint.ts';
 import { type Behind, openBehind } from '../proxy/upstream.ts';
-import { keysPath, type MovedClock, movedClock, until } from '../server/bench.ts';
+import { keysPath, type MovedClock, movedClock, people, until } from '../server/bench.ts';
 import { freePort } from '../server/daemon.ts';
 
 export const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
@@ -45,7 +45,8 @@ export async function openEndpoint(more: Partial<DirectSettings> = {}): Promise<
   const clock = movedClock();
   const port = await freePort();
   const platform = `https://localhost:${port}`;
-  const behind = await openBehind({ port, clock });
+  // Each test makes keys of one owner.
+  const behind = await openBehind({ port, clock, settings: { keys: { ...people.keys, perOwner: 1000 } } });
   const { bench } = behind;
   const agent = await bench.keyFor('agent-c1', { user: 'admin', scope: { roles: [{ role: 'agent' }] } });
   const keyFile = join(folder, 'agent-key');

@@ -75,7 +75,7 @@ describe('proxy test 12: a token that is not one', () => {
     ['no end', tokenOf({ payload: { exp: undefined } }), 'claims'],
     ['no scopes', tokenOf({ payload: { scopes: undefined } }), 'claims'],
     ['a scope that is null', tokenOf({ payload: { scopes: [null] } }), 'claims'],
-    ['a role that is none', tokenOf({ payload: { projects: { shop: 'owner' } } }), 'claims'],
+    ['an unknown role', tokenOf({ payload: { projects: { shop: 'owner' } } }), 'claims'],
     ['networks that are no text', tokenOf({ payload: { networks: [] } }), 'claims'],
     ['more than 6 KiB', tokenOf({ payload: { groups: ['x'.repeat(6_000)] } }), 'malformed'],
     ['a megabyte of dots', '.'.repeat(1_000_000), 'malformed'],

@@ -7,7 +7,7 @@ import {
   publishedAheadMs,
   rotateEveryMs,
   TokenKeys,
-} from '../../../src/management/issuing/token-keys.ts';
+} from '../../../src/management/direct-tokens/token-keys.ts';
 import { longestTokenTTL } from '../../../src/management/tokens/claims.ts';
 import { lateSeconds } from '../../../src/management/tokens/verify-token.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { publishedAheadMs } from '../../../src/management/issuing/token-keys.ts';
+import { publishedAheadMs } from '../../../src/management/direct-tokens/token-keys.ts';
 import { type Behind, openBehind } from '../proxy/upstream.ts';
 import { keysPath, until } from '../server/bench.ts';
 import { makeSigner, payloadIn, tokenOf, withOther, wronglySigned } from '../tokens/token-bench.ts';

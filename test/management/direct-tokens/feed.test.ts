@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { heartbeatMs } from '../../../src/management/issuing/revocation-feed.ts';
+import { heartbeatMs } from '../../../src/management/direct-tokens/revocation-feed.ts';
 import { type Bench, keysPath, movedClock, openBench, until } from '../server/bench.ts';
 
 const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
