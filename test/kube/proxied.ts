@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '../../src/clock.ts';
 import type { ManagementSettings } from '../../src/config/settings/management-settings.ts';
 import type { UpstreamPlace } from '../../src/management/proxy/upstream-roles.ts';
 import { runKeys } from '../cli/keys/keys-bench.ts';
@@ -39,6 +40,11 @@ export interface ProxiedOptions {
   port?: number;
   /** Where the virtual cluster is served, at `https://v1.example.com`; absent = it has no ingress. */
   ingressListen?: string;
+  /** Beside alice, bob and dora. */
+  users?: ManagementSettings['users'];
+  /** Of kube-apiserver. */
+  apiserverFlags?: string[];
+  clock?: Clock;
 }
 
 export async function startProxied(
@@ -50,7 +56,7 @@ export async function startProxied(
   const cluster = await startKube({
     name: 'proxied',
     users,
-    apiserverFlags: kubeletFlags,
+    apiserverFlags: [...kubeletFlags, ...(options.apiserverFlags ?? [])],
     // Fills the roles view, edit and admin.
     controllerManager: true,
   });
@@ -98,12 +104,12 @@ export async function startProxied(
   };
 }
 
-function settingsAt(kubeconfig: string, { ingressListen }: ProxiedOptions): ManagementSettings {
+function settingsAt(kubeconfig: string, { ingressListen, users = [] }: ProxiedOptions): ManagementSettings {
   const ingress = { server: 'https://v1.example.com', servedBy: 'hostward' as const };
   const clientCert = { clusterRole: 'cluster-admin', maxTTL: 0 };
   return {
     ...people,
-    users: [...people.users, { name: 'dora', groups: [], disabled: false }],
+    users: [...people.users, { name: 'dora', groups: [], disabled: false }, ...users],
     clusters: [{ name: 'c1', kubeconfig, members: [{ user: 'alice' }] }],
     projects: [
       {

@@ -4,6 +4,7 @@ import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { conflict, invalid } from '../../object/meta/status.ts';
 import { kubeconfigKindName } from '../kinds/kubeconfig-schema.ts';
+import { instanceText } from '../kubeconfig/names.ts';
 import type { KubeconfigUser } from '../kubeconfig/text.ts';
 import { instanceResource, managementGroup } from '../scope/request.ts';
 import type { Asker, Instance, IssueParts } from './asker.ts';
@@ -47,4 +48,14 @@ export function unacceptable({ ctx }: Asked, errors: Parameters<typeof invalid>[
 /** 409: the configuration of the virtual cluster lacks something. */
 export function missing({ ctx }: Asked, why: string): StatusFault {
   return new StatusFault(conflict(instanceGroupResource, ctx.name, why));
+}
+
+/** 409, with the setting that an operator would write. */
+export function withoutIngress(asked: Asked): StatusFault {
+  const where = instanceText(asked.instance);
+  const setting = 'hostward.management.projects[].virtualClusters[].ingress';
+  return missing(
+    asked,
+    `no ingress endpoint is configured for the virtual cluster ${where}; write its address into ${setting}.server of the configuration`,
+  );
 }

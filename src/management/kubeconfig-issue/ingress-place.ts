@@ -2,14 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { instanceText } from '../kubeconfig/names.ts';
 import { authorityOf } from '../kubeconfig/pem.ts';
-import { type Asked, type Form, missing } from './asked.ts';
+import { type Asked, type Form, withoutIngress } from './asked.ts';
 import type { IssueParts } from './asker.ts';
 import { notReady } from './upstream-fault.ts';
 
 export async function ingressPlace(parts: IssueParts, asked: Asked): Promise<Pick<Form, 'server' | 'authorityPem'>> {
   const { ingress } = asked.instance.settings;
   const where = instanceText(asked.instance);
-  if (ingress === undefined) throw missing(asked, `no ingress endpoint is configured for the virtual cluster ${where}`);
+  if (ingress === undefined) throw withoutIngress(asked);
   const { server, tls } = ingress;
   if (tls === undefined) return { server, authorityPem: await parts.ingressAuthority() };
   const authorityPem = authorityOf(await readFile(tls.certificate, 'utf8').catch(() => ''));

@@ -8,7 +8,7 @@ import { notFound } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { kubeconfigKindName } from '../kinds/kubeconfig-schema.ts';
 import { certificateRequest } from '../kubeconfig/issue-record.ts';
-import { entryName, instanceText } from '../kubeconfig/names.ts';
+import { entryName } from '../kubeconfig/names.ts';
 import { serverEntry, serverFaults } from '../kubeconfig/server-override.ts';
 import { kubeconfigText } from '../kubeconfig/text.ts';
 import { allows } from '../scope/allows.ts';
@@ -20,8 +20,8 @@ import {
   instanceGroupResource,
   type KubeconfigSpec,
   type MakeForm,
-  missing,
   unacceptable,
+  withoutIngress,
 } from './asked.ts';
 import { type IssueParts, instanceNamed } from './asker.ts';
 import { tokenForm } from './token-form.ts';
@@ -35,8 +35,7 @@ export function kubeconfigAction(parts: IssueParts, certificateForm: MakeForm): 
     if (asked.spec.clientCert) requireCertificateRight(parts, asked);
     const faults = serverFaults(asked.spec.server, parts.allowedServers());
     if (faults.length > 0) throw unacceptable(asked, faults);
-    if (asked.instance.settings.ingress === undefined)
-      throw missing(asked, `no ingress endpoint is configured for the virtual cluster ${instanceText(asked.instance)}`);
+    if (asked.instance.settings.ingress === undefined) throw withoutIngress(asked);
     const form = await (asked.spec.clientCert ? certificateForm : tokenForm)(parts, asked);
     return answerOf(body, asked, form);
   };

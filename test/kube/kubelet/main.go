@@ -1,6 +1,8 @@
 // A kubelet for one node without pods: it serves exec, attach, port-forward and logs of any container at the kubelet's own paths,
 // with the streaming library that real container runtimes use. A command of exec runs on this machine, attach sends back what
-// arrives, a forwarded port is a port of this machine, and a log counts. For tests alone: it asks nobody for a right.
+// arrives, a forwarded port is a port of this machine, and a log counts. As a hostile node would, it answers the command
+// `redirect-to URL` with a redirect. As an aggregated API it serves one group: its discovery, and a redirect for ?to=URL. For tests
+// alone: it asks nobody for a right.
 package main
 
 import (
@@ -91,9 +93,27 @@ func logs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+func redirect(w http.ResponseWriter, location string) {
+	w.Header().Set("Location", location)
+	w.WriteHeader(http.StatusFound)
+}
+
+func aggregated(w http.ResponseWriter, r *http.Request) {
+	if to := r.URL.Query().Get("to"); to != "" {
+		redirect(w, to)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"redirect.example.com/v1","resources":[]}`)
+}
+
 // The container stands last in these paths; a pod's uid may stand before it.
 func serve(w http.ResponseWriter, r *http.Request) {
 	steps := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if steps[0] == "apis" {
+		aggregated(w, r)
+		return
+	}
 	if len(steps) < 3 {
 		http.NotFound(w, r)
 		return
@@ -120,6 +140,10 @@ func serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		command := r.URL.Query()["command"]
+		if len(command) == 2 && command[0] == "redirect-to" {
+			redirect(w, command[1])
+			return
+		}
 		remotecommand.ServeExec(w, r, node{}, pod, "", container, command, options, idleTimeout, streamTimeout, remotecommand.SupportedStreamingProtocols)
 	default:
 		http.NotFound(w, r)

@@ -281,7 +281,9 @@ describe('a kubeconfig with a token', () => {
       code: 409,
       body: {
         reason: 'Conflict',
-        message: expect.stringContaining('no ingress endpoint is configured for the virtual cluster shop/v2'),
+        message: expect.stringMatching(
+          /no ingress endpoint is configured for the virtual cluster shop\/v2; write its address into hostward\.management\.projects\[\]\.virtualClusters\[\]\.ingress\.server/,
+        ),
         details: { name: 'v2', group: 'management.platform', kind: 'virtualclusterinstances' },
       },
     });
