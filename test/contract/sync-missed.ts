@@ -9,9 +9,9 @@ import { copyPlace, SyncStage, subsetsOf } from './sync-stage.ts';
 
 /** The default of hostward.proofInterval, and the time for which a difference must stand. */
 const withinMs = 65_000;
-/** The clock jumps half a second while a request takes its real time. */
+/** The clock jumps while requests take their real time, a few jumps each. */
 const slackMs = 10_000;
-const jumpMs = 2_000;
+const jumpMs = 500;
 
 interface Loss {
   side: Side;

@@ -6,6 +6,8 @@ import { growingBuiltins, largeBuiltins } from '../large-builtins.ts';
 
 const mostSandboxMb = 200;
 const mostGrowthMb = 100;
+/** `npm cit` takes every fourth expression, and `.ci/run` all of them. */
+const share = process.env['HOSTWARD_LARGE_BUILTINS'] === 'all' ? 1 : 4;
 
 describe('the memory of the sandbox process, seen from outside', () => {
   it.each(growingBuiltins)('is tried with %s', (name) =>
@@ -15,7 +17,8 @@ describe('the memory of the sandbox process, seen from outside', () => {
   it('stays bounded for every builtin that can produce large results, and so does the memory of the daemon', {
     timeout: 300_000,
   }, async () => {
-    const expressions = largeBuiltins.flatMap((source) => {
+    const tried = largeBuiltins.filter((_, at) => at % share === 0);
+    const expressions = tried.flatMap((source) => {
       const compiled = compileExpression(source);
       expect(compiled.kind, source).toBe('ok');
       return compiled.kind === 'ok' ? [compiled.expression] : [];
