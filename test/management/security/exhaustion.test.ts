@@ -39,27 +39,32 @@ async function isWell(): Promise<void> {
 }
 
 describe('slow clients', () => {
-  it('heads that never end are cut after ten seconds, and good keys are served meanwhile', async () => {
-    const slow = await Promise.all(Array.from({ length: 60 }, () => openSocket(server)));
-    const ends = slow.map(closed);
-    for (const [at, socket] of slow.entries())
-      if (at % 3 > 0) socket.write(`GET ${keysPath} HTTP/1.1\r\nHost: localhost\r\n`);
-    const drops = setInterval(() => {
-      for (const [at, socket] of slow.entries()) if (at % 3 === 1 && socket.writable) socket.write('X-Slow: a\r\n');
-    }, 500);
-    for (let count = 0; count < 20; count++) await isWell();
-    const startedMs = performance.now();
-    const texts = await Promise.all(ends);
-    clearInterval(drops);
-    expect(performance.now() - startedMs).toBeLessThan(13_000);
-    const said = texts.filter((text) => text !== '');
-    expect(said.length).toBeGreaterThan(0);
-    for (const text of said) {
-      expect(text).toMatch(/^HTTP\/1\.1 408 /);
-      expect(text).toContain('"reason":"Timeout"');
-    }
-    await isWell();
-  }, 40_000);
+  // Waits for ten real seconds, so npm cit leaves it to .ci/run.
+  it.runIf(process.env['HOSTWARD_SLOW_HEADS'] !== undefined)(
+    'heads that never end are cut after ten seconds, and good keys are served meanwhile',
+    async () => {
+      const slow = await Promise.all(Array.from({ length: 60 }, () => openSocket(server)));
+      const ends = slow.map(closed);
+      for (const [at, socket] of slow.entries())
+        if (at % 3 > 0) socket.write(`GET ${keysPath} HTTP/1.1\r\nHost: localhost\r\n`);
+      const drops = setInterval(() => {
+        for (const [at, socket] of slow.entries()) if (at % 3 === 1 && socket.writable) socket.write('X-Slow: a\r\n');
+      }, 500);
+      for (let count = 0; count < 20; count++) await isWell();
+      const startedMs = performance.now();
+      const texts = await Promise.all(ends);
+      clearInterval(drops);
+      expect(performance.now() - startedMs).toBeLessThan(13_000);
+      const said = texts.filter((text) => text !== '');
+      expect(said.length).toBeGreaterThan(0);
+      for (const text of said) {
+        expect(text).toMatch(/^HTTP\/1\.1 408 /);
+        expect(text).toContain('"reason":"Timeout"');
+      }
+      await isWell();
+    },
+    40_000,
+  );
 });
 
 describe('many clients', () => {
