@@ -1,13 +1,12 @@
 // What does the management API cost with 100,000 keys of 1,000 owners? Reads, authentication, pages, one owner's lists and watches,
 // fan-out to a hundred watchers, writes to SQLite, memory. Bare servers and the memory store stand beside it in the same run.
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { AskedProcess } from './asked-process.ts';
 import { gateFigures, managementGateLimits } from './gate.ts';
-import { daemonEnvironment, launcherFlags } from './launcher.ts';
+import { launcherFlags } from './launcher.ts';
 import type { ClientCommand, Load, Target } from './management-client.ts';
 import type { Readings, ServerCommand, Serving } from './management-process.ts';
 import { type Population, type Seeded, seed } from './management-seed.ts';
@@ -42,46 +41,23 @@ const load = () => loadavg()[0] as number;
 /** Another number of keys is another question; its figures stand beside the usual ones. */
 const report = new Report(gate || population.keys === 100_000 ? 'management' : `management-${population.keys}`, load());
 const folder = mkdtempSync(join(tmpdir(), 'hostward-bench-keys-'));
-const children = new Set<ChildProcess>();
+const processes: { end(): Promise<void> }[] = [];
 
 /** Server processes have the launcher's flags; --expose-gc is for the daemon alone. */
 const flags = launcherFlags(join(import.meta.dirname, '..', 'src', 'launcher', 'hostward.mjs')).filter(
   (flag) => flag !== '--expose-gc',
 );
 
-class Helper<C extends { kind: string }> {
-  readonly #child: ChildProcess;
-
-  constructor(file: string, execArgv: string[] = []) {
-    const env = { ...process.env, ...daemonEnvironment };
-    this.#child = fork(join(import.meta.dirname, file), { execArgv, env, serialization: 'advanced' });
-    children.add(this.#child);
-  }
-
-  ask<T>(command: C): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const ended = () => reject(new Error(`${command.kind}: the process has ended`));
-      this.#child.once('exit', ended);
-      this.#child.once('message', (reply: { value?: T; error?: string }) => {
-        this.#child.off('exit', ended);
-        if (reply.error === undefined) resolve(reply.value as T);
-        else reject(new Error(`${command.kind}: ${reply.error}`));
-      });
-      this.#child.send(command);
-    });
-  }
-
-  async end(): Promise<void> {
-    children.delete(this.#child);
-    this.#child.disconnect();
-    await once(this.#child, 'exit');
-  }
+function started<C extends { kind: string }>(file: string, execArgv: readonly string[] = []): AskedProcess<C> {
+  const child = new AskedProcess<C>(file, execArgv);
+  processes.push(child);
+  return child;
 }
 
-const client = new Helper<ClientCommand>('management-client.ts');
-const startServer = () => new Helper<ServerCommand>('management-process.ts', flags);
+const client = started<ClientCommand>('management-client.ts');
+const startServer = () => started<ServerCommand>('management-process.ts', flags);
 
-async function timed(server: Helper<ServerCommand>, run: () => Promise<Load>): Promise<Load & Readings> {
+async function timed(server: AskedProcess<ServerCommand>, run: () => Promise<Load>): Promise<Load & Readings> {
   await server.ask({ kind: 'reset' });
   const done = await run();
   return { ...done, ...(await server.ask<Readings>({ kind: 'read' })) };
@@ -92,7 +68,7 @@ function mustBe(code: number, { codes }: Load): void {
 }
 
 /** In turns, so that a busy machine slows both sides. */
-async function reads(api: Helper<ServerCommand>, to: Target, seeded: Seeded): Promise<void> {
+async function reads(api: AskedProcess<ServerCommand>, to: Target, seeded: Seeded): Promise<void> {
   const paths = seeded.owners.map((_, index) => `${keysPath}/key-${index}`);
   const from = (target: Target): Promise<Load> =>
     client.ask({
@@ -142,7 +118,7 @@ async function authentication(seeded: Seeded): Promise<void> {
   report.add({ name: 'authentication / bare HMAC and look-up', value: ratio, unit: '' });
 }
 
-async function pages(api: Helper<ServerCommand>, to: Target, admin: string): Promise<void> {
+async function pages(api: AskedProcess<ServerCommand>, to: Target, admin: string): Promise<void> {
   const page = (after: string) =>
     client.ask<Load>({
       ...{ kind: 'load', to, connections: 1, requests: 1, method: 'GET', keys: [admin] },
@@ -205,7 +181,7 @@ async function oneOwner(to: Target, seeded: Seeded): Promise<void> {
 }
 
 /** Half of the watchers see every change, the others a thousandth. CPU of the same changes without watchers is taken off. */
-async function fanOut(api: Helper<ServerCommand>, to: Target, seeded: Seeded): Promise<void> {
+async function fanOut(api: AskedProcess<ServerCommand>, to: Target, seeded: Seeded): Promise<void> {
   const paths = Array.from({ length: 200 }, (_, index) => `${keysPath}/key-${(index * 7) % population.keys}`);
   const change = (round: string) =>
     client.ask<Load>({
@@ -323,7 +299,7 @@ try {
   await api.end();
   if (wants('creates')) await creates();
 } finally {
-  for (const child of children) child.disconnect();
+  for (const one of processes) await one.end();
   rmSync(folder, { recursive: true, force: true });
 }
 process.stdout.write(`${JSON.stringify(report.figures)}\n${report.save(load())}\n`);
