@@ -39,13 +39,14 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-export async function prepareProcess(): Promise<ServingProcess> {
+/** `keys` are limits of the configuration, beside those that it has without them. */
+export async function prepareProcess(keys: { perOwner?: number } = {}): Promise<ServingProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-management-process-'));
   const [port, operationsPort] = [await freePort(), await freePort()];
   const dataDir = join(folder, 'data');
   const configPath = join(folder, 'hostward.yaml');
   const { users, teams, projects, administrators } = people;
-  const management = { listen: `127.0.0.1:${port}`, dataDir, administrators, users, teams, projects };
+  const management = { listen: `127.0.0.1:${port}`, dataDir, administrators, users, teams, projects, keys };
   writeFileSync(configPath, JSON.stringify({ hostward: { listen: `127.0.0.1:${operationsPort}`, management } }));
   const server = { listen: '127.0.0.1:0', baseURL: 'https://localhost', dataDir, ingressListen: undefined };
   const api = new ManagementApi({ settings: people, server, clock: systemClock, log: silentLog, version: '0.1.0' });
@@ -77,7 +78,8 @@ export async function prepareProcess(): Promise<ServingProcess> {
       }
     },
     async kill() {
-      const ended = child === undefined || child.exitCode !== null ? undefined : once(child, 'exit');
+      const hasEnded = child === undefined || child.exitCode !== null || child.signalCode !== null;
+      const ended = hasEnded ? undefined : once(child as ChildProcess, 'exit');
       child?.kill('SIGKILL');
       await ended;
     },
