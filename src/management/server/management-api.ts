@@ -119,7 +119,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs, proxy } = this.#need();
+    const { api, book, key, world, failedLogins, kubeconfigs, proxy } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -136,7 +136,7 @@ export class ManagementApi {
     const proxied = () => proxy.status().proxied;
     const failed = () => failedLogins.count;
     const strangers = this.#strangers;
-    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied, strangers };
+    const counted = { facts: () => book.facts(), world, failedLogins: failed, watches, proxied, strangers };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
     if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
@@ -227,9 +227,9 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
+    const { api, book, world, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
-    const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
+    const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), world }, nowMs);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
     const { upstreams = [] } = proxied;
     const troubles = troublesIn({ removalsWaiting: certificates.removalsWaiting, upstreams });
