@@ -1,5 +1,6 @@
 // The metrics of the management API: keys by state, keys that end soon, failed authentications, open watches, and requests that
 // pass the proxy.
+import type { CallerLimits, Held } from '../../apiserver/request/caller-limits.ts';
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
@@ -18,6 +19,7 @@ export interface Counted {
   watches(): number;
   /** Requests and sessions that pass through to clusters. */
   proxied(): number;
+  limits: CallerLimits;
   strangers: { readonly count: number; readonly gaveWay: number };
 }
 
@@ -68,4 +70,19 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
     ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
   ];
   for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });
+  declareLimits(metrics, counted.limits);
+}
+
+const held: readonly Held[] = ['connections', 'requests', 'watches'];
+
+function declareLimits(metrics: Metrics, limits: CallerLimits): void {
+  for (const limit of held) {
+    const open = { name: 'hostward_management_open', help: 'Held open by access keys, by kind' };
+    readSeries(metrics, { ...open, labels: { limit }, read: () => limits.open(limit) });
+    const refused = {
+      name: 'hostward_management_refused_by_limit',
+      help: 'Answers of 429 because a key, or all keys together, held too much',
+    };
+    readSeries(metrics, { ...refused, labels: { limit }, read: () => limits.refused(limit) });
+  }
 }
