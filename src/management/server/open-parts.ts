@@ -19,6 +19,7 @@ import { type Issuing, openIssuing } from '../direct-tokens/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { stateByOthers } from '../keys/life/key-state.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
@@ -106,6 +107,10 @@ async function partsOf(
     directory: () => people.directory,
     viewSince: (session) => viewSince(session, people, book),
     rotation: rotateKey(store, keyParts),
+    stateByOthers: (name, uid, nowMs) => {
+      const facts = book.key(name);
+      return facts?.record.uid === uid ? stateByOthers(facts, world, nowMs) : 'active';
+    },
   });
   const reads = () => settings().audit.reads;
   const file = new ChainFile({ folder, name: auditName, digest });

@@ -317,6 +317,48 @@ describe('instances', () => {
   });
 });
 
+describe('the state of a key', () => {
+  it('says everywhere that its owner is disabled or missing, or that its maker has ended', async () => {
+    const metrics = createMetrics();
+    const one = await bench({ metrics });
+    const warned = await one.ask('POST', keysPath, {
+      body: { metadata: { name: 'of-carol' }, spec: { user: 'carol' } },
+    });
+    expect([warned.code, warned.headers['warning']]).toEqual([
+      201,
+      expect.stringContaining('the user carol is disabled'),
+    ]);
+    const ofAlice = await one.keyFor('of-alice', { user: 'alice', scope: { rules: [{}] } });
+    await one.keyFor('of-bob', { user: 'bob' });
+    await one.keyFor('of-red', { team: 'red', ttl: 60 });
+    const child = { metadata: { name: 'child' }, spec: { scope: { rules: [{}] } } };
+    expect((await one.ask('POST', keysPath, { key: ofAlice, body: child })).code).toBe(201);
+    await one.ask('PATCH', `${keysPath}/of-alice`, {
+      body: { spec: { disabled: true } },
+      type: 'application/merge-patch+json',
+    });
+    const disabled = people.users.map((user) => ({ ...user, disabled: true }));
+    await one.api.apply({ ...people, users: disabled.slice(1), teams: [] });
+    const headers = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    const rows = (await one.ask('GET', keysPath, { headers })).body['rows'] as unknown as { cells: string[] }[];
+    expect(Object.fromEntries(rows.map(({ cells }) => [cells[0], cells[2]]))).toMatchObject({
+      'of-alice': 'Disabled',
+      child: 'Suspended',
+      'of-bob': 'UserDisabled',
+      'of-red': 'Suspended',
+    });
+    await one.api.apply({ ...people, users: [...people.users.slice(0, 1), ...disabled.slice(1)] });
+    const again = (await one.ask('GET', keysPath, { headers })).body['rows'] as unknown as { cells: string[] }[];
+    expect(again.find(({ cells }) => cells[0] === 'child')?.cells[2]).toBe('MakerInvalid');
+    const text = await metrics.metrics();
+    expect(text).toContain('hostward_access_keys{state="userDisabled"} 2');
+    expect(text).toContain('hostward_access_keys{state="makerInvalid"} 1');
+    expect(one.api.status()).toMatchObject({ keys: { userDisabled: 2, makerInvalid: 1, disabled: 1 } });
+    const asked = `/kubernetes/management/hostward/explain?key=of-bob&request=${encodeURIComponent('GET /kubernetes/management/api')}`;
+    expect((await one.ask('GET', asked)).body).toMatchObject({ state: 'UserDisabled', allowed: false });
+  });
+});
+
 describe('the metrics', () => {
   it('count keys by state, and those that end soon', async () => {
     const metrics = createMetrics();
