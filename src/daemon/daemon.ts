@@ -89,6 +89,7 @@ class AssembledDaemon implements Daemon {
     this.#slices = new RunningSlices(options, {
       windows: this.#windows,
       patches: this.#patches,
+      references: this.#references,
       mappings: this.#mappings,
     });
     this.ended = new Promise((resolve) => {
@@ -225,7 +226,7 @@ class AssembledDaemon implements Daemon {
       metrics,
       isLeader,
       isDryRun,
-      references: this.#references,
+      references: this.#references.of(rules.translation.kind.kind),
       isHostRecent,
     });
     this.#sync = sync;

@@ -9,7 +9,7 @@ import { takeOverReason } from '../plan/decide.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
-import type { References } from '../references/references.ts';
+import type { Referrers } from '../references/count/referrers.ts';
 import type { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
 import type { Ledger } from '../world/ledger.ts';
@@ -38,7 +38,7 @@ export interface ReconcilePortsOptions {
   log: Log;
   isDryRun: boolean;
   isHostRecent: boolean;
-  references?: References;
+  references?: Referrers;
   /** Rises with every change of the rules, so that the writes it causes do not count as repairs. */
   generation: () => number;
   enqueue: (key: Key) => void;

@@ -8,7 +8,7 @@ import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { Outcome } from '../plan/step.ts';
-import type { References } from '../references/references.ts';
+import type { Referrers } from '../references/count/referrers.ts';
 import { type Companion, standingOf } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
 import type { VirtualList } from '../world/delete-guard.ts';
@@ -39,7 +39,7 @@ export interface SyncOptions {
   isLeader: () => boolean;
   isDryRun: boolean;
   /** Names and content for reference patches; without them, names follow from rules alone. */
-  references?: References;
+  references?: Referrers;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
 }

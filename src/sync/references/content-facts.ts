@@ -5,8 +5,8 @@ import type { OwnerState } from '../plan/owner.ts';
 import { isImport } from './content-plan.ts';
 import type { ContentFacts } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
+import type { ReferenceRegistry } from './count/registry.ts';
 import type { PassMemory } from './pass-memory.ts';
-import type { ReferenceRegistry } from './registry.ts';
 
 export interface FactSources {
   world: ContentWorld;

@@ -612,14 +612,14 @@ describe('content that is exported', () => {
 
   it('a copy goes when its Secret becomes a token and all references are counted', async () => {
     await startReferring();
-    world.references.expect('default/web');
+    world.references.of('Endpoints').expect('default/web');
     await world.change(() => {
       world.virtual.remove('secrets', 'default', 'db');
       world.virtual.put('secrets', { ...secret('db'), type: 'kubernetes.io/service-account-token' });
-      world.references.expect('default/nobody');
+      world.references.of('Endpoints').expect('default/nobody');
     });
     expect(world.exported('db')).toBeDefined();
-    world.references.registry.note('default/nobody', []);
+    world.references.registry.note({ kind: 'Endpoints', key: 'default/nobody' }, []);
     await world.quiet();
     expect(world.exported('db')).toBeUndefined();
   });
@@ -627,12 +627,13 @@ describe('content that is exported', () => {
   it('a copy that only a failed pass kept goes when the next pass succeeds', async () => {
     await startReferring();
     const { registry } = world.references;
+    const web = { kind: 'Endpoints', key: 'default/web' };
     // As after a start: nothing is known of what it refers to, but its host copy names something.
-    registry.note('default/web', []);
-    registry.noteFailed('default/web', []);
+    registry.note(web, []);
+    registry.noteFailed(web, []);
     await world.quiet();
     expect(world.exported('db')).toBeDefined();
-    registry.note('default/web', []);
+    registry.note(web, []);
     await world.quiet();
     expect(world.exported('db')).toBeUndefined();
   });
