@@ -3,13 +3,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import { freePorts } from '../../free-ports.ts';
 import { people } from './bench.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -30,19 +30,10 @@ export interface ServingProcess {
   remove(): Promise<void>;
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 /** `keys` are limits of the configuration, beside those that it has without them. */
 export async function prepareProcess(keys: { perOwner?: number } = {}): Promise<ServingProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-management-process-'));
-  const [port, operationsPort] = [await freePort(), await freePort()];
+  const [port, operationsPort] = (await freePorts(2)) as [number, number];
   const dataDir = join(folder, 'data');
   const configPath = join(folder, 'hostward.yaml');
   const { users, teams, projects, administrators } = people;
