@@ -27,7 +27,12 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
   server.on('checkExpectation', (_request, response) => {
     const message = 'the header Expect: only 100-continue is known here; send the request without this header';
     const body = JSON.stringify({ ...badRequest(message), code: 417 });
-    response.writeHead(417, { 'content-type': 'application/json', connection: 'close' }).end(body);
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    };
+    response.writeHead(417, headers).end(body);
   });
 }
 
