@@ -81,6 +81,9 @@ export interface Passage {
   close(reason: string): void;
 }
 
+/** The outcome of a request whose credential ended before the cluster answered. */
+const closedCode = 401;
+
 export function forward(forwarding: Forwarding): Passage {
   return new Forward(forwarding);
 }
@@ -93,6 +96,7 @@ class Forward implements Passage {
   #session: Session | undefined;
   #response: ServerResponse | undefined;
   #isClosed = false;
+  #hasOutcome = false;
 
   constructor(given: Forwarding) {
     this.#given = given;
@@ -118,7 +122,7 @@ class Forward implements Passage {
     const { request, client, upstream, path, identity, isStream, auditId, body, hooks } = this.#given;
     const upgrade = upgradeOf(request, client.kind === 'socket');
     await hooks.begins();
-    if (this.#isClosed) return this.#cut();
+    if (this.#isClosed) return this.#cutAfter(closedCode);
     const { socket } = request;
     const exchange = upstream.connection.send({
       method: request.method ?? 'GET',
@@ -135,7 +139,8 @@ class Forward implements Passage {
     this.#exchange = exchange;
     if (client.kind === 'response' ? client.response.destroyed : client.socket.destroyed) exchange.abort();
     const answered = await exchange.answered;
-    if (this.#isClosed) return this.#cut();
+    if (this.#isClosed)
+      return this.#cutAfter(answered.kind === 'failed' ? closedCode : (answered.response.statusCode ?? closedCode));
     if (answered.kind === 'failed') return this.#refuse(statusOfFailure(answered, upstream));
     if (answered.kind === 'response') return this.#pass(answered.response);
     const isAsked = answered.response.headers.upgrade?.toLowerCase() === upgrade?.toLowerCase();
@@ -164,7 +169,7 @@ class Forward implements Passage {
     }
     const code = upstreamResponse.statusCode ?? 502;
     const isOpen = isStream && code < 300;
-    await hooks.answers(code, isOpen);
+    await this.#recorded(code, isOpen);
     const response = this.#responseToClient();
     const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
     this.#answer = new PassedAnswer({ ...parts, location: refusal.location, start: refusal.start });
@@ -176,7 +181,7 @@ class Forward implements Passage {
   async #join(upgraded: { response: IncomingMessage; socket: Duplex; head: Buffer }): Promise<void> {
     const { client, hooks, clock, auditId } = this.#given;
     if (client.kind !== 'socket') return;
-    await hooks.answers(101, true);
+    await this.#recorded(101, true);
     this.#session = joined(client, upgraded, { clock, auditId });
     if (this.#isClosed) this.#session.close('the credential ended');
     await hooks.ended(await this.#session.done);
@@ -184,11 +189,23 @@ class Forward implements Passage {
 
   async #refuse(status: Status): Promise<void> {
     const response = this.#responseToClient();
-    if (response.headersSent || response.destroyed) return;
-    await this.#given.hooks.answers(status.code ?? 500, false);
+    if (response.headersSent) return;
+    if (!this.#hasOutcome) await this.#recorded(status.code ?? 500, false);
+    if (response.destroyed) return;
     // The rest of the body is not read, so the connection cannot serve another request.
     if (!this.#given.request.complete) response.setHeader('connection', 'close');
     sendStatus(response, status, { 'audit-id': this.#given.auditId });
+  }
+
+  /** Each request that was recorded before it went upstream has an outcome, also when its client has gone. */
+  async #recorded(code: number, isOpen: boolean): Promise<void> {
+    await this.#given.hooks.answers(code, isOpen);
+    this.#hasOutcome = true;
+  }
+
+  async #cutAfter(code: number): Promise<void> {
+    if (!this.#hasOutcome) await this.#recorded(code, false);
+    this.#cut();
   }
 
   async #fail(error: unknown): Promise<void> {
