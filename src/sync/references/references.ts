@@ -215,6 +215,11 @@ export class References {
     }
   }
 
+  /** See Sync.hurry(). */
+  hurry(): void {
+    for (const sync of this.#syncs.values()) sync.hurry();
+  }
+
   enqueueAll(): void {
     for (const sync of this.#syncs.values()) sync.enqueueAll();
   }
