@@ -74,7 +74,10 @@ class AssembledDaemon implements Daemon {
     const { clock, random, log, metrics } = options;
     this.#clusters = new Clusters(options, options.settings);
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
-    this.#outages = new Outages(options, () => this.#windows.opened);
+    this.#outages = new Outages(options, {
+      windows: () => this.#windows.opened,
+      over: () => this.#syncs().map((sync) => sync.hurry()),
+    });
     this.#management = new RunningManagement(options);
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),

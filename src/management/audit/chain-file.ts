@@ -16,6 +16,8 @@ export interface ChainFileOptions {
   digest: Digest;
   /** A file that has reached this size is moved aside before the next line. */
   maxBytes?: number;
+  /** Called when a full file stands aside. */
+  movedAside?: () => void;
   open?: OpenChain;
 }
 
@@ -182,6 +184,7 @@ export class ChainFile {
     this.#length = 0;
     this.#file = await this.#open();
     await syncFolder(folder);
+    this.#options.movedAside?.();
   }
 }
 
@@ -193,7 +196,7 @@ export async function chainFiles(folder: string, name: string): Promise<string[]
   return names.includes(`${name}.log`) ? [...full, `${name}.log`] : full;
 }
 
-async function lastLineOf(path: string): Promise<string | undefined> {
+export async function lastLineOf(path: string): Promise<string | undefined> {
   const file = await open(path, 'r');
   try {
     return (await tailOf(file)).last;

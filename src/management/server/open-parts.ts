@@ -14,15 +14,17 @@ import type { Store, StoreEvent } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
 import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
+import { removeOldFiles } from '../audit/retention.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
 import { type Issuing, openIssuing } from '../direct-tokens/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { stateByOthers } from '../keys/life/key-state.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
-import { AuditLog } from './audit-log.ts';
+import { AuditLog, type AuditLogOptions } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
 import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
@@ -106,10 +108,17 @@ async function partsOf(
     directory: () => people.directory,
     viewSince: (session) => viewSince(session, people, book),
     rotation: rotateKey(store, keyParts),
+    stateByOthers: (name, uid, nowMs) => {
+      const facts = book.key(name);
+      return facts?.record.uid === uid ? stateByOthers(facts, world, nowMs) : 'active';
+    },
   });
   const reads = () => settings().audit.reads;
-  const file = new ChainFile({ folder, name: auditName, digest });
-  const audit = new AuditLog({ file, clock, log, callers, reads });
+  const movedAside = () => void audit.removeOld();
+  const file = new ChainFile({ folder, name: auditName, digest, movedAside });
+  const removeOld: AuditLogOptions['removeOld'] = (note) =>
+    removeOldFiles({ folder, name: auditName, digest, keep: settings().audit.keepFiles, note });
+  const audit = new AuditLog({ file, clock, log, callers, reads, removeOld });
   await audit.start();
   const callerOf = (user: User) => {
     const session = callers.sessionOf(user);

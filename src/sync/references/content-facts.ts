@@ -50,7 +50,7 @@ export function contentFactsOf(
     virtual,
     copyPlace,
     copy: copyKey === undefined ? undefined : (world.windows.copies.get(copyKey) ?? memory.unmarked),
-    stray: world.strayOf(key),
+    strays: world.straysOf(key),
     importPlace,
     importable: world.importableAt(importPlace),
     lost: isKnownGone ? 'gone' : lost,

@@ -91,7 +91,7 @@ const facts = fc.record({
   virtual: maybe(virtual),
   copyPlace: fc.constant(copyPlace),
   copy: maybe(copy),
-  stray: fc.constant(undefined),
+  strays: fc.constant([]),
   importPlace: fc.constant(importPlace),
   importable: maybe(importable.filter(({ content: { type } }) => !type.includes('token'))),
   lost: fc.constantFrom('unknown' as const, 'there' as const, 'gone' as const, 'unlabelled' as const),

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
+import { createLog } from '../../../src/log.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
@@ -98,6 +99,21 @@ describe('content that is exported', () => {
       binaryData: { b: 'AA==' },
     });
     expect(world.eventReasons()).toEqual([]);
+  });
+
+  it('is logged as written and as removed', async () => {
+    const lines: { msg: string; kind?: string; request?: string }[] = [];
+    const log = createLog({ level: 'info', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+    await start({ log }, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    await world.change(() => world.refer({}));
+    expect(world.exported('db')).toBeUndefined();
+    expect(lines.filter(({ kind }) => kind === 'Secret').map(({ msg, request }) => `${msg}: ${request}`)).toEqual([
+      'content written: host create',
+      'content removed: host remove',
+    ]);
   });
 
   it('follows the tenant, and a restart with nothing changed writes nothing', async () => {
