@@ -78,7 +78,10 @@ async function release(...argv: string[]) {
   return releaseWith({}, ...argv);
 }
 
-async function releaseWith(how: { patches?: object[]; slicePatches?: object[]; kubeconfig?: string }, ...argv: string[]) {
+async function releaseWith(
+  how: { patches?: object[]; slicePatches?: object[]; kubeconfig?: string },
+  ...argv: string[]
+) {
   const file = '/home/vcluster.yaml';
   const { patches = [], slicePatches = [] } = how;
   const toHost = { endpoints: { patches }, endpointSlices: { patches: slicePatches } };
