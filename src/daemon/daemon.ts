@@ -74,7 +74,10 @@ class AssembledDaemon implements Daemon {
     const { clock, random, log, metrics } = options;
     this.#clusters = new Clusters(options, options.settings);
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
-    this.#outages = new Outages(options, () => this.#windows.opened);
+    this.#outages = new Outages(options, {
+      windows: () => this.#windows.opened,
+      over: () => this.#syncs().map((sync) => sync.hurry()),
+    });
     this.#management = new RunningManagement(options);
     this.#references = new References({
       settings: referenceSettings(options.settings, options.patches),
@@ -89,6 +92,7 @@ class AssembledDaemon implements Daemon {
     this.#slices = new RunningSlices(options, {
       windows: this.#windows,
       patches: this.#patches,
+      references: this.#references,
       mappings: this.#mappings,
     });
     this.ended = new Promise((resolve) => {
@@ -225,7 +229,7 @@ class AssembledDaemon implements Daemon {
       metrics,
       isLeader,
       isDryRun,
-      references: this.#references,
+      references: this.#references.of(rules.translation.kind.kind),
       isHostRecent,
     });
     this.#sync = sync;

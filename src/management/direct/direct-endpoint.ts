@@ -42,7 +42,6 @@ const maxHeaderBytes = 16 * 1024;
 const keepAliveMs = 120_000;
 /** Streams of expired tokens end within a second. A revocation ends its streams at once. */
 const streamCheckMs = 400;
-const endedText = 'the token or the access key behind it no longer counts, or the platform is out of reach';
 
 export class DirectEndpoint {
   readonly #options: DirectEndpointOptions;
@@ -219,6 +218,6 @@ export class DirectEndpoint {
   }
 
   #endStreams(): void {
-    this.#live.closeUnless((user) => this.#gate.isStill(user), endedText);
+    this.#live.closeWhere((user) => this.#gate.endOf(user));
   }
 }

@@ -3,7 +3,7 @@
 // complete.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
-import { expired } from '../../object/meta/status.ts';
+import { expired, type Status } from '../../object/meta/status.ts';
 import { responseLines, withoutLines } from './headers.ts';
 import type { StreamEnd } from './session.ts';
 
@@ -21,8 +21,8 @@ export interface AnswerParts {
 }
 
 const lineFeed = 0x0a;
-/** Time for the last event of a watch to reach the client before the connection is cut. */
-const lastWordsMs = 300;
+/** Time for the last event of a watch, or the last frame of a session, to reach the client before the connection is cut. */
+export const lastWordsMs = 300;
 
 export class PassedAnswer {
   readonly done: Promise<StreamEnd>;
@@ -47,11 +47,11 @@ export class PassedAnswer {
     return this.#isEnded;
   }
 
-  close(reason: string): void {
+  close(because: Status): void {
     const { upstreamResponse, response, clock } = this.#parts;
-    this.#reason = reason;
+    this.#reason = because.message ?? '';
     upstreamResponse.unpipe(response);
-    const words = this.#lastWords(reason);
+    const words = this.#lastWords(because);
     if (words === undefined) {
       response.destroy();
       return;
@@ -105,13 +105,14 @@ export class PassedAnswer {
     upstreamResponse.pipe(response);
   }
 
-  /** An event can only be added between two lines of JSON, not in the middle of one. */
-  #lastWords(reason: string): string | undefined {
+  /** An event can only be added between two lines of JSON, not in the middle of one. A caller who may go on lists again. */
+  #lastWords(because: Status): string | undefined {
     const { isWatch, isOpen, upstreamResponse, response } = this.#parts;
     const { 'content-type': type = '', 'content-encoding': encoding } = upstreamResponse.headers;
     const isLine = isOpen && isWatch && encoding === undefined && /^application\/json\b/.test(type);
     if (!isLine || this.#lastByte !== lineFeed || response.writableEnded) return undefined;
-    return `${JSON.stringify({ type: 'ERROR', object: expired(`${reason}; list again`) })}\n`;
+    const object = because.code === 401 ? because : expired(`${because.message}; list again`);
+    return `${JSON.stringify({ type: 'ERROR', object })}\n`;
   }
 }
 

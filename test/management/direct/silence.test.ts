@@ -12,9 +12,9 @@ import { silentLog } from '../../../src/log.ts';
 import { KnownKeys, refetchMs } from '../../../src/management/direct/known-keys.ts';
 import { RevocationWatch } from '../../../src/management/direct/revocation-watch.ts';
 import type { RevocationEntry } from '../../../src/management/tokens/revocations.ts';
+import { freePort } from '../../free-ports.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { until } from '../server/bench.ts';
-import { freePort } from '../server/daemon.ts';
 import { keySetDocument, makeSigner } from '../tokens/token-bench.ts';
 import { askAt, openEndpoint } from './endpoint-bench.ts';
 
