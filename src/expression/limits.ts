@@ -90,8 +90,13 @@ export const sandboxLimits = {
   retireMb: 85,
   /** Resident megabytes above which the quick process is killed: slightly more than good requests were ever seen to need. */
   quickMb: 160,
-  /** The same for the slow process, which runs one request at a time. Daemon, quick and slow process together stay below 300 MB. */
-  slowMb: 110,
+  /**
+   * Megabytes of both processes together above which the slow one is killed: with the daemon they stay below 300. One large request
+   * needs some 100, and the quick process has some 60.
+   */
+  bothMb: 170,
+  /** The slow process may have this much even when the quick one is large. */
+  slowMb: 80,
   /** The slow process ends after this time without a request; its start takes 60 ms. */
   slowIdleMs: 10_000,
   /** Pauses before a restart after failed starts or deaths while idle, by their number in a row. */

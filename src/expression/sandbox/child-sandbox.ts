@@ -19,7 +19,7 @@ export interface ChildSandboxOptions
 /** suspect: the slow process was started for a suspected request. */
 export type StartReason = ProcessStart | 'suspect';
 
-const { retireMb, quickMb, slowMb } = sandboxLimits;
+const { retireMb, quickMb, slowMb, bothMb } = sandboxLimits;
 
 export class ChildSandbox implements Sandbox {
   readonly #options: ChildSandboxOptions;
@@ -50,7 +50,7 @@ export class ChildSandbox implements Sandbox {
       ...options,
       onStart,
       book: this.#quickBook,
-      limits: { mostMb: quickMb, retireMb },
+      limits: { mostMb: () => quickMb, retireMb },
     });
   }
 
@@ -66,7 +66,7 @@ export class ChildSandbox implements Sandbox {
   /** Rejects when the process does not become ready, and when stop() comes first. */
   async start(): Promise<void> {
     await this.#quick.start();
-    if (!this.#quick.isMemoryWatched) this.#options.log.warn({ component: 'expression' }, unwatchedMemory);
+    if (this.#quick.residentMb === undefined) this.#options.log.warn({ component: 'expression' }, unwatchedMemory);
   }
 
   /** Replaces the expressions, for a caller that tries one after the other. No request may be in flight. */
@@ -125,7 +125,7 @@ export class ChildSandbox implements Sandbox {
       setup: this.#setup,
       onStart: (reason) => onStart(reason === 'first' ? 'suspect' : reason),
       book: this.#slowBook,
-      limits: { mostMb: slowMb, retireMb },
+      limits: { mostMb: () => Math.max(slowMb, bothMb - (this.#quick.residentMb ?? 0)), retireMb },
     });
     slow.start().catch((fault: Error) => {
       // A process that can be launched but does not become ready is launched again and again, and a later request may succeed.

@@ -25,8 +25,10 @@ export interface SandboxProcessOptions {
  */
 const maxUnsentChars = 1_048_576;
 
-/** Beyond this number of runs the machine gives the process so little that waiting longer helps nobody. */
-const mostRuns = 8;
+/** Runs in a short slice: on an overloaded machine a harmless request needs no more than a few. */
+const mostShortRuns = 8;
+/** The full time limit is hundreds of times what a harmless request needs, and other requests wait for this one. */
+const mostLongRuns = 2;
 /** Other threads of the process take a little of the time, too. */
 const fullShare = 0.8;
 
@@ -90,13 +92,26 @@ function runBatch(
   const texts = requests.map(({ text }) => text);
   const sliceMs = Math.min(firstSliceMs(texts.reduce((sum, text) => sum + text.length, 0)), isolate.timeoutMs);
   const run = () => isolate.runBatch(texts, sliceMs);
-  return untilItHadItsTime(run, { isolate, sliceMs, again, isOver: (answers) => answers !== undefined });
+  return untilItHadItsTime(run, {
+    isolate,
+    sliceMs,
+    mostRuns: mostShortRuns,
+    again,
+    isOver: (answers) => answers !== undefined,
+  });
 }
 
 function answerOf(isolate: HardenedIsolate, { id, kind, text }: Frame, again: () => void): Frame {
   const sliceMs = kind === 'long' ? isolate.timeoutMs : Math.min(firstSliceMs(text.length), isolate.timeoutMs);
   const run = () => isolate.run(text, { sliceMs });
-  const outcome = untilItHadItsTime(run, { isolate, sliceMs, again, isOver: (one) => one.kind !== 'timeout' });
+  const mostRuns = kind === 'long' ? mostLongRuns : mostShortRuns;
+  const outcome = untilItHadItsTime(run, {
+    isolate,
+    sliceMs,
+    mostRuns,
+    again,
+    isOver: (one) => one.kind !== 'timeout',
+  });
   if (outcome.kind !== 'answer')
     return { id, kind: outcome.kind, text: outcome.kind === 'broken' ? outcome.message : '' };
   return { id, kind: staysCostly(isolate, text) ? 'costly' : 'answer', text: outcome.text };
@@ -104,8 +119,9 @@ function answerOf(isolate: HardenedIsolate, { id, kind, text }: Frame, again: ()
 
 /** The first run in a new isolate compiles the code and takes longer, so a request that seems costly is measured once more. */
 function staysCostly(isolate: HardenedIsolate, text: string): boolean {
-  if (!isCostly(isolate.lastCallCpuMs, text.length)) return false;
-  isolate.run(text, { sliceMs: firstSliceMs(text.length) });
+  const sliceMs = firstSliceMs(text.length);
+  const isNear = isCostly(isolate.lastCallCpuMs, text.length) && isolate.lastCallCpuMs < sliceMs;
+  if (isNear) isolate.run(text, { sliceMs });
   return isCostly(isolate.lastCallCpuMs, text.length);
 }
 
@@ -113,15 +129,7 @@ function staysCostly(isolate: HardenedIsolate, text: string): boolean {
  * The limit of V8 is one of wall time, and on a busy machine the process may get little of a processor. Requests whose time ran out
  * before they had that much time of the processor run again.
  */
-function untilItHadItsTime<T>(
-  run: () => T,
-  {
-    isolate,
-    sliceMs,
-    again,
-    isOver,
-  }: { isolate: HardenedIsolate; sliceMs: number; again: () => void; isOver: (outcome: T) => boolean },
-): T {
+function untilItHadItsTime<T>(run: () => T, { isolate, sliceMs, mostRuns, again, isOver }: Trying<T>): T {
   let cpuMs = 0;
   for (let runs = 1; ; runs++) {
     const outcome = run();
@@ -129,4 +137,12 @@ function untilItHadItsTime<T>(
     if (isOver(outcome) || cpuMs >= sliceMs * fullShare || runs >= mostRuns) return outcome;
     again();
   }
+}
+
+interface Trying<T> {
+  isolate: HardenedIsolate;
+  sliceMs: number;
+  mostRuns: number;
+  again: () => void;
+  isOver: (outcome: T) => boolean;
 }

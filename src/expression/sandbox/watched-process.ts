@@ -28,7 +28,7 @@ export interface WatchedProcessOptions {
 
 export interface ProcessLimits {
   /** Resident megabytes above which the process is killed while it runs a request. */
-  mostMb: number;
+  mostMb: () => number;
   /** Resident megabytes above which an idle process is replaced after a failure. */
   retireMb: number;
 }
@@ -106,8 +106,9 @@ export class WatchedProcess {
     });
   }
 
-  get isMemoryWatched(): boolean {
-    return this.#child?.residentMb() !== undefined;
+  /** Undefined without a process, and where the system does not tell. */
+  get residentMb(): number | undefined {
+    return this.#child?.residentMb();
   }
 
   /** Replaces the expressions in the same process. No request may be in flight. */
@@ -226,7 +227,7 @@ export class WatchedProcess {
       child: state.child,
       isStarting: state.kind === 'starting',
       silenceMs: this.#book.allowedSilenceMs(this.#hardMs),
-      mostMb: this.#options.limits.mostMb,
+      mostMb: this.#options.limits.mostMb(),
     };
   }
 
