@@ -178,7 +178,7 @@ export class ManagementApi {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
     issuing.feed.closeUnless((user) => callers.isStill(user));
-    proxy.endUnless((user) => callers.isStill(user));
+    proxy.endWhere((user) => callers.endOf(user));
   }
 
   async close(): Promise<void> {

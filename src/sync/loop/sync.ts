@@ -16,6 +16,7 @@ import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
 import { Proven } from '../world/proven.ts';
+import { failedByServer } from '../world/server-fault.ts';
 import { type Circumstances, type Windows, World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { listWrites } from './dry-run.ts';
@@ -170,6 +171,13 @@ export class Sync {
     this.options.references?.recount(virtual.keys());
     // The size is an estimate: copies without a virtual object are few, and are counted when they are found.
     this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
+  }
+
+  /** Called when an API server is well again: back-off has grown to a minute, and addresses must not stay wrong that long. */
+  hurry(): void {
+    if (!this.isReady) return;
+    this.queue.hurry((key) => failedByServer(this.ledger.entry(key)?.outcome));
+    this.options.references?.hurry();
   }
 
   /** Keys of both sides, because a copy without a virtual object is found only through the host. */

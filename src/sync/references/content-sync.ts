@@ -11,6 +11,7 @@ import { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
 import type { Difference } from '../world/ledger.ts';
+import { failedByServer } from '../world/server-fault.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
@@ -128,6 +129,11 @@ export class ContentSync {
     for (const key of this.world.marked) this.queue.add(key);
     for (const key of this.world.copiedKeys()) this.queue.add(key);
     for (const key of this.world.strayed) this.queue.add(key);
+  }
+
+  /** See Sync.hurry(). */
+  hurry(): void {
+    this.queue.hurry((key) => failedByServer(this.outcomes.get(key)));
   }
 
   #listen(): void {

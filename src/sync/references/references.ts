@@ -214,6 +214,11 @@ export class References implements SharedReferences {
     }
   }
 
+  /** See Sync.hurry(). */
+  hurry(): void {
+    for (const sync of this.#syncs.values()) sync.hurry();
+  }
+
   enqueueAll(): void {
     for (const sync of this.#syncs.values()) sync.enqueueAll();
   }

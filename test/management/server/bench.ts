@@ -40,7 +40,7 @@ export const people: ManagementSettings = {
     { name: 'bank', members: [{ user: 'bob', role: 'viewer' }], virtualClusters: [], spaces: [] },
   ],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
-  audit: { reads: false },
+  audit: { reads: false, keepFiles: 100 },
   kubeconfigs: { allowedServers: [] },
 };
 
