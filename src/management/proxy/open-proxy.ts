@@ -39,7 +39,7 @@ export function openProxy(
     clock: Clock;
     log: Log;
     environment: Readonly<Record<string, string | undefined>>;
-    proved(socket: Socket): void;
+    proved(socket: Socket, caller: { credential: Credential }): void;
   },
 ): ManagementProxy {
   const { clock, log, environment, proved } = options;

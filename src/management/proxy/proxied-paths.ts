@@ -66,7 +66,7 @@ export interface ProxiedPathsOptions {
   /** Undefined = an unknown credential. Throws a StatusFault for a known credential that is not valid now. */
   authenticate(bearer: string, address: string | undefined): Promise<ProxiedCaller | undefined>;
   /** Called when a request is authenticated. */
-  proved(socket: Socket): void;
+  proved(socket: Socket, caller: { credential: Credential }): void;
   /** Seconds to wait for a source with too many wrong credentials. */
   failedLogin(source: string): number | undefined;
   directory(): Directory;
@@ -118,7 +118,7 @@ export class ProxiedPaths implements Beside {
     try {
       const caller = await this.#caller(request, entrance);
       entry.user = caller.user;
-      this.#options.proved(request.socket);
+      this.#options.proved(request.socket, caller);
       refuseImpersonation(request);
       if (classified.kind === 'bad') throw badRequest(classified.message);
       if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());

@@ -14,9 +14,9 @@ import { KnownKeys, refetchMs } from '../../../src/management/direct/known-keys.
 import { RevocationWatch } from '../../../src/management/direct/revocation-watch.ts';
 import { maxWaitingLines, type Posted, Uploads } from '../../../src/management/direct/uploads.ts';
 import type { RevocationEntry } from '../../../src/management/tokens/revocations.ts';
+import { freePort } from '../../free-ports.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { until } from '../server/bench.ts';
-import { freePort } from '../server/daemon.ts';
 import { keySetDocument, makeSigner } from '../tokens/token-bench.ts';
 import { askAt, openEndpoint } from './endpoint-bench.ts';
 
