@@ -1,10 +1,11 @@
-// The yardstick of the benchmarks: a process that sends prepared merge patches over a pool of connections. It sends the same
-// bytes as the daemon for the same change, and drops the answers.
+// The yardstick of the benchmarks: a process that sends prepared merge patches or creates over a pool of connections. It sends the
+// same bytes as the daemon for the same change, and drops the answers.
 import { ApiClient, inParallel, type Reach } from './api-client.ts';
 import { hostNameOf, hostNamespace, keysOf, subsetsOf } from './workload.ts';
 
 export type BareCommand =
   | { kind: 'prepare'; reach: Reach; count: number; variant: number }
+  | { kind: 'prepareCreates'; reach: Reach; path: string }
   | { kind: 'go'; concurrency: number; from?: number; to?: number };
 
 export interface BareResult {
@@ -17,12 +18,13 @@ interface HostObject {
   metadata: { name: string; uid: string; resourceVersion: string };
 }
 
+const serverFields = ['uid', 'resourceVersion', 'creationTimestamp', 'generation', 'managedFields'];
+
 let client: ApiClient | undefined;
-let sendings: { method: 'PATCH'; path: string; body: string; contentType: string }[] = [];
+let sendings: { method: 'PATCH' | 'POST'; path: string; body: string; contentType: string }[] = [];
 
 process.on('message', (command: BareCommand) => {
-  const done = command.kind === 'prepare' ? prepare(command) : go(command);
-  done.then(
+  answer(command).then(
     (reply) => process.send?.(reply),
     (error: unknown) => {
       process.stderr.write(`bare writer: ${String(error)}\n`);
@@ -31,6 +33,31 @@ process.on('message', (command: BareCommand) => {
   );
 });
 process.on('disconnect', () => process.exit(0));
+
+function answer(command: BareCommand): Promise<unknown> {
+  switch (command.kind) {
+    case 'prepare':
+      return prepare(command);
+    case 'prepareCreates':
+      return prepareCreates(command);
+    case 'go':
+      return go(command);
+    default:
+      return command satisfies never;
+  }
+}
+
+/** The bodies are the objects as the daemon has created them, without the fields of the server. */
+async function prepareCreates({ reach, path }: { reach: Reach; path: string }): Promise<unknown> {
+  client ??= new ApiClient({ ...reach, headers: { ...reach.headers, 'user-agent': 'bare' } });
+  const objects = await client.list<{ metadata: Record<string, unknown> }>(path);
+  sendings = objects.map((object) => {
+    const kept = Object.entries(object.metadata).filter(([field]) => !serverFields.includes(field));
+    const body = JSON.stringify({ ...object, metadata: Object.fromEntries(kept) });
+    return { method: 'POST', path: `${path}?fieldManager=hostward`, body, contentType: 'application/json' };
+  });
+  return { kind: 'prepared' };
+}
 
 async function prepare(command: Extract<BareCommand, { kind: 'prepare' }>): Promise<unknown> {
   const reach = { ...command.reach, headers: { ...command.reach.headers, 'user-agent': 'bare' } };
@@ -58,7 +85,7 @@ async function go({ concurrency, from, to }: Extract<BareCommand, { kind: 'go' }
   const startMs = performance.now();
   await inParallel(chosen, concurrency, async (sending) => {
     const { status, text } = await (client as ApiClient).send(sending, { isBare: true });
-    if (status !== 200) throw new Error(`${sending.path}: ${status} ${text.slice(0, 200)}`);
+    if (status !== 200 && status !== 201) throw new Error(`${sending.path}: ${status} ${text.slice(0, 200)}`);
   });
   const seconds = (performance.now() - startMs) / 1000;
   const { user, system } = process.cpuUsage(cpuBefore);

@@ -12,11 +12,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:net';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { residentMbOf } from '../src/expression/sandbox/process-readings.ts';
+import { freePort } from '../test/free-ports.ts';
 import type { BareCommand, BareResult } from './bare-writer.ts';
 import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';
 import { launcherFlags } from './launcher.ts';
@@ -111,9 +111,12 @@ export interface DaemonOptions {
   launcher?: string;
   /** In the form of a configuration. */
   patches?: readonly object[];
+  /** The kinds that are synced; by default Endpoints alone. */
+  kinds?: readonly ('endpoints' | 'endpointSlices')[];
 }
 
-function configuration({ virtualKubeconfig, hostKubeconfig, patches = [] }: DaemonOptions, port: number): string {
+function configuration(options: DaemonOptions, port: number): string {
+  const { virtualKubeconfig, hostKubeconfig, patches = [], kinds = ['endpoints'] } = options;
   return JSON.stringify({
     sync: { toHost: { endpoints: { enabled: true, patches } } },
     hostward: {
@@ -121,7 +124,8 @@ function configuration({ virtualKubeconfig, hostKubeconfig, patches = [] }: Daem
       hostNamespace,
       virtualKubeconfig,
       hostKubeconfig,
-      endpoints: { enabled: true },
+      endpoints: { enabled: kinds.includes('endpoints') },
+      endpointSlices: { enabled: kinds.includes('endpointSlices') },
       listen: `127.0.0.1:${port}`,
     },
   });
@@ -195,6 +199,12 @@ export class BareProcess {
 
   async prepare(command: Omit<Extract<BareCommand, { kind: 'prepare' }>, 'kind'>): Promise<void> {
     this.#child.send({ kind: 'prepare', ...command });
+    await messageOf(this.#child);
+  }
+
+  /** Takes down the host objects of a collection, to create them again with `go`. */
+  async prepareCreates(command: Omit<Extract<BareCommand, { kind: 'prepareCreates' }>, 'kind'>): Promise<void> {
+    this.#child.send({ kind: 'prepareCreates', ...command });
     await messageOf(this.#child);
   }
 
@@ -348,14 +358,6 @@ async function end(child: ChildProcess): Promise<void> {
   const late = setTimeout(() => child.kill('SIGKILL'), 15_000);
   await ended;
   clearTimeout(late);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 export function wait(ms: number): Promise<void> {

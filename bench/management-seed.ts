@@ -41,7 +41,7 @@ export function settingsOf({ owners }: Population): ManagementSettings {
     clusters: [],
     projects: [],
     keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1_000_000 },
-    audit: { reads: false },
+    audit: { reads: false, keepFiles: 100 },
   } as unknown as ManagementSettings;
 }
 

@@ -50,6 +50,23 @@ export function endpointsOf(key: Key, index: number, variant: number): object {
   };
 }
 
+/** The addresses and ports of the Endpoints of the same key. */
+export function sliceOf(key: Key, index: number, variant: number): object {
+  const [{ addresses, ports }] = subsetsOf(index, variant) as [{ addresses: { ip: string }[]; ports: object[] }];
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      ...key,
+      labels: { app: key.name, tier: 'backend', 'kubernetes.io/service-name': key.name },
+      annotations: { 'example.com/owner': `team-${index % 50}` },
+    },
+    addressType: 'IPv4',
+    endpoints: addresses.map(({ ip }) => ({ addresses: [ip], conditions: { ready: true } })),
+    ports,
+  };
+}
+
 export function serviceOf(key: Key): object {
   return {
     apiVersion: 'v1',
@@ -70,13 +87,23 @@ async function create(client: ApiClient, path: string, object: object): Promise<
 
 /** Creates the virtual side: Services first, so that every Endpoints is eligible when it arrives. */
 export async function seedVirtual(client: ApiClient, keys: readonly Key[]): Promise<void> {
+  await seedServices(client, keys);
+  await inParallel(keys, loaderConcurrency, (key, index) =>
+    create(client, `/api/v1/namespaces/${key.namespace}/endpoints`, endpointsOf(key, index, 0)),
+  );
+}
+
+export async function seedSlices(client: ApiClient, keys: readonly Key[]): Promise<void> {
+  await inParallel(keys, loaderConcurrency, (key, index) =>
+    create(client, `/apis/discovery.k8s.io/v1/namespaces/${key.namespace}/endpointslices`, sliceOf(key, index, 0)),
+  );
+}
+
+export async function seedServices(client: ApiClient, keys: readonly Key[]): Promise<void> {
   for (const name of new Set(keys.map((key) => key.namespace)))
     await create(client, '/api/v1/namespaces', namespaceOf(name));
   await inParallel(keys, loaderConcurrency, (key) =>
     create(client, `/api/v1/namespaces/${key.namespace}/services`, serviceOf(key)),
-  );
-  await inParallel(keys, loaderConcurrency, (key, index) =>
-    create(client, `/api/v1/namespaces/${key.namespace}/endpoints`, endpointsOf(key, index, 0)),
   );
 }
 

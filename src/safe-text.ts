@@ -4,11 +4,12 @@
 
 /**
  * Control characters (C0, DEL, C1), format characters (direction marks, zero-width characters), separators that terminals
- * treat as line ends, and halves of surrogate pairs.
+ * treat as line ends, halves of surrogate pairs, and characters that show nothing (fillers, variation selectors), which make
+ * two texts look alike and can carry a hidden text. The two selectors that ordinary emoji contain are left.
  */
-const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+const unsafe = /(?!\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{DI}]/u;
 const unsafeAll = new RegExp(unsafe, 'gu');
-const unsafeInLines = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+const unsafeInLines = /(?!\n|\t|\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{DI}]/u;
 const unsafeInLinesAll = new RegExp(unsafeInLines, 'gu');
 
 /**

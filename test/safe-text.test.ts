@@ -3,6 +3,7 @@ import { load } from 'js-yaml';
 import { afterEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../src/cli/command-line.ts';
 import { textTable } from '../src/cli/line/text-table.ts';
+import { junitXml } from '../src/cli/offline/junit.ts';
 import { toYaml } from '../src/cli/offline/yaml-text.ts';
 import { statusText } from '../src/cli/status-text.ts';
 import { OperationsServer } from '../src/daemon/operations-server.ts';
@@ -13,7 +14,7 @@ import { createEventRecorder } from '../src/sync/loop/event-recorder.ts';
 import { scene } from './cli/scene.ts';
 import { FakeWorld } from './sync/fake-sync.ts';
 
-const hostile = 'a\u001b[2J\u009b31m\u202edlrow\u2066\u200b\u{e0041}';
+const hostile = 'a\u001b[2J\u009b31m\u202edlrow\u2066\u200b\u{e0041}\u3164\u034f\ufe00\u{e0100}';
 /** The unsafe characters, written in another way than in the code under test. */
 function unsafeIn(text: string): string[] {
   return [...text].filter((character) => {
@@ -21,7 +22,10 @@ function unsafeIn(text: string): string[] {
     const isControl = (code < 0x20 && code !== 0x0a && code !== 0x09) || (code >= 0x7f && code < 0xa0);
     const isDirection =
       code === 0x61c || (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) || code === 0xfeff;
-    return isControl || isDirection || (code >= 0x2060 && code <= 0x206f) || (code >= 0xe0000 && code <= 0xe007f);
+    const isBlank = [0x34f, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x3164, 0xffa0].includes(code);
+    const isVariation = (code >= 0xfe00 && code <= 0xfe0d) || (code >= 0x180b && code <= 0x180f);
+    const isTag = code >= 0xe0000 && code <= 0xe0fff;
+    return isControl || isDirection || isBlank || isVariation || isTag || (code >= 0x2060 && code <= 0x206f);
   });
 }
 
@@ -35,7 +39,7 @@ const anyText = fc.oneof(
 
 describe('safeText() and safeValue()', () => {
   it('leave ordinary text as it is, in every script', () => {
-    for (const text of ['plain', 'Grüße, 世界, שלום, سلام', 'a\n\tb', '𝒳 🎉'])
+    for (const text of ['plain', 'Grüße, 世界, שלום, سلام, 한글', 'a\n\tb', '𝒳 🎉 ✔\ufe0f'])
       expect([safeText(text), safeValue('é')]).toEqual([text, 'é']);
   });
 
@@ -85,6 +89,17 @@ describe('the output of foreign text', () => {
         expect(unsafeIn(table.join('\n'))).toEqual([]);
         const status = statusText({ [`k${text}`]: text, rows: [{ cell: text }], lines: [text] });
         expect(unsafeIn(status)).toEqual([]);
+      }),
+    );
+  });
+
+  it('is safe in the JUnit report, which XML can hold', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const problems = [{ what: text, text: `${text}\uffff\ufffe` }];
+        const xml = junitXml([{ name: text, problems, tookMs: 1 } as never]);
+        expect(unsafeIn(xml)).toEqual([]);
+        expect(xml).not.toMatch(/[\ufffe\uffff]/);
       }),
     );
   });

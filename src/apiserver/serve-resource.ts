@@ -166,11 +166,13 @@ async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void
   const stream = new WatchStream(call, resourceRequest.response, resourceRequest.watchSettings);
   resourceRequest.watching(stream);
   const startedMs = call.kit.clock.now();
-  await stream.run({
+  const headers = {
     'cache-control': 'no-cache, private',
     'content-type': 'application/json',
     ...(warningHeaders(call) as Record<string, string[]>),
-  });
+  };
+  // The end is written after the start, because the audit log keeps the order of its calls.
+  await stream.run(headers, () => void resourceRequest.trail.streamStarts());
   const durationMs = call.kit.clock.now() - startedMs;
   await resourceRequest.trail.ends(resourceRequest.response.statusCode, { bytes: stream.sentBytes, durationMs });
 }

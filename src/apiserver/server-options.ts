@@ -10,7 +10,7 @@ import type { Kind, Schemas } from './kinds/kind.ts';
 import type { Admission, Audit, Randomness } from './kinds/kit.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
 import type { Dialect } from './request/dialect.ts';
-import type { Authenticate, Authorize } from './request/identity.ts';
+import type { Authenticate, Authorize, User } from './request/identity.ts';
 import type { Strangers } from './request/strangers.ts';
 import type { Target } from './request/target.ts';
 import type { CertificatePaths, ServingPair } from './tls/certificate-files.ts';
@@ -42,6 +42,8 @@ export interface ApiServerOptions {
   maxHeaderBytes?: number;
   /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
   strangers?: Strangers;
+  /** Called when a request is authenticated; throws a StatusFault to refuse a caller who holds too much already. */
+  admit?: (user: User, target: Target, response: ServerResponse) => void;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
   /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */

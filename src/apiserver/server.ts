@@ -225,6 +225,7 @@ export class ApiServer {
     const sender = await this.#options.authenticate(request);
     if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
+    this.#options.admit?.(sender, target, response);
     const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
     const user = await this.#impersonation.actor({ sender, target: asked, request });
     if (user !== sender) trail.entry.impersonatedUser = user;

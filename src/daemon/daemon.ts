@@ -71,24 +71,24 @@ class AssembledDaemon implements Daemon {
     this.#settings = options.settings;
     this.#wantedPatches = options.patches;
     this.#mappings = mappingsOf(options.settings);
-    const { clock, random, log, metrics } = options;
     this.#clusters = new Clusters(options, options.settings);
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
-    this.#outages = new Outages(options, () => this.#windows.opened);
+    this.#outages = new Outages(options, {
+      windows: () => this.#windows.opened,
+      over: () => this.#syncs().map((sync) => sync.hurry()),
+    });
     this.#management = new RunningManagement(options);
     this.#references = new References({
+      ...options,
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#windows.openContent(kind, this.#settings),
       findCopies: (kind) => this.#findCopies(kind),
-      clock,
-      random,
-      log,
-      metrics,
     });
     this.#patches = new RunningPatches(options, { mappings: this.#mappings, references: this.#references.names });
     this.#slices = new RunningSlices(options, {
       windows: this.#windows,
       patches: this.#patches,
+      references: this.#references,
       mappings: this.#mappings,
     });
     this.ended = new Promise((resolve) => {
@@ -225,7 +225,7 @@ class AssembledDaemon implements Daemon {
       metrics,
       isLeader,
       isDryRun,
-      references: this.#references,
+      references: this.#references.of(rules.translation.kind.kind),
       isHostRecent,
     });
     this.#sync = sync;

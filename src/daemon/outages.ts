@@ -15,16 +15,22 @@ const noticedAfterMs = 2_000;
 /** Long enough for the restart of an API server. */
 export const unreadyAfterMs = 30_000;
 
+export interface WatchedOutages {
+  windows: () => readonly OpenedWindow[];
+  /** Called when an outage has ended: what failed during the outage may be tried again at once. */
+  over: () => void;
+}
+
 export class Outages {
   readonly writes: Readonly<Record<Side, WriteOutage>>;
   readonly #options: Pick<DaemonOptions, 'clock' | 'log'>;
-  readonly #windows: () => readonly OpenedWindow[];
+  readonly #watched: WatchedOutages;
   readonly #logged = new Map<string, Outage>();
 
-  constructor(options: Pick<DaemonOptions, 'clock' | 'log' | 'metrics'>, windows: () => readonly OpenedWindow[]) {
+  constructor(options: Pick<DaemonOptions, 'clock' | 'log' | 'metrics'>, watched: WatchedOutages) {
     const { clock, metrics } = options;
     this.#options = options;
-    this.#windows = windows;
+    this.#watched = watched;
     this.writes = { virtual: new WriteOutage(clock, isUnreachable), host: new WriteOutage(clock, isFailure) };
     for (const cluster of sides) {
       readSeries(metrics, {
@@ -70,6 +76,7 @@ export class Outages {
       if (now.has(name)) continue;
       this.#logged.delete(name);
       log.info({ component: 'main', cluster, kind, since }, 'the outage of an api server is over');
+      this.#watched.over();
     }
   }
 
@@ -79,7 +86,7 @@ export class Outages {
 
   #unreachable(cluster: Side): Outage | undefined {
     let oldest: { sinceMs: number; message: string } | undefined;
-    for (const { name, window } of this.#windows()) {
+    for (const { name, window } of this.#watched.windows()) {
       const { trouble } = window;
       if (trouble === undefined || !name.startsWith(`${cluster} `)) continue;
       if (oldest === undefined || trouble.sinceMs < oldest.sinceMs) oldest = trouble;

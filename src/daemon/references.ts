@@ -8,6 +8,8 @@ import { checkPermissions, type Permission } from '../cluster/wire/probe.ts';
 import type { ResourceRef } from '../cluster/wire/scope.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { KubeObject } from '../object/meta/object.ts';
+import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
+import type { PatchSet } from '../sync/patch/set/patch-set.ts';
 import { importableLabel, markerLabel } from '../sync/plan/reserved-keys.ts';
 import {
   type ContentKind,
@@ -20,6 +22,7 @@ import type { ContentWindows } from '../sync/references/content-world.ts';
 import type { FoundCopies, FoundCopy } from '../sync/references/leftovers.ts';
 import type { ReferenceSettings } from '../sync/references/references.ts';
 import type { DaemonOptions } from './daemon-options.ts';
+import { anySliceKind } from './rules-of.ts';
 
 export interface WindowScope {
   namespace?: string;
@@ -37,14 +40,27 @@ export interface ContentOpeners {
   host: <T extends Item>(ref: ResourceRef, labelSelector: string, project: Project<T>) => Window<T>;
 }
 
+/** The patches of slices name nothing before slices are first switched on, so that no right is missed before. */
 export function referenceSettings(settings: Settings, patches: DaemonOptions['patches']): ReferenceSettings {
-  const named = patches?.set.patches.flatMap(({ reference }) => reference?.reference.kind ?? []) ?? [];
+  const ofEndpoints = contentNamedBy(patches?.set);
+  const ofSlices = contentNamedBy(patches?.slices.set);
+  const named = [...ofEndpoints, ...(settings.endpointSlices.enabled ? ofSlices : [])];
   const kinds = contentKinds.filter(({ kind }) => named.includes(kind));
   return {
     naming: settings.references.naming,
     kinds: new Set(kinds.map(({ kind }) => kind)),
-    exported: new Set(kinds.filter((kind) => isSwitchedOn(kind, settings)).map(({ kind }) => kind)),
+    referring: new Set([
+      ...(ofEndpoints.length > 0 ? [endpointsKind.kind] : []),
+      ...(ofSlices.length > 0 ? [anySliceKind.kind] : []),
+    ]),
+    // A kind that is no longer named keeps its copies while an object still refers to them.
+    exported: new Set(contentKinds.filter((kind) => isSwitchedOn(kind, settings)).map(({ kind }) => kind)),
   };
+}
+
+function contentNamedBy(set: PatchSet | undefined): string[] {
+  const names = set?.patches.flatMap(({ reference }) => reference?.reference.kind ?? []) ?? [];
+  return names.filter((name) => contentKinds.some(({ kind }) => kind === name));
 }
 
 function isSwitchedOn({ switch: name }: ContentKind, { vcluster }: Settings): boolean {

@@ -8,6 +8,7 @@ import type { CompiledMappings } from '../config/settings/namespace-mappings.ts'
 import type { Settings } from '../config/settings/settings.ts';
 import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import { Sync, type SyncOptions } from '../sync/loop/sync.ts';
+import type { References } from '../sync/references/references.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningPatches } from './patches.ts';
 import { slicePermissions } from './permissions.ts';
@@ -34,6 +35,7 @@ export class RunningSlices {
   readonly #options: DaemonOptions;
   readonly #windows: DaemonWindows;
   readonly #patches: RunningPatches;
+  readonly #references: References;
   readonly #mappings: CompiledMappings | undefined;
   #setUp: SliceSetUp | undefined;
   #retry: Timer | undefined;
@@ -41,11 +43,17 @@ export class RunningSlices {
 
   constructor(
     options: DaemonOptions,
-    parts: { windows: DaemonWindows; patches: RunningPatches; mappings: CompiledMappings | undefined },
+    parts: {
+      windows: DaemonWindows;
+      patches: RunningPatches;
+      references: References;
+      mappings: CompiledMappings | undefined;
+    },
   ) {
     this.#options = options;
     this.#windows = parts.windows;
     this.#patches = parts.patches;
+    this.#references = parts.references;
     this.#mappings = parts.mappings;
   }
 
@@ -98,6 +106,7 @@ export class RunningSlices {
       metrics,
       isLeader,
       isDryRun,
+      references: this.#references.of(rules.translation.kind.kind),
       isHostRecent,
     });
     this.sync = sync;

@@ -45,9 +45,15 @@ export class Delays {
     this.#arm();
   }
 
-  remove(key: string): void {
+  get keys(): Iterable<string> {
+    return this.#byKey.keys();
+  }
+
+  /** Returns whether the key waited. */
+  remove(key: string): boolean {
     const known = this.#byKey.get(key);
     if (known !== undefined) this.#take(known.heapIndex);
+    return known !== undefined;
   }
 
   clear(): void {

@@ -132,6 +132,16 @@ export class WorkQueue {
     else this.#delays.add(key, delayMs);
   }
 
+  /** Tries delayed keys as workers become free, because the reason of their delay is over. Their failures count on. */
+  hurry(isConcerned: (key: string) => boolean): void {
+    const keys = [...this.#delays.keys];
+    this.feed('hurry', this.#hurried(keys, isConcerned), keys.length);
+  }
+
+  *#hurried(keys: readonly string[], isConcerned: (key: string) => boolean): Generator<string | undefined> {
+    for (const key of keys) yield isConcerned(key) && this.#delays.remove(key) ? key : undefined;
+  }
+
   /**
    * Adds the keys of a source as workers become free. A hundred thousand keys added at once would block the event loop and
    * delay all later changes. A second call with the same name replaces the source.

@@ -1,6 +1,8 @@
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Audit, AuditEntry } from '../../src/apiserver/kinds/kit.ts';
 import { StatusFault } from '../../src/apiserver/request/status-fault.ts';
+import { createLog } from '../../src/log.ts';
 import { serviceUnavailable } from '../../src/object/meta/status.ts';
 import { collection, openShop, type Shop } from './widgets.ts';
 
@@ -42,6 +44,26 @@ describe('an audit', () => {
       'owner begins delete',
       'delete ends 503',
     ]);
+  });
+
+  // Each way ended as an internal error, with a stack in the log: a client could fill the log by hanging up.
+  it.each([
+    ['in the middle of its body', 'Content-Length: 1000\r\n\r\n{"metadata"', true],
+    ['between two chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"met\r\n', true],
+    ['with a chunk of no size', 'Transfer-Encoding: chunked\r\n\r\n5\r\n{"met\r\nno size\r\n', false],
+  ])('records a request that breaks off %s as the mistake of its client', async (_, rest, hangsUp) => {
+    const codes: number[] = [];
+    const lines: string[] = [];
+    const log = createLog({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+    const audit: Audit = { begins: () => {}, ends: (_entry, code) => void codes.push(code) };
+    const shop = await start({ audit, log });
+    const head = `POST ${collection} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer owner-token\r\n`;
+    const socket = connect(shop.server.port, '127.0.0.1', () => socket.write(head + rest));
+    if (hangsUp) setTimeout(() => socket.destroy(), 50);
+    await new Promise((closed) => socket.on('close', closed));
+    while (codes.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(codes).toEqual([400]);
+    expect(lines).toEqual([]);
   });
 
   const listening = () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { turnMs } from '../../src/config/steps.ts';
 import type { Daemon, DaemonOptions, Started } from '../../src/daemon/daemon-options.ts';
+import { freePort } from '../free-ports.ts';
 import { settle } from '../virtual-clock.ts';
 import { type Scene, scene } from './scene.ts';
 
@@ -74,14 +75,6 @@ function logged(of: Stage): Record<string, unknown>[] {
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe('hostward run', () => {

@@ -299,10 +299,15 @@ export function mappingSuite(backend: () => SyncBackend): void {
 }
 
 /** The rights of config/cluster-role.yaml. */
-function clusterRoleRights(): Right[] {
+export function clusterRoleRights(): Right[] {
   return [
     { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
     { group: '', resources: ['services'], verbs: ['get', 'list', 'watch'] },
+    {
+      group: 'discovery.k8s.io',
+      resources: ['endpointslices'],
+      verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+    },
     ...roleRights().filter(({ resources }) => resources.includes('leases')),
   ];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { keptMethods, keptStatics } from '../../src/expression/language/builtins.ts';
+import { globalFunctions, keptMethods, keptStatics } from '../../src/expression/language/builtins.ts';
 import { harnessSource, type SandboxSetup } from '../../src/expression/realm/harness.ts';
 import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
 import { compiled } from './evaluator-fixture.ts';
@@ -131,6 +131,46 @@ describe('code that converts long texts', () => {
     expect(kind).toBe('timeout');
     // Without the guards most cases would take a second, and some would take hours.
     expect(tookMs).toBeLessThan(500);
+  });
+});
+
+describe('an argument that changes with every conversion', () => {
+  /** Names of the calls that convert one of their arguments more than once. `calls` is the source of [name, function] pairs. */
+  const oftenConverted = (calls: string): unknown =>
+    raw(`(() => {
+      const often = [];
+      for (const [name, call] of ${calls}) for (let place = 0; place < 3; place++) {
+        let count = 0;
+        const odd = { valueOf: () => (count++, 1), toString: () => (count++, '1') };
+        const args = ['1', '2', '3'].slice(0, place).concat([odd]);
+        try { call(args); } catch {}
+        if (count > 1) often.push(name + ', argument ' + place);
+      }
+      return often;
+    })()`);
+
+  // A builtin that checks one conversion and hands the argument on works with another text or number than the one it checked.
+  it.each([
+    ['Array', '["1", "3", "1", "2"]'],
+    ['String', '"1,3,1,2"'],
+    ['Number', '1.5'],
+    ['RegExp', '/1/g'],
+    ['Date', 'new Date(5)'],
+  ])('is converted once by every method of %s', (name, subject) => {
+    const names = (keptMethods.get(name) ?? []).filter((one) => !one.startsWith('@@'));
+    expect(
+      oftenConverted(`${JSON.stringify(names)}.map((name) => [name, (args) => (${subject})[name](...args)])`),
+    ).toEqual([]);
+  });
+
+  it('is converted once by every function that expressions may call', () => {
+    const callees = [
+      ...[...keptStatics].flatMap(([name, statics]) => statics.map((one) => `${name}.${one}`)),
+      ...globalFunctions,
+      ...['RegExp', 'new Date', 'new Array', 'String', 'Number', 'atob', 'btoa'],
+    ];
+    const calls = callees.map((callee) => `[${JSON.stringify(callee)}, (args) => ${callee}(...args)]`);
+    expect(oftenConverted(`[${calls.join()}]`)).toEqual([]);
   });
 });
 

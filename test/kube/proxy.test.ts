@@ -253,7 +253,11 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     for (const session of sessions) session.child.stdin?.write('hi\n');
     for (const session of sessions) await until(() => session.stdout() === 'hi\n', `the echo: ${session.stderr()}`);
     const logs = proxied.start(key, instance, ['logs', '-f', 'web']);
+    const forwarded = proxied.start(key, instance, ['port-forward', 'pod/web', `:80`], websocket);
+    const pods = proxied.start(key, instance, ['get', 'pods', '-w']);
     await until(() => logs.stdout().includes('line 2'), 'the log');
+    await until(() => pods.stdout().includes('web'), 'the list of pods');
+    await until(() => forwarded.stdout().includes('127.0.0.1'), 'the local port');
     const watch = await proxied.bench.follow(
       `/kubernetes/${instance}/api/v1/namespaces/default/configmaps?watch=true`,
       key,
@@ -261,11 +265,17 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     const startedMs = performance.now();
     await proxied.bench.ask('DELETE', `${keysPath}/short-lived`);
     await watch.ended;
-    await Promise.all([...sessions, logs].map(({ ended }) => ended));
+    await Promise.all([...sessions, logs, forwarded, pods].map(({ ended }) => ended));
+    // Over SPDY, kubectl itself says nothing about a connection that ends, and neither does it of the tunnel's reason.
+    const told = 'the access key was deleted';
+    expect(await sessions[0]?.ended).toMatchObject({ code: 1, stdout: 'hi\n', stderr: `error: ${told}\n` });
+    expect(await logs.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('unexpected EOF') });
+    expect(await forwarded.ended).toMatchObject({ code: 1, stderr: 'error: lost connection to pod\n' });
+    expect((await pods.ended).stdout).toContain(told);
     expect(performance.now() - startedMs).toBeLessThan(1_500);
-    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 401 } });
     const ends = () =>
-      readFileSync(join(proxied.bench.folder, 'audit.log'), 'utf8').match(/"stage":"streamEnd"[^\n]*key ended/g);
+      readFileSync(join(proxied.bench.folder, 'audit.log'), 'utf8').match(/"stage":"streamEnd"[^\n]*key was deleted/g);
     await until(() => (ends()?.length ?? 0) >= 2, 'the audit lines');
   }, 30_000);
 });

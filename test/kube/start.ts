@@ -3,11 +3,11 @@
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pause, systemClock } from '../../src/clock.ts';
 import { ApiClient, type ClientCertificate } from '../contract/client.ts';
+import { freePorts } from '../free-ports.ts';
 import { type KubeAssets, kubeAssets } from './assets.ts';
 import { type ClusterCa, createCa } from './certificates.ts';
 import { type GuardedProcess, guarded } from './guarded.ts';
@@ -314,24 +314,6 @@ async function until<T>(program: GuardedProcess, ask: () => Promise<T | undefine
       throw new Error(`a server is not ready after ${readyTimeoutMs / 1000} s; its log:\n${program.logTail()}`);
     await pause(systemClock, pollMs);
   }
-}
-
-/** Reserves all ports at once, so that no port is returned twice. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
-          const server = createServer();
-          server.once('error', reject);
-          server.listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 function kubeconfigText(at: {

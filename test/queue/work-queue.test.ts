@@ -18,6 +18,26 @@ function makeQueue(laneOf?: (key: string) => string, random = () => 0): WorkQueu
   return new WorkQueue(laneOf === undefined ? options : { ...options, laneOf });
 }
 
+describe('hurry()', () => {
+  test('tries the concerned keys at once, each once, and leaves the other delays', async () => {
+    const queue = makeQueue();
+    const worked: string[] = [];
+    queue.work(2, (key) => void worked.push(key));
+    for (let failure = 0; failure < 20; failure++) queue.retry('failed');
+    queue.addAfter('other', 60_000);
+    await clock.advance(1000);
+    worked.length = 0;
+    queue.addAfter('failed', 60_000);
+    queue.hurry((key) => key === 'failed');
+    await queue.whenIdle();
+    expect(worked).toEqual(['failed']);
+    expect([queue.delayed, queue.failures('failed')]).toEqual([1, 20]);
+    await clock.advance(60_000);
+    await settle();
+    expect(worked).toEqual(['failed', 'other']);
+  });
+});
+
 describe('add()', () => {
   test('many additions of one key cause one run of the worker', async () => {
     const queue = makeQueue();

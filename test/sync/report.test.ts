@@ -22,7 +22,13 @@ async function stage(options: FakeOptions = {}) {
   const proof = { provenAtMs: undefined, missed: 0 };
   const shown = { state: 'watching', trouble: undefined, size: 0, lastHeardMs: 0, proof };
   const window = { name: 'host endpoints', window: shown };
-  const outages = new Outages({ clock: world.clock, log, metrics }, () => [window as unknown as OpenedWindow]);
+  const outages = new Outages(
+    { clock: world.clock, log, metrics },
+    {
+      windows: () => [window as unknown as OpenedWindow],
+      over: () => world.sync.hurry(),
+    },
+  );
   const host: { answer: Answer | undefined } = { answer: undefined };
   const real = world.host.writer();
   const asked = async (ask: () => Promise<Answer>): Promise<Answer> => {
@@ -107,6 +113,39 @@ describe('an outage of the host', () => {
     expect(on.verdict()).toMatchObject({ state: 'inStep' });
     expect(on.logged('the outage of an api server is over')).toHaveLength(1);
     expect(await on.outageSeconds()).toBe('0');
+  });
+
+  it.each([
+    ['fails', failed],
+    ['forbids every write', forbidden],
+  ])('that %s for minutes: once it is over, all objects that wait are written within seconds', async (_, answer) => {
+    const on = await stage();
+    const names = Array.from({ length: 20 }, (_one, n) => `web${n}`);
+    const written = () => names.filter((name) => world.copy(name) !== undefined).length;
+    on.host.answer = answer;
+    on.window.window.trouble = { sinceMs: world.clock.now(), message: 'no connection' } as never;
+    await world.change(() => names.forEach((name) => void putPair(world, name)));
+    await on.pass(300_000);
+    on.host.answer = undefined;
+    // The watch is back, although no write has been tried yet.
+    on.window.window.trouble = undefined;
+    await on.pass(2000);
+    expect(written()).toBe(20);
+  });
+
+  it('of writes alone is over with the first write that succeeds, and then all other objects are written', async () => {
+    const on = await stage();
+    const names = Array.from({ length: 20 }, (_one, n) => `web${n}`);
+    const written = () => names.filter((name) => world.copy(name) !== undefined).length;
+    on.host.answer = failed;
+    await world.change(() => putPair(world, 'web0'));
+    await on.pass(100_000);
+    await world.change(() => names.slice(1).forEach((name) => void putPair(world, name)));
+    await on.pass(200_000);
+    on.host.answer = undefined;
+    for (let seconds = 0; seconds < 90 && written() === 0; seconds++) await on.pass(1000);
+    await on.pass(1000);
+    expect(written()).toBe(20);
   });
 
   it('is over when no object waits for a write any more', async () => {

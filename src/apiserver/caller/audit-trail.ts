@@ -24,6 +24,10 @@ export class AuditTrail {
     await this.#audit?.begins(this.#entry);
   }
 
+  async streamStarts(): Promise<void> {
+    await this.#audit?.streamStarts?.(this.#entry);
+  }
+
   /** Only the first call counts: a fault while sending the answer must not add a second record. */
   async ends(code: number, stream?: AuditedStream): Promise<void> {
     if (this.#hasEnded) return;

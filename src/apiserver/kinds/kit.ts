@@ -48,6 +48,8 @@ export interface Audit {
    * request happens without an audit record.
    */
   begins(entry: AuditEntry): void | Promise<void>;
+  /** Runs when a watch begins to flow. */
+  streamStarts?(entry: AuditEntry): void | Promise<void>;
   /** Runs once for each request: before the answer is sent, or after the end of a watch. */
   ends(entry: AuditEntry, code: number, stream?: AuditedStream): void | Promise<void>;
 }

@@ -1,8 +1,10 @@
-// Answers connections that do not speak HTTP or that send too large headers. Node has no response object for them yet, so
-// this file writes the answer by hand, as a Status like every other refusal.
+// Answers what Node would answer itself, or not at all: connections that do not speak HTTP or that send too large headers, CONNECT,
+// and an Expect header that asks for something else than 100-continue. Each answer is a Status like every other refusal. Where Node
+// has no response object yet, this file writes the answer by hand.
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest, type Status } from '../../object/meta/status.ts';
+import { methodNotAllowed } from './status-fault.ts';
 
 export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
   const answering = new WeakSet<Socket>();
@@ -13,6 +15,24 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
   server.on('clientError', (error, stream) => {
     const socket = stream as Socket;
     answer(error, socket, { maxHeaderBytes, isAnswering: answering.has(socket) });
+  });
+  server.on('connect', (_request, stream) => {
+    const socket = stream as Socket;
+    // Node no longer listens to this socket, and a fault without a listener would end the process.
+    socket.on('error', () => socket.destroy());
+    if (answering.has(socket)) socket.destroy();
+    // Node's time limits no longer hold here, and a client that keeps its end open must not keep the socket.
+    else write(socket, { line: '405 Method Not Allowed', status: methodNotAllowed().status }, () => socket.destroy());
+  });
+  server.on('checkExpectation', (_request, response) => {
+    const message = 'the header Expect: only 100-continue is known here; send the request without this header';
+    const body = JSON.stringify({ ...badRequest(message), code: 417 });
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    };
+    response.writeHead(417, headers).end(body);
   });
 }
 
@@ -26,7 +46,10 @@ function answer(
     socket.destroy();
     return;
   }
-  const { line, status } = refusalOf(error.code, maxHeaderBytes);
+  write(socket, refusalOf(error.code, maxHeaderBytes));
+}
+
+function write(socket: Socket, { line, status }: { line: string; status: Status }, written = () => {}): void {
   const body = JSON.stringify(status);
   const head = [
     `HTTP/1.1 ${line}`,
@@ -36,7 +59,7 @@ function answer(
     'X-Content-Type-Options: nosniff',
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, written);
 }
 
 function refusalOf(code: string | undefined, maxHeaderBytes: number): { line: string; status: Status } {

@@ -56,7 +56,7 @@ export class WatchStream {
   }
 
   /** Resolves when the watch is over. Throws a StatusFault only while nothing has been sent. */
-  async run(headers: Record<string, string | string[]>): Promise<void> {
+  async run(headers: Record<string, string | string[]>, begun: () => void = () => undefined): Promise<void> {
     const { kit, target } = this.#call;
     const current = await kit.store.currentRevision();
     const wanted = notOlderThan(target.query);
@@ -68,6 +68,7 @@ export class WatchStream {
     const opened = isBeforeView(this.#call, after)
       ? { kind: 'compacted' as const, compactedRevision: this.#call.visibility?.since ?? after }
       : await kit.store.watch(watchedPrefix(this.#call, this.#selection), after);
+    begun();
     this.#begin(headers);
     if (this.#isOver()) {
       // The client disconnected during the start.

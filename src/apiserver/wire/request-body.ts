@@ -32,7 +32,8 @@ export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): P
       request.off('close', cut);
       resolve(body.take());
     });
-    request.once('error', reject);
+    // A hang-up and a chunk without a size are mistakes of the client.
+    request.once('error', cut);
     request.once('close', cut);
   });
 }

@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path';
 import { keyedDigest } from '../../management/audit/chain.ts';
 import { chainFiles } from '../../management/audit/chain-file.ts';
-import { type Verified, verifyFiles } from '../../management/audit/verify.ts';
+import { type Before, linesBefore, type Verified, verifyFiles } from '../../management/audit/verify.ts';
 import { auditName, readSecrets } from '../../management/server/data-folder.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
@@ -13,15 +13,19 @@ export async function auditVerify(context: Context, options: Options): Promise<E
   const { server } = await configuredServer(context, options);
   const digest = keyedDigest(await auditKeyIn(server.dataDir));
   const names = options.operands.length === 0 ? await filesIn(server.dataDir) : options.operands;
-  const files: { name: string; text: string }[] = [];
-  for (const name of names) files.push({ name, text: await context.files.read(resolve(context.cwd, name)) });
+  const files = names.map((name) => ({ name, read: () => context.files.read(resolve(context.cwd, name)) }));
   const last = options.text('last');
-  const found = verifyFiles(files, { digest, ...(last === undefined ? {} : { last }) });
+  const found = await verifyFiles(files, { digest, ...(last === undefined ? {} : { last }) });
+  const before = linesBefore(found.map(({ result }) => result));
   const isWhole = found.every(({ result }) => result.kind === 'whole');
-  if (options.choice('output') === 'json') print(context, { isWhole, files: found.map(fileJson) });
-  else for (const one of found) context.stdout.write(`${fileText(one)}\n`);
+  if (options.choice('output') === 'json') print(context, { isWhole, before, files: found.map(fileJson) });
+  else for (const line of [...beforeText(before), ...found.map(fileText)]) context.stdout.write(`${line}\n`);
+  if (!isWhole) context.stderr.write(`${afterDamage}\n`);
   return isWhole ? exitCodes.fine : exitCodes.input;
 }
+
+const afterDamage =
+  'keep the files as they are, and compare them with the copies in your log storage: somebody changed them, or the disk did';
 
 /** Full files stand beside the one that is written now. */
 async function filesIn(folder: string): Promise<string[]> {
@@ -40,6 +44,23 @@ async function auditKeyIn(folder: string): Promise<Uint8Array> {
 interface Found {
   name: string;
   result: Verified;
+}
+
+function beforeText(before: Before): string[] {
+  switch (before.kind) {
+    case 'nothing':
+      return [];
+    case 'removed':
+      return [
+        `lines 1 to ${before.through} were removed on ${before.time}, as hostward.management.audit.keepFiles wants`,
+      ];
+    case 'elsewhere':
+      return [
+        `lines 1 to ${before.through} are in other files: name these files too, or note that somebody moved them away`,
+      ];
+    default:
+      return before satisfies never;
+  }
 }
 
 function fileText({ name, result }: Found): string {

@@ -1,4 +1,5 @@
 // Prints the results of `hostward test` as JUnit XML, which every build server reads.
+import { safeText } from '../../safe-text.ts';
 import type { CaseResult } from './test-case.ts';
 
 export function junitXml(results: readonly CaseResult[]): string {
@@ -30,7 +31,8 @@ function seconds(results: readonly CaseResult[]): string {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Replaces control characters, because XML cannot hold most of them, even escaped. */
+/** XML cannot hold most control characters and two others, even as references, so they become escapes as on a terminal. */
 function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (mark) => entities[mark] as string).replace(/[^\P{Cc}\n\t]/gu, '\uFFFD');
+  const safe = safeText(text).replaceAll('\ufffe', '\\ufffe').replaceAll('\uffff', '\\uffff');
+  return safe.replace(/[&<>"]/g, (mark) => entities[mark] as string);
 }

@@ -91,7 +91,6 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   const slices = checkPatches(find(root, slicePatchesPath), endpointSlices.patches, {
     listPath: slicePatchesPath,
     found,
-    isOfNamesOnly: true,
   });
   faults.push(...checked.faults, ...slices.faults);
   yield;

@@ -81,7 +81,7 @@ export interface ManagementSettings {
   clusters: readonly ManagementCluster[];
   projects: readonly ManagementProject[];
   keys: KeyLimits;
-  audit: { reads: boolean };
+  audit: { reads: boolean /** Full files that stay; 0 = all. */; keepFiles: number };
   /** Host names that spec.server of a kubeconfig may have; empty = all. */
   kubeconfigs: { allowedServers: readonly string[] };
 }

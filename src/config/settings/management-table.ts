@@ -22,6 +22,8 @@ const seconds: Shape = { kind: 'integer', from: 0, to: longestTTLSeconds };
 
 /** The quota protects the store, so it can be large but not absent. */
 const mostKeysPerOwner = 1_000_000;
+/** Six terabytes: more is a slip. */
+const mostAuditFiles = 100_000;
 
 function certificateRows(path: string, about: string, taken: typeof live | typeof start = live): Setting[] {
   return [
@@ -247,6 +249,13 @@ const limitRows: Setting[] = [
     default: false,
     ...live,
     about: 'Reading requests stand in the audit log too.',
+  },
+  {
+    path: `${block}.audit.keepFiles`,
+    shape: { kind: 'integer', from: 0, to: mostAuditFiles },
+    default: 100,
+    ...live,
+    about: 'Full files of the audit log, each of 64 MiB, that stay beside the one that is written. 0 keeps all.',
   },
 ];
 

@@ -48,7 +48,7 @@ interface RawPatch {
 export function checkPatches(
   list: TreeNode | undefined,
   values: readonly unknown[],
-  options: { listPath: SettingsPath; found: readonly Fault[]; isOfNamesOnly?: boolean },
+  options: { listPath: SettingsPath; found: readonly Fault[] },
 ): { patches: CheckedPatch[]; mistaken: CheckedPatch[]; faults: Fault[] } {
   const { listPath } = options;
   const nodes = list?.kind === 'list' ? list : undefined;
@@ -68,7 +68,6 @@ export function checkPatches(
     const broken = [
       ...modeFaults(raw, { node, path, isFound }),
       ...referenceFaults(raw, { node, path, isFound: isFoundBelow(`${shown}.reference`) }),
-      ...(options.isOfNamesOnly === true ? contentFaults(raw, { node, path }) : []),
     ];
     faults.push(...broken);
     const isMistaken = isFound || broken.length > 0 || raw.path === undefined;
@@ -146,16 +145,6 @@ function referenceFaults(raw: RawPatch, { node, path, isFound }: EntryPlace): Fa
   if (needing.length > 0 && !reference.namePath && !isFound)
     refuse('namePath', `namePath together with ${needing.join(' and ')}`, 'no namePath', 'add the path of the name');
   return faults;
-}
-
-/** Copies of content are kept for the references of Endpoints alone. */
-function contentFaults({ reference }: RawPatch, { node, path }: Pick<EntryPlace, 'node' | 'path'>): Fault[] {
-  const kind = reference?.kind;
-  if (kind === undefined || !keptKinds.includes(kind)) return [];
-  const at = positionOfNode(find(node, ['reference', 'kind']) ?? node);
-  const sentence = `a ${kind} is copied to the host only for references of Endpoints`;
-  const fix = 'name the object in a patch of Endpoints';
-  return [fault({ code: 'CONFIG_PATCH_REFERENCE', at, path: showPath([...path, 'reference', 'kind']), sentence, fix })];
 }
 
 function didYouMean(kind: string): string {

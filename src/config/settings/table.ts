@@ -265,7 +265,8 @@ const ownRows: Setting[] = [
     default: [],
     field: 'exclude',
     change: 'live',
-    about: 'Label keys that cross in neither direction; `*` stands for any text.',
+    about:
+      'Label keys that cross in neither direction; `*` stands for any text. A value that sync wrote leaves the host copy.',
   },
   {
     path: 'hostward.exclude.annotations',
@@ -273,7 +274,8 @@ const ownRows: Setting[] = [
     default: [],
     field: 'exclude',
     change: 'live',
-    about: 'Annotation keys that cross in neither direction; `*` stands for any text.',
+    about:
+      'Annotation keys that cross in neither direction; `*` stands for any text. A value that sync wrote leaves the host copy.',
   },
   {
     path: 'hostward.addressPolicy.allow',

@@ -94,9 +94,8 @@ const arrayMethods = {
   },
   // Comparing two long texts takes time too, so these methods call a function of the realm for each element.
   indexOf(wanted, from) {
-    return apply(nativeArrays.findIndex, list(this, 0), [
-      (element, at) => element === wanted && at >= startOf(from, this.length) && at in this,
-    ]);
+    const first = startOf(from, list(this, 0).length);
+    return apply(nativeArrays.findIndex, this, [(element, at) => element === wanted && at >= first && at in this]);
   },
   lastIndexOf(wanted, ...rest) {
     const length = list(this, 0).length;

@@ -132,12 +132,14 @@ const textMethods = {
     return guards.$$str(subject(this), ...parts);
   },
   padStart(length, fill) {
-    if (NativeNumber(length) > limits.text) tooLong();
-    return nativeTexts.padStart(subject(this), NativeNumber(length), fill);
+    const [text, wanted] = [subject(this), NativeNumber(length)];
+    if (wanted > limits.text) tooLong();
+    return nativeTexts.padStart(text, wanted, fill);
   },
   padEnd(length, fill) {
-    if (NativeNumber(length) > limits.text) tooLong();
-    return nativeTexts.padEnd(subject(this), NativeNumber(length), fill);
+    const [text, wanted] = [subject(this), NativeNumber(length)];
+    if (wanted > limits.text) tooLong();
+    return nativeTexts.padEnd(text, wanted, fill);
   },
   repeat(times) {
     const [text, count] = [subject(this), NativeNumber(times)];

@@ -31,6 +31,8 @@ export type AuditEntry = Common &
     | { stage: 'outcome'; code: number; reason?: string }
     | { stage: 'streamStart' }
     | { stage: 'streamEnd'; bytesIn: number; bytesOut: number; reason: string }
+    /** The oldest files are removed on purpose, up to the line with this number and digest. */
+    | { stage: 'removed'; through: number; last: string; files: number }
   );
 
 export function intentEntry(

@@ -1,11 +1,19 @@
 // Checks whether a file of chained lines is complete. It names the first wrong line and its fault.
-import { beginning, type ChainState, type Digest, readLine } from './chain.ts';
+import { beginning, type ChainState, type Digest, type ReadLine, readLine } from './chain.ts';
+import type { Removal } from './retention.ts';
 
 export type Verified =
   /** `state` is the state for the next file. A torn last line comes from a crash; it was never acknowledged. */
-  | { kind: 'whole'; lines: number; state: ChainState; torn: boolean }
+  | { kind: 'whole'; lines: number; state: ChainState; torn: boolean; first?: First; removals: readonly RemovalNoted[] }
   /** `line` counts from 1. */
   | { kind: 'broken'; line: number; reason: string };
+
+/** The first line of a file. */
+type First = Pick<ReadLine, 'seq' | 'previous'>;
+
+export interface RemovalNoted extends Pick<Removal, 'through' | 'last'> {
+  time: string;
+}
 
 export interface VerifyOptions {
   digest: Digest;
@@ -19,6 +27,8 @@ export function verifyChain(text: string, options: VerifyOptions): Verified {
   const lines = text.split('\n');
   const rest = lines.pop() ?? '';
   let state = options.after;
+  let first: First | undefined;
+  const removals: RemovalNoted[] = [];
   for (const [index, line] of lines.entries()) {
     const read = readLine(line, options.digest);
     if (read === undefined) return { kind: 'broken', line: index + 1, reason: 'the line was changed' };
@@ -28,6 +38,9 @@ export function verifyChain(text: string, options: VerifyOptions): Verified {
     }
     if (state !== undefined && read.previous !== state.previous)
       return { kind: 'broken', line: index + 1, reason: 'it follows another line than the one before it' };
+    first ??= { seq: read.seq, previous: read.previous };
+    const removal = removalIn(read);
+    if (removal !== undefined) removals.push(removal);
     state = { next: read.seq + 1, previous: read.digest };
   }
   const end = state ?? beginning;
@@ -37,26 +50,55 @@ export function verifyChain(text: string, options: VerifyOptions): Verified {
       line: lines.length + 1,
       reason: 'the file ends too early: its last line is not the known one',
     };
-  return { kind: 'whole', lines: lines.length, state: end, torn: rest !== '' };
+  const whole = { lines: lines.length, state: end, torn: rest !== '', removals };
+  return { kind: 'whole', ...whole, ...(first === undefined ? {} : { first }) };
 }
 
-/** Several files in their order, each going on where the one before ended. */
-export function verifyFiles(
-  files: readonly { name: string; text: string }[],
+function removalIn({ entry: { stage, through, last, time } }: ReadLine): RemovalNoted | undefined {
+  if (stage !== 'removed' || typeof through !== 'number' || typeof last !== 'string') return undefined;
+  return { through, last, time: String(time) };
+}
+
+/** Several files in their order, each going on where the one before ended. Each text is forgotten before the next is read. */
+export async function verifyFiles(
+  files: readonly { name: string; read(): Promise<string> }[],
   options: VerifyOptions,
-): { name: string; result: Verified }[] {
+): Promise<{ name: string; result: Verified }[]> {
   const { last, ...shared } = options;
   let after = options.after;
-  return files.map(({ name, text }, index) => {
+  const found: { name: string; result: Verified }[] = [];
+  for (const [index, { name, read }] of files.entries()) {
     const isLast = index === files.length - 1;
     const given = {
       ...shared,
       ...(after === undefined ? {} : { after }),
       ...(isLast && last !== undefined ? { last } : {}),
     };
-    const result = verifyChain(text, given);
+    const result = verifyChain(await read(), given);
     // A torn line in the middle was cut off by hand, not by a crash of the last writer.
     if (result.kind === 'whole') after = result.state;
-    return { name, result };
-  });
+    found.push({ name, result });
+  }
+  return found;
+}
+
+/** What is known of the lines before the first file. */
+export type Before =
+  | { kind: 'nothing' }
+  /** A line of the log says that they were removed. */
+  | { kind: 'removed'; through: number; time: string }
+  /** Somebody moved the files away, or the files are not given. */
+  | { kind: 'elsewhere'; through: number };
+
+export function linesBefore(results: readonly Verified[]): Before {
+  const whole = results.filter((result) => result.kind === 'whole');
+  const [one] = results;
+  if (one?.kind !== 'whole' || one.first === undefined || one.first.seq === 1) return { kind: 'nothing' };
+  const { seq, previous } = one.first;
+  const noted = whole
+    .flatMap(({ removals }) => removals)
+    .find(({ through, last }) => through === seq - 1 && last === previous);
+  return noted === undefined
+    ? { kind: 'elsewhere', through: seq - 1 }
+    : { kind: 'removed', through: noted.through, time: noted.time };
 }

@@ -16,6 +16,7 @@ import { notFound, pathNotFound, serviceUnavailable } from '../../object/meta/st
 import { isRecord } from '../../object/text/json.ts';
 import { credentialOf, type DeadBecause, type KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { keyState, titleOf } from '../keys/life/key-state.ts';
 import { allows } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
@@ -105,8 +106,8 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
     throw badRequest(
       'want a path that begins with /kubernetes/management, /kubernetes/cluster/NAME, /kubernetes/project/NAME/virtualcluster/NAME or /kubernetes/project/NAME/space/NAME',
     );
-  const about = { key, request: `${method} ${url}` };
   const nowMs = clock.wallTime().getTime();
+  const about = { key, state: titleOf(keyState(facts, world, nowMs)), request: `${method} ${url}` };
   const address = addressIn(query.get('from'));
   const judged = address === undefined ? { ...facts, networks: undefined } : facts;
   const networks = facts.networks === undefined ? {} : { networks: facts.networks.list };

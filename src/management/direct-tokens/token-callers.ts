@@ -23,7 +23,7 @@ export interface TokenSession {
   directory: Directory;
   address: string | undefined;
   /** Asked while a stream of this token is open. */
-  stillHolds(): boolean;
+  endedBecause(): string | undefined;
 }
 
 export interface TokenCallersParts {
@@ -58,9 +58,16 @@ export class TokenCallers {
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
     const { credential, facts } = found;
     const scopes = [...this.#scopesOf(claims), ...credential.scopes];
-    const stillHolds = () => this.#deadNow(claims) === undefined && this.#keyOf(claims, address).kind === 'credential';
+    const endedBecause = () => this.#endOf(claims, address);
     const { directory } = world;
-    return userOf({ credential: { ...credential, scopes }, facts, directory, address, stillHolds });
+    return userOf({ credential: { ...credential, scopes }, facts, directory, address, endedBecause });
+  }
+
+  #endOf(claims: TokenClaims, address: string | undefined): string | undefined {
+    const because = this.#deadNow(claims);
+    if (because !== undefined) return refusedText[because];
+    const found = this.#keyOf(claims, address);
+    return found.kind === 'dead' ? this.#parts.deadText[found.because] : undefined;
   }
 
   #deadNow(claims: TokenClaims): RefusedBecause | undefined {

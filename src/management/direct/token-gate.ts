@@ -53,10 +53,14 @@ export class TokenGate {
     return holder;
   }
 
-  /** Whether an open stream may go on. */
-  isStill(user: User): boolean {
+  /** Why an open stream may not go on; undefined = it may. */
+  endOf(user: User): Status | undefined {
     const claims = this.#claims.get(user);
-    return claims !== undefined && this.#parts.trouble() === undefined && this.#deadNow(claims) === undefined;
+    if (claims === undefined) return unauthorized('the token is not known any more');
+    const trouble = this.#parts.trouble();
+    if (trouble !== undefined) return unavailable(`${trouble}, so no token is accepted`);
+    const because = this.#deadNow(claims);
+    return because === undefined ? undefined : unauthorized(refusedText[because]);
   }
 
   /** For the audit. */

@@ -43,7 +43,7 @@ export const emptySettings: ManagementSettings = {
   clusters: [],
   projects: [],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1 },
-  audit: { reads: false },
+  audit: { reads: false, keepFiles: 100 },
   kubeconfigs: { allowedServers: [] },
 };
 

@@ -179,11 +179,16 @@ async function issue(
     if (over !== undefined) throw new StatusFault(forbidden(instanceGroupResource, instance.name, over));
     return signed;
   });
-  if (made === undefined)
-    throw notReady(
-      `the kubeconfig of the virtual cluster ${instanceText(instance)} cannot be used; the log of Hostward says why`,
-    );
-  return made;
+  if (made.kind === 'done') return made.value;
+  const virtualCluster = instanceText(instance);
+  const { faults } = made;
+  reach.log.error(
+    { component: 'management', virtualCluster, faults },
+    'kubeconfig of a virtual cluster cannot be used',
+  );
+  throw notReady(
+    `the kubeconfig of the virtual cluster ${virtualCluster} cannot be used; the log of Hostward says why`,
+  );
 }
 
 async function sign(

@@ -138,11 +138,12 @@ export class Revoker {
     // The kubeconfig may have moved since; then the present configuration names its place.
     const project = this.#settings().projects.find(({ name }) => name === at.project);
     const configured = project?.virtualClusters.find(({ name }) => name === at.virtualCluster)?.kubeconfig;
-    const answer = await withVirtualCluster(configured ?? kubeconfig, this.#reach, async (cluster) => {
+    const reached = await withVirtualCluster(configured ?? kubeconfig, this.#reach, async (cluster) => {
       if (isUnfinished) await cluster.deleteRequest(id);
       return cluster.deleteBinding(id);
     });
-    if (answer === undefined) return 'the kubeconfig of the virtual cluster cannot be used';
+    if (reached.kind === 'faults') return reached.faults.join('; ');
+    const answer = reached.value;
     if (answer.kind === 'ok' || answer.kind === 'notFound') return undefined;
     return 'message' in answer ? answer.message : answer.reason;
   }
@@ -173,7 +174,7 @@ export class Revoker {
     const settings = this.#settings().projects.find((one) => one.name === project);
     const kubeconfig = settings?.virtualClusters.find((one) => one.name === name)?.kubeconfig;
     if (kubeconfig === undefined) return undefined;
-    const trouble = await withVirtualCluster(kubeconfig, this.#reach, async (cluster) => {
+    const reached = await withVirtualCluster(kubeconfig, this.#reach, async (cluster) => {
       for (;;) {
         const answer = await cluster.bindings(this.#book.issuer);
         // Without the right to list bindings, Hostward never had the right to make one.
@@ -186,8 +187,8 @@ export class Revoker {
         if (failed !== undefined) return failed;
       }
     });
-    if (trouble === undefined) return 'the kubeconfig of the virtual cluster cannot be used';
-    return trouble === '' ? undefined : trouble;
+    if (reached.kind === 'faults') return reached.faults.join('; ');
+    return reached.value === '' ? undefined : reached.value;
   }
 }
 

@@ -97,21 +97,17 @@ export class VirtualCluster {
   }
 }
 
-/** Undefined when the kubeconfig cannot be used; the log says why. */
+/** The faults say why a kubeconfig cannot be used. They name files of this machine, so they are for operators. */
 export async function withVirtualCluster<T>(
   kubeconfig: string,
   { environment, clock, log }: ReachOptions,
   run: (cluster: VirtualCluster) => Promise<T>,
-): Promise<T | undefined> {
+): Promise<{ kind: 'done'; value: T } | { kind: 'faults'; faults: string[] }> {
   const opened = await openCredentials({ kubeconfig, environment });
-  if (opened.kind === 'faults') {
-    const faults = opened.faults.map(({ message }) => message);
-    log.error({ component: 'management', kubeconfig, faults }, 'kubeconfig of a virtual cluster cannot be used');
-    return undefined;
-  }
+  if (opened.kind === 'faults') return { kind: 'faults', faults: opened.faults.map(({ message }) => message) };
   const connection = openConnection({ name: 'instance', credentials: opened.credentials, clock, log });
   try {
-    return await run(new VirtualCluster(connection));
+    return { kind: 'done', value: await run(new VirtualCluster(connection)) };
   } finally {
     await connection.close();
   }

@@ -3,9 +3,9 @@
 // complete.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
-import { expired } from '../../object/meta/status.ts';
+import { expired, type Status } from '../../object/meta/status.ts';
 import { responseLines, withoutLines } from './headers.ts';
-import type { StreamEnd } from './session.ts';
+import { lastWordsMs, type StreamEnd } from './session.ts';
 
 export interface AnswerParts {
   upstreamResponse: IncomingMessage;
@@ -21,8 +21,6 @@ export interface AnswerParts {
 }
 
 const lineFeed = 0x0a;
-/** Time for the last event of a watch to reach the client before the connection is cut. */
-const lastWordsMs = 300;
 
 export class PassedAnswer {
   readonly done: Promise<StreamEnd>;
@@ -47,11 +45,11 @@ export class PassedAnswer {
     return this.#isEnded;
   }
 
-  close(reason: string): void {
+  close(because: Status): void {
     const { upstreamResponse, response, clock } = this.#parts;
-    this.#reason = reason;
+    this.#reason = because.message ?? '';
     upstreamResponse.unpipe(response);
-    const words = this.#lastWords(reason);
+    const words = this.#lastWords(because);
     if (words === undefined) {
       response.destroy();
       return;
@@ -105,13 +103,14 @@ export class PassedAnswer {
     upstreamResponse.pipe(response);
   }
 
-  /** An event can only be added between two lines of JSON, not in the middle of one. */
-  #lastWords(reason: string): string | undefined {
+  /** An event can only be added between two lines of JSON, not in the middle of one. A caller who may go on lists again. */
+  #lastWords(because: Status): string | undefined {
     const { isWatch, isOpen, upstreamResponse, response } = this.#parts;
     const { 'content-type': type = '', 'content-encoding': encoding } = upstreamResponse.headers;
     const isLine = isOpen && isWatch && encoding === undefined && /^application\/json\b/.test(type);
     if (!isLine || this.#lastByte !== lineFeed || response.writableEnded) return undefined;
-    return `${JSON.stringify({ type: 'ERROR', object: expired(`${reason}; list again`) })}\n`;
+    const object = because.code === 401 ? because : expired(`${because.message}; list again`);
+    return `${JSON.stringify({ type: 'ERROR', object })}\n`;
   }
 }
 

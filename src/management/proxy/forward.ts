@@ -5,7 +5,7 @@
 // listener (keys, tokens, client certificates) all forward here:
 //
 //   const passage = forward({ request, client: { kind: 'response', response }, upstream, path, identity, ... });
-//   live.add(user, passage);            // so that passage.close(reason) runs when the credential dies
+//   live.add(user, passage);            // so that passage.close(status) runs when the credential dies
 //   await passage.done;
 //
 // Headers are filtered here, so that no caller can forget it. The caller refuses Impersonate-* headers before (`impersonationIn`).
@@ -48,6 +48,8 @@ export interface Forwarding {
   identity: UpstreamIdentity;
   /** A watch gets an ERROR event before it is closed. */
   isWatch: boolean;
+  /** exec, attach, portforward …; decides how a session is told why it ends. */
+  subresource: string;
   /** Watch, log, exec, attach, port-forward, proxy: once connected, the answer has no time limit. */
   isStream: boolean;
   /** The Audit-Id of the answer and of the upstream's own audit log. */
@@ -77,8 +79,9 @@ export interface ForwardHooks {
 export interface Passage {
   /** Never rejects. */
   readonly done: Promise<void>;
-  /** Ends the exchange; a watch gets the reason as its last event. */
-  close(reason: string): void;
+  /** Ends the exchange. The client gets the reason wherever one fits: as the answer, as the last event of a watch, or as the last
+   * frames of a session. */
+  close(because: Status): void;
 }
 
 export function forward(forwarding: Forwarding): Passage {
@@ -92,7 +95,7 @@ class Forward implements Passage {
   #answer: PassedAnswer | undefined;
   #session: Session | undefined;
   #response: ServerResponse | undefined;
-  #isClosed = false;
+  #closedBecause: Status | undefined;
 
   constructor(given: Forwarding) {
     this.#given = given;
@@ -106,11 +109,14 @@ class Forward implements Passage {
     this.done = this.#run().catch((error: unknown) => this.#fail(error));
   }
 
-  close(reason: string): void {
-    this.#isClosed = true;
-    if (this.#session !== undefined) this.#session.close(reason);
-    else if (this.#answer !== undefined) this.#answer.close(reason);
-    else this.#cut();
+  close(because: Status): void {
+    this.#closedBecause ??= because;
+    // A session may need the rest of a frame from the upstream, and then closes both sides itself.
+    if (this.#session !== undefined) {
+      this.#session.close(because);
+      return;
+    }
+    this.#answer?.close(because);
     this.#exchange?.abort();
   }
 
@@ -118,7 +124,7 @@ class Forward implements Passage {
     const { request, client, upstream, path, identity, isStream, auditId, body, hooks } = this.#given;
     const upgrade = upgradeOf(request, client.kind === 'socket');
     await hooks.begins();
-    if (this.#isClosed) return this.#cut();
+    if (this.#closedBecause !== undefined) return this.#refuse(this.#closedBecause);
     const { socket } = request;
     const exchange = upstream.connection.send({
       method: request.method ?? 'GET',
@@ -135,7 +141,7 @@ class Forward implements Passage {
     this.#exchange = exchange;
     if (client.kind === 'response' ? client.response.destroyed : client.socket.destroyed) exchange.abort();
     const answered = await exchange.answered;
-    if (this.#isClosed) return this.#cut();
+    if (this.#closedBecause !== undefined) return this.#refuse(this.#closedBecause);
     if (answered.kind === 'failed') return this.#refuse(statusOfFailure(answered, upstream));
     if (answered.kind === 'response') return this.#pass(answered.response);
     const isAsked = answered.response.headers.upgrade?.toLowerCase() === upgrade?.toLowerCase();
@@ -158,6 +164,7 @@ class Forward implements Passage {
   async #pass(upstreamResponse: IncomingMessage): Promise<void> {
     const { upstream, prefix, hooks, isStream, isWatch, auditId, clock, reshape } = this.#given;
     const refusal = await foreignAnswer(upstreamResponse, { upstream, prefix, reshape });
+    if (this.#closedBecause !== undefined) return this.#refuse(this.#closedBecause);
     if (refusal.kind === 'refused') {
       upstreamResponse.destroy();
       return this.#refuse(refusal.status);
@@ -168,17 +175,18 @@ class Forward implements Passage {
     const response = this.#responseToClient();
     const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
     this.#answer = new PassedAnswer({ ...parts, location: refusal.location, start: refusal.start });
-    if (this.#isClosed) this.#answer.close('the credential ended');
+    if (this.#closedBecause !== undefined) this.#answer.close(this.#closedBecause);
     const end = await this.#answer.done;
     if (isOpen) await hooks.ended(end);
   }
 
   async #join(upgraded: { response: IncomingMessage; socket: Duplex; head: Buffer }): Promise<void> {
-    const { client, hooks, clock, auditId } = this.#given;
+    const { client, upstream, path, subresource, hooks, clock, auditId } = this.#given;
     if (client.kind !== 'socket') return;
     await hooks.answers(101, true);
-    this.#session = joined(client, upgraded, { clock, auditId });
-    if (this.#isClosed) this.#session.close('the credential ended');
+    const ports = subresource === 'portforward' ? portsIn(path) : 0;
+    this.#session = joined(client, upgraded, { clock, auditId, name: upstream.name, subresource, ports });
+    if (this.#closedBecause !== undefined) this.#session.close(this.#closedBecause);
     await hooks.ended(await this.#session.done);
   }
 
@@ -200,7 +208,9 @@ class Forward implements Passage {
     try {
       await this.#refuse(status);
     } catch {
-      this.#cut();
+      const { client } = this.#given;
+      if (client.kind === 'socket') client.socket.destroy();
+      else client.response.destroy();
     }
   }
 
@@ -210,12 +220,12 @@ class Forward implements Passage {
     this.#response ??= client.kind === 'response' ? client.response : responseOn(client.socket, request);
     return this.#response;
   }
+}
 
-  #cut(): void {
-    const { client } = this.#given;
-    if (client.kind === 'socket') client.socket.destroy();
-    else client.response.destroy();
-  }
+/** `ports=80&ports=443` and `ports=80,443` mean the same. */
+function portsIn(path: string): number {
+  const query = new URLSearchParams(path.split('?', 2)[1] ?? '');
+  return query.getAll('ports').flatMap((list) => list.split(',')).length;
 }
 
 /** An answer on a socket that left the server for an upgrade; afterwards the socket closes, so that nothing that was sent behind

@@ -1,7 +1,7 @@
 // Keeps every open request of the proxy with its caller. So all requests of a credential end within a second after it ends or
 // changes, and the number of open requests stays limited, for one key and for all.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
-import { serviceUnavailable, tooManyRequests } from '../../object/meta/status.ts';
+import { type Status, serviceUnavailable, tooManyRequests } from '../../object/meta/status.ts';
 import type { Passage } from './forward.ts';
 
 /** Each has two sockets and their buffers: together about half a gigabyte. */
@@ -14,7 +14,7 @@ interface Live<Of> {
   passage: Passage;
   of: Of;
   owner: string;
-  leads: () => boolean;
+  whyNot: () => Status | undefined;
 }
 
 export class LivePassages<Of> {
@@ -33,9 +33,9 @@ export class LivePassages<Of> {
     if ((this.#counts.get(owner) ?? 0) >= maxOfOne) throw tooMany(`one key has ${maxOfOne} open requests at a time`);
   }
 
-  /** Resolves when the passage is done. It is counted under the name `owner`, and may go on while it `leads` where its caller may go. */
-  async follow(of: Of, owner: string, passage: Passage, leads: () => boolean): Promise<void> {
-    const live = { of, owner, passage, leads };
+  /** Resolves when the passage is done. It is counted under the name `owner`, and may go on until `whyNot` has a reason. */
+  async follow(of: Of, owner: string, passage: Passage, whyNot: () => Status | undefined): Promise<void> {
+    const live = { of, owner, passage, whyNot };
     this.#live.add(live);
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
     await passage.done;
@@ -45,16 +45,20 @@ export class LivePassages<Of> {
     else this.#counts.set(owner, left);
   }
 
-  /** Closes the passages that may not go on. */
-  closeUnless(mayGoOn: (of: Of) => boolean, reason: string): void {
-    for (const live of [...this.#live]) if (!mayGoOn(live.of) || !live.leads()) live.passage.close(reason);
+  /** Closes the passages for which there is a reason. */
+  closeWhere(whyNot: (of: Of) => Status | undefined): void {
+    for (const live of [...this.#live]) {
+      const because = whyNot(live.of) ?? live.whyNot();
+      if (because !== undefined) live.passage.close(because);
+    }
   }
 
   /** Resolves when the end of the last passage is in the audit log. */
-  async closeAll(reason: string): Promise<void> {
+  async closeAll(message: string): Promise<void> {
     this.#isClosed = true;
     const open = [...this.#live].map(({ passage }) => passage.done);
-    this.closeUnless(() => false, reason);
+    const because = serviceUnavailable(message);
+    this.closeWhere(() => because);
     await Promise.all(open);
   }
 }

@@ -10,7 +10,7 @@ import type { Log } from '../../log.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Directory } from '../scope/directory.ts';
 import { type PolicyRule, proxyRules, type UpstreamPlace } from './upstream-roles.ts';
-import type { ProxiedDestination, Upstreams } from './upstreams.ts';
+import { type ProxiedDestination, UnusableUpstream, type Upstreams } from './upstreams.ts';
 
 export interface UpstreamHealth {
   /** `cluster c1`. */
@@ -85,7 +85,8 @@ export class MissingRights {
       const missing = await missingOf(connection, questionsFor(proxyRules(settings, place) ?? []));
       return { name, missing: listed(missing), mend: mendRights };
     } catch (error) {
-      return { name, missing: [], trouble: messageOf(error) };
+      const reasons = error instanceof UnusableUpstream ? error.reasons : [messageOf(error)];
+      return { name, missing: [], trouble: reasons.join('; ') };
     }
   }
 }

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import type { Status } from '../../object/meta/status.ts';
 import type { Credential } from '../scope/allows.ts';
 import type { Directory } from '../scope/directory.ts';
 import { LivePassages } from './live-passages.ts';
@@ -16,13 +17,11 @@ export interface ManagementProxy {
   /** Asks the clusters behind for the rights that are needed there, and keeps asking while one is missing. */
   look(): void;
   /** Closes what passes for callers that must not go on. */
-  endUnless(mayGoOn: (user: User) => boolean): void;
+  endWhere(whyNot: (user: User) => Status | undefined): void;
   stop(): Promise<void>;
   /** For `hostward status`. */
   status(): { proxied: number; upstreams?: readonly UpstreamHealth[] };
 }
-
-const endedText = 'the access key ended or may do something else now';
 
 export interface ProxyParts {
   callers: {
@@ -40,7 +39,7 @@ export function openProxy(
     clock: Clock;
     log: Log;
     environment: Readonly<Record<string, string | undefined>>;
-    proved(socket: Socket): void;
+    proved(socket: Socket, caller: { credential: Credential }): void;
   },
 ): ManagementProxy {
   const { clock, log, environment, proved } = options;
@@ -58,7 +57,7 @@ export function openProxy(
   return {
     paths,
     look: () => void rights.look(),
-    endUnless: (mayGoOn) => live.closeUnless(mayGoOn, endedText),
+    endWhere: (whyNot) => live.closeWhere(whyNot),
     async stop() {
       rights.stop();
       await live.closeAll('the server is stopping');

@@ -66,7 +66,7 @@ export interface ProxiedPathsOptions {
   /** Undefined = an unknown credential. Throws a StatusFault for a known credential that is not valid now. */
   authenticate(bearer: string, address: string | undefined): Promise<ProxiedCaller | undefined>;
   /** Called when a request is authenticated. */
-  proved(socket: Socket): void;
+  proved(socket: Socket, caller: { credential: Credential }): void;
   /** Seconds to wait for a source with too many wrong credentials. */
   failedLogin(source: string): number | undefined;
   directory(): Directory;
@@ -118,7 +118,7 @@ export class ProxiedPaths implements Beside {
     try {
       const caller = await this.#caller(request, entrance);
       entry.user = caller.user;
-      this.#options.proved(request.socket);
+      this.#options.proved(request.socket, caller);
       refuseImpersonation(request);
       if (classified.kind === 'bad') throw badRequest(classified.message);
       if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());
@@ -173,6 +173,7 @@ export class ProxiedPaths implements Beside {
       ...(body === undefined ? {} : { body }),
       ...(review === 'rules' ? { reshape: incompleteRules } : {}),
       isWatch: asked.request.verb === 'watch',
+      subresource: asked.request.isResource ? asked.request.subresource : '',
       isStream: isStream(asked.request) || client.kind === 'socket',
       auditId: entry.id,
       clock,
@@ -185,7 +186,7 @@ export class ProxiedPaths implements Beside {
         ended: (end) => audit.streamEnds(entry, end),
       },
     });
-    await live.follow(caller.user, keyName, passage, this.#leads(caller, asked.request, directory));
+    await live.follow(caller.user, keyName, passage, this.#whyNot(caller, asked.request, directory));
   }
 
   #directoryOf({ directory }: ProxiedCaller): Directory {
@@ -206,18 +207,20 @@ export class ProxiedPaths implements Beside {
     throw new StatusFault(forbidden(about, request.isResource ? request.name : '', message));
   }
 
-  /** Whether an open request is one that would be let through to the same place now. Most looks find no new configuration. */
-  #leads(caller: ProxiedCaller, request: AccessRequest, opened: Directory): () => boolean {
+  /** Why an open request would not be let through to the same place now. Most looks find no new configuration. */
+  #whyNot(caller: ProxiedCaller, request: AccessRequest, opened: Directory): () => Status | undefined {
     const target = request.target as ProxiedDestination;
     const { name, kubeconfig } = placeOf(opened, target) ?? {};
     let seen = opened;
     return () => {
       const directory = this.#directoryOf(caller);
-      if (directory === seen) return true;
+      if (directory === seen) return undefined;
       seen = directory;
       const place = placeOf(directory, target);
-      if (place === undefined || place.name !== name || place.kubeconfig !== kubeconfig) return false;
-      return allows(directory, caller.credential, request).allowed;
+      if (place === undefined || place.name !== name || place.kubeconfig !== kubeconfig)
+        return forbidden(nothing, '', 'the configuration of the server does not lead to this cluster any more');
+      const { allowed } = allows(directory, caller.credential, request);
+      return allowed ? undefined : forbidden(nothing, '', 'you may not do this any more');
     };
   }
 

@@ -1,10 +1,15 @@
-// Joins the two sockets of an upgraded connection. After the upstream's 101, bytes pass both ways unread, at the pace of the
-// slower side, until one side closes or the credential of the session ends.
+// Joins the two sockets of an upgraded connection. After the upstream's 101, bytes pass both ways unchanged, at the pace of the
+// slower side, until one side closes or the credential of the session ends. A WebSocket is then told why: its frames are followed,
+// so that the last ones stand between two others.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
+import type { Status } from '../../object/meta/status.ts';
 import { responseLines } from './headers.ts';
+import { errorChannels, lastFrames } from './last-frames.ts';
+import { badGateway } from './own-answers.ts';
+import { WebSocketFrames } from './web-socket-frames.ts';
 
 export interface StreamEnd {
   /** Bytes from the client. */
@@ -16,66 +21,189 @@ export interface StreamEnd {
 
 export interface Session {
   readonly done: Promise<StreamEnd>;
-  close(reason: string): void;
+  /** A WebSocket gets the reason in its last frames. */
+  close(because: Status): void;
 }
 
+export interface SessionOptions {
+  clock: Clock;
+  auditId: string;
+  /** Of the upstream, for messages. */
+  name: string;
+  subresource: string;
+  /** That a port-forward asked for. */
+  ports: number;
+}
+
+/** Time for the last event of a watch, or the last frame of a session, to reach the client before the connection is cut. */
+export const lastWordsMs = 300;
 /** Interval of the system's probes on a silent connection. */
 const keepAliveMs = 30_000;
 /** Time to deliver the last bytes of a side that has closed; after it they are lost. */
 const lastBytesMs = 5_000;
+/** Sessions whose clients wait for a result. */
+const awaited: ReadonlySet<string> = new Set(['exec', 'attach', 'portforward']);
 
 export function joined(
   client: { socket: Socket; head: Buffer },
   upgraded: { response: IncomingMessage; socket: Duplex; head: Buffer },
-  { clock, auditId }: { clock: Clock; auditId: string },
+  options: SessionOptions,
 ): Session {
-  const near = client.socket;
-  // Connections of node:http and node:https are sockets, although the type of the event is Duplex.
-  const far = upgraded.socket as Socket;
-  for (const socket of [near, far]) {
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, keepAliveMs);
+  return new Joined(client, upgraded, options);
+}
+
+class Joined implements Session {
+  readonly done: Promise<StreamEnd>;
+  readonly #options: SessionOptions;
+  readonly #near: Socket;
+  readonly #far: Socket;
+  readonly #protocol: string;
+  /** Undefined = SPDY, where nothing can be added, because its frames depend on those before. */
+  readonly #frames: WebSocketFrames | undefined;
+  #bytesIn: number;
+  #bytesOut: number;
+  #reason = '';
+  /** The last frames wait for the end of the frame that has begun. */
+  #because: Status | undefined;
+
+  constructor(
+    client: { socket: Socket; head: Buffer },
+    { response, socket, head: first }: { response: IncomingMessage; socket: Duplex; head: Buffer },
+    options: SessionOptions,
+  ) {
+    this.#options = options;
+    this.#near = client.socket;
+    // Connections of node:http and node:https are sockets, although the type of the event is Duplex.
+    this.#far = socket as Socket;
+    for (const one of [this.#near, this.#far]) {
+      one.setNoDelay(true);
+      one.setKeepAlive(true, keepAliveMs);
+    }
+    this.#protocol = response.headers['sec-websocket-protocol'] ?? '';
+    this.#frames = response.headers.upgrade?.toLowerCase() === 'websocket' ? new WebSocketFrames() : undefined;
+    this.#bytesIn = client.head.length;
+    this.#bytesOut = first.length;
+    this.done = this.#settled();
+    this.#near.write(head(response, options.auditId), 'latin1');
+    if (first.length > 0) this.#near.write(first);
+    this.#frames?.take(first);
+    if (client.head.length > 0) this.#far.write(client.head);
+    this.#pipe();
   }
-  let bytesIn = client.head.length;
-  let bytesOut = upgraded.head.length;
-  let reason = '';
-  const settled = new Promise<StreamEnd>((resolve) => {
-    let open = 2;
-    const closed = (why: string, other: Socket) => () => {
-      if (reason === '') reason = why;
-      other.destroySoon();
-      const timer = clock.after(lastBytesMs, () => other.destroy());
-      other.once('close', () => timer.cancel());
-      if (other.destroyed) timer.cancel();
-      if (--open === 0) resolve({ bytesIn, bytesOut, reason });
-    };
-    near.once('close', closed('ended by the client', far));
-    far.once('close', closed('ended by the upstream', near));
-  });
-  near.on('error', () => near.destroy());
-  far.on('error', () => far.destroy());
-  // In both protocols, one side cannot go on alone.
-  near.once('end', () => far.destroySoon());
-  far.once('end', () => near.destroySoon());
-  near.write(head(upgraded.response, auditId), 'latin1');
-  if (upgraded.head.length > 0) near.write(upgraded.head);
-  if (client.head.length > 0) far.write(client.head);
-  near.on('data', (chunk: Buffer) => {
-    bytesIn += chunk.length;
-  });
-  far.on('data', (chunk: Buffer) => {
-    bytesOut += chunk.length;
-  });
-  near.pipe(far);
-  far.pipe(near);
-  return {
-    done: settled,
-    close(why) {
-      reason = why;
-      near.destroy();
-      far.destroy();
-    },
-  };
+
+  close(because: Status): void {
+    if (this.#because !== undefined) return;
+    this.#because = because;
+    this.#reason = because.message ?? '';
+    const { clock } = this.#options;
+    this.#near.unpipe(this.#far);
+    this.#far.unpipe(this.#near);
+    const frames = this.#frames;
+    if (frames === undefined) {
+      this.#destroy();
+      return;
+    }
+    const timer = clock.after(lastWordsMs, () => this.#destroy());
+    this.#near.once('close', () => timer.cancel());
+    // A closed socket with unread bytes resets the connection, and the client would lose the last frames.
+    this.#near.resume();
+    if (frames.isBetweenFrames) this.#sayLast(frames, because);
+    else this.#far.resume();
+  }
+
+  #pipe(): void {
+    const near = this.#near;
+    const far = this.#far;
+    near.on('error', () => near.destroy());
+    far.on('error', () => far.destroy());
+    // In both protocols, one side cannot go on alone.
+    near.once('end', () => {
+      if (this.#reason === '') this.#reason = 'ended by the client';
+      far.destroySoon();
+    });
+    far.once('end', () => this.#farEnded());
+    near.on('data', (chunk: Buffer) => {
+      if (this.#because === undefined) this.#bytesIn += chunk.length;
+    });
+    far.on('data', (chunk: Buffer) => {
+      if (this.#because !== undefined) return this.#takeRest(chunk, this.#because);
+      this.#bytesOut += chunk.length;
+      this.#frames?.take(chunk);
+    });
+    // It may have ended while the audit line was written.
+    if (far.readableEnded) {
+      this.#farEnded();
+      return;
+    }
+    near.pipe(far, { end: false });
+    far.pipe(near, { end: false });
+  }
+
+  #settled(): Promise<StreamEnd> {
+    return new Promise((resolve) => {
+      let open = 2;
+      const closed = (why: string, other: Socket) => () => {
+        if (this.#reason === '') this.#reason = why;
+        if (this.#because === undefined || other === this.#far) other.destroySoon();
+        const timer = this.#options.clock.after(lastBytesMs, () => other.destroy());
+        other.once('close', () => timer.cancel());
+        if (other.destroyed) timer.cancel();
+        if (--open === 0) resolve({ bytesIn: this.#bytesIn, bytesOut: this.#bytesOut, reason: this.#reason });
+      };
+      whenClosed(this.#near, closed('ended by the client', this.#far));
+      whenClosed(this.#far, () => {
+        this.#farEnded();
+        closed('ended by the upstream', this.#near)();
+      });
+    });
+  }
+
+  /** The upstream's bytes up to the end of the frame that has begun; the bytes behind it are dropped. */
+  #takeRest(chunk: Buffer, because: Status): void {
+    const frames = this.#frames;
+    if (frames === undefined || this.#near.writableEnded) return;
+    const taken = frames.takeOneFrame(chunk);
+    this.#bytesOut += taken;
+    this.#near.write(chunk.subarray(0, taken));
+    if (frames.isBetweenFrames) this.#sayLast(frames, because);
+  }
+
+  #farEnded(): void {
+    const frames = this.#frames;
+    const { name, subresource } = this.#options;
+    if (this.#because !== undefined || this.#near.writableEnded) return;
+    const isComplete = frames === undefined || frames.isClosing || errorChannels.some((one) => frames.hasUsed(one));
+    const isTold = this.#reason === '' && !isComplete && frames.isBetweenFrames && awaited.has(subresource);
+    if (!isTold) {
+      this.#near.destroySoon();
+      return;
+    }
+    this.#near.unpipe(this.#far);
+    this.close(badGateway(`${name} broke the session off; start it again`));
+  }
+
+  #sayLast(frames: WebSocketFrames, because: Status): void {
+    this.#far.destroy();
+    if (frames.isClosing) return void this.#near.end();
+    const { subresource, ports } = this.#options;
+    const words = lastFrames(because, {
+      ...{ protocol: this.#protocol, subresource, ports },
+      ...{ hasUsed: (channel) => frames.hasUsed(channel), isInMessage: frames.isInMessage },
+    });
+    this.#bytesOut += words.length;
+    this.#near.end(words);
+  }
+
+  #destroy(): void {
+    this.#near.destroy();
+    this.#far.destroy();
+  }
+}
+
+/** Also for a socket that closed before anybody listened. */
+function whenClosed(socket: Socket, closed: () => void): void {
+  if (socket.closed) queueMicrotask(closed);
+  else socket.once('close', closed);
 }
 
 function head({ rawHeaders, headers }: IncomingMessage, auditId: string): string {

@@ -14,6 +14,16 @@ import { unavailable } from './own-answers.ts';
 
 export type ProxiedDestination = Exclude<Destination, { kind: 'Management' }>;
 
+/** Callers get the Status; the reasons name files of this machine and are for operators. */
+export class UnusableUpstream extends StatusFault {
+  readonly reasons: readonly string[];
+
+  constructor(name: string, reasons: readonly string[]) {
+    super(unavailable(`the kubeconfig of ${name} cannot be used; the log of the server says why`));
+    this.reasons = reasons;
+  }
+}
+
 export interface UpstreamsOptions {
   directory: () => Directory;
   /** Exec plugins of kubeconfigs inherit it. */
@@ -86,10 +96,9 @@ export class Upstreams {
         ? 'its user has the field "as", which would replace the impersonation of callers; remove it'
         : undefined;
     if (result.kind === 'faults' || actsForAnother !== undefined) {
-      const faults = result.kind === 'faults' ? result.faults.map(({ message }) => message) : [actsForAnother];
+      const faults = result.kind === 'faults' ? result.faults.map(({ message }) => message) : [actsForAnother ?? ''];
       log.error({ component: 'management', upstream: name, faults }, 'kubeconfig cannot be used');
-      const message = `the kubeconfig of ${name} cannot be used; the log of the server says why`;
-      throw new StatusFault(unavailable(message));
+      throw new UnusableUpstream(name, faults);
     }
     const connection = new RawConnection({ name, credentials: result.credentials, clock, log });
     return { name, connection, mendRights };

@@ -25,7 +25,12 @@ export async function knownSince(revision: number, dataDir: string, digest: Dige
   const files = await Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(dataDir, name), 'utf8') })),
   );
-  const broken = verifyFiles(files, { digest }).find(({ result }) => result.kind === 'broken');
+  const broken = (
+    await verifyFiles(
+      files.map(({ name, text }) => ({ name, read: async () => text })),
+      { digest },
+    )
+  ).find(({ result }) => result.kind === 'broken');
   // Each file continues the one before, so all files are one journal.
   const whole = replayJournal(
     files.map(({ text }) => text),
@@ -37,7 +42,7 @@ export async function knownSince(revision: number, dataDir: string, digest: Dige
 
 function stateOf(
   count: number,
-  broken: ReturnType<typeof verifyFiles>[number] | undefined,
+  broken: Awaited<ReturnType<typeof verifyFiles>>[number] | undefined,
   { coveredFrom }: Replayed,
   revision: number,
 ): JournalState {

@@ -22,6 +22,7 @@ import { tokenKeysFile } from '../direct-tokens/token-keys.ts';
 import { databasePath, makeDataFolder, readSecrets, revocationsName, type Secrets } from '../server/data-folder.ts';
 import { type Known, knownSince } from './known-revocations.ts';
 import { type Applied, putOver } from './put-over.ts';
+import { auditedRestore } from './restore-audit.ts';
 import { RestoreFault } from './restore-fault.ts';
 
 export interface RestoreOptions {
@@ -47,29 +48,48 @@ export interface Restored extends Applied {
 const blindJump = 1_000_000_000;
 
 export async function restore(options: RestoreOptions): Promise<Restored> {
-  const { from, dataDir, clock } = options;
+  const { from, dataDir } = options;
   const manifest = await manifestIn(from);
   await makeDataFolder(dataDir);
   const held = holdDatabase(databasePath(dataDir));
   try {
     const broughtBack = await bringBackSecrets(from, dataDir, manifest);
     const secrets = await fittingSecrets(dataDir, manifest);
-    if (options.journal !== undefined) await bringJournal(options.journal, dataDir);
-    const known = await knownSince(manifest.revision, dataDir, keyedDigest(secrets.auditKey));
-    const ready = `${databasePath(dataDir)}.restoring`;
-    await removeDatabase(ready);
-    await copyFile(join(from, databaseName), ready);
-    raiseRevision(ready, firstRevision(manifest, known, held));
-    const applied = await applyTo(ready, known, options);
-    // The state of direct tokens since the backup is unknown, so their signing keys are removed, which ends all of them.
-    await rm(join(dataDir, tokenKeysFile), { force: true });
-    const stamp = clock.wallTime().toISOString().replace(/[:.]/g, '-');
-    const movedAside = await takeItsPlace(ready, databasePath(dataDir), held, stamp);
-    await goOnWithJournal({ dataDir, secrets, manifest, known, revision: applied.revision, clock, stamp });
-    return { ...applied, madeAt: manifest.madeAt, journal: known.journal, movedAside, broughtBack };
+    return await auditedRestore({
+      dataDir,
+      digest: keyedDigest(secrets.auditKey),
+      clock: options.clock,
+      madeAt: manifest.madeAt,
+      run: () => replaced(options, { manifest, held, secrets, broughtBack }),
+      says: ({ keys, disabled, journal }) => `${keys} keys, ${disabled} disabled, journal ${journal.kind}`,
+    });
   } finally {
     held.release();
   }
+}
+
+interface Ready {
+  manifest: Manifest;
+  held: HeldDatabase;
+  secrets: Secrets;
+  broughtBack: readonly string[];
+}
+
+async function replaced(options: RestoreOptions, { manifest, held, secrets, broughtBack }: Ready): Promise<Restored> {
+  const { from, dataDir, clock } = options;
+  if (options.journal !== undefined) await bringJournal(options.journal, dataDir);
+  const known = await knownSince(manifest.revision, dataDir, keyedDigest(secrets.auditKey));
+  const ready = `${databasePath(dataDir)}.restoring`;
+  await removeDatabase(ready);
+  await copyFile(join(from, databaseName), ready);
+  raiseRevision(ready, firstRevision(manifest, known, held));
+  const applied = await applyTo(ready, known, options);
+  // The state of direct tokens since the backup is unknown, so their signing keys are removed, which ends all of them.
+  await rm(join(dataDir, tokenKeysFile), { force: true });
+  const stamp = clock.wallTime().toISOString().replace(/[:.]/g, '-');
+  const movedAside = await takeItsPlace(ready, databasePath(dataDir), held, stamp);
+  await goOnWithJournal({ dataDir, secrets, manifest, known, revision: applied.revision, clock, stamp });
+  return { ...applied, madeAt: manifest.madeAt, journal: known.journal, movedAside, broughtBack };
 }
 
 async function manifestIn(from: string): Promise<Manifest> {

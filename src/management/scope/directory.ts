@@ -73,13 +73,17 @@ export class Directory {
     return kind === 'user' ? (this.#users.get(name)?.groups ?? []) : [];
   }
 
+  presenceOf({ kind, name }: SubjectName): Resolved['kind'] {
+    if (kind === 'team') return this.#teams.has(name) ? 'here' : 'gone';
+    if (kind === 'subject') return 'here';
+    const user = this.#users.get(name);
+    if (user === undefined) return 'gone';
+    return user.disabled ? 'disabled' : 'here';
+  }
+
   resolve(of: SubjectName, groups: KeyGroups = noGroups): Resolved {
-    if (of.kind === 'team' && !this.#teams.has(of.name)) return { kind: 'gone' };
-    if (of.kind === 'user') {
-      const user = this.#users.get(of.name);
-      if (user === undefined) return { kind: 'gone' };
-      if (user.disabled) return { kind: 'disabled' };
-    }
+    const presence = this.presenceOf(of);
+    if (presence !== 'here') return { kind: presence };
     const counted = new Set(this.ownGroups(of));
     // A group that the owner took for a key counts while the owner holds it, and then it is counted already.
     for (const group of groups.listed) if (groups.granted.includes(group)) counted.add(group);

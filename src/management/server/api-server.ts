@@ -2,8 +2,10 @@
 // its certificate: the configured files, or one of its own authority for the names that it is reached by.
 import type { IncomingMessage } from 'node:http';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Strangers } from '../../apiserver/request/strangers.ts';
+import type { Target } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { CertificatePaths, ServingPair } from '../../apiserver/tls/certificate-files.ts';
@@ -34,6 +36,7 @@ export interface ApiServerParts {
   kubeconfigs: Kubeconfigs;
   proxy: ManagementProxy;
   strangers: Strangers;
+  limits: CallerLimits;
   /** A command of this machine needs no key. */
   cameThroughDoor(request: IncomingMessage): boolean;
   isReady(): boolean;
@@ -47,7 +50,7 @@ export interface ApiServerParts {
 
 export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
-  const { clock, log, version, metrics, strangers, isReady, backUp } = how;
+  const { clock, log, version, metrics, strangers, limits, isReady, backUp } = how;
   const kinds: Kind[] = [
     key,
     issuing.kind,
@@ -65,7 +68,13 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     clock,
     log,
     authenticate: (request) =>
-      how.cameThroughDoor(request) ? callers.program : authenticated(request, { callers, strangers }),
+      how.cameThroughDoor(request) ? callers.program : authenticated(request, { callers, strangers, limits }),
+    admit: (user, target, response) => {
+      const keyName = callers.sessionOf(user)?.credential.keyName ?? '';
+      // Probes have no key, and commands of this machine are few.
+      if (keyName !== '')
+        limits.admit(isStream(target, response.req.url ?? '') ? 'watches' : 'requests', keyName, response);
+    },
     authorize: rights.authorize,
     admission: [ownerRules(() => kinds, rights)],
     audit,
@@ -86,12 +95,21 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
 
 async function authenticated(
   request: IncomingMessage,
-  { callers, strangers }: { callers: OpenParts['callers']; strangers: Strangers },
+  { callers, strangers, limits }: { callers: OpenParts['callers']; strangers: Strangers; limits: CallerLimits },
 ): Promise<User | undefined> {
   const user = await callers.authenticate(request);
+  const session = user === undefined ? undefined : callers.sessionOf(user);
   // A probe has a user too, and has shown nothing.
-  if (user !== undefined && callers.sessionOf(user) !== undefined) strangers.proved(request.socket);
+  if (session === undefined) return user;
+  // A connection beyond the limit stays a stranger's, and gives way like one.
+  limits.connects(request.socket, session.credential.keyName);
+  strangers.proved(request.socket);
   return user;
+}
+
+/** The feed of revocations is a watch outside of the resources. */
+function isStream({ verb }: Target, url: string): boolean {
+  return verb === 'watch' || /\/revocations\?(?:.*&)?watch=/.test(url);
 }
 
 function questionParts({ world, book, callers, people }: OpenParts) {

@@ -1,5 +1,6 @@
 // Writes the audit log: one line before a write is carried out and one before it is answered, each bound to the line before. In:
 // the audit hooks of the kit. Out: lines in a file. A write whose line cannot be stored is not carried out.
+import { randomUUID } from 'node:crypto';
 import type { Audit, AuditedStream, AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -8,6 +9,8 @@ import type { Log } from '../../log.ts';
 import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { ChainFile } from '../audit/chain-file.ts';
 import { type AuditEntry, type AuditSubject, intentEntry, outcomeEntry } from '../audit/entries.ts';
+import type { Removal } from '../audit/retention.ts';
+import { uploadPath } from '../direct-tokens/agent-uploads.ts';
 import { managementRequest } from '../scope/classify.ts';
 import type { AccessRequest } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
@@ -19,6 +22,8 @@ export interface AuditLogOptions {
   callers: Callers;
   /** Whether reads are written down as well. */
   reads: () => boolean;
+  /** Removes the oldest files; called at the start and whenever a full file stands aside. */
+  removeOld?: (note: (removal: Removal) => Promise<void>) => Promise<number>;
 }
 
 /** A request to a cluster behind us, which the kit does not see. */
@@ -42,17 +47,35 @@ const patienceMs = 5_000;
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions;
   readonly #begun = new WeakSet<Entry>();
+  #removing: Promise<void> = Promise.resolve();
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
   }
 
-  start(): Promise<void> {
-    return this.#options.file.start();
+  async start(): Promise<void> {
+    await this.#options.file.start();
+    await this.removeOld();
   }
 
-  stop(): Promise<void> {
-    return this.#options.file.stop();
+  async stop(): Promise<void> {
+    await this.#removing;
+    await this.#options.file.stop();
+  }
+
+  /** One removal at a time; a fault leaves the files for the next time. */
+  removeOld(): Promise<void> {
+    this.#removing = this.#removing.then(async () => {
+      const { removeOld, log } = this.#options;
+      const note = (removal: Removal) => this.#write({ ...this.#common(randomUUID()), stage: 'removed', ...removal });
+      try {
+        const files = (await removeOld?.(note)) ?? 0;
+        if (files > 0) log.info({ component: 'management', files }, 'old files of the audit log removed');
+      } catch (error) {
+        log.error({ component: 'management', error: String(error) }, 'old files of the audit log not removed');
+      }
+    });
+    return this.#removing;
   }
 
   async begins(entry: Entry): Promise<void> {
@@ -86,8 +109,18 @@ export class AuditLog implements Audit {
     }
   }
 
-  /** A stream or session behind us begins to flow; only after `begins`. */
-  async streamStarts(entry: ProxiedEntry): Promise<void> {
+  /** Lines that a direct endpoint has written. */
+  async take(entries: readonly AuditEntry[]): Promise<void> {
+    try {
+      await Promise.all(entries.map((entry) => this.#write(entry)));
+    } catch (error) {
+      this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');
+      throw error;
+    }
+  }
+
+  /** A watch, or a stream or session behind us, begins to flow; only after `begins`. */
+  async streamStarts(entry: Entry): Promise<void> {
     await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamStart' });
   }
 
@@ -108,6 +141,8 @@ export class AuditLog implements Audit {
     const request = requestOf(entry);
     const group = request.isResource ? request.group : '';
     const isReview = group === 'authorization.k8s.io' || group === 'authentication.k8s.io';
+    // Its lines say who sent them.
+    if (!request.isResource && uploadPath.test(request.path)) return false;
     const isWrite = !['get', 'head', 'options', 'list', 'watch'].includes(request.verb) && !isReview;
     return isWrite || this.#options.reads();
   }

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Authenticate, User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
-import { serviceUnavailable, unauthorized } from '../../object/meta/status.ts';
+import { forbidden, type Status, serviceUnavailable, unauthorized } from '../../object/meta/status.ts';
 import type { Activity } from '../keys/life/activity.ts';
 import { credentialOf, type DeadBecause, type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import { expiryOf } from '../keys/life/expiry.ts';
@@ -25,8 +25,8 @@ export interface Session {
   /** The rights at the time of the request, to be compared with later rights. */
   directory: Directory;
   address: string | undefined;
-  /** For a credential that is not a key, e.g. a token: whether an open stream may go on. */
-  stillHolds?(): boolean;
+  /** For a credential that is not a key, e.g. a token: why an open stream may not go on; undefined = it may. */
+  endedBecause?(): string | undefined;
   /** The session makes the key of a kubeconfig. */
   kubeconfig?: KubeconfigMark;
   /** The end of the client certificate, if the key was proved by one. */
@@ -132,20 +132,29 @@ export class Callers {
 
   /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
   isStill(user: User): boolean {
+    return this.endOf(user) === undefined;
+  }
+
+  /** Why an open stream of this user may not go on: 401 for a dead key, 403 for one that may do something else now. */
+  endOf(user: User): Status | undefined {
     const session = this.#sessions.get(user);
-    if (session?.stillHolds !== undefined) return session.stillHolds();
-    if (session?.facts === undefined) return true;
+    if (session?.endedBecause !== undefined) {
+      const because = session.endedBecause();
+      return because === undefined ? undefined : unauthorized(because);
+    }
+    if (session?.facts === undefined) return undefined;
     const { facts, credential, directory, address, certificateEndMs = Number.POSITIVE_INFINITY } = session;
     const { world } = this.#parts;
     const now = this.#parts.book.key(facts.name);
-    if (now?.record.uid !== facts.record.uid) return false;
+    if (now?.record.uid !== facts.record.uid) return unauthorized('the access key was deleted');
     const nowMs = this.#parts.clock.wallTime().getTime();
-    if (nowMs >= certificateEndMs) return false;
+    if (nowMs >= certificateEndMs) return unauthorized('the client certificate has expired');
     const found = credentialOf(now, world, { nowMs, address });
-    if (found.kind === 'dead') return false;
+    if (found.kind === 'dead') return unauthorized(deadText[found.because]);
     // Most looks find no change, so this cheap comparison comes first.
-    if (now === facts && directory === world.directory) return true;
-    return viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
+    if (now === facts && directory === world.directory) return undefined;
+    const isSame = viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
+    return isSame ? undefined : changedRights;
   }
 
   /** The user of a verified credential, a key or another one. */
@@ -162,6 +171,8 @@ export class Callers {
     return user;
   }
 }
+
+const changedRights = forbidden({ group: '', resource: '' }, '', 'the rights of the access key have changed');
 
 export function bearerIn(authorization: string): string | undefined {
   return /^Bearer +(\S+) *$/i.exec(authorization)?.[1];

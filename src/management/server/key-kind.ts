@@ -4,6 +4,7 @@ import { allVerbs, type Column, type Kind, type SubresourceAction } from '../../
 import { age } from '../../apiserver/wire/table.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { expiryOf, isExpired } from '../keys/life/expiry.ts';
+import { type KeyState, titleOf } from '../keys/life/key-state.ts';
 import { isNameInScope } from '../keys/life/visible.ts';
 import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
 import { keySchemaName, rotationSchemaName } from '../kinds/key-schema.ts';
@@ -23,6 +24,8 @@ export function keyKind(parts: {
   /** A list of the caller at an older revision may show keys that the caller must not see now. */
   viewSince: (session: Session) => number;
   rotation: SubresourceAction;
+  /** Of the key with this uid, as far as its owner, its virtual cluster and its makers decide. */
+  stateByOthers(name: string, uid: string, nowMs: number): KeyState;
 }): Kind {
   const { strategy, callers, directory, viewSince, rotation } = parts;
   return {
@@ -37,7 +40,7 @@ export function keyKind(parts: {
     schema: keySchemaName,
     storage: keyResource,
     strategy,
-    columns,
+    columns: columnsOf(parts.stateByOthers),
     subresources: {
       rotate: {
         mode: 'action',
@@ -82,7 +85,9 @@ function ownersOf(object: KubeObject): string[] {
   return owner === undefined ? [] : [ownerKey(owner)];
 }
 
-const columns: readonly Column[] = [
+type StateByOthers = Parameters<typeof keyKind>[0]['stateByOthers'];
+
+const columnsOf = (stateByOthers: StateByOthers): readonly Column[] => [
   {
     name: 'Name',
     type: 'string',
@@ -92,7 +97,7 @@ const columns: readonly Column[] = [
     cell: ({ metadata }) => metadata.name ?? '',
   },
   column('Owner', 'The user, team or subject that the key stands for.', ownerText),
-  column('Status', 'Active, Disabled, Expired or Terminating.', statusText),
+  column('Status', statusDescription, (object, now) => statusText(object, now, stateByOthers)),
   column('Expires', 'When the key ends, from now on.', expiresText),
   column('Last used', 'How long ago the key was last used.', (object, now) => {
     const last = text(object, 'status', 'lastActivity');
@@ -105,6 +110,9 @@ const columns: readonly Column[] = [
   column('Type', 'Manager of the key.', (object) => keySpec(object).type, 1),
   column('Scope', 'Limits of the key.', scopeText, 1),
 ];
+
+const statusDescription =
+  'Active; Disabled, Expired or Terminating by itself; Suspended (owner not in the configuration), UserDisabled, InstanceGone (virtual cluster not in the configuration) or MakerInvalid (the key that made it has ended).';
 
 function column(name: string, description: string, cell: Column['cell'], priority = 0): Column {
   return { name, type: 'string', description, priority, cell };
@@ -124,11 +132,13 @@ function timesOf(object: KubeObject) {
   return { times, lastMs: Number.isNaN(last) ? undefined : last };
 }
 
-function statusText(object: KubeObject, now: Date): string {
+function statusText(object: KubeObject, now: Date, stateByOthers: StateByOthers): string {
   if (object.metadata.deletionTimestamp !== undefined) return 'Terminating';
   const { times, lastMs } = timesOf(object);
   if (isExpired(times, lastMs, now.getTime())) return 'Expired';
-  return keySpec(object).disabled ? 'Disabled' : 'Active';
+  if (keySpec(object).disabled) return 'Disabled';
+  const { name = '', uid = '' } = object.metadata;
+  return titleOf(stateByOthers(name, uid, now.getTime()));
 }
 
 function expiresText(object: KubeObject, now: Date): string {

@@ -1,48 +1,55 @@
 // The metrics of the management API: keys by state, keys that end soon, failed authentications, open watches, and requests that
 // pass the proxy.
+import type { CallerLimits, Held } from '../../apiserver/request/caller-limits.ts';
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
-import { expiryOf, isExpired } from '../keys/life/expiry.ts';
+import type { KeyWorld } from '../keys/life/credential.ts';
+import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { type KeyState, keyState, keyStates } from '../keys/life/key-state.ts';
 
-export type KeyState = 'active' | 'disabled' | 'expired' | 'terminating';
-const states: readonly KeyState[] = ['active', 'disabled', 'expired', 'terminating'];
+/** One scrape reads every series, and must not count a hundred thousand keys for each. */
+const countsAreGoodForMs = 500;
 const soonMs = 7 * 24 * 60 * 60 * 1000;
 
 export interface Counted {
   facts(): Iterable<KeyFacts>;
-  lastActivityMs(facts: KeyFacts): number | undefined;
+  world: KeyWorld;
   failedLogins(): number;
   watches(): number;
   /** Requests and sessions that pass through to clusters. */
   proxied(): number;
+  limits: CallerLimits;
   strangers: { readonly count: number; readonly gaveWay: number };
 }
 
 export function keyCounts(
-  { facts, lastActivityMs }: Pick<Counted, 'facts' | 'lastActivityMs'>,
+  { facts, world }: Pick<Counted, 'facts' | 'world'>,
   nowMs: number,
 ): Record<KeyState, number> & { expiringSoon: number } {
-  const counts = { active: 0, disabled: 0, expired: 0, terminating: 0, expiringSoon: 0 };
+  const counts = { ...noKeys(), expiringSoon: 0 };
   for (const one of facts()) {
-    const lastMs = lastActivityMs(one);
-    const state = stateOf(one, lastMs, nowMs);
+    const state = keyState(one, world, nowMs);
     counts[state]++;
-    const expiryMs = expiryOf(one.times, lastMs);
+    const expiryMs = expiryOf(one.times, world.lastActivityMs(one));
     if (state === 'active' && expiryMs !== undefined && expiryMs - nowMs <= soonMs) counts.expiringSoon++;
   }
   return counts;
 }
 
-function stateOf({ isDeleted, isDisabled, times }: KeyFacts, lastMs: number | undefined, nowMs: number): KeyState {
-  if (isDeleted) return 'terminating';
-  if (isExpired(times, lastMs, nowMs)) return 'expired';
-  return isDisabled ? 'disabled' : 'active';
+function noKeys(): Record<KeyState, number> {
+  return Object.fromEntries(keyStates.map((state) => [state, 0])) as Record<KeyState, number>;
 }
 
 export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clock): void {
-  const counts = () => keyCounts(counted, clock.wallTime().getTime());
-  for (const state of states) {
+  let last: { atMs: number; counts: ReturnType<typeof keyCounts> } | undefined;
+  const counts = () => {
+    const atMs = clock.now();
+    if (last === undefined || atMs - last.atMs >= countsAreGoodForMs)
+      last = { atMs, counts: keyCounts(counted, clock.wallTime().getTime()) };
+    return last.counts;
+  };
+  for (const state of keyStates) {
     const help = 'Access keys by state';
     readSeries(metrics, { name: 'hostward_access_keys', help, labels: { state }, read: () => counts()[state] });
   }
@@ -63,4 +70,19 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
     ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
   ];
   for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });
+  declareLimits(metrics, counted.limits);
+}
+
+const held: readonly Held[] = ['connections', 'requests', 'watches'];
+
+function declareLimits(metrics: Metrics, limits: CallerLimits): void {
+  for (const limit of held) {
+    const open = { name: 'hostward_management_open', help: 'Held open by access keys, by kind' };
+    readSeries(metrics, { ...open, labels: { limit }, read: () => limits.open(limit) });
+    const refused = {
+      name: 'hostward_management_refused_by_limit',
+      help: 'Answers of 429 because a key, or all keys together, held too much',
+    };
+    readSeries(metrics, { ...refused, labels: { limit }, read: () => limits.refused(limit) });
+  }
 }

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
+import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
 import { Strangers } from '../../apiserver/request/strangers.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
 import type { Clock, Timer } from '../../clock.ts';
@@ -35,6 +36,8 @@ export interface ManagementOptions {
   version: string;
   /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
   environment?: Readonly<Record<string, string | undefined>>;
+  /** What one key and all keys may hold open at a time; a test makes it small. */
+  callerLimits?: Readonly<Record<Held, Limit>>;
   /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
   metrics?: Metrics;
 }
@@ -51,6 +54,7 @@ interface Running extends OpenParts {
 export class ManagementApi {
   readonly #options: ManagementOptions;
   readonly #strangers: Strangers;
+  readonly #limits: CallerLimits;
   #settings: ManagementSettings;
   #running: Running | undefined;
   #caretaker: Caretaker | undefined;
@@ -65,6 +69,7 @@ export class ManagementApi {
     this.#options = options;
     this.#settings = options.settings;
     this.#strangers = new Strangers(options);
+    this.#limits = new CallerLimits(options.callerLimits);
   }
 
   /** Locks the folder against other processes until it is closed. */
@@ -78,7 +83,10 @@ export class ManagementApi {
       const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proved = (socket: Socket) => this.#strangers.proved(socket);
+      const proved = (socket: Socket, { credential }: { credential: { keyName: string } }) => {
+        this.#limits.connects(socket, credential.keyName);
+        this.#strangers.proved(socket);
+      };
       const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment, proved });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
@@ -96,6 +104,7 @@ export class ManagementApi {
       kubeconfigs,
       proxy,
       strangers: this.#strangers,
+      limits: this.#limits,
       cameThroughDoor: (request) => this.#door?.cameThrough(request) === true,
       isReady: () => this.#isServing,
       backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
@@ -119,7 +128,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, lastActivityMs, world, failedLogins, kubeconfigs, proxy } = this.#need();
+    const { api, book, key, world, failedLogins, kubeconfigs, proxy } = this.#need();
     const { clock, log, metrics } = this.#options;
     await api.start();
     this.#grace = new GraceChore(api.kit, key);
@@ -135,8 +144,8 @@ export class ManagementApi {
     const watches = () => api.watchCount;
     const proxied = () => proxy.status().proxied;
     const failed = () => failedLogins.count;
-    const strangers = this.#strangers;
-    const counted = { facts: () => book.facts(), lastActivityMs, failedLogins: failed, watches, proxied, strangers };
+    const [strangers, limits] = [this.#strangers, this.#limits];
+    const counted = { facts: () => book.facts(), world, failedLogins: failed, watches, proxied, strangers, limits };
     if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
     if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
     log.info({ component: 'management', url: api.url }, 'management API started');
@@ -169,7 +178,7 @@ export class ManagementApi {
     const { api, callers, proxy, issuing } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
     issuing.feed.closeUnless((user) => callers.isStill(user));
-    proxy.endUnless((user) => callers.isStill(user));
+    proxy.endWhere((user) => callers.endOf(user));
   }
 
   async close(): Promise<void> {
@@ -227,9 +236,9 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, book, lastActivityMs, kubeconfigs, proxy } = this.#need();
+    const { api, book, world, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
-    const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), lastActivityMs }, nowMs);
+    const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), world }, nowMs);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
     const { upstreams = [] } = proxied;
     const troubles = troublesIn({ removalsWaiting: certificates.removalsWaiting, upstreams });

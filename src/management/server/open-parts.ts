@@ -9,22 +9,25 @@ import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
+import { StoreFault } from '../../store/errors.ts';
 import { SqliteStore } from '../../store/sqlite-store.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
 import { ChainFile } from '../audit/chain-file.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
+import { removeOldFiles } from '../audit/retention.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
 import { type Issuing, openIssuing } from '../direct-tokens/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { stateByOthers } from '../keys/life/key-state.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
-import { AuditLog } from './audit-log.ts';
+import { AuditLog, type AuditLogOptions } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
-import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
+import { auditName, checkSecrets, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
 import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
@@ -74,7 +77,9 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
   const path = databasePath(options.folder);
   const database = options.database ?? new SqliteStore({ clock: options.clock, path, keepsHistoryAtStart: true });
   // From here on no other process has the folder.
-  await database.start();
+  await database.start().catch((error: unknown) => {
+    throw withWayOut(error);
+  });
   const opened: { stop(): Promise<void> }[] = [database];
   try {
     return await partsOf(database, options, opened);
@@ -106,11 +111,19 @@ async function partsOf(
     directory: () => people.directory,
     viewSince: (session) => viewSince(session, people, book),
     rotation: rotateKey(store, keyParts),
+    stateByOthers: (name, uid, nowMs) => {
+      const facts = book.key(name);
+      return facts?.record.uid === uid ? stateByOthers(facts, world, nowMs) : 'active';
+    },
   });
   const reads = () => settings().audit.reads;
-  const file = new ChainFile({ folder, name: auditName, digest });
-  const audit = new AuditLog({ file, clock, log, callers, reads });
+  const movedAside = () => void audit.removeOld();
+  const file = new ChainFile({ folder, name: auditName, digest, movedAside });
+  const removeOld: AuditLogOptions['removeOld'] = (note) =>
+    removeOldFiles({ folder, name: auditName, digest, keep: settings().audit.keepFiles, note });
+  const audit = new AuditLog({ file, clock, log, callers, reads, removeOld });
   await audit.start();
+  opened.push(audit);
   const callerOf = (user: User) => {
     const session = callers.sessionOf(user);
     if (session === undefined) return undefined;
@@ -118,13 +131,25 @@ async function partsOf(
   };
   const mayRead = (user: User, target: Target) => rights.decide(user, target);
   const userOf = (session: Session) => callers.userOf(session);
-  const about = { folder, store, world, clock, log, issuer };
+  const uploads = {
+    append: (entries: Parameters<typeof audit.take>[0]) => audit.take(entries),
+    used: (uid: string, ttl: number, atMs: number) => activity.used(uid, ttl, atMs),
+    keyNameOf: (user: User) => callers.sessionOf(user)?.credential.keyName ?? '',
+  };
+  const about = { folder, store, world, clock, log, issuer, uploads };
   const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
   const made = { callers, rights, audit, failedLogins: new FailedLogins(clock), key, lastActivityMs, world, issuing };
   opened.length = 0;
   return { ...given, ...made };
+}
+
+/** The store knows no command that mends it. */
+function withWayOut(error: unknown): unknown {
+  if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') return error;
+  const wayOut = 'bring back a backup with "hostward restore FOLDER", which moves the damaged file aside';
+  return new StoreFault(error.code, `${error.message}; ${wayOut}`, { cause: error });
 }
 
 const random = (count: number) => randomBytes(count);
@@ -145,6 +170,7 @@ async function openStored(
   const store = new JournaledStore({ store: database, file: revocations, clock, log, revokedBy: takenAway });
   await store.start();
   opened.push(store);
+  await checkSecrets(store, secrets, folder);
   const activity = new Activity(clock, activityStore(store), (error) =>
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
   );

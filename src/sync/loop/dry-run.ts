@@ -9,37 +9,65 @@ import { decide } from '../plan/decide.ts';
 import { draftHost, type Translation } from '../plan/draft.ts';
 import type { HostItem, VirtualItem } from '../plan/kind.ts';
 import { isSamePlace } from '../plan/ownership.ts';
-import { baseKey } from '../plan/reserved-keys.ts';
-import type { Facts, HeldWrite, Outcome, PlannedRequest } from '../plan/step.ts';
+import { handsOff } from '../plan/removal.ts';
+import { baseKey, markerLabel } from '../plan/reserved-keys.ts';
+import {
+  ask,
+  done,
+  type Facts,
+  freshMemory,
+  type HeldWrite,
+  type Memory,
+  type Outcome,
+  type PlannedRequest,
+  type PlanStep,
+} from '../plan/step.ts';
 import type { Difference } from '../world/ledger.ts';
 import type { Patching } from './reconcile.ts';
 
-/** Enough for a back-flow, the host copy and a few old copies in other namespaces. */
-const writeLimit = 8;
+/** Enough for a back-flow and the host copy; each old copy in another namespace is one more. */
+const ownWrites = 8;
 /** Three addresses are enough to recognise an object. */
 const namedAddresses = 3;
 
-async function writesFrom(
-  held: HeldWrite,
-  seen: Facts,
-  { translation, patching }: { translation: Translation; patching: Patching | undefined },
-): Promise<PlannedRequest[]> {
+interface Planner {
+  translation: Translation;
+  patching: Patching | undefined;
+}
+
+async function writesOf({ outcome, facts: seen, held }: DryEnd, planner: Planner): Promise<PlannedRequest[]> {
   const writes: PlannedRequest[] = [];
-  let { memory, request } = held;
+  let step: PlanStep = held === undefined ? done(outcome) : ask(held.request);
+  let memory = held?.memory ?? freshMemory();
   let facts = seen;
-  while (request.verb !== 'get') {
-    writes.push(request);
-    if (writes.length === writeLimit) break;
-    const after = afterWrite(facts, request, translation);
-    if (after === undefined) break;
-    const answer = { kind: 'ok', status: 200, object: { metadata: {} } } as const;
-    memory = afterAnswer(memory, request, answer, translation.kind);
-    facts = patching === undefined ? after : await patching.forward(after);
-    const step = decide(facts, memory, translation);
-    if (step.kind === 'done') break;
-    request = step.request;
+  while (writes.length < ownWrites + seen.strays.length) {
+    const next = afterStep(step, facts, planner.translation);
+    if (step.kind === 'request' && step.request.verb !== 'get') {
+      writes.push(step.request);
+      const answer = { kind: 'ok', status: 200, object: { metadata: {} } } as const;
+      memory = afterAnswer(memory, step.request, answer, planner.translation.kind);
+    }
+    if (next === undefined) break;
+    facts = planner.patching === undefined ? next : await planner.patching.forward(next);
+    step = decide(facts, withHostService(memory), planner.translation);
   }
   return writes;
+}
+
+/** The list never sends a request. Without an answer it takes it that no Service of the host stands at a freed place. */
+function withHostService(memory: Memory): Memory {
+  return memory.hostService.known ? memory : { ...memory, hostService: { known: true, service: undefined } };
+}
+
+function afterStep(step: PlanStep, facts: Facts, translation: Translation): Facts | undefined {
+  if (step.kind === 'request') return afterWrite(facts, step.request, translation);
+  return isFreedByOther(step.outcome, facts, translation) ? { ...facts, host: undefined } : undefined;
+}
+
+/** The pass of another key would remove its old copy from this place, and this key would then have its copy there. */
+function isFreedByOther(outcome: Outcome, { host }: Facts, { placement, kind }: Translation): boolean {
+  if (outcome.kind !== 'waiting' || outcome.reason !== 'HostNameBusy' || host === undefined) return false;
+  return host.labels?.[markerLabel] === placement.virtualCluster && handsOff(host, undefined, kind) === undefined;
 }
 
 /** The facts after a successful write; undefined when no other write can follow. */
@@ -76,25 +104,28 @@ function hostAfter(
   ) as unknown as HostItem;
 }
 
+/** How a dry pass ended; `held` is the write that it did not send. */
+interface DryEnd {
+  outcome: Outcome;
+  facts: Facts;
+  held?: HeldWrite;
+}
+
 interface Notebook {
   setDifferences(key: Key, differences: readonly Difference[]): void;
 }
 
 /** Records every withheld write of a pass, and replaces its outcome with a sentence that names all of them. */
-export async function listWrites<T extends { outcome: Outcome; facts: Facts; held?: HeldWrite }>(
+export async function listWrites<T extends DryEnd>(
   key: Key,
   ended: T,
   on: { world: { rules: { translation: Translation } }; patching: Patching | undefined; ledger: Notebook },
 ): Promise<T> {
-  if (ended.held === undefined) {
-    on.ledger.setDifferences(key, []);
-    return ended;
-  }
   const { translation } = on.world.rules;
-  const writes = await writesFrom(ended.held, ended.facts, { translation, patching: on.patching });
+  const writes = await writesOf(ended, { translation, patching: on.patching });
   const differences = writes.map((write) => differenceOf(write, translation));
   on.ledger.setDifferences(key, differences);
-  return { ...ended, outcome: dryRunOutcome(differences) };
+  return writes.length === 0 ? ended : { ...ended, outcome: dryRunOutcome(differences) };
 }
 
 export function differenceOf(request: PlannedRequest, { kind }: Translation): Difference {

@@ -6,8 +6,8 @@ import { noteNames } from '../patch/entry/note-names.ts';
 import type { FoundReference } from '../patch/entry/reference-patch.ts';
 import type { Patched, Patcher } from '../patch/run/patcher.ts';
 import type { Facts } from '../plan/step.ts';
-import type { References } from '../references/references.ts';
-import { targetOf } from '../references/registry.ts';
+import type { Referrers } from '../references/count/referrers.ts';
+import { targetOf } from '../references/count/registry.ts';
 import type { Rules, World } from '../world/world.ts';
 import type { Patching } from './reconcile.ts';
 
@@ -16,7 +16,7 @@ export function createPatching(
   patcher: Patcher | undefined,
   world: World,
   options: {
-    references?: References | undefined;
+    references?: Referrers | undefined;
     wake?: (key: Key) => void;
     /** Around a wait for the sandbox; see WorkQueue. */
     aside?: <T>(key: Key, wait: Promise<T>) => Promise<T>;
@@ -68,7 +68,7 @@ export function createPatching(
 }
 
 /** Notes all generated names before a back-flow: the host may have copied a name to an object whose pass comes first. */
-function learnNames({ set }: Patcher, { windows, rules }: World, references: References): void {
+function learnNames({ set }: Patcher, { windows, rules }: World, references: Referrers): void {
   if (!set.patches.some(({ reference }) => reference !== undefined)) return;
   const { translation } = rules;
   for (const key of windows.virtual.keys()) {

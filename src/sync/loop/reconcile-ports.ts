@@ -5,10 +5,11 @@ import type { Answer } from '../../cluster/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
+import { takeOverReason } from '../plan/decide.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
-import type { References } from '../references/references.ts';
+import type { Referrers } from '../references/count/referrers.ts';
 import type { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/delete-guard.ts';
 import type { Ledger } from '../world/ledger.ts';
@@ -37,7 +38,7 @@ export interface ReconcilePortsOptions {
   log: Log;
   isDryRun: boolean;
   isHostRecent: boolean;
-  references?: References;
+  references?: Referrers;
   /** Rises with every change of the rules, so that the writes it causes do not count as repairs. */
   generation: () => number;
   enqueue: (key: Key) => void;
@@ -148,9 +149,10 @@ class SyncPorts implements ReconcilePorts {
         key,
         request: `${request.side} ${request.verb}`,
         reason: reasonOf(request),
+        isTakeOver: reasonOf(request) === takeOverReason,
         ...(touches !== undefined && { touches }),
       },
-      'object written',
+      'object',
     );
   }
 

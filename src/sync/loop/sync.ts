@@ -8,7 +8,7 @@ import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { Outcome } from '../plan/step.ts';
-import type { References } from '../references/references.ts';
+import type { Referrers } from '../references/count/referrers.ts';
 import { type Companion, standingOf } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
 import type { VirtualList } from '../world/delete-guard.ts';
@@ -16,6 +16,7 @@ import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
 import { Proven } from '../world/proven.ts';
+import { failedByServer } from '../world/server-fault.ts';
 import { type Circumstances, type Windows, World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { listWrites } from './dry-run.ts';
@@ -39,7 +40,7 @@ export interface SyncOptions {
   isLeader: () => boolean;
   isDryRun: boolean;
   /** Names and content for reference patches; without them, names follow from rules alone. */
-  references?: References;
+  references?: Referrers;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
 }
@@ -171,6 +172,13 @@ export class Sync {
     this.options.references?.recount(virtual.keys());
     // The size is an estimate: copies without a virtual object are few, and are counted when they are found.
     this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
+  }
+
+  /** Called when an API server is well again: back-off has grown to a minute, and addresses must not stay wrong that long. */
+  hurry(): void {
+    if (!this.isReady) return;
+    this.queue.hurry((key) => failedByServer(this.ledger.entry(key)?.outcome));
+    this.options.references?.hurry();
   }
 
   /** Keys of both sides, because a copy without a virtual object is found only through the host. */

@@ -10,6 +10,8 @@ export interface BaseEntry {
   isPatched: boolean;
   /** Patches made this key on the host and the virtual side lacks it: without the patches it is removed. */
   isMade: boolean;
+  /** The value came from the host and the virtual side follows it. An excluded key of this kind stays on the host. */
+  isFromHost: boolean;
 }
 
 /**
@@ -30,12 +32,12 @@ const uncrossedMark = '=';
 /** The entry for a key; `desired` is the host value after patches. */
 export function baseEntry(
   values: { virtual: string | undefined; host: string | undefined; desired: string | undefined },
-  isPatched: boolean,
+  { isPatched, isFromHost = false }: { isPatched: boolean; isFromHost?: boolean },
 ): BaseEntry {
   const { virtual, host, desired } = values;
   const isMade = virtual === undefined && host !== undefined && host === desired;
   const hash = hashOf(virtual);
-  return { virtual: hash, host: host === virtual ? hash : hashOf(host), isPatched, isMade };
+  return { virtual: hash, host: host === virtual ? hash : hashOf(host), isPatched, isMade, isFromHost };
 }
 
 export interface Base {
@@ -86,11 +88,13 @@ function digit(bits: number): number {
 const absent = '.'.repeat(hashLength);
 
 const madeFlag = 2;
+/** Added to the other flags. */
+const fromHostFlag = 4;
 const zero = 0x30;
 
 /**
  * `2;digest;labels;annotations`. A map is `key:entry,key:entry`. An entry is one hash for both sides, or two hashes and a
- * digit: 1 when patches touched the key, 2 when they made it, else 0. JSON would be longer, because each quote becomes two
+ * digit: 1 when patches touched the key, 2 when they made it, else 0, and 4 more when the value came from the host. JSON would be longer, because each quote becomes two
  * characters inside an annotation, and the annotation is in every watch event.
  */
 export function formatBase({ patchDigest, labels, annotations }: Base): string {
@@ -128,10 +132,10 @@ export function isSameBase(one: Base, other: Base): boolean {
 
 function haveSameEntries(one: Base['labels'], other: Base['labels']): boolean {
   if (one.size !== other.size) return false;
-  for (const [key, { virtual, host, isPatched, isMade }] of one) {
+  for (const [key, { virtual, host, isPatched, isMade, isFromHost }] of one) {
     const entry = other.get(key);
     if (entry?.virtual !== virtual || entry.host !== host) return false;
-    if (entry.isPatched !== isPatched || entry.isMade !== isMade) return false;
+    if (entry.isPatched !== isPatched || entry.isMade !== isMade || entry.isFromHost !== isFromHost) return false;
   }
   return true;
 }
@@ -150,9 +154,10 @@ function packEntries(entries: ReadonlyMap<string, BaseEntry>): string {
   return sorted.map(([key, entry]) => `${escaped(key)}:${packEntry(entry)}`).join(',');
 }
 
-function packEntry({ virtual, host, isPatched, isMade }: BaseEntry): string {
-  if (virtual === host && !isPatched) return virtual || absent;
-  return `${virtual || absent}${host || absent}${isMade ? madeFlag : Number(isPatched)}`;
+function packEntry({ virtual, host, isPatched, isMade, isFromHost }: BaseEntry): string {
+  if (virtual === host && !isPatched && !isFromHost) return virtual || absent;
+  const flag = (isMade ? madeFlag : Number(isPatched)) + (isFromHost ? fromHostFlag : 0);
+  return `${virtual || absent}${host || absent}${flag}`;
 }
 
 function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
@@ -173,11 +178,13 @@ function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
 /** Hashes have equal lengths, so they stand side by side without a separator. */
 function unpackEntry(packed: string, from: number, to: number): BaseEntry | undefined {
   const virtual = unpackHash(packed, from);
-  if (to - from === hashLength) return { virtual, host: virtual, isPatched: false, isMade: false };
+  if (to - from === hashLength) return { virtual, host: virtual, isPatched: false, isMade: false, isFromHost: false };
   const flag = packed.charCodeAt(to - 1) - zero;
-  if (to - from !== 2 * hashLength + 1 || !(flag >= 0 && flag <= madeFlag)) return undefined;
+  const isFromHost = flag >= fromHostFlag;
+  const patched = isFromHost ? flag - fromHostFlag : flag;
+  if (to - from !== 2 * hashLength + 1 || !(patched >= 0 && patched <= madeFlag)) return undefined;
   const host = unpackHash(packed, from + hashLength);
-  return { virtual, host, isPatched: flag > 0, isMade: flag === madeFlag };
+  return { virtual, host, isPatched: patched > 0, isMade: patched === madeFlag, isFromHost };
 }
 
 function unpackHash(packed: string, from: number): string {

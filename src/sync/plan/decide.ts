@@ -21,6 +21,9 @@ import {
 } from './step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
 
+/** The reason of the write that makes a native object our copy. */
+export const takeOverReason = 'taken over';
+
 export function decide(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   if (memory.end !== undefined) return done(memory.end);
   const toRead = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
@@ -242,7 +245,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; 
       verb: 'patch',
       place: placeOf(host),
       mergePatch: mergePatchOf(host, update.host),
-      reason: isTakeOver ? 'taken over' : 'differs from the virtual side',
+      reason: isTakeOver ? takeOverReason : 'differs from the virtual side',
       touches: update.touches,
       conflicts: update.conflicts,
     },

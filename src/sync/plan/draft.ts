@@ -148,13 +148,17 @@ function freshEntries(
   for (const [hostKey, value] of host) {
     const key = rules.toVirtual(hostKey);
     if (key !== undefined) keys.add(key);
-    else entries.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: value, desired: value }, true));
+    else
+      entries.set(
+        uncrossedName(hostKey),
+        baseEntry({ virtual: undefined, host: value, desired: value }, { isPatched: true }),
+      );
   }
   for (const key of keys) {
     const hostKey = rules.toHost(key) as string;
     const hostValue = host.get(hostKey);
     const isPatched = draft.isPatched?.(map, hostKey) ?? false;
-    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, isPatched));
+    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, { isPatched }));
   }
   return entries;
 }

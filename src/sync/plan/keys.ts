@@ -10,6 +10,8 @@ export interface KeyRules {
   toVirtual(hostKey: string): string | undefined;
   /** Whether a change of this key on the host may reach the tenant. */
   flowsBack(virtualKey: string): boolean;
+  /** Host spelling of a virtual key that crosses without `exclude`, and not with it; undefined for every other key. */
+  excludedOnHost(virtualKey: string): string | undefined;
 }
 
 export interface KeyRuleOptions {
@@ -32,27 +34,27 @@ export function labelRules(options: KeyRuleOptions): KeyRules {
   const isPattern = patternMatcher(options.exclude.labels);
   const own = new Set(options.ownLabels);
   const isExcluded = (key: string): boolean => own.has(key) || isPattern(key);
+  const hostKeyOf = (key: string): string | undefined => toHostKey.get(key) ?? (isReserved(key) ? undefined : key);
   return {
-    toHost: (key) => {
-      if (isExcluded(key)) return undefined;
-      return toHostKey.get(key) ?? (isReserved(key) ? undefined : key);
-    },
+    toHost: (key) => (isExcluded(key) ? undefined : hostKeyOf(key)),
     toVirtual: (key) => {
       const virtual = toVirtualKey.get(key) ?? (isReserved(key) || toHostKey.has(key) ? undefined : key);
       return virtual === undefined || isExcluded(virtual) ? undefined : virtual;
     },
     flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key, options),
+    excludedOnHost: (key) => (isPattern(key) && !own.has(key) ? hostKeyOf(key) : undefined),
   };
 }
 
 export function annotationRules(options: KeyRuleOptions): KeyRules {
   const isExcluded = patternMatcher(options.exclude.annotations);
-  const same = (key: string): string | undefined =>
-    key === leaderKey || isReserved(key) || isExcluded(key) ? undefined : key;
+  const crosses = (key: string): boolean => key !== leaderKey && !isReserved(key);
+  const same = (key: string): string | undefined => (crosses(key) && !isExcluded(key) ? key : undefined);
   return {
     toHost: same,
     toVirtual: same,
     flowsBack: (key) => options.backSync === 'all' && !isNeverBack(key, options),
+    excludedOnHost: (key) => (crosses(key) && isExcluded(key) ? key : undefined),
   };
 }
 

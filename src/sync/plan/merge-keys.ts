@@ -102,7 +102,36 @@ export function mergeKeys(input: KeyMergeInput): KeyMerge {
     if (uncrossed === undefined) mergeKey({ key: name, hostKey }, input, merge);
     else mergeUncrossed(hostKey, input, merge);
   }
+  for (const hostKey of excludedLeftovers(input)) merge.host.set(hostKey, null);
   return merge;
+}
+
+/**
+ * Host spelling of keys that sync wrote to the host and that `exclude` stops since. They leave the host, which would show a
+ * stale value for good. A key that the host set or edited is the host's own and stays.
+ */
+export function excludedLeftovers({
+  virtual,
+  desired,
+  host,
+  base,
+  rules,
+  wasCopied,
+}: Pick<KeyMergeInput, 'virtual' | 'desired' | 'host' | 'base' | 'rules' | 'wasCopied'>): string[] {
+  const leftovers: string[] = [];
+  for (const [key, entry] of base ?? []) {
+    const hostKey = rules.excludedOnHost(key);
+    if (hostKey === undefined || desired.has(hostKey) || !host.has(hostKey)) continue;
+    const isWritten = (entry.virtual !== '' || entry.isMade) && !entry.isFromHost;
+    if (isWritten && hashOf(host.get(hostKey)) === entry.host) leftovers.push(hostKey);
+  }
+  if (base !== undefined) return leftovers;
+  // vCluster lists the keys that it has copied; the value tells whether the host has edited one since.
+  for (const [hostKey, value] of host) {
+    if (rules.excludedOnHost(hostKey) !== hostKey || desired.has(hostKey) || !wasCopied(hostKey)) continue;
+    if (virtual.get(hostKey) === value) leftovers.push(hostKey);
+  }
+  return leftovers;
 }
 
 /** A key that patches made on the host although it may not cross. Its value follows the patches, and it goes with them. */
@@ -110,7 +139,10 @@ function mergeUncrossed(hostKey: string, { desired, host }: KeyMergeInput, merge
   const wanted = desired.get(hostKey);
   if (wanted !== host.get(hostKey)) merge.host.set(hostKey, wanted ?? null);
   if (wanted === undefined) return;
-  merge.base.set(uncrossedName(hostKey), baseEntry({ virtual: undefined, host: wanted, desired: wanted }, true));
+  merge.base.set(
+    uncrossedName(hostKey),
+    baseEntry({ virtual: undefined, host: wanted, desired: wanted }, { isPatched: true }),
+  );
 }
 
 /** In both spellings. */
@@ -149,9 +181,10 @@ function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void 
     if (remembered !== undefined) merge.base.set(key, remembered);
     return;
   }
+  const isFollowed = verdict === 'toVirtual' || (verdict === 'same' && remembered?.isFromHost === true);
   const entry = baseEntry(
     { virtual: virtualValue, host: finalHostValue, desired: desiredValue },
-    input.isPatched?.(hostKey) ?? false,
+    { isPatched: input.isPatched?.(hostKey) ?? false, isFromHost: isFollowed && hostValue !== undefined },
   );
   if (belongsInBase(key, entry, rules)) merge.base.set(key, entry);
 }

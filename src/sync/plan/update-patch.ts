@@ -16,7 +16,7 @@ import {
 import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
 import { entriesOf } from './keys.ts';
 import { type HostItem, isTakenByController, type OwnKey, type VirtualItem } from './kind.ts';
-import { type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
+import { excludedLeftovers, type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
 import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './reserved-keys.ts';
 import type { BackflowFailures, BackValues } from './step.ts';
@@ -111,6 +111,7 @@ export function agreementOf(
             host: hashOf(hostValue),
             isPatched: draft.isPatched?.(map, hostKey) ?? false,
             isMade: false,
+            isFromHost: hostValue !== undefined,
           },
         ];
       }),
@@ -187,6 +188,11 @@ function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Bas
     const virtualKey = rules.toVirtual(key);
     const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey, kind) || virtualKey !== key);
     if (isLeftover && !desired.has(key)) changes.set(key, null);
+  }
+  const before = parseBase(input.host.annotations?.[baseKey])?.[map];
+  const virtual = entriesOf(input.virtual[map]);
+  for (const key of excludedLeftovers({ virtual, desired, host, base: before, rules, wasCopied: () => false })) {
+    changes.set(key, null);
   }
   return { host: changes, back: new Map(), base: new Map(base[map]), conflicts: 0, reverted: [] };
 }

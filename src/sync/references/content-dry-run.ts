@@ -1,57 +1,57 @@
 // Lists the writes that a dry run withholds for one piece of content. The pass ends before its first write, so the later writes
 // are found by planning on as if each write had succeeded. Names of objects only: the content may be secret. Pure.
 import { keyOf } from '../../object/meta/object.ts';
-import { isSamePlace } from '../plan/ownership.ts';
+import { isSamePlace, judgeOwnership } from '../plan/ownership.ts';
 import type { Difference } from '../world/ledger.ts';
 import { planContent } from './content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from './content-step.ts';
-import { planCopyRemoval } from './copy-plan.ts';
+import { holdOf, isOwnCopy } from './own-copy.ts';
 
 export type ContentWrite = Exclude<ContentRequest, { verb: 'get' }>;
 
-/** Enough for an import that gives way to a copy, and for copies that earlier mappings left. */
-const writeLimit = 8;
+/** Enough for an import that gives way to a copy, reads included; each copy that an earlier mapping left is one more. */
+const ownSteps = 8;
 
-export function contentWritesFrom(first: ContentWrite, seen: ContentFacts): ContentWrite[] {
+export function contentWritesFrom(first: ContentStep, seen: ContentFacts): ContentWrite[] {
   const writes: ContentWrite[] = [];
-  let request: ContentRequest = first;
+  let step = first;
   let facts = seen;
-  while (writes.length < writeLimit) {
-    const next: [ContentFacts, ContentStep] = request.verb === 'get' ? afterRead(facts) : afterWrite(facts, request);
-    if (request.verb !== 'get') writes.push(request);
-    const [after, step] = next;
-    if (step.kind === 'done') break;
-    // A read on the host asks what became of a lost import; a dry run has no answer to go on with.
-    if (step.request.verb === 'get' && (step.request.side === 'host' || after.virtual === undefined)) break;
+  for (let steps = ownSteps + seen.strays.length; steps > 0; steps--) {
+    if (step.kind === 'request' && step.request.verb !== 'get') writes.push(step.request);
+    const after = afterStep(step, facts);
+    if (after === undefined) break;
     facts = after;
-    request = step.request;
+    step = planContent(facts);
   }
   return writes;
 }
 
-/** The content itself is not listed, so an empty one stands in for it. */
-function afterRead(facts: ContentFacts): [ContentFacts, ContentStep] {
-  const after = facts.virtual === undefined ? facts : { ...facts, virtual: { ...facts.virtual, content: {} } };
-  return [after, planContent(after)];
+/** The facts after a step; undefined when no further step can follow. */
+function afterStep(step: ContentStep, facts: ContentFacts): ContentFacts | undefined {
+  if (step.kind === 'done') return isFreedByOther(facts) ? { ...facts, copy: undefined } : undefined;
+  if (step.request.verb !== 'get') return afterWrite(facts, step.request);
+  // A read on the host asks what became of a lost import; a dry run has no answer to go on with. The content of the virtual
+  // object is not listed, so an empty one stands in for it.
+  if (step.request.side === 'host' || facts.virtual === undefined) return undefined;
+  return { ...facts, virtual: { ...facts.virtual, content: {} } };
 }
 
-function afterWrite(facts: ContentFacts, request: ContentWrite): [ContentFacts, ContentStep] {
-  const { copy, stray } = facts;
+/** The pass of another key would remove its old copy from this place, and this key would then have its copy there. */
+function isFreedByOther({ copy, key, kind, placement }: ContentFacts): boolean {
+  if (copy === undefined || copy.isDeleting || holdOf(copy) !== undefined) return false;
+  return judgeOwnership(copy, key, placement).kind !== 'ours' && isOwnCopy(copy, kind, placement);
+}
+
+function afterWrite(facts: ContentFacts, request: ContentWrite): ContentFacts {
+  const { copy } = facts;
+  if (request.verb === 'remove' && request.side === 'virtual') return { ...facts, virtual: undefined };
   if (request.verb === 'remove') {
-    const after =
-      request.side === 'virtual'
-        ? { ...facts, virtual: undefined }
-        : {
-            ...facts,
-            copy: copy !== undefined && isSamePlace(copy, request.place) ? undefined : copy,
-            stray: stray !== undefined && isSamePlace(stray, request.place) ? undefined : stray,
-          };
-    return [after, planContent(after)];
+    const strays = facts.strays.filter((stray) => !isSamePlace(stray, request.place));
+    return { ...facts, strays, copy: copy !== undefined && isSamePlace(copy, request.place) ? undefined : copy };
   }
-  // What was written is right now, so only old copies can be left.
-  if (request.side === 'virtual') return [facts, planCopyRemoval(facts, 'imported')];
-  const after = { ...facts, copy: undefined, isReferenced: false };
-  return [after, planContent({ ...after, virtual: undefined, importable: undefined })];
+  // What was written is right now, so only old copies can be left. After an import one may stand at the right place too.
+  const written = request.side === 'host' ? { ...facts, copy: undefined } : facts;
+  return { ...written, isReferenced: false, virtual: undefined, importable: undefined };
 }
 
 export function contentDifference(request: ContentWrite, kind: string): Difference {

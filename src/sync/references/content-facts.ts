@@ -5,8 +5,8 @@ import type { OwnerState } from '../plan/owner.ts';
 import { isImport } from './content-plan.ts';
 import type { ContentFacts } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
+import type { ReferenceRegistry } from './count/registry.ts';
 import type { PassMemory } from './pass-memory.ts';
-import type { ReferenceRegistry } from './registry.ts';
 
 export interface FactSources {
   world: ContentWorld;
@@ -50,7 +50,7 @@ export function contentFactsOf(
     virtual,
     copyPlace,
     copy: copyKey === undefined ? undefined : (world.windows.copies.get(copyKey) ?? memory.unmarked),
-    stray: world.strayOf(key),
+    strays: world.straysOf(key),
     importPlace,
     importable: world.importableAt(importPlace),
     lost: isKnownGone ? 'gone' : lost,

@@ -22,12 +22,12 @@ export function isImport(virtual: VirtualContent | undefined, importable: HostCo
 
 export function planContent(facts: ContentFacts): ContentStep {
   const step = planHere(facts);
-  const { stray } = facts;
+  // Copies that an operator holds must not keep the others from going.
+  const stray = facts.strays.find((copy) => !copy.isDeleting && holdOf(copy) === undefined);
   // The right place comes first, so that readers are never without a copy. A stray of another key in the way may itself wait
   // for this one, so then the stray of this key goes first.
   if (step.kind === 'request' || stray === undefined) return step;
   if (step.outcome.kind !== 'settled' && step.outcome.kind !== 'refused') return step;
-  if (stray.isDeleting || holdOf(stray) !== undefined) return step;
   return facts.mayRemove ? ask(removalOf(stray, 'host')) : done({ kind: 'waiting', message: notCounted });
 }
 

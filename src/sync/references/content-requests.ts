@@ -40,7 +40,7 @@ export class ContentRequests {
     if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
     if (!isRead && answer.kind === 'ok') {
       const fields = { component: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
-      this.#options.writes.note(fields, 'content written');
+      this.#options.writes.note(fields, 'content');
     }
     // An object with finalizers stays for a while after its delete.
     const isRemoved = request.verb === 'remove' && answer.kind === 'ok' && !answer.object.metadata?.deletionTimestamp;

@@ -16,8 +16,8 @@ export interface ContentFacts {
   /** The place of the copy on the host and the object there; undefined where the namespace has no place on the host. */
   copyPlace: Place | undefined;
   copy: HostContent | undefined;
-  /** A copy of ours for this key in another place, left there by an earlier mapping. */
-  stray: HostContent | undefined;
+  /** Copies of ours for this key in other places, left there by earlier mappings. */
+  strays: readonly HostContent[];
   /** The host place of the tenant's own name, and the object there if tenants may import it. */
   importPlace: Place | undefined;
   importable: HostContent | undefined;

@@ -11,12 +11,13 @@ import { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../world/contest.ts';
 import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
 import type { Difference } from '../world/ledger.ts';
+import { failedByServer } from '../world/server-fault.ts';
 import { WriteLog } from '../world/write-log.ts';
-import { type ContentWrite, contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
+import { contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
 import { planContent } from './content-plan.ts';
 import { ContentRequests } from './content-requests.ts';
-import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
+import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
 import { ListDoubt } from './list-doubt.ts';
 import { afterContentAnswer, freshPass } from './pass-memory.ts';
@@ -130,6 +131,11 @@ export class ContentSync {
     for (const key of this.world.strayed) this.queue.add(key);
   }
 
+  /** See Sync.hurry(). */
+  hurry(): void {
+    this.queue.hurry((key) => failedByServer(this.outcomes.get(key)));
+  }
+
   #listen(): void {
     const { virtual, copies, importable } = this.world.windows;
     this.#unsubscribe = [
@@ -202,13 +208,16 @@ export class ContentSync {
     for (let requests = 0; requests < requestLimit; requests++) {
       const facts = contentFactsOf(key, memory, this.#sources);
       const step = planContent(facts);
+      if (this.#options.isDryRun && !isRead(step)) {
+        const withheld = this.#withhold(key, step, facts);
+        if (withheld !== undefined) return withheld;
+      }
       if (step.kind === 'done') {
         if (step.outcome.kind === 'settled') this.#settledAt.set(key, versionOf(facts));
         if (step.outcome.kind === 'waiting') this.#undecided.add(key);
         return step.outcome;
       }
       const { request } = step;
-      if (this.#options.isDryRun && request.verb !== 'get') return this.#withhold(key, request, facts);
       const delayMs = this.#brake(facts, request);
       if (delayMs > 0) return { kind: 'waiting', message: 'the host keeps changing the copy', retryAfterMs: delayMs };
       const answer = await this.#requests.ask(request);
@@ -224,9 +233,11 @@ export class ContentSync {
     return { kind: 'retry' };
   }
 
-  #withhold(key: Key, request: ContentWrite, facts: ContentFacts): ContentOutcome {
+  /** Undefined when no write is needed. */
+  #withhold(key: Key, step: ContentStep, facts: ContentFacts): ContentOutcome | undefined {
     const { kind } = this.world.kind;
-    const differences = contentWritesFrom(request, facts).map((write) => contentDifference(write, kind));
+    const differences = contentWritesFrom(step, facts).map((write) => contentDifference(write, kind));
+    if (differences.length === 0) return undefined;
     this.differences.set(key, differences);
     return dryRunOutcome(differences);
   }
@@ -268,4 +279,8 @@ export class ContentSync {
         outcome satisfies never;
     }
   }
+}
+
+function isRead(step: ContentStep): boolean {
+  return step.kind === 'request' && step.request.verb === 'get';
 }

@@ -92,14 +92,14 @@ export class ContentWorld {
     return !isSamePlace(item, this.copyPlaceOf(key)) && isOwnCopy(item, this.kind, placement);
   }
 
-  /** One stray is enough for one step of a plan. */
-  strayOf(key: Key): HostContent | undefined {
+  straysOf(key: Key): HostContent[] {
+    const strays: HostContent[] = [];
     for (const hostKey of this.#strays.get(key) ?? []) {
       const item = this.windows.copies.get(hostKey);
-      if (item !== undefined && annotatedKeyOf(item) === key && this.#isStray(item, key)) return item;
-      this.#forgetStray(key, hostKey);
+      if (item !== undefined && annotatedKeyOf(item) === key && this.#isStray(item, key)) strays.push(item);
+      else this.#forgetStray(key, hostKey);
     }
-    return undefined;
+    return strays;
   }
 
   #forgetStray(key: Key, hostKey: Key): void {

@@ -5,7 +5,7 @@ import { type Key, keyOf } from '../../object/meta/object.ts';
 import { importableLabel } from '../plan/reserved-keys.ts';
 import { contentKinds } from './content-kind.ts';
 import type { ContentOutcome } from './content-step.ts';
-import type { CountedReference } from './registry.ts';
+import type { CountedReference, Referrer } from './count/registry.ts';
 
 /** Entries that status lists of content in trouble; its counts are complete. */
 const listLimit = 100;
@@ -45,7 +45,7 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
 /** `outcomes` by key; `unresolved` are the references to objects that neither cluster has. */
 export function contentStatus(
   outcomes: ReadonlyMap<Key, ContentOutcome>,
-  unresolved: Iterable<{ reference: CountedReference; referrer: Key }>,
+  unresolved: Iterable<{ reference: CountedReference; referrer: Referrer }>,
 ): object {
   const trouble: { object: Key; state: string; message: string }[] = [];
   for (const [object, outcome] of outcomes) {
@@ -56,7 +56,7 @@ export function contentStatus(
   for (const { reference, referrer } of unresolved) {
     count++;
     const object = keyOf(reference.namespace, reference.name);
-    const message = `${referrer} refers to it and neither cluster has it; create it, or give a host object of this name the label ${importableLabel}=true`;
+    const message = `${referrer.key} refers to it and neither cluster has it; create it, or give a host object of this name the label ${importableLabel}=true`;
     if (trouble.length < listLimit) trouble.push({ object, state: 'unresolved', message });
   }
   return { ...Object.fromEntries(countsOf(outcomes.values())), unresolved: count, trouble };

@@ -2,28 +2,27 @@
 // content may cross. In: functions that open windows when a patch names a kind. Out: names, events on the referring objects,
 // content on either side.
 import type { Clock } from '../../clock.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import { shownKey } from '../plan/excerpt.ts';
-import type { OwnerState } from '../plan/owner.ts';
+import { keyOf, splitKey } from '../../object/meta/object.ts';
 import type { Place } from '../plan/placement.ts';
-import type { Facts } from '../plan/step.ts';
 import type { Difference } from '../world/ledger.ts';
-import type { Rules } from '../world/world.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
+import { JointPorts, type ReferencePorts } from './count/joint-ports.ts';
+import { Referrers, type SharedReferences } from './count/referrers.ts';
+import { ReferenceRegistry } from './count/registry.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
 import { contentStatus, countsOf, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
 import { type Naming, type Reference, ReferenceNames, type Standing } from './reference-names.ts';
-import { type CountedReference, ReferenceRegistry } from './registry.ts';
 
 export interface ReferenceSettings {
   naming: Naming;
   /** Kinds that reference patches name and whose content can cross. */
   kinds: ReadonlySet<string>;
+  /** The synced kinds whose patches name such a kind. */
+  referring: ReadonlySet<string>;
   /** Kinds whose sync to the host is on. */
   exported: ReadonlySet<string>;
 }
@@ -39,27 +38,7 @@ export interface ReferencesOptions {
   metrics: Metrics;
 }
 
-/** What the sync of references uses of the sync of the referring objects. */
-export interface ReferencePorts {
-  virtualWriter: Writer;
-  hostWriter: Writer;
-  mayWrite: () => boolean;
-  isDryRun: boolean;
-  rules: () => Rules;
-  owner: () => OwnerState;
-  /** The owner may be gone, although the window shows it. */
-  doubtOwner: () => void;
-  isListInDoubt: () => boolean;
-  /** Whether the host copy of this virtual object holds the text. */
-  isMentioned: (referrer: Key, text: string) => boolean;
-  enqueue: (referrer: Key) => void;
-  tell: (referrer: Key, note: { reason: string; message: string }) => void;
-}
-
-/** Enough to find the mistake, few enough for one event. */
-const namedUnresolved = 3;
-
-export class References {
+export class References implements SharedReferences {
   readonly names: ReferenceNames;
   readonly registry: ReferenceRegistry;
   readonly #options: ReferencesOptions;
@@ -67,11 +46,14 @@ export class References {
   /** The kinds whose first lists have arrived. */
   readonly #syncs = new Map<string, ContentSync>();
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
+  readonly #ports = new JointPorts();
+  readonly #referrers = new Map<string, Referrers>();
+  /** Kinds whose names are known: until every object has had a pass under the current rules, earlier names may appear. */
+  readonly #learned = new Set<string>();
   #settings: ReferenceSettings;
-  #ports: ReferencePorts | undefined;
   #leftovers: Leftovers | undefined;
-  /** Until every referring object has had a pass under the current rules, names given under earlier rules may appear. */
-  #lacksNames = true;
+  #hasAllNames = false;
+  #stopped: Promise<unknown> | undefined;
   #phase: 'new' | 'open' | 'working' | 'stopped' = 'new';
 
   constructor(options: ReferencesOptions) {
@@ -87,43 +69,59 @@ export class References {
       changed: ({ kind, namespace, name }) => this.#syncs.get(kind)?.queue.add(keyOf(namespace, name)),
       completed: () => {
         for (const sync of this.#syncs.values()) sync.enqueueUndecided();
-        this.#lacksNames = false;
+        this.#hasAllNames = true;
         this.#leftovers?.begin();
       },
     });
+    this.registry.expectKinds(options.settings.referring);
   }
 
-  /** Resolves when the first lists of every named kind have arrived. */
-  async start(ports: ReferencePorts): Promise<void> {
-    this.#ports = ports;
-    this.#phase = 'open';
-    this.#leftovers = this.#openLeftovers(ports);
+  /** The part of the objects of one kind that refer. */
+  of(kind: string): Referrers {
+    const referrers = this.#referrers.get(kind) ?? new Referrers(kind, this);
+    this.#referrers.set(kind, referrers);
+    return referrers;
+  }
+
+  /** Called by each referring kind. Resolves when the first lists of every named kind have arrived. */
+  async start(kind: string, ports: ReferencePorts): Promise<void> {
+    this.#ports.add(kind, ports);
+    if (this.#phase === 'new') {
+      this.#phase = 'open';
+      this.#leftovers = this.#openLeftovers();
+    }
     await this.#openKinds(this.#settings.kinds);
   }
 
-  /** To be called when sync has begun with the referring objects. */
+  /** To be called when the sync of a kind has begun with its objects; a later kind only adds to the count. */
   work(): void {
+    if (this.#phase !== 'open') return;
     this.#phase = 'working';
     for (const sync of this.#syncs.values()) sync.work();
   }
 
   async stop(withinMs: number): Promise<void> {
     this.#phase = 'stopped';
-    await Promise.all([this.#leftovers?.stop(), ...[...this.#opened.values()].map(({ sync }) => sync.stop(withinMs))]);
+    this.#stopped ??= Promise.all([
+      this.#leftovers?.stop(),
+      ...[...this.#opened.values()].map(({ sync }) => sync.stop(withinMs)),
+    ]);
+    await this.#stopped;
   }
 
   /** Takes a new configuration. A kind that no patch names any more keeps its windows until its copies are removed. */
   async take(settings: ReferenceSettings): Promise<void> {
     if (this.#phase === 'open' || this.#phase === 'working') await this.#openKinds(settings.kinds);
     this.#settings = settings;
-    this.#lacksNames = true;
+    this.#learned.clear();
+    this.#hasAllNames = false;
+    this.registry.expectKinds(settings.referring);
     this.enqueueAll();
   }
 
-  /** To be called before a lookup of a name that an earlier process may have given; runs `learn` once. */
-  learnNames(learn: () => void): void {
-    if (!this.#lacksNames) return;
-    this.#lacksNames = false;
+  learnNames(kind: string, learn: () => void): void {
+    if (this.#hasAllNames || this.#learned.has(kind)) return;
+    this.#learned.add(kind);
     learn();
   }
 
@@ -147,12 +145,12 @@ export class References {
   }
 
   #open(kind: ContentKind): ContentSync {
-    const ports = this.#ports as ReferencePorts;
+    const ports = this.#ports;
     const { clock, random, log, metrics } = this.#options;
     const world = new ContentWorld({
       kind,
       windows: this.#options.openWindows(kind),
-      rules: ports.rules,
+      rules: () => ports.rules(),
       isExported: () => this.#settings.exported.has(kind.kind) && this.#settings.naming === 'generated',
     });
     return new ContentSync({
@@ -165,11 +163,11 @@ export class References {
       log,
       metrics,
       series: this.#series,
-      mayWrite: ports.mayWrite,
+      mayWrite: () => ports.mayWrite(),
       isDryRun: ports.isDryRun,
-      owner: ports.owner,
-      doubtOwner: ports.doubtOwner,
-      isListInDoubt: ports.isListInDoubt,
+      owner: () => ports.owner(),
+      doubtOwner: () => ports.doubtOwner(),
+      isListInDoubt: () => ports.isListInDoubt(),
       isMentioned: (text) => this.#isMentioned(text),
       standingChanged: (key) => this.#standingChanged(world.referenceOf(key)),
       refused: (key, note) => {
@@ -178,16 +176,17 @@ export class References {
     });
   }
 
-  #openLeftovers({ hostWriter, mayWrite, isDryRun, rules, isListInDoubt }: ReferencePorts): Leftovers {
+  #openLeftovers(): Leftovers {
     const { findCopies, clock, log } = this.#options;
+    const ports = this.#ports;
     return new Leftovers({
       findCopies,
-      hostWriter,
-      placement: () => rules().translation.placement,
-      mayWrite,
-      isDryRun,
+      hostWriter: ports.hostWriter,
+      placement: () => ports.rules().translation.placement,
+      mayWrite: () => ports.mayWrite(),
+      isDryRun: ports.isDryRun,
       isNamed: (kind) => this.#opened.has(kind),
-      isMentioned: (text) => isListInDoubt() || this.#isMentioned(text),
+      isMentioned: (text) => ports.isListInDoubt() || this.#isMentioned(text),
       clock,
       log,
       series: this.#series,
@@ -195,7 +194,7 @@ export class References {
   }
 
   #isMentioned(text: string): boolean {
-    return [...this.registry.unsure].some((referrer) => this.#ports?.isMentioned(referrer, text));
+    return [...this.registry.unsure()].some((referrer) => this.#ports.isMentioned(referrer, text));
   }
 
   #standingOf(reference: Reference): Standing {
@@ -211,49 +210,21 @@ export class References {
   #standingChanged(reference: Reference): void {
     const standing = this.#standingOf(reference);
     for (const referrer of this.registry.referrersOf(reference)) {
-      if (this.registry.standingSaid(referrer, reference) !== standing) this.#ports?.enqueue(referrer);
+      if (this.registry.standingSaid(referrer, reference) !== standing) this.#ports.enqueue(referrer);
     }
+  }
+
+  /** See Sync.hurry(). */
+  hurry(): void {
+    for (const sync of this.#syncs.values()) sync.hurry();
   }
 
   enqueueAll(): void {
     for (const sync of this.#syncs.values()) sync.enqueueAll();
   }
 
-  expect(referrer: Key): void {
-    this.registry.expect(referrer);
-  }
-
-  /** All referring objects get a new pass; those that no longer exist are named one by one until `recounted`. */
-  recount(referrers: Iterable<Key>): void {
-    this.registry.hold();
-    for (const key of this.registry.recount(referrers)) this.#ports?.enqueue(key);
-    this.enqueueAll();
-  }
-
-  recounted(): void {
-    this.registry.release();
-  }
-
-  /** Records the result of a pass over a referring object. */
-  note({ key, isDeleteWithheld, virtual }: Facts, references: readonly CountedReference[]): void {
-    // The host copy stays for now, so the content behind its names stays as well.
-    if (virtual === undefined && isDeleteWithheld) return;
-    this.registry.note(key, references);
-    const unresolved = references.filter(({ standing }) => standing === 'unresolved');
-    if (unresolved.length === 0 || virtual === undefined) return;
-    const named = unresolved
-      .slice(0, namedUnresolved)
-      .map(
-        ({ kind, namespace, name }) =>
-          `${kind} "${shownKey(namespace === virtual.namespace ? name : keyOf(namespace, name))}"`,
-      );
-    const more = unresolved.length > namedUnresolved ? ` and ${unresolved.length - namedUnresolved} more` : '';
-    const message = `Nothing stands behind the reference to ${named.join(', ')}${more}: there is no such object`;
-    this.#ports?.tell(key, { reason: 'ReferenceUnresolved', message });
-  }
-
-  noteFailed(key: Key, references: readonly CountedReference[]): void {
-    this.registry.noteFailed(key, references);
+  get firstKind(): string | undefined {
+    return this.#ports.firstKind;
   }
 
   setGauges(): void {
@@ -265,8 +236,13 @@ export class References {
   status(): object | undefined {
     const notes = this.#leftovers?.notes ?? new Map<string, string>();
     if (this.#syncs.size === 0 && notes.size === 0) return undefined;
+    const absent = this.registry.absentKinds.join(' and ');
+    const kept = absent && { note: `no copy is removed while ${absent}, whose patches name content, is not synced` };
     return Object.fromEntries([
-      ...[...this.#syncs].map(([kind, sync]) => [kind, contentStatus(sync.outcomes, this.registry.unresolved(kind))]),
+      ...[...this.#syncs].map(([kind, sync]) => [
+        kind,
+        { ...contentStatus(sync.outcomes, this.registry.unresolved(kind)), ...kept },
+      ]),
       ...[...notes].filter(([kind]) => !this.#syncs.has(kind)).map(([kind, note]) => [kind, { note }]),
     ]);
   }

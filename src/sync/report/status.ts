@@ -9,7 +9,7 @@ import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure, WaitReason } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
-import { targetOf } from '../references/registry.ts';
+import { targetOf } from '../references/count/registry.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
 import { besideOf } from './beside.ts';
 import { type ProvenCount, type ProvenTime, provenCount, provenTime } from './proven-times.ts';
@@ -239,7 +239,7 @@ function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     key: one,
     message: failure.message,
   }));
-  const references = (sync.options.references?.registry.referencesOf(key) ?? []).map((one) => ({
+  const references = (sync.options.references?.referencesOf(key) ?? []).map((one) => ({
     object: targetOf(one),
     standing: one.standing,
   }));

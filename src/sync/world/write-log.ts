@@ -11,6 +11,8 @@ export interface WriteFields {
   component: string;
   /** Side and verb, such as `host create`. */
   request: string;
+  /** An object that another writer had made got our marks. */
+  isTakeOver?: boolean;
   [field: string]: unknown;
 }
 
@@ -28,7 +30,8 @@ export class WriteLog {
     this.#clock = clock;
   }
 
-  note(fields: WriteFields, message: string): void {
+  note({ isTakeOver = false, ...fields }: WriteFields, noun: 'object' | 'content'): void {
+    const message = `${noun} ${isRemoval(fields.request) ? 'removed' : isTakeOver ? 'taken over' : 'written'}`;
     this.#component = fields.component;
     this.#window ??= this.#clock.after(windowMs, () => this.flush());
     this.#lines++;
@@ -46,12 +49,26 @@ export class WriteLog {
     this.#window = undefined;
     this.#lines = 0;
     if (this.#counted.size === 0) return;
-    const objects = [...this.#counted.values()].reduce((sum, count) => sum + count, 0);
+    let [written, removed] = [0, 0];
+    for (const [request, count] of this.#counted) {
+      if (isRemoval(request)) removed += count;
+      else written += count;
+    }
     const requests = Object.fromEntries(this.#counted);
     this.#counted = new Map();
     this.#log.info(
-      { component: this.#component, objects, requests },
-      `wrote ${objects} ${objects === 1 ? 'object' : 'objects'}`,
+      { component: this.#component, objects: written + removed, requests },
+      written === 0
+        ? `removed ${objects(removed)}`
+        : `wrote ${objects(written)}${removed > 0 ? ` and removed ${removed}` : ''}`,
     );
   }
+}
+
+function isRemoval(request: string): boolean {
+  return request.endsWith(' remove');
+}
+
+function objects(count: number): string {
+  return `${count} ${count === 1 ? 'object' : 'objects'}`;
 }

@@ -68,8 +68,9 @@ describe('hostward backup', () => {
   });
 
   it('names the secrets that it leaves out', async () => {
-    const { out } = await backup('one', '--without-secrets');
-    expect(readdirSync(join(outside, 'one')).sort()).toEqual(['keys.db', 'manifest.json']);
+    // The folders above are made too, as docs/bad-days.md types the command.
+    const { out } = await backup('above/one', '--without-secrets');
+    expect(readdirSync(join(outside, 'above', 'one')).sort()).toEqual(['keys.db', 'manifest.json']);
     expect(out).toContain('not in it: ca.crt, ca.key, secrets.json; without secrets.json no key can be proved');
   });
 
@@ -113,6 +114,12 @@ describe('hostward restore', () => {
     expect(await revision()).toBeGreaterThan(before);
     const { body } = await bench.ask('GET', `${keysPath}/off`);
     expect(body['metadata']?.['annotations']).toMatchObject({ 'hostward.dev/disabled-by': 'administrator:admin' });
+    const audit = readFileSync(join(bench.folder, 'audit.log'), 'utf8').split('\n');
+    const line = audit.find((one) => one.includes('"restore the backup of ')) ?? '{}';
+    const { id, stage, source } = JSON.parse(line);
+    expect({ stage, source }).toEqual({ stage: 'intent', source: 'this machine' });
+    const outcome = audit.find((one) => one.includes(id) && one.includes('"outcome"')) ?? '{}';
+    expect(JSON.parse(outcome)).toMatchObject({ code: 200, reason: expect.stringContaining(' keys, ') });
   });
 
   it('gives out no revision again, and sends watchers back to a list', async () => {

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import type { DirectSettings } from '../../../src/config/settings/management-settings.ts';
 import { createLog } from '../../../src/log.ts';
 import { DirectEndpoint } from '../../../src/management/direct/direct-endpoint.ts';
+import { freePort } from '../../free-ports.ts';
 import { type Behind, openBehind } from '../proxy/upstream.ts';
 import { keysPath, type MovedClock, movedClock, people, until } from '../server/bench.ts';
-import { freePort } from '../server/daemon.ts';
 
 export const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
 

@@ -160,12 +160,18 @@ function unanswered({ answers }: Run, operations: readonly Operation[]): string[
   return operations.map(({ label }) => label).filter((label) => !good.has(label));
 }
 
+/** The cause of a fault stands before the request that met it, and such a request may be a line of many kilobytes. */
+function outline(output: string): string {
+  const lines = output.split('\n').map((line) => (line.length > 300 ? `${line.slice(0, 300)}…` : line));
+  return lines.slice(-80).join('\n');
+}
+
 /** What is wrong with a run; nothing when it holds. */
 function faultsOf({ code, output, answers }: Run, operations: readonly Operation[]): string[] {
   const faults: string[] = [];
   const broken = answers.filter(([, status]) => status >= 500);
   for (const [label, status] of broken.slice(0, 10)) faults.push(`${label} was answered with ${status}`);
-  if (code !== 0) faults.push(`schemathesis ended with ${code}: ${output.slice(-4_000)}`);
+  if (code !== 0) faults.push(`schemathesis ended with ${code}: ${outline(output)}`);
   const past = answers.filter(([, status]) => status !== 401 && status !== 429).length;
   if (past * 2 < answers.length)
     faults.push(`${past} of ${answers.length} requests passed authentication, want half of them`);

@@ -87,6 +87,6 @@ describe('an embedded cluster behind the management server', () => {
     await bench.ask('DELETE', `${keysPath}/watcher`);
     await watch.ended;
     await until(async () => /^hostward_proxied_requests 0$/m.test(await metrics.metrics()), 'the end');
-    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 401 } });
   });
 });

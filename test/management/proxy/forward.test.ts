@@ -193,7 +193,8 @@ describe('a request to a cluster behind the server', () => {
     expect(await behind.bench.ask('DELETE', `${keysPath}/short-lived`)).toMatchObject({ code: 200 });
     await watch.ended;
     expect(performance.now() - startedMs).toBeLessThan(1_000);
-    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    const object = { kind: 'Status', code: 401, reason: 'Unauthorized', message: 'the access key was deleted' };
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object });
     expect(await ask('GET', `${instance}${pods}`, { key })).toMatchObject({ code: 401 });
   });
 

@@ -86,4 +86,17 @@ describe('the rights of the server in the clusters behind it', () => {
     );
     expect(JSON.stringify(status())).not.toContain('secret');
   });
+
+  it('names the fault of a kubeconfig that cannot be used, which no caller is told', async () => {
+    const path = join(tmpdir(), 'hostward-no-such-kubeconfig');
+    const bench = await openBench({ settings: placesAt(path) });
+    endings.push(() => bench.stop());
+    const status = () => bench.api.status() as Status;
+    await until(() => status().upstreams?.length === 3, 'the trouble');
+    expect(status().upstreams?.[0]?.trouble).toContain(`${path}": there is no such file`);
+    const { code, text } = await bench.ask('GET', '/kubernetes/cluster/c1/api');
+    expect(code).toBe(503);
+    expect(text).toContain('the log of the server says why');
+    expect(text).not.toContain(path);
+  });
 });

@@ -56,6 +56,8 @@ function auditLines(): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
+const merge = (spec: object) => ({ type: 'application/merge-patch+json', body: { spec } });
+
 describe('a session through the server', () => {
   for (const [name, line, headers] of [
     ['WebSocket', `GET ${exec}`, websocket],
@@ -137,8 +139,7 @@ describe('a session through the server', () => {
     client.write('four');
     await until(() => client.text().endsWith('four'), 'the echo');
     const startedMs = performance.now();
-    const body = { spec: { disabled: true } };
-    await behind.bench.ask('PATCH', `${keysPath}/exec-key`, { type: 'application/merge-patch+json', body });
+    await behind.bench.ask('PATCH', `${keysPath}/exec-key`, merge({ disabled: true }));
     await client.closed;
     expect(performance.now() - startedMs).toBeLessThan(1_000);
     await until(() => behind.open.size === 0, 'the end of the session behind');
@@ -150,6 +151,118 @@ describe('a session through the server', () => {
     expect(stages.map(({ stage }) => stage)).toEqual(['intent', 'outcome', 'streamStart', 'streamEnd']);
     expect(stages[0]).toMatchObject({ request: 'create pods/exec web in default' });
     expect(stages[1]).toMatchObject({ code: 101 });
+  });
+
+  /** A frame from the upstream, on a channel of the Kubernetes protocols. */
+  const frameOf = (channel: number, text: string) =>
+    Buffer.concat([Buffer.of(0x82, text.length + 1, channel), Buffer.from(text)]);
+  const closeFrame = (code: number, reason: string) =>
+    Buffer.concat([Buffer.of(0x88, reason.length + 2, code >> 8, code & 0xff), Buffer.from(reason)]).toString('latin1');
+  const disabled = 'the access key is disabled';
+  const status = JSON.stringify({
+    ...{ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message: disabled },
+    ...{ reason: 'Unauthorized', code: 401 },
+  });
+  const errorFrame = `\x82\x7e\x00${String.fromCharCode(status.length + 1)}\x03${status}`;
+  const closed = closeFrame(1008, disabled);
+  const afterResult = closeFrame(1000, disabled);
+  const early = frameOf(1, 'early').toString('latin1');
+  const half = Buffer.of(0x82, 6, 1, 0x68);
+
+  const cases: [string, string, string, Buffer[], string][] = [
+    ['an exec', 'exec', 'v5.channel.k8s.io', [frameOf(1, 'early')], early + errorFrame + afterResult],
+    ['an attach without output', 'attach', 'v4.channel.k8s.io', [], errorFrame + afterResult],
+    ['an old exec', 'exec', 'channel.k8s.io', [], `\x82\x1b\x03${disabled}${afterResult}`],
+    [
+      'an exec in base64',
+      'exec',
+      'base64.channel.k8s.io',
+      [],
+      `\x81\x253${Buffer.from(disabled).toString('base64')}${afterResult}`,
+    ],
+    [
+      'an exec that has its result',
+      'exec',
+      'v5.channel.k8s.io',
+      [frameOf(3, '{}')],
+      frameOf(3, '{}').toString('latin1') + closed,
+    ],
+    ['an exec within a message', 'exec', 'v5.channel.k8s.io', [Buffer.of(0x02, 2, 1, 0x68)], `\x02\x02\x01h${closed}`],
+    [
+      'a port-forward of two ports',
+      'portforward?ports=80,443',
+      'v4.channel.k8s.io',
+      [],
+      `\x82\x1b\x01${disabled}\x82\x1b\x03${disabled}${closed}`,
+    ],
+    ['a tunnel', 'portforward', 'SPDY/3.1+portforward.k8s.io', [frameOf(1, 'early')], early + closed],
+    ['another program', 'proxy/x', 'v4.channel.k8s.io', [], closed],
+    ['an exec whose frame never ends', 'exec', 'v5.channel.k8s.io', [half], half.toString('latin1')],
+    ['an exec that has closed', 'exec', 'v5.channel.k8s.io', [Buffer.of(0x88, 0)], '\x88\x00'],
+  ];
+  const stream = frameOf(1, 'x'.repeat(100)).toString('latin1').repeat(400);
+
+  it('tells sessions of all kinds why they end, between two frames', async () => {
+    const key = await behind.bench.keyFor('told', { user: 'alice' });
+    behind.upgradeWith((request, socket) => {
+      const number = Number(request.headers['x-case']);
+      const [, , protocol = 'v5.channel.k8s.io', parts = []] = cases[number] ?? [];
+      const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket'];
+      socket.write(`${lines.join('\r\n')}\r\nSec-WebSocket-Protocol: ${protocol}\r\n\r\n`);
+      socket.resume();
+      for (const part of parts) socket.write(part);
+      if (number < cases.length) return;
+      // The last one never pauses, and its pieces end within frames.
+      let at = 0;
+      const writing = setInterval(() => {
+        socket.write(Buffer.from(stream.slice(at, at + 37), 'latin1'));
+        at += 37;
+      }, 1);
+      socket.once('close', () => clearInterval(writing));
+    });
+    const pod = exec.slice(0, -'exec'.length);
+    const clients: RawClient[] = [];
+    for (const [number, path] of [...cases.map(([, path]) => path), 'exec'].entries())
+      clients.push(await open(`GET ${pod}${path}`, [...websocket, `X-Case: ${number}`], key));
+    const framesOf = (client: RawClient) => client.text().split('\r\n\r\n').slice(1).join('\r\n\r\n');
+    const begun = (client: RawClient, number: number) => {
+      const begin = Buffer.concat(cases[number]?.[3] ?? [frameOf(1, 'x')])
+        .toString('latin1')
+        .slice(3);
+      return client.text().includes('\r\n\r\n') && framesOf(client).includes(begin);
+    };
+    await until(() => clients.every(begun), 'the first frames');
+    await behind.bench.ask('PATCH', `${keysPath}/told`, merge({ disabled: true }));
+    await Promise.all(clients.map((client) => client.closed));
+    for (const [number, [what, , , , wanted]] of cases.entries())
+      expect(`${what}: ${framesOf(clients[number] as RawClient)}`).toBe(`${what}: ${wanted}`);
+    const last = framesOf(clients.at(-1) as RawClient);
+    const passed = last.slice(0, -(errorFrame + afterResult).length);
+    expect(last.slice(passed.length)).toBe(errorFrame + afterResult);
+    expect(passed.length % 103).toBe(0);
+    expect(stream.startsWith(passed)).toBe(true);
+    await until(() => behind.open.size === 0, 'the end of the sessions behind');
+  });
+
+  it('tells an exec that the upstream broke it off', async () => {
+    behind.upgradeWith((_request, socket) => {
+      const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: websocket'];
+      socket.end(`${lines.join('\r\n')}\r\nSec-WebSocket-Protocol: v5.channel.k8s.io\r\n\r\n`);
+    });
+    const text = await answerTo(`GET ${exec}`, websocket);
+    const message = 'virtual cluster shop/v1 broke the session off; start it again';
+    expect(text).toContain(
+      `"message":"${message}","reason":"ServiceUnavailable","code":502}${closeFrame(1000, message)}`,
+    );
+  });
+
+  it('tells a request that waits for the upstream why it gets no answer', async () => {
+    const key = await behind.bench.keyFor('waits', { user: 'alice' });
+    behind.answerWith(() => undefined);
+    const answer = behind.bench.ask('GET', `${prefix}/api/v1/pods`, { key });
+    await until(() => behind.seen.length === 1, 'the request behind');
+    await behind.bench.ask('PATCH', `${keysPath}/waits`, merge({ disabled: true }));
+    expect(await answer).toMatchObject({ code: 401, body: { kind: 'Status', message: disabled } });
   });
 
   it('18: counts as create, so that a scope with the verb get alone does not allow it', async () => {

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
-import { type Bench, keysPath, openBench } from '../server/bench.ts';
+import { type Bench, keysPath, openBench, until } from '../server/bench.ts';
 import { exchange, openSocket, type Server } from './raw-client.ts';
 
 const metrics = createMetrics();
@@ -216,4 +216,81 @@ describe('documents', () => {
     expect(code).toBeLessThan(500);
     expect(performance.now() - startedMs).toBeLessThan(2_000);
   });
+});
+
+describe('a credential that holds too much', () => {
+  const measured = createMetrics();
+  const limits = {
+    connections: { ofOne: 4, altogether: 20 },
+    requests: { ofOne: 2, altogether: 20 },
+    watches: { ofOne: 2, altogether: 3 },
+  };
+  let small: Bench;
+  let where: Server;
+  const tooMany = (says: string) => ({
+    code: 429,
+    headers: { 'retry-after': '1' },
+    body: { kind: 'Status', reason: 'TooManyRequests', message: expect.stringContaining(says) },
+  });
+
+  beforeAll(async () => {
+    small = await openBench({ callerLimits: limits, metrics: measured });
+    where = { port: small.api.port, caPem: small.api.caPem };
+  });
+  afterAll(() => small.stop());
+
+  it('opens no more watches than one key may, and all keys together', async () => {
+    const key = await small.keyFor('watcher', { user: 'alice' });
+    const path = `${keysPath}?watch=true`;
+    const [first, second] = [await small.follow(path, key), await small.follow(path, key)];
+    expect(await small.ask('GET', path, { key })).toMatchObject(tooMany('your access key has 2 open watches'));
+    // A list of the same key is no watch.
+    expect(await small.ask('GET', keysPath, { key })).toMatchObject({ code: 200 });
+    const third = await small.follow(path, small.admin);
+    expect(await small.ask('GET', path)).toMatchObject(tooMany('this server has 3 open watches'));
+    first.stop();
+    third.stop();
+    await until(
+      async () => (await series('hostward_management_open{limit="watches"}')) === 1,
+      'the end of two watches',
+    );
+    const again = await small.follow(path, key);
+    for (const stream of [second, again]) stream.stop();
+    expect(await series('hostward_management_refused_by_limit{limit="watches"}')).toBe(2);
+  });
+
+  it('has no more requests at a time than one key may, while others are served', async () => {
+    const key = await small.keyFor('sender', { user: 'alice' });
+    const head = `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Length: 9\r\n\r\n`;
+    const slow = [await openSocket(where), await openSocket(where)];
+    for (const socket of slow) socket.write(head);
+    await until(async () => (await series('hostward_management_open{limit="requests"}')) === 2, 'two requests');
+    expect(await small.ask('GET', keysPath, { key })).toMatchObject(
+      tooMany('your access key has 2 requests at a time'),
+    );
+    expect(await small.ask('GET', keysPath)).toMatchObject({ code: 200 });
+    for (const socket of slow) socket.destroy();
+    await until(async () => (await small.ask('GET', keysPath, { key })).code === 200, 'a good answer');
+  });
+
+  it('has no more connections than one key may, on the paths of clusters neither', async () => {
+    const key = await small.keyFor('dialler', { user: 'alice' });
+    const get = `GET ${keysPath}?limit=1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+    const kept = await Promise.all(Array.from({ length: 4 }, () => openSocket(where)));
+    for (const socket of kept) {
+      const answered = new Promise<string>((resolve) => socket.once('data', (part) => resolve(String(part))));
+      socket.write(get);
+      expect(await answered).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    const refused = tooMany('your access key has 4 open connections');
+    expect(await small.ask('GET', keysPath, { key })).toMatchObject(refused);
+    expect(await small.ask('GET', '/kubernetes/cluster/c1/api', { key })).toMatchObject(refused);
+    for (const socket of kept) socket.destroy();
+    await until(async () => (await small.ask('GET', keysPath, { key })).code === 200, 'a good answer');
+  });
+
+  async function series(name: string): Promise<number> {
+    const line = (await measured.metrics()).split('\n').find((one) => one.startsWith(`${name} `));
+    return Number(line?.slice(name.length + 1));
+  }
 });

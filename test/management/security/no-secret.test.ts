@@ -26,7 +26,7 @@ beforeAll(async () => {
     metrics,
     settings: {
       keys: { maxTTL: 0, requireExpiry: false, allowSupplied: true, perOwner: 10_000 },
-      audit: { reads: true },
+      audit: { reads: true, keepFiles: 100 },
     },
   });
   secrets.push(bench.admin);

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Held, Limit } from '../../../src/apiserver/request/caller-limits.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
@@ -39,7 +40,7 @@ export const people: ManagementSettings = {
     { name: 'bank', members: [{ user: 'bob', role: 'viewer' }], virtualClusters: [], spaces: [] },
   ],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 20 },
-  audit: { reads: false },
+  audit: { reads: false, keepFiles: 100 },
   kubeconfigs: { allowedServers: [] },
 };
 
@@ -148,6 +149,7 @@ export async function openBench(
     log?: Log;
     ingressListen?: string;
     metrics?: Metrics;
+    callerLimits?: Readonly<Record<Held, Limit>>;
     port?: number;
     /** In place of the file. */
     database?: Database;
@@ -166,6 +168,7 @@ export async function openBench(
     const { log = silentLog, metrics } = options;
     const told = {
       ...(metrics === undefined ? {} : { metrics }),
+      ...(options.callerLimits === undefined ? {} : { callerLimits: options.callerLimits }),
       ...(options.database === undefined ? {} : { database: options.database }),
     };
     const api = new ManagementApi({ settings, server, clock, log, version: '0.1.0', ...told });

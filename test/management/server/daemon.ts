@@ -3,13 +3,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import { freePorts } from '../../free-ports.ts';
 import { people } from './bench.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -30,22 +30,14 @@ export interface ServingProcess {
   remove(): Promise<void>;
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-export async function prepareProcess(): Promise<ServingProcess> {
+/** `keys` are limits of the configuration, beside those that it has without them. */
+export async function prepareProcess(keys: { perOwner?: number } = {}): Promise<ServingProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-management-process-'));
-  const [port, operationsPort] = [await freePort(), await freePort()];
+  const [port, operationsPort] = (await freePorts(2)) as [number, number];
   const dataDir = join(folder, 'data');
   const configPath = join(folder, 'hostward.yaml');
   const { users, teams, projects, administrators } = people;
-  const management = { listen: `127.0.0.1:${port}`, dataDir, administrators, users, teams, projects };
+  const management = { listen: `127.0.0.1:${port}`, dataDir, administrators, users, teams, projects, keys };
   writeFileSync(configPath, JSON.stringify({ hostward: { listen: `127.0.0.1:${operationsPort}`, management } }));
   const server = { listen: '127.0.0.1:0', baseURL: 'https://localhost', dataDir, ingressListen: undefined };
   const api = new ManagementApi({ settings: people, server, clock: systemClock, log: silentLog, version: '0.1.0' });
@@ -77,7 +69,8 @@ export async function prepareProcess(): Promise<ServingProcess> {
       }
     },
     async kill() {
-      const ended = child === undefined || child.exitCode !== null ? undefined : once(child, 'exit');
+      const hasEnded = child === undefined || child.exitCode !== null || child.signalCode !== null;
+      const ended = hasEnded ? undefined : once(child as ChildProcess, 'exit');
       child?.kill('SIGKILL');
       await ended;
     },

@@ -6,7 +6,8 @@ import { prepareProcess, type ServingProcess } from './daemon.ts';
 
 let server: ServingProcess;
 beforeAll(async () => {
-  server = await prepareProcess();
+  // A hundred rounds make more keys than one owner may have by default.
+  server = await prepareProcess({ perOwner: 100_000 });
 });
 afterAll(() => server.remove());
 

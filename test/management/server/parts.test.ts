@@ -14,7 +14,8 @@ import {
   chainFiles,
   type OpenChain,
 } from '../../../src/management/audit/chain-file.ts';
-import { verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
+import { removeOldFiles } from '../../../src/management/audit/retention.ts';
+import { linesBefore, verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
 import { AuditLog } from '../../../src/management/server/audit-log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
 import { createMetrics } from '../../../src/metrics.ts';
@@ -40,10 +41,15 @@ async function bench(options: Parameters<typeof openBench>[0] = {}): Promise<Ben
 
 const digest = keyedDigest(Buffer.alloc(32, 1));
 
-async function auditLog(folder: string, options: Partial<ChainFileOptions> = {}, clock: Clock = systemClock) {
+async function auditLog(
+  folder: string,
+  options: Partial<ChainFileOptions> = {},
+  clock: Clock = systemClock,
+  removeOld: ConstructorParameters<typeof AuditLog>[0]['removeOld'] = async () => 0,
+) {
   const callers = { sessionOf: () => undefined } as unknown as ConstructorParameters<typeof AuditLog>[0]['callers'];
   const file = new ChainFile({ folder, name: 'audit', digest, ...options });
-  const log = new AuditLog({ file, clock, log: silentLog, callers, reads: () => false });
+  const log = new AuditLog({ file, clock, log: silentLog, callers, reads: () => false, removeOld });
   await log.start();
   endings.push(() => log.stop());
   return log;
@@ -160,13 +166,43 @@ describe('the audit log', () => {
     await second.begins(entry('DELETE'));
     const files = (await chainFiles(place, 'audit')).map((name) => ({
       name,
-      text: readFileSync(join(place, name), 'utf8'),
+      read: async () => readFileSync(join(place, name), 'utf8'),
     }));
     expect(files.map(({ name }) => name)).toEqual([...rest, 'audit.log']);
-    for (const { result } of verifyFiles(files, { digest })) expect(result.kind).toBe('whole');
-    const missing = verifyFiles(files.toSpliced(1, 1), { digest });
+    for (const { result } of await verifyFiles(files, { digest })) expect(result.kind).toBe('whole');
+    const missing = await verifyFiles(files.toSpliced(1, 1), { digest });
     expect(missing.map(({ result }) => result.kind)).toContain('broken');
     for (const { name } of files) expect([name, statSync(join(place, name)).mode & 0o777]).toEqual([name, 0o600]);
+  });
+
+  it('removes the oldest files on purpose, and a verification tells this from a removal by hand', async () => {
+    const place = folder();
+    let keep = 0;
+    const removeOld: ConstructorParameters<typeof AuditLog>[0]['removeOld'] = (note) =>
+      removeOldFiles({ folder: place, name: 'audit', digest, keep, note });
+    const log = await auditLog(place, { maxBytes: 2_000 }, systemClock, removeOld);
+    for (let count = 0; count < 24; count++) await log.begins(entry('DELETE'));
+    const before = await chainFiles(place, 'audit');
+    expect(before.length).toBeGreaterThan(4);
+    keep = 2;
+    await log.removeOld();
+    const names = await chainFiles(place, 'audit');
+    expect(names).toEqual(before.slice(-3));
+    const linesOf = async (given: readonly string[]) => {
+      const files = given.map((name) => ({ name, read: async () => readFileSync(join(place, name), 'utf8') }));
+      const results = (await verifyFiles(files, { digest })).map(({ result }) => result);
+      expect(results.map(({ kind }) => kind)).toEqual(given.map(() => 'whole'));
+      return linesBefore(results);
+    };
+    const through = Number(/-(\d+)\.log/.exec(before.at(-4) ?? '')?.[1]);
+    expect(await linesOf(names)).toEqual({ kind: 'removed', through, time: expect.stringMatching(/^20/) });
+    expect(await linesOf(names.slice(1))).toMatchObject({ kind: 'elsewhere' });
+    // A file that was changed is evidence.
+    const oldest = join(place, names[0] as string);
+    writeFileSync(oldest, readFileSync(oldest, 'utf8').replace(/"digest":"[0-9a-f]{4}/g, '"digest":"0000'));
+    keep = 1;
+    await log.removeOld();
+    expect(await chainFiles(place, 'audit')).toEqual(names);
   });
 
   it('writes down refusals at the door, and neither reviews nor reads', async () => {
@@ -190,10 +226,25 @@ describe('audit.reads', () => {
     await one.keyFor('seen');
     await one.ask('GET', `${keysPath}/seen`);
     expect(lines()).not.toContain('get ownedaccesskeys.management.platform seen');
-    await one.api.apply({ ...people, audit: { reads: true } });
+    await one.api.apply({ ...people, audit: { reads: true, keepFiles: 100 } });
     await one.ask('GET', `${keysPath}/seen`);
     expect(lines()).toContain('get ownedaccesskeys.management.platform seen');
     expect(lines().match(/"stage":"outcome","code":200/g)).toHaveLength(1);
+    const watch = await one.follow(`${keysPath}?watch=true`, one.admin);
+    await until(() => watch.events.length > 0 && lines().includes('streamStart'), 'the start of a stream');
+    watch.stop();
+    await until(() => lines().includes('streamEnd'), 'the end of a stream');
+    const stages = lines()
+      .trim()
+      .split('\n')
+      .slice(-3)
+      .map((line) => JSON.parse(line));
+    expect(stages).toMatchObject([
+      { stage: 'intent', request: 'watch ownedaccesskeys.management.platform' },
+      { stage: 'streamStart', id: stages[0].id },
+      { stage: 'streamEnd', id: stages[0].id, bytesOut: expect.any(Number) },
+    ]);
+    expect(stages[2].bytesOut).toBeGreaterThan(100);
   });
 });
 
@@ -314,6 +365,48 @@ describe('instances', () => {
     // It is the same virtual cluster as before.
     expect(watch.events[0]?.['object']?.['metadata']?.['uid']).toBe(watch.events[1]?.['object']?.['metadata']?.['uid']);
     watch.stop();
+  });
+});
+
+describe('the state of a key', () => {
+  it('says everywhere that its owner is disabled or missing, or that its maker has ended', async () => {
+    const metrics = createMetrics();
+    const one = await bench({ metrics });
+    const warned = await one.ask('POST', keysPath, {
+      body: { metadata: { name: 'of-carol' }, spec: { user: 'carol' } },
+    });
+    expect([warned.code, warned.headers['warning']]).toEqual([
+      201,
+      expect.stringContaining('the user carol is disabled'),
+    ]);
+    const ofAlice = await one.keyFor('of-alice', { user: 'alice', scope: { rules: [{}] } });
+    await one.keyFor('of-bob', { user: 'bob' });
+    await one.keyFor('of-red', { team: 'red', ttl: 60 });
+    const child = { metadata: { name: 'child' }, spec: { scope: { rules: [{}] } } };
+    expect((await one.ask('POST', keysPath, { key: ofAlice, body: child })).code).toBe(201);
+    await one.ask('PATCH', `${keysPath}/of-alice`, {
+      body: { spec: { disabled: true } },
+      type: 'application/merge-patch+json',
+    });
+    const disabled = people.users.map((user) => ({ ...user, disabled: true }));
+    await one.api.apply({ ...people, users: disabled.slice(1), teams: [] });
+    const headers = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' };
+    const rows = (await one.ask('GET', keysPath, { headers })).body['rows'] as unknown as { cells: string[] }[];
+    expect(Object.fromEntries(rows.map(({ cells }) => [cells[0], cells[2]]))).toMatchObject({
+      'of-alice': 'Disabled',
+      child: 'Suspended',
+      'of-bob': 'UserDisabled',
+      'of-red': 'Suspended',
+    });
+    await one.api.apply({ ...people, users: [...people.users.slice(0, 1), ...disabled.slice(1)] });
+    const again = (await one.ask('GET', keysPath, { headers })).body['rows'] as unknown as { cells: string[] }[];
+    expect(again.find(({ cells }) => cells[0] === 'child')?.cells[2]).toBe('MakerInvalid');
+    const text = await metrics.metrics();
+    expect(text).toContain('hostward_access_keys{state="userDisabled"} 2');
+    expect(text).toContain('hostward_access_keys{state="makerInvalid"} 1');
+    expect(one.api.status()).toMatchObject({ keys: { userDisabled: 2, makerInvalid: 1, disabled: 1 } });
+    const asked = `/kubernetes/management/hostward/explain?key=of-bob&request=${encodeURIComponent('GET /kubernetes/management/api')}`;
+    expect((await one.ask('GET', asked)).body).toMatchObject({ state: 'UserDisabled', allowed: false });
   });
 });
 

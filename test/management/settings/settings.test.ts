@@ -34,7 +34,7 @@ describe('hostward.management', () => {
       clusters: [],
       projects: [],
       keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1000 },
-      audit: { reads: false },
+      audit: { reads: false, keepFiles: 100 },
       kubeconfigs: { allowedServers: [] },
     });
   });

@@ -908,6 +908,50 @@ describe('dry run', () => {
     expect(rows()?.map(({ request }) => request)).toEqual(['host create', 'host remove']);
   });
 
+  it('lists the removal of every old copy, however many there are', async () => {
+    const mappingTo = (to: string) => ({ mappingsOnly: true, hostNamespaceOf: () => to });
+    await start({ mapping: mappingTo('h-old') }, (w) => putPair(w, 'web'));
+    await world.stop();
+    const [copy] = structuredClone(world.host.list('endpoints'));
+    for (let n = 0; n < 20; n++) {
+      const { resourceVersion: _, uid: __, ...metadata } = (copy as KubeObject).metadata;
+      const annotations = { ...metadata.annotations, [objectKeys.hostNamespace]: `h-${n}` };
+      world.host.put('endpoints', {
+        ...copy,
+        metadata: { ...metadata, annotations, namespace: `h-${n}` },
+      } as KubeObject);
+    }
+    Object.assign(world.options, { mapping: mappingTo('h-new'), isDryRun: true });
+    await world.run();
+    const count = rows()?.filter(({ request }) => request === 'host remove').length;
+    Object.assign(world.options, { isDryRun: false });
+    world.host.writes.length = 0;
+    await world.restart();
+    await world.clock.advance(10_000);
+    expect(world.host.writes.filter((write) => write.startsWith('remove'))).toHaveLength(21);
+    expect(count).toBe(21);
+  });
+
+  it('lists the new copies of two objects that change places', async () => {
+    const mappingOf = (places: Record<string, string>) => ({
+      mappingsOnly: true,
+      hostNamespaceOf: (namespace: string) => places[namespace],
+    });
+    await start({ mapping: mappingOf({ a: 'h-a', b: 'h-b' }) }, (w) => {
+      putPair(w, 'web', '10.0.0.1', { namespace: 'a' });
+      putPair(w, 'web', '10.0.0.2', { namespace: 'b' });
+    });
+    await world.stop();
+    Object.assign(world.options, { mapping: mappingOf({ a: 'h-b', b: 'h-a' }), isDryRun: true });
+    await world.run();
+    expect(rows()?.map(({ object, request }) => `${object} ${request}`)).toEqual([
+      'a/web host remove',
+      'a/web host create',
+      'b/web host remove',
+      'b/web host create',
+    ]);
+  });
+
   it('forgets the writes of an object that no longer needs them', async () => {
     await start({ isDryRun: true }, (w) => putPair(w, 'web'));
     await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));

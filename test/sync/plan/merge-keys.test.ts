@@ -32,7 +32,13 @@ function baseFrom(virtual: Pairs, host: Pairs): Map<string, BaseEntry> {
   return new Map(
     [...keys].map((key) => [
       key,
-      { virtual: hashOf(virtual[key]), host: hashOf(host[rules.toHost(key) ?? key]), isPatched: false, isMade: false },
+      {
+        virtual: hashOf(virtual[key]),
+        host: hashOf(host[rules.toHost(key) ?? key]),
+        isPatched: false,
+        isMade: false,
+        isFromHost: false,
+      },
     ]),
   );
 }
@@ -308,10 +314,12 @@ describe('base', () => {
   it('is the same after formatting and parsing', () => {
     const base = {
       patchDigest: 'abc',
-      labels: new Map([['k', { virtual: hashOf('1'), host: hashOf('2'), isPatched: true, isMade: false }]]),
+      labels: new Map([
+        ['k', { virtual: hashOf('1'), host: hashOf('2'), isPatched: true, isMade: false, isFromHost: false }],
+      ]),
       annotations: new Map([
-        ['a', { virtual: '', host: hashOf('x'), isPatched: false, isMade: false }],
-        ['b', { virtual: hashOf(''), host: hashOf(''), isPatched: false, isMade: false }],
+        ['a', { virtual: '', host: hashOf('x'), isPatched: false, isMade: false, isFromHost: true }],
+        ['b', { virtual: hashOf(''), host: hashOf(''), isPatched: false, isMade: false, isFromHost: false }],
       ]),
     };
     expect(parseBase(formatBase(base))).toEqual(base);
@@ -334,6 +342,8 @@ describe('base', () => {
     '2;;AAAAAAAA;',
     '2;;k:AAAAAAAABBBBBBBB;',
     '2;;k:AAAAAAAABBBBBBBB3;',
+    '2;;k:AAAAAAAABBBBBBBB7;',
+    '2;;k:AAAAAAAABBBBBBBB8;',
     '2;;k:AAAAAAAABBBBBBBBx;',
     '2;;k:AAAAAAAABBBBBBBB11;',
   ])('does not trust %j', (text) => {
@@ -343,10 +353,11 @@ describe('base', () => {
   it('is the same after formatting and parsing with any key names', () => {
     const hash = fc.option(fc.string(), { nil: undefined }).map(hashOf);
     const entries = fc
-      .array(fc.tuple(fc.string({ unit: 'binary' }), hash, hash, fc.boolean(), fc.boolean()))
+      .array(fc.tuple(fc.string({ unit: 'binary' }), hash, hash, fc.boolean(), fc.boolean(), fc.boolean()))
       .map((list) => {
-        const entryOf = ([key, virtual, host, isPatched, isMade]: (typeof list)[0]): [string, BaseEntry] => {
-          return [key, { virtual, host, isPatched: isPatched || isMade, isMade }];
+        const entryOf = (one: (typeof list)[0]): [string, BaseEntry] => {
+          const [key, virtual, host, isPatched, isMade, isFromHost] = one;
+          return [key, { virtual, host, isPatched: isPatched || isMade, isMade, isFromHost }];
         };
         return new Map(list.map(entryOf));
       });

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
+import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
 import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
 import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './fake-references.ts';
 
@@ -23,6 +24,15 @@ const referring = (world: ReferenceWorld): void => {
   world.virtual.put('secrets', secret('db'));
   world.refer({ k: 'db' });
 };
+
+/** A copy that a mapping to this namespace left. */
+function cloneInto(world: ReferenceWorld, namespace: string, more: Record<string, string>): void {
+  const found = world.host.get('secrets', 'h-old', 'db') as KubeObject;
+  const { resourceVersion: _, uid: __, annotations } = found.metadata;
+  const marks = { ...annotations, [objectKeys.hostNamespace]: namespace, ...more };
+  const labels = found.metadata.labels ?? {};
+  world.host.put('secrets', { ...found, metadata: { name: 'db', namespace, labels, annotations: marks } });
+}
 
 const cases: Case[] = [
   { says: 'lists no write when nothing has changed', change: () => {}, writes: [] },
@@ -53,6 +63,19 @@ const cases: Case[] = [
     change: () => {},
     afterwards: { mapping: mappingTo('h-new') },
     writes: ['Secret default/db: host create Secret h-new/db', 'Secret default/db: host remove Secret h-old/db'],
+  },
+  {
+    says: 'lists the removal of every old copy but one that the host has paused',
+    given: { mapping: mappingTo('h-old') },
+    change: (world) => {
+      for (const namespace of ['h-1', 'h-2', 'h-3']) cloneInto(world, namespace, {});
+      cloneInto(world, 'h-0', { 'hostward.dev/pause': 'true' });
+    },
+    afterwards: { mapping: mappingTo('h-new') },
+    writes: [
+      'Secret default/db: host create Secret h-new/db',
+      ...['h-old', 'h-1', 'h-2', 'h-3'].map((from) => `Secret default/db: host remove Secret ${from}/db`),
+    ],
   },
   {
     says: 'lists an import',
@@ -91,6 +114,31 @@ describe('a dry run lists the writes of content behind references, and', () => {
     expect(rows.map(({ object, request, touches }) => `${object}: ${request} ${touches}`)).toEqual(writes);
     const objects = new Set((syncStatus(world.sync).differences ?? []).map(({ object }) => object));
     expect(verdictFacts(world.sync).differences).toBe(objects.size);
+  });
+
+  it('lists the new copies of two Secrets that change places', async () => {
+    const mappingOf = (places: Record<string, string>): NamespaceMapping => ({
+      mappingsOnly: true,
+      hostNamespaceOf: (namespace) => places[namespace],
+    });
+    world = await ReferenceWorld.started({ mapping: mappingOf({ a: 'h-a', b: 'h-b' }) }, (one) => {
+      for (const namespace of ['a', 'b']) {
+        one.virtual.put('secrets', secret('db', 'djE=', { namespace }));
+        one.refer({ k: 'db' }, 'web', namespace);
+      }
+    });
+    await world.stop();
+    const mapping = mappingOf({ a: 'h-b', b: 'h-a' });
+    Object.assign(world.options, { mapping, isDryRun: true });
+    world.given = { ...world.given, mapping };
+    await world.run();
+    const rows = (syncStatus(world.sync).differences ?? []).filter(({ object }) => object.startsWith('Secret'));
+    expect(rows.map(({ object, request, touches }) => `${object}: ${request} ${touches}`)).toEqual([
+      'Secret a/db: host remove Secret h-a/db',
+      'Secret a/db: host create Secret h-b/db',
+      'Secret b/db: host remove Secret h-b/db',
+      'Secret b/db: host create Secret h-a/db',
+    ]);
   });
 
   it('forgets them when they are no longer needed', async () => {

@@ -5,8 +5,8 @@ import { createPlacement } from '../../../src/sync/plan/placement.ts';
 import { type ContentKind, changeOfCopy, contentKinds, digestOf } from '../../../src/sync/references/content-kind.ts';
 import { isImport, planContent } from '../../../src/sync/references/content-plan.ts';
 import type { ContentFacts } from '../../../src/sync/references/content-step.ts';
+import { ReferenceRegistry } from '../../../src/sync/references/count/registry.ts';
 import { copyPlaceOf } from '../../../src/sync/references/reference-names.ts';
-import { ReferenceRegistry } from '../../../src/sync/references/registry.ts';
 
 const key = 'default/db';
 const placement = createPlacement({ virtualCluster: 'vc', hostNamespace: 'hns' });
@@ -91,7 +91,7 @@ const facts = fc.record({
   virtual: maybe(virtual),
   copyPlace: fc.constant(copyPlace),
   copy: maybe(copy),
-  stray: fc.constant(undefined),
+  strays: fc.constant([]),
   importPlace: fc.constant(importPlace),
   importable: maybe(importable.filter(({ content: { type } }) => !type.includes('token'))),
   lost: fc.constantFrom('unknown' as const, 'there' as const, 'gone' as const, 'unlabelled' as const),
@@ -200,6 +200,7 @@ describe('planContent()', () => {
 
 describe('ReferenceRegistry', () => {
   const toDb = { kind: 'Secret', namespace: 'default', name: 'db', standing: 'exported' as const };
+  const of = (key: string, kind = 'Endpoints') => ({ kind, key });
   const make = () => {
     const heard: string[] = [];
     const registry = new ReferenceRegistry({
@@ -212,51 +213,75 @@ describe('ReferenceRegistry', () => {
   it('is incomplete until every object has been counted, and again after each recount', () => {
     const { registry, heard } = make();
     expect(registry.isComplete).toBe(false);
-    registry.recount(['a', 'b']);
-    registry.note('a', [toDb]);
+    registry.recount('Endpoints', ['a', 'b']);
+    registry.note(of('a'), [toDb]);
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, true]);
-    registry.note('b', []);
+    registry.note(of('b'), []);
     expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete']]);
-    registry.recount([]);
+    registry.recount('Endpoints', []);
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, true]);
-    registry.note('a', []);
+    registry.note(of('a'), []);
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([true, false]);
   });
 
   it('is incomplete for a changed object until its next pass, failed or not', () => {
     const { registry, heard } = make();
-    registry.recount(['a']);
-    registry.note('a', [toDb]);
-    registry.expect('a');
-    registry.expect('b');
+    registry.recount('Endpoints', ['a']);
+    registry.note(of('a'), [toDb]);
+    registry.expect(of('a'));
+    registry.expect(of('b'));
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, true]);
-    registry.note('a', []);
+    registry.note(of('a'), []);
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([false, false]);
-    registry.noteFailed('b', []);
+    registry.noteFailed(of('b'), []);
     expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete', 'db', 'complete']]);
   });
 
   it('is incomplete while referring objects are still being named, even if all named so far are counted', () => {
     const { registry, heard } = make();
-    registry.hold();
-    registry.recount(['a']);
-    registry.note('a', [toDb]);
-    registry.expect('gone');
+    registry.hold('Endpoints');
+    registry.recount('Endpoints', ['a']);
+    registry.note(of('a'), [toDb]);
+    registry.expect(of('gone'));
     expect([registry.isComplete, heard]).toEqual([false, ['db']]);
-    registry.release();
+    registry.release('Endpoints');
     expect(registry.isComplete).toBe(false);
-    registry.note('gone', []);
+    registry.note(of('gone'), []);
     expect([registry.isComplete, heard]).toEqual([true, ['db', 'complete']]);
   });
 
   it('keeps all known references of an object whose pass failed', () => {
     const { registry } = make();
-    registry.recount(['a']);
-    registry.note('a', [toDb]);
-    registry.noteFailed('a', [{ ...toDb, name: 'new' }]);
+    registry.recount('Endpoints', ['a']);
+    registry.note(of('a'), [toDb]);
+    registry.noteFailed(of('a'), [{ ...toDb, name: 'new' }]);
     expect([...registry.keysOf('Secret')].sort()).toEqual(['default/db', 'default/new']);
-    expect([...registry.unsure]).toEqual(['a']);
-    registry.note('a', []);
-    expect([[...registry.keysOf('Secret')], [...registry.unsure]]).toEqual([[], []]);
+    expect([...registry.unsure()]).toEqual([of('a')]);
+    registry.note(of('a'), []);
+    expect([[...registry.keysOf('Secret')], [...registry.unsure()]]).toEqual([[], []]);
+  });
+
+  it('joins the counts of several kinds: one reference keeps an object, and every kind must be counted', () => {
+    const { registry, heard } = make();
+    registry.recount('Endpoints', ['a']);
+    registry.note(of('a'), [toDb]);
+    registry.recount('EndpointSlice', ['a']);
+    expect(registry.isComplete).toBe(false);
+    registry.note(of('a', 'EndpointSlice'), [toDb]);
+    expect(registry.referrersOf(toDb)).toEqual([of('a'), of('a', 'EndpointSlice')]);
+    registry.note(of('a'), []);
+    expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([true, true]);
+    expect(registry.recount('EndpointSlice', [])).toEqual(['a']);
+    registry.note(of('a', 'EndpointSlice'), []);
+    expect([registry.isComplete, registry.isReferenced(toDb), heard.at(-1)]).toEqual([true, false, 'complete']);
+  });
+
+  it('is incomplete while a kind whose patches name content has not begun to count', () => {
+    const { registry, heard } = make();
+    registry.expectKinds(new Set(['Endpoints', 'EndpointSlice']));
+    registry.recount('Endpoints', []);
+    expect([registry.isComplete, registry.absentKinds]).toEqual([false, ['EndpointSlice']]);
+    registry.expectKinds(new Set(['Endpoints']));
+    expect([registry.isComplete, heard]).toEqual([true, ['complete']]);
   });
 });

@@ -58,7 +58,7 @@ export class ReferenceWorld extends FakeWorld {
       exported = ['Secret', 'ConfigMap'],
     } = this.given;
     const kinds = new Set(references.flatMap(({ reference }) => reference?.kind ?? []));
-    return { naming, kinds, exported: new Set(exported) };
+    return { naming, kinds, referring: new Set(kinds.size > 0 ? ['Endpoints'] : []), exported: new Set(exported) };
   }
 
   rulesNow(): SyncOptions['rules'] {
@@ -101,7 +101,7 @@ export class ReferenceWorld extends FakeWorld {
     });
     return super.run({
       rules: this.rulesNow(),
-      references: this.references,
+      references: this.references.of('Endpoints'),
       log: this.given.log ?? silentLog,
       metrics: this.metrics,
       ...over,

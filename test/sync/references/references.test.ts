@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
+import { createLog } from '../../../src/log.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
@@ -98,6 +99,21 @@ describe('content that is exported', () => {
       binaryData: { b: 'AA==' },
     });
     expect(world.eventReasons()).toEqual([]);
+  });
+
+  it('is logged as written and as removed', async () => {
+    const lines: { msg: string; kind?: string; request?: string }[] = [];
+    const log = createLog({ level: 'info', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+    await start({ log }, (w) => {
+      w.refer({ k: 'db' });
+      w.virtual.put('secrets', secret('db'));
+    });
+    await world.change(() => world.refer({}));
+    expect(world.exported('db')).toBeUndefined();
+    expect(lines.filter(({ kind }) => kind === 'Secret').map(({ msg, request }) => `${msg}: ${request}`)).toEqual([
+      'content written: host create',
+      'content removed: host remove',
+    ]);
   });
 
   it('follows the tenant, and a restart with nothing changed writes nothing', async () => {
@@ -596,14 +612,14 @@ describe('content that is exported', () => {
 
   it('a copy goes when its Secret becomes a token and all references are counted', async () => {
     await startReferring();
-    world.references.expect('default/web');
+    world.references.of('Endpoints').expect('default/web');
     await world.change(() => {
       world.virtual.remove('secrets', 'default', 'db');
       world.virtual.put('secrets', { ...secret('db'), type: 'kubernetes.io/service-account-token' });
-      world.references.expect('default/nobody');
+      world.references.of('Endpoints').expect('default/nobody');
     });
     expect(world.exported('db')).toBeDefined();
-    world.references.registry.note('default/nobody', []);
+    world.references.registry.note({ kind: 'Endpoints', key: 'default/nobody' }, []);
     await world.quiet();
     expect(world.exported('db')).toBeUndefined();
   });
@@ -611,12 +627,13 @@ describe('content that is exported', () => {
   it('a copy that only a failed pass kept goes when the next pass succeeds', async () => {
     await startReferring();
     const { registry } = world.references;
+    const web = { kind: 'Endpoints', key: 'default/web' };
     // As after a start: nothing is known of what it refers to, but its host copy names something.
-    registry.note('default/web', []);
-    registry.noteFailed('default/web', []);
+    registry.note(web, []);
+    registry.noteFailed(web, []);
     await world.quiet();
     expect(world.exported('db')).toBeDefined();
-    registry.note('default/web', []);
+    registry.note(web, []);
     await world.quiet();
     expect(world.exported('db')).toBeUndefined();
   });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createLog, type LogLevel } from '../../../src/log.ts';
 import { WriteLog } from '../../../src/sync/world/write-log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { edit, FakeWorld, putPair } from '../fake-sync.ts';
+import { edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';
 
 function logAt(level: LogLevel) {
   const lines: { msg: string; level: string; requests?: object }[] = [];
@@ -11,7 +11,7 @@ function logAt(level: LogLevel) {
 }
 
 function write(log: WriteLog, times: number, request = 'host create'): void {
-  for (let n = 0; n < times; n++) log.note({ component: 'sync', key: `a/${n}`, request }, 'object written');
+  for (let n = 0; n < times; n++) log.note({ component: 'sync', key: `a/${n}`, request }, 'object');
 }
 
 describe('WriteLog', () => {
@@ -49,6 +49,28 @@ describe('WriteLog', () => {
     ]);
   });
 
+  it('says whether an object was written, taken over or removed', async () => {
+    const clock = new VirtualClock();
+    const { log, lines } = logAt('info');
+    const writes = new WriteLog({ log, clock });
+    writes.note({ component: 'sync', request: 'host create' }, 'object');
+    writes.note({ component: 'sync', request: 'host patch', isTakeOver: true }, 'object');
+    writes.note({ component: 'sync', request: 'host remove' }, 'content');
+    expect(lines.map(({ msg }) => msg)).toEqual(['object written', 'object taken over', 'content removed']);
+    expect(lines[1]).not.toHaveProperty('isTakeOver');
+    await clock.advance(1000);
+    write(writes, 12);
+    write(writes, 1, 'host remove');
+    await clock.advance(1000);
+    write(writes, 10);
+    write(writes, 30, 'host remove');
+    await clock.advance(1000);
+    expect(lines.map(({ msg }) => msg).filter((msg) => /and|removed 30/.test(msg))).toEqual([
+      'wrote 2 objects and removed 1',
+      'removed 30 objects',
+    ]);
+  });
+
   it('logs the counted writes when it is flushed', () => {
     const clock = new VirtualClock();
     const { log, of } = logAt('info');
@@ -63,6 +85,20 @@ describe('WriteLog', () => {
 describe('a sync that writes many objects', () => {
   let world: FakeWorld | undefined;
   afterEach(() => world?.stop());
+
+  it('says that it took over an object, and removed one', async () => {
+    const { log, of } = logAt('info');
+    world = new FakeWorld();
+    putPair(world, 'web');
+    world.host.put('endpoints', {
+      ...endpoints('x', '192.168.9.9'),
+      metadata: { name: 'web-x-default-x-vc', namespace: 'vcluster-vc' },
+    });
+    await world.run({ log });
+    expect(of(/^object/).map(({ msg }) => msg)).toEqual(['object taken over']);
+    await world.change(() => world!.virtual.remove('endpoints', 'default', 'web'));
+    expect(of(/^object/).map(({ msg }) => msg)).toEqual(['object taken over', 'object removed']);
+  });
 
   it('keeps its log short and its numbers right', async () => {
     const { log, lines, of } = logAt('info');

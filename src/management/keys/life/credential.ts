@@ -39,11 +39,9 @@ export function credentialOf(
   world: KeyWorld,
   request: { nowMs: number; address: string | undefined },
 ): Authenticated {
-  const because = deadBecause(facts, world, request.nowMs);
+  const because = deadByItself(facts, world, request.nowMs) ?? deadBecauseOfOthers(facts, world, request.nowMs);
   if (because !== undefined) return { kind: 'dead', because };
-  const makers = makersOf(facts, world);
-  if (makers === undefined || makers.some((maker) => deadBecause(maker, world, request.nowMs) !== undefined))
-    return { kind: 'dead', because: 'maker' };
+  const makers = makersOf(facts, world) ?? [];
   if ([facts, ...makers].some(({ networks }) => networks !== undefined && !networks.includes(request.address)))
     return { kind: 'dead', because: 'network' };
   const { subject } = facts.record;
@@ -55,15 +53,28 @@ export function credentialOf(
   return { kind: 'credential', facts, credential };
 }
 
-function deadBecause(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecause | undefined {
+export function deadByItself(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecause | undefined {
   if (facts.isDeleted) return 'deleted';
-  if (facts.isDisabled) return 'disabled';
+  // An expired key stays dead, so the expiry is the reason that tells more.
   if (isExpired(facts.times, world.lastActivityMs(facts), nowMs)) return 'expired';
+  return facts.isDisabled ? 'disabled' : undefined;
+}
+
+export function deadBecauseOfOthers(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecause | undefined {
+  const because = withoutOwner(facts, world);
+  if (because !== undefined) return because;
+  const makers = makersOf(facts, world);
+  const isDead = (maker: KeyFacts) =>
+    deadByItself(maker, world, nowMs) !== undefined || withoutOwner(maker, world) !== undefined;
+  return makers === undefined || makers.some(isDead) ? 'maker' : undefined;
+}
+
+function withoutOwner(facts: KeyFacts, world: KeyWorld): DeadBecause | undefined {
   const { kind, name, uid } = facts.record.subject;
-  const resolved = world.directory.resolve({ kind, name });
-  if (resolved.kind === 'disabled') return 'subject disabled';
+  const presence = world.directory.presenceOf({ kind, name });
+  if (presence === 'disabled') return 'subject disabled';
   // A name that has changed its owner has another uid, so old keys stay dead.
-  if (resolved.kind === 'gone' || world.subjectUid(kind, name) !== uid) return 'subject gone';
+  if (presence === 'gone' || world.subjectUid(kind, name) !== uid) return 'subject gone';
   const of = facts.record.kubeconfig;
   if (of !== undefined && world.instanceUid(of.project, of.virtualCluster) !== of.instance) return 'instance gone';
   return undefined;

@@ -18,7 +18,16 @@ import { cidrsAnnotation } from './source-networks.ts';
 
 /** Fills in the fields that the writer left out. Returns the warnings. */
 export function fillNewKey(object: KubeObject, context: JudgeContext): string[] {
-  return [...fillSpec(object, context), ...fillNetworks(object, context)];
+  return [...fillSpec(object, context), ...fillNetworks(object, context), ...ownerWarnings(object, context)];
+}
+
+/** An administrator may prepare a key for an owner who comes back; nothing else would tell that the key opens nothing. */
+function ownerWarnings(object: KubeObject, { caller, directory }: JudgeContext): string[] {
+  const owner = subjectOf(keySpec(object));
+  if (!caller.isAdministrator || owner === undefined || directory.presenceOf(owner) !== 'disabled') return [];
+  return [
+    `spec.user: the user ${owner.name} is disabled in the configuration, so the key opens nothing until hostward.management.users enables the user`,
+  ];
 }
 
 function fillNetworks({ metadata }: KubeObject, { caller: { networks } }: JudgeContext): string[] {
@@ -77,7 +86,13 @@ function judgeOwner(owner: SubjectName, { caller, directory }: JudgeContext, { e
   if (caller.isAdministrator) {
     const isKnown = owner.kind === 'user' ? directory.hasUser(owner.name) : directory.hasTeam(owner.name);
     if (owner.kind !== 'subject' && !isKnown)
-      errors.push(invalidValue(field, owner.name, `there is no such ${owner.kind} in the configuration`));
+      errors.push(
+        invalidValue(
+          field,
+          owner.name,
+          `there is no such ${owner.kind} in the configuration; name it in hostward.management.${owner.kind}s first`,
+        ),
+      );
     return;
   }
   if (owner.kind === 'subject') refusals.push({ field, message: 'only an administrator makes keys of a subject' });

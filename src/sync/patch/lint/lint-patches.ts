@@ -152,7 +152,7 @@ function lintKey(patch: CompiledPatch, rules: NonNullable<LintContext['rules']>)
 function lintHidden(patch: CompiledPatch): PatchWarning {
   const sentence = `this value stays off the host, but kubectl apply repeats it in the annotation "${lastAppliedKey}", which goes there`;
   const fix =
-    'name that annotation in hostward.exclude.annotations, or in an entry with the expression null, which also takes it off copies that have it';
+    'name that annotation in hostward.exclude.annotations, or in an entry with the expression null; both also take it off copies that have it';
   return atPath(patch, { rule: 'shown-by-annotation', sentence, fix });
 }
 

@@ -1,0 +1,112 @@
+// Limits what one credential, and all credentials together, hold open at a time: connections, requests and watches. One key that
+// leaks, or one program that opens watches in a loop, must not take the server from everybody else. In: the name of the credential.
+// Out: 429 with Retry-After beyond a limit.
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { tooManyRequests } from '../../object/meta/status.ts';
+import { StatusFault } from './status-fault.ts';
+
+export type Held = 'connections' | 'requests' | 'watches';
+
+export interface Limit {
+  ofOne: number;
+  altogether: number;
+}
+
+/**
+ * Connections: over HTTP/1.1 each open request and watch has its own, so one credential needs as many as its 2,000 requests to
+ * clusters behind the server and its watches; a connection costs about 64 KiB with TLS.
+ * Requests: a body may have 1.5 MiB, so 400 of them stay below 600 MiB; kube-apiserver serves 400 reads at a time by default.
+ * Watches: an informer has one for each kind and namespace, and a pipeline one for each `kubectl wait`.
+ */
+export const callerLimits: Readonly<Record<Held, Limit>> = {
+  connections: { ofOne: 4_000, altogether: 16_000 },
+  requests: { ofOne: 400, altogether: 2_000 },
+  watches: { ofOne: 1_000, altogether: 10_000 },
+};
+
+/** A request ends within milliseconds, and clients spread their second attempt by themselves. */
+const retryAfterSeconds = 1;
+
+const names: Readonly<Record<Held, string>> = {
+  connections: 'open connections',
+  requests: 'requests at a time',
+  watches: 'open watches',
+};
+const wayOut: Readonly<Record<Held, string>> = {
+  connections: 'close some, or send more requests on each',
+  requests: 'wait for answers before sending more',
+  watches: 'close some, or share one watch between readers',
+};
+
+export class CallerLimits {
+  readonly #limits: Readonly<Record<Held, Limit>>;
+  readonly #counts: Readonly<Record<Held, Map<string, number>>> = {
+    connections: new Map(),
+    requests: new Map(),
+    watches: new Map(),
+  };
+  readonly #open: Record<Held, number> = { connections: 0, requests: 0, watches: 0 };
+  readonly #refused: Record<Held, number> = { connections: 0, requests: 0, watches: 0 };
+  /** The credentials that have authenticated on a connection; nearly always one. */
+  readonly #connected = new WeakMap<Socket, Set<string>>();
+
+  constructor(limits: Readonly<Record<Held, Limit>> = callerLimits) {
+    this.#limits = limits;
+  }
+
+  open(held: Held): number {
+    return this.#open[held];
+  }
+
+  /** Since the start. */
+  refused(held: Held): number {
+    return this.#refused[held];
+  }
+
+  /** Called for each authenticated request; counts a connection once for each credential on it. */
+  connects(socket: Socket, credential: string): void {
+    const known = this.#connected.get(socket);
+    if (known?.has(credential) === true) return;
+    const leave = this.#enter('connections', credential);
+    if (known === undefined) this.#connected.set(socket, new Set([credential]));
+    else known.add(credential);
+    // A proxy in front sends the requests of many credentials on one connection.
+    if (known !== undefined) socket.setMaxListeners(0);
+    socket.once('close', leave);
+    if (socket.destroyed) leave();
+  }
+
+  /** Counts the request until its answer has ended. */
+  admit(held: 'requests' | 'watches', credential: string, response: ServerResponse): void {
+    const leave = this.#enter(held, credential);
+    response.once('close', leave);
+    if (response.destroyed) leave();
+  }
+
+  #enter(held: Held, credential: string): () => void {
+    const { ofOne, altogether } = this.#limits[held];
+    const counts = this.#counts[held];
+    const count = counts.get(credential) ?? 0;
+    if (count >= ofOne) throw this.#tooMany(held, `your access key has ${ofOne} ${names[held]}, the most of one key`);
+    if (this.#open[held] >= altogether)
+      throw this.#tooMany(held, `this server has ${altogether} ${names[held]}, the most of all keys together`);
+    counts.set(credential, count + 1);
+    this.#open[held]++;
+    let isOpen = true;
+    return () => {
+      if (!isOpen) return;
+      isOpen = false;
+      this.#open[held]--;
+      const left = (counts.get(credential) ?? 1) - 1;
+      if (left === 0) counts.delete(credential);
+      else counts.set(credential, left);
+    };
+  }
+
+  #tooMany(held: Held, what: string): StatusFault {
+    this.#refused[held]++;
+    const message = `${what}; ${wayOut[held]}, and try again in ${retryAfterSeconds} second`;
+    return new StatusFault(tooManyRequests(message, retryAfterSeconds));
+  }
+}
