@@ -224,12 +224,27 @@ describe('ChildSandbox', () => {
     expect(reasons).not.toContain('died');
   });
 
-  it('leaves no process behind', async () => {
-    const opened = await openSandbox();
-    await opened.sandbox.start();
-    const pid = opened.sandbox.pid as number;
-    await opened.sandbox.stop();
-    expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
+  it('gives the same answers in both processes, and leaves neither behind', async () => {
+    const sources = [
+      'value + "!"',
+      '({ ...value, b: [value, null] })',
+      'null.x',
+      'undefined',
+      'new RegExp(value).test("a")',
+    ];
+    const expressions = sources.map((source) => compiled(source).code);
+    const opened = await openSandbox({ setup: { ...setup, expressions } });
+    const { sandbox } = opened;
+    await sandbox.start();
+    const values = ['', 'ä日', '(', 'x'.repeat(20_000), 1.5, true, null, { a: { b: ['c'] } }];
+    const texts = sources.flatMap((_, at) => values.map((value) => request(at, value)));
+    const quick = await Promise.all(texts.map((text) => sandbox.run(text)));
+    const slow = await Promise.all(texts.map((text) => sandbox.run(text, { alone: true })));
+    expect(slow).toEqual(quick);
+    const { pids } = sandbox;
+    expect(pids).toHaveLength(2);
+    await sandbox.stop();
+    for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
   });
 });
 
