@@ -1,7 +1,7 @@
 // What does the second kind cost: the first sync of many EndpointSlices beside a bare writer that creates the same bytes, and the
 // memory with as many objects of each kind beside one kind alone? Takes two kubeconfigs of empty clusters (`--virtual F --host F`),
 // two embedded clusters (`--embedded`), or starts two kube-apiservers from KUBEBUILDER_ASSETS. Three addresses an object.
-// `node bench/second-kind.bench.ts [--count N] [--pairs N] [--only first,memory]`
+// `node bench/second-kind.bench.ts [--count N] [--pairs N] [--only first,memory] [--profile DIR]`
 import { parseArgs } from 'node:util';
 import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import { ApiClient, type Reach, reachOf } from './api-client.ts';
@@ -16,6 +16,8 @@ const { values } = parseArgs({
     embedded: { type: 'boolean', default: false },
     count: { type: 'string', default: '10000' },
     pairs: { type: 'string', default: '3' },
+    /** Folder for CPU profiles of the daemon. */
+    profile: { type: 'string' },
     /** A list from first, memory. */
     only: { type: 'string' },
   },
@@ -46,6 +48,7 @@ async function main(): Promise<void> {
   const options: DaemonOptions = {
     virtualKubeconfig: values.virtual ?? (await start('virtual')),
     hostKubeconfig: values.host ?? (await start('host')),
+    profileTo: values.profile,
   };
   const wants = (part: string): boolean => values.only === undefined || values.only.split(',').includes(part);
   const virtual = new ApiClient(await reachOf(options.virtualKubeconfig));

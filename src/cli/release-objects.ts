@@ -91,7 +91,7 @@ function contentTarget(kind: ContentKind, settings: Settings, placement: Placeme
     resource: kind.resource,
     prefix: `${kind.kind} `,
     reasonToLeave: (look) => (isOwnCopy(look, kind, placement) ? holdOf(look) : 'no reference patch made it'),
-    isOptional: !settings.patches.some(({ reference }) => reference?.kind === kind.kind),
+    isOptional: ![...settings.patches, ...settings.slicePatches].some(({ reference }) => reference?.kind === kind.kind),
   };
 }
 

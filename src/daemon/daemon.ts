@@ -71,7 +71,6 @@ class AssembledDaemon implements Daemon {
     this.#settings = options.settings;
     this.#wantedPatches = options.patches;
     this.#mappings = mappingsOf(options.settings);
-    const { clock, random, log, metrics } = options;
     this.#clusters = new Clusters(options, options.settings);
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
     this.#outages = new Outages(options, {
@@ -80,13 +79,10 @@ class AssembledDaemon implements Daemon {
     });
     this.#management = new RunningManagement(options);
     this.#references = new References({
+      ...options,
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#windows.openContent(kind, this.#settings),
       findCopies: (kind) => this.#findCopies(kind),
-      clock,
-      random,
-      log,
-      metrics,
     });
     this.#patches = new RunningPatches(options, { mappings: this.#mappings, references: this.#references.names });
     this.#slices = new RunningSlices(options, {

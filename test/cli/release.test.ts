@@ -78,11 +78,15 @@ async function release(...argv: string[]) {
   return releaseWith({}, ...argv);
 }
 
-async function releaseWith(how: { patches?: object[]; kubeconfig?: string }, ...argv: string[]) {
+async function releaseWith(
+  how: { patches?: object[]; slicePatches?: object[]; kubeconfig?: string },
+  ...argv: string[]
+) {
   const file = '/home/vcluster.yaml';
-  const { patches = [] } = how;
+  const { patches = [], slicePatches = [] } = how;
+  const toHost = { endpoints: { patches }, endpointSlices: { patches: slicePatches } };
   const { context, out, err } = scene({
-    files: { [file]: JSON.stringify({ sync: { toHost: { endpoints: { patches } } } }) },
+    files: { [file]: JSON.stringify({ sync: { toHost } }) },
   });
   const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
   names.push('--host-kubeconfig', how.kubeconfig ?? kubeconfig, '--config', file);
@@ -172,11 +176,13 @@ describe('hostward release --delete on exported Secrets and ConfigMaps', () => {
     expect([code, out]).toEqual([0, expect.stringContaining('left alone secrets in vcluster-vc: not searched, ')]);
     expect(out).toContain('1 deleted');
     const patches = [{ path: 'metadata.annotations.k', reference: { apiVersion: 'v1', kind: 'Secret' } }];
-    const named = await releaseWith({ kubeconfig: own, patches }, '--delete');
-    expect([named.code, named.err]).toEqual([
-      3,
-      expect.stringContaining('failed secrets in vcluster-vc: cannot list secrets'),
-    ]);
+    for (const list of ['patches', 'slicePatches']) {
+      const named = await releaseWith({ kubeconfig: own, [list]: patches }, '--delete');
+      expect([named.code, named.err], list).toEqual([
+        3,
+        expect.stringContaining('failed secrets in vcluster-vc: cannot list secrets'),
+      ]);
+    }
     expect(await left()).toHaveLength(8);
   });
 });

@@ -131,7 +131,12 @@ async function partsOf(
   };
   const mayRead = (user: User, target: Target) => rights.decide(user, target);
   const userOf = (session: Session) => callers.userOf(session);
-  const about = { folder, store, world, clock, log, issuer };
+  const uploads = {
+    append: (entries: Parameters<typeof audit.take>[0]) => audit.take(entries),
+    used: (uid: string, ttl: number, atMs: number) => activity.used(uid, ttl, atMs),
+    keyNameOf: (user: User) => callers.sessionOf(user)?.credential.keyName ?? '',
+  };
+  const about = { folder, store, world, clock, log, issuer, uploads };
   const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };

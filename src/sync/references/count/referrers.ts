@@ -21,6 +21,7 @@ export interface SharedReferences {
   work(): void;
   stop(withinMs: number): Promise<void>;
   enqueueAll(): void;
+  hurry(): void;
   learnNames(kind: string, learn: () => void): void;
   setGauges(): void;
   differences(): Iterable<{ object: string; writes: readonly Difference[] }>;
@@ -56,6 +57,11 @@ export class Referrers {
 
   enqueueAll(): void {
     this.#references.enqueueAll();
+  }
+
+  /** See Sync.hurry(). */
+  hurry(): void {
+    this.#references.hurry();
   }
 
   /** To be called before a lookup of a name that an earlier process may have given; runs `learn` once. */
