@@ -15,7 +15,7 @@ import {
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { residentMbOf } from '../src/expression/sandbox/resident-memory.ts';
+import { residentMbOf } from '../src/expression/sandbox/process-readings.ts';
 import { freePort } from '../test/free-ports.ts';
 import type { BareCommand, BareResult } from './bare-writer.ts';
 import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';

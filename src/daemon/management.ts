@@ -39,7 +39,10 @@ export class RunningManagement {
     } catch (error) {
       await api.close();
       const message = `starting the management API: ${messageOf(error)}`;
-      const fix = 'check hostward.management.listen and hostward.management.dataDir';
+      const isAboutListening = (error as NodeJS.ErrnoException).syscall === 'listen';
+      const fix = isAboutListening
+        ? 'check hostward.management.listen'
+        : 'check hostward.management.dataDir; docs/bad-days.md tells how to bring its files back';
       return [{ code: 'MANAGEMENT_NOT_STARTED', message, fix }];
     }
   }

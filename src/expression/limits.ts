@@ -59,10 +59,17 @@ export const sandboxLimits = {
   softMs: 500,
   /** Twice softMs: a longer silence means that the process hangs in code that V8 cannot interrupt. */
   hardMs: 1_000,
-  /** Silence allowed beyond the first slices of requests. A longer silence ends the process, but no request fails for it yet. */
-  hangMs: 400,
-  /** The same for a request that runs solo after its batch ended the process: most such requests are answered in a millisecond. */
-  soloHangMs: 60,
+  /**
+   * Silence allowed beyond a first slice, for throwing away an isolate and building the next. A longer silence ends the process, but
+   * no request fails for it yet.
+   */
+  hangMs: 40,
+  /** The same in addition where the kernel does not tell the processor time of a process: a pause may be the machine's. */
+  unknownMs: 400,
+  /** How many times the allowed silence a process may take on a machine that gives it no processor. */
+  mostStarved: 10,
+  /** Time between two looks at a working process; in that time an expression can allocate some 20 MB. */
+  lookMs: 10,
   /** A start takes 60 ms on a quiet machine; giving up earlier on a busy machine would only repeat the work. */
   startMs: 30_000,
   /** Characters of one request; four times the largest object that etcd takes, for overlapping patches. */
@@ -80,11 +87,18 @@ export const sandboxLimits = {
   /** The same for a SIGKILL that the watchdog did not send, because an operator or the kernel is a likelier cause than the request. */
   killedDeaths: 5,
   /** Resident megabytes above which a process is replaced after a time-out or a memory failure; a fresh process has about 55. */
-  retireMb: 100,
-  /** Resident megabytes above which a running process is killed: slightly more than good requests were ever seen to need. */
-  processMb: 160,
-  /** Time between two memory checks of a running process; in that time an expression can allocate some 50 MB. */
-  memoryLookMs: 25,
+  retireMb: 85,
+  /** Resident megabytes above which the quick process is killed: slightly more than good requests were ever seen to need. */
+  quickMb: 160,
+  /**
+   * Megabytes of both processes together above which the slow one is killed: with the daemon they stay below 300. One large request
+   * needs some 100, and the quick process has some 60.
+   */
+  bothMb: 170,
+  /** The slow process may have this much even when the quick one is large. */
+  slowMb: 80,
+  /** The slow process ends after this time without a request; its start takes 60 ms. */
+  slowIdleMs: 10_000,
   /** Pauses before a restart after failed starts or deaths while idle, by their number in a row. */
   restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
 } as const;

@@ -1,11 +1,12 @@
 // The database thread, which keeps slow disks from blocking the main event loop. In: messages. Out: the log at start, and an
 // answer once the rows of a message are on disk. One message is one transaction. The file is locked for this process and
 // readable only by its owner, because the file may hold secrets. Must never decide whether a write is allowed.
-import { chmodSync, closeSync, fsyncSync, openSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+import { walFault } from './wal-check.ts';
 
 const formatVersion = 1;
 /** "Host" in ASCII, so that `file` can identify the database. */
@@ -120,25 +121,63 @@ function copyTo(database: DatabaseSync, path: string): void {
 
 function open(data: SqliteWorkerData): DatabaseSync {
   createPrivateFile(data.path);
+  refuseDamagedLog(data.path);
   const database = new DatabaseSync(data.path, { timeout: data.lockTimeoutMs });
   // Exclusive must come before WAL: then SQLite holds the lock until close and needs no shared-memory file.
   database.exec('PRAGMA locking_mode = EXCLUSIVE');
+  // Before anything is written: a file of another program must stay as it is.
+  refuseForeign(database);
   database.exec('PRAGMA journal_mode = WAL');
   database.exec(`PRAGMA synchronous = ${data.synchronous}`);
   database.exec(`PRAGMA journal_size_limit = ${walSizeLimitBytes}`);
   inTransaction(database, () => {
-    const version = Number(database.prepare('PRAGMA user_version').get()?.['user_version']);
-    if (version !== 0 && version !== formatVersion) {
-      throw new Error(`wanted format ${formatVersion}, found format ${version}`);
-    }
+    const version = numberOf(database, 'PRAGMA user_version');
     if (version === 0) database.exec(schema);
     database.exec(sideSchema);
   });
   return database;
 }
 
+function refuseForeign(database: DatabaseSync): void {
+  const tables = numberOf(database, 'SELECT count(*) FROM sqlite_schema');
+  const version = numberOf(database, 'PRAGMA user_version');
+  if (tables > 0 && numberOf(database, 'PRAGMA application_id') !== applicationId)
+    throw new Error(
+      'the file is a database of another program, and stays as it is; move it away or name another folder',
+    );
+  if (version !== formatVersion && (tables > 0 || version !== 0))
+    throw new Error(
+      `wanted format ${formatVersion}, found format ${version}: start the version of Hostward that wrote it`,
+    );
+}
+
+/** Throws only when no other process has the file open, which may be writing the log just now. */
+function refuseDamagedLog(path: string): void {
+  const log = `${path}-wal`;
+  const fault = existsSync(log) ? walFault(readFileSync(log)) : undefined;
+  if (fault === undefined) return;
+  // A reader changes nothing, not even when it closes.
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    numberOf(database, 'SELECT count(*) FROM sqlite_schema');
+  } finally {
+    database.close();
+  }
+  throw new DamagedLog(fault);
+}
+
+class DamagedLog extends Error {
+  readonly errcode = sqliteCorrupt;
+}
+
+function numberOf(database: DatabaseSync, query: string): number {
+  return Number(Object.values(database.prepare(query).get() ?? {})[0]);
+}
+
 /** SQLite copies the file mode of the database to the WAL, so the database must have the right mode first. */
 function createPrivateFile(path: string): void {
+  if (existsSync(path) && !statSync(path).isFile())
+    throw new Error('wanted a file, found a folder; move it away, and bring the file back from a backup');
   closeSync(openSync(path, 'a', 0o600));
   chmodSync(path, 0o600);
   const folder = openSync(dirname(path), 'r');

@@ -3,7 +3,7 @@ import type { Evaluator } from '../../src/expression/evaluate/evaluator.ts';
 import { type CompiledExpression, compileExpression } from '../../src/expression/language/compile.ts';
 import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
 import type { ChildSandbox } from '../../src/expression/sandbox/child-sandbox.ts';
-import { residentMbOf } from '../../src/expression/sandbox/resident-memory.ts';
+import { residentMbOf } from '../../src/expression/sandbox/process-readings.ts';
 import type { Sandbox } from '../../src/expression/sandbox/sandbox.ts';
 import { compiled, evaluateOne, fixture, openChild, startEvaluator } from './evaluator-fixture.ts';
 

@@ -11,7 +11,8 @@ export class InProcessSandbox implements Sandbox {
     const onCatastrophe = (message: string) => {
       throw new Error(`run an isolate: wanted it to live, found a catastrophic error: "${message}"`);
     };
-    this.#isolate = new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), onCatastrophe });
+    const options = { setup, home: import.meta.url, harnesses: new Map(), cpuMs: () => performance.now() };
+    this.#isolate = new HardenedIsolate({ ...options, onCatastrophe });
   }
 
   async start(): Promise<void> {

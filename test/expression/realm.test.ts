@@ -19,7 +19,8 @@ function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolat
   const onCatastrophe = (message: string) => {
     throw new Error(message);
   };
-  return new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), onCatastrophe });
+  const cpuMs = () => performance.now();
+  return new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), cpuMs, onCatastrophe });
 }
 
 /** Runs once and measures the time without the build of the realm. */

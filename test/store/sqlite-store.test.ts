@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -8,6 +8,7 @@ import { build } from 'esbuild';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { walFault } from '../../src/store/wal-check.ts';
 import { storeContract } from '../contract/store.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
@@ -268,3 +269,48 @@ async function withHole(path: string): Promise<void> {
   database.exec('DELETE FROM log WHERE revision = 2');
   database.close();
 }
+
+describe('walFault()', () => {
+  /** The log of five commits, as a killed process leaves it. */
+  function logOf(path: string): Buffer {
+    const database = new DatabaseSync(path);
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (a)');
+    for (let at = 0; at < 4; at++) database.exec(`INSERT INTO t VALUES (${at})`);
+    const log = readFileSync(`${path}-wal`);
+    database.close();
+    return log;
+  }
+  const frame = 24 + 4096;
+  const spoilt = (log: Buffer, at: number) => {
+    const copy = Buffer.from(log);
+    copy.writeUInt8(copy.readUInt8(at) ^ 0xff, at);
+    return copy;
+  };
+
+  it('finds damage in front of acknowledged commits, and forgives the torn end of a crash', () => {
+    const log = logOf(newPath());
+    expect(log.length).toBeGreaterThan(32 + 4 * frame);
+    const frames = (log.length - 32) / frame;
+    expect(walFault(log)).toBeUndefined();
+    for (let at = 0; at < frames; at++) {
+      const isEarly = at < frames - 1;
+      expect([at, walFault(spoilt(log, 32 + at * frame + 1_000)) !== undefined]).toEqual([at, isEarly]);
+    }
+    for (const length of [0, 20, 32, 40, 32 + frame, 32 + 2 * frame + 100, log.length - 1])
+      expect([length, walFault(log.subarray(0, length))]).toEqual([length, undefined]);
+    for (const at of [0, 9, 25]) expect(walFault(spoilt(log, at))).toMatch(/write-ahead log/);
+    expect(walFault(Buffer.alloc(8_000))).toBeUndefined();
+  });
+
+  it('keeps a store from opening a file whose log would lose writes, and the log stays as it is', async () => {
+    const path = newPath();
+    const store = await start(path);
+    for (let at = 0; at < 5; at++) await store.write(`/k${at}`, { expect: 0, value: 'x' });
+    const copy = newPath();
+    writeFileSync(copy, readFileSync(path));
+    const log = spoilt(readFileSync(`${path}-wal`), 32 + 1_000);
+    writeFileSync(`${copy}-wal`, log);
+    await expect(start(copy)).rejects.toMatchObject({ code: 'STORE_CORRUPT' });
+    expect(readFileSync(`${copy}-wal`).equals(log)).toBe(true);
+  });
+});

@@ -4,7 +4,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest, type Status } from '../../object/meta/status.ts';
-import { sendStatus } from '../wire/respond.ts';
 import { methodNotAllowed } from './status-fault.ts';
 
 export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
@@ -22,12 +21,18 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
     // Node no longer listens to this socket, and a fault without a listener would end the process.
     socket.on('error', () => socket.destroy());
     if (answering.has(socket)) socket.destroy();
-    else write(socket, { line: '405 Method Not Allowed', status: methodNotAllowed().status });
+    // Node's time limits no longer hold here, and a client that keeps its end open must not keep the socket.
+    else write(socket, { line: '405 Method Not Allowed', status: methodNotAllowed().status }, () => socket.destroy());
   });
   server.on('checkExpectation', (_request, response) => {
     const message = 'the header Expect: only 100-continue is known here; send the request without this header';
-    response.shouldKeepAlive = false;
-    sendStatus(response, { ...badRequest(message), code: 417 });
+    const body = JSON.stringify({ ...badRequest(message), code: 417 });
+    const headers = {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    };
+    response.writeHead(417, headers).end(body);
   });
 }
 
@@ -44,7 +49,7 @@ function answer(
   write(socket, refusalOf(error.code, maxHeaderBytes));
 }
 
-function write(socket: Socket, { line, status }: { line: string; status: Status }): void {
+function write(socket: Socket, { line, status }: { line: string; status: Status }, written = () => {}): void {
   const body = JSON.stringify(status);
   const head = [
     `HTTP/1.1 ${line}`,
@@ -54,7 +59,7 @@ function write(socket: Socket, { line, status }: { line: string; status: Status 
     'X-Content-Type-Options: nosniff',
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, written);
 }
 
 function refusalOf(code: string | undefined, maxHeaderBytes: number): { line: string; status: Status } {

@@ -1,5 +1,6 @@
 // Keeps a certificate authority in a folder, as `ca.crt` and `ca.key`, so that clients still trust the server after a restart.
 // Creates the authority when both files are missing.
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Authority, makeAuthority } from './certificates.ts';
@@ -8,9 +9,14 @@ import { textOf, writeWhole } from './secret-files.ts';
 export async function authorityIn(folder: string, clusterName: string, now: Date): Promise<Authority> {
   const certPem = await textOf(join(folder, 'ca.crt'));
   const keyPem = await textOf(join(folder, 'ca.key'));
-  if (certPem !== undefined && keyPem !== undefined) return { certPem, keyPem };
+  if (certPem !== undefined && keyPem !== undefined) {
+    const fault = pairFault(certPem, keyPem);
+    if (fault === undefined) return { certPem, keyPem };
+    throw new Error(`read the authority in ${folder}: ${fault}; ${wayOut}`);
+  }
   if (certPem !== undefined || keyPem !== undefined) {
-    throw new Error(`read the authority in ${folder}: want ca.crt and ca.key, found only one of them`);
+    const there = certPem === undefined ? 'ca.key' : 'ca.crt';
+    throw new Error(`read the authority in ${folder}: want ca.crt and ca.key, found ${there} alone; ${wayOut}`);
   }
   const created = await makeAuthority(clusterName, now);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -18,4 +24,24 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   await writeWhole(join(folder, 'ca.key'), created.keyPem);
   await writeWhole(join(folder, 'ca.crt'), created.certPem);
   return created;
+}
+
+const wayOut =
+  'bring both back from a backup, or move both away for a new authority, which every client must then be told to trust';
+
+/** The parsers name neither the file nor what is wrong in it. */
+function pairFault(certPem: string, keyPem: string): string | undefined {
+  const certificate = parsed(() => new X509Certificate(certPem));
+  if (certificate === undefined) return 'ca.crt is no certificate in PEM';
+  const key = parsed(() => createPrivateKey(keyPem));
+  if (key === undefined) return 'ca.key is no private key in PEM';
+  return certificate.checkPrivateKey(key) ? undefined : 'ca.key is not the key of ca.crt';
+}
+
+function parsed<Value>(parse: () => Value): Value | undefined {
+  try {
+    return parse();
+  } catch {
+    return undefined;
+  }
 }

@@ -7,10 +7,18 @@ export async function textOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    const remedy = remedies[code];
+    if (remedy === undefined) throw error;
+    throw new Error(`read ${path}: ${remedy}`, { cause: error });
   }
 }
+
+const remedies: Readonly<Record<string, string>> = {
+  EISDIR: 'want a file, it is a folder; move it away, and bring the file back from a backup',
+  EACCES: 'want a file that this user may read; give it to the user that runs Hostward',
+};
 
 /** Renaming prevents half a file after a crash, and the file is on the disk before anything rests on it. */
 export async function writeWhole(path: string, text: string): Promise<void> {

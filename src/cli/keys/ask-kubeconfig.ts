@@ -32,7 +32,9 @@ export function instanceOperand(options: Options): Instance {
   const [, project, name] = /^([a-z0-9-]{1,61})\/([a-z0-9-]{1,63})$/.exec(options.operands[0] ?? '') ?? [];
   if (project !== undefined && name !== undefined) return { project, name };
   const found = options.operands[0] === undefined ? 'nothing' : `"${options.operands[0]}"`;
-  throw new CommandFault(exitCodes.usage, `want the virtual cluster as PROJECT/NAME, found ${found}`);
+  throw new CommandFault(exitCodes.usage, `want the virtual cluster as PROJECT/NAME, found ${found}`, {
+    hint: 'kubectl get virtualclusterinstances -A shows them, where the namespace is p-PROJECT',
+  });
 }
 
 export async function askKubeconfig(context: Context, options: Options, of: Instance): Promise<AnsweredKubeconfig> {
@@ -57,7 +59,9 @@ function configIn(text: string): Record<string, unknown> {
   const read = parseDocuments(text);
   const [config] = read.kind === 'fault' ? [] : read.documents;
   if (isRecord(config)) return config;
-  throw new CommandFault(exitCodes.environment, 'the server answered without a kubeconfig');
+  throw new CommandFault(exitCodes.environment, 'the server answered without a kubeconfig', {
+    hint: 'is the server older than this command?',
+  });
 }
 
 function secretIn(config: Record<string, unknown>): Secret {

@@ -20,8 +20,12 @@ export async function auditVerify(context: Context, options: Options): Promise<E
   const isWhole = found.every(({ result }) => result.kind === 'whole');
   if (options.choice('output') === 'json') print(context, { isWhole, before, files: found.map(fileJson) });
   else for (const line of [...beforeText(before), ...found.map(fileText)]) context.stdout.write(`${line}\n`);
+  if (!isWhole) context.stderr.write(`${afterDamage}\n`);
   return isWhole ? exitCodes.fine : exitCodes.input;
 }
+
+const afterDamage =
+  'keep the files as they are, and compare them with the copies in your log storage: somebody changed them, or the disk did';
 
 /** Full files stand beside the one that is written now. */
 async function filesIn(folder: string): Promise<string[]> {

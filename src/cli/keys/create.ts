@@ -44,7 +44,10 @@ function ownerIn(options: Options): object {
   const user = options.has('admin') ? 'admin' : options.text('user');
   const team = options.text('team');
   const given = ['admin', 'user', 'team'].filter((name) => options.has(name)).map((name) => `--${name}`);
-  if (given.length > 1) throw new CommandFault(exitCodes.usage, `a key has one owner, found ${given.join(' and ')}`);
+  if (given.length > 1)
+    throw new CommandFault(exitCodes.usage, `a key has one owner, found ${given.join(' and ')}`, {
+      hint: 'give one of --admin, --user NAME and --team NAME',
+    });
   if (given.length === 0 && !isDistant(options))
     throw new CommandFault(exitCodes.usage, 'the owner of the key is missing', {
       hint: 'give --admin, --user NAME or --team NAME',
@@ -52,14 +55,20 @@ function ownerIn(options: Options): object {
   return { ...(user === undefined ? {} : { user }), ...(team === undefined ? {} : { team }) };
 }
 
+const scopeHint = { hint: 'a scope for one project is {"projects": [{"project": "NAME"}]}; docs/keys.md has more' };
+
 async function scopeIn(context: Context, file: string): Promise<object> {
   const text = file === '-' ? await context.readStdin() : await context.files.read(resolve(context.cwd, file));
   const read = parseDocuments(text);
   if (read.kind === 'fault')
-    throw new CommandFault(exitCodes.input, `${file}:${read.line}:${read.column}: want YAML or JSON: ${read.reason}`);
+    throw new CommandFault(
+      exitCodes.input,
+      `${file}:${read.line}:${read.column}: want YAML or JSON: ${read.reason}`,
+      scopeHint,
+    );
   const [scope, ...others] = read.documents;
   if (isRecord(scope) && others.length === 0) return scope;
-  throw new CommandFault(exitCodes.input, `${file}: want one map, the spec.scope of a key`);
+  throw new CommandFault(exitCodes.input, `${file}: want one map, the spec.scope of a key`, scopeHint);
 }
 
 function ownerOf(body: Record<string, unknown>): string {

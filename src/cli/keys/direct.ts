@@ -67,6 +67,7 @@ function openOperations(context: Context, { endpoint, failedLogins, listen, sett
     proxied: () => endpoint.proxied,
     feedAgeSeconds: () => endpoint.feedAgeSeconds,
     failedLogins: () => failedLogins.count,
+    auditLines: () => endpoint.auditLines,
     isReady: () => endpoint.trouble === undefined,
   });
   const sentence = () => endpoint.trouble ?? `the direct endpoint of ${settings.cluster} accepts tokens`;

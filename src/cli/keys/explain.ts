@@ -13,7 +13,9 @@ export async function explainKey(context: Context, options: Options): Promise<Ex
       hint: "give --as-request 'GET /kubernetes/management/api', for example",
     });
   if (!/^[A-Z]+ \/\S*$/.test(request))
-    throw new CommandFault(exitCodes.usage, `--as-request wants a method and a path, found "${request}"`);
+    throw new CommandFault(exitCodes.usage, `--as-request wants a method and a path, found "${request}"`, {
+      hint: "write both in one argument, like --as-request 'GET /kubernetes/management/api'",
+    });
   const from = options.text('from');
   const query = new URLSearchParams({
     key,

@@ -1,12 +1,13 @@
 // The credential that the plugin of kubectl keeps between two calls: a file of its owner, one for every server, virtual cluster, form and
 // access key. In: what the command was asked. Out: the credential while more than a quarter of its life is left.
 import { createHash } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { isRecord } from '../../object/text/json.ts';
 import type { Context } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
+import { systemFault } from '../line/system-fault.ts';
 import type { Instance, Secret } from './ask-kubeconfig.ts';
-import { textAt } from './print-key.ts';
+import { sayWarnings, textAt } from './print-key.ts';
 import { accessKey, isDistant } from './reach-server.ts';
 
 export interface KeptCredential {
@@ -27,8 +28,10 @@ export function renewAtMs({ madeMs, expiresMs }: KeptCredential): number {
 export async function keptPath(context: Context, options: Options, of: Instance): Promise<string | undefined> {
   const { environment, cwd } = context;
   const home = environment['HOME'];
-  const caches = environment['XDG_CACHE_HOME'] ?? (home === undefined ? undefined : join(home, '.cache'));
-  if (caches === undefined || caches === '') return undefined;
+  const named = environment['XDG_CACHE_HOME'] ?? '';
+  // A relative folder counts as none, as its standard says: kubectl runs the plugin in any folder.
+  const caches = isAbsolute(named) ? named : home === undefined || home === '' ? undefined : join(home, '.cache');
+  if (caches === undefined) return undefined;
   const asked = [
     options.text('server') ?? '',
     ...options.texts('config').map((file) => resolve(cwd, file)),
@@ -63,7 +66,15 @@ export async function readKept(context: Context, path: string): Promise<KeptCred
   return context.clock.wallTime().getTime() < renewAtMs(kept) ? kept : undefined;
 }
 
+/** A credential that cannot be kept is still good: without it no container with a file system that is read-only had one. */
 export async function keep(context: Context, path: string, kept: KeptCredential): Promise<void> {
-  await context.files.makeFolder(join(path, '..'), { mode: 0o700 });
-  await context.files.write(path, `${JSON.stringify(kept)}\n`, { mode: 0o600 });
+  try {
+    await context.files.makeFolder(join(path, '..'), { mode: 0o700 });
+    await context.files.write(path, `${JSON.stringify(kept)}\n`, { mode: 0o600 });
+  } catch (error) {
+    const fault = systemFault(error);
+    if (fault === undefined) throw error;
+    const remedy = 'every call gets a new one; let XDG_CACHE_HOME name a folder that can be written';
+    sayWarnings(context, [`the credential is not kept: ${fault.message}; ${remedy}`]);
+  }
 }

@@ -13,7 +13,9 @@ import { distantPlace } from './reach-server.ts';
 export async function kubeconfig(context: Context, options: Options): Promise<ExitCode> {
   const of = instanceOperand(options);
   if (options.has('exec') && options.has('exec-credential'))
-    throw new CommandFault(exitCodes.usage, 'give --exec or --exec-credential, found both');
+    throw new CommandFault(exitCodes.usage, 'give --exec or --exec-credential, found both', {
+      hint: 'people give --exec; the kubeconfig that it writes calls --exec-credential by itself',
+    });
   if (options.has('exec') && options.texts('config').includes('-'))
     throw new CommandFault(exitCodes.usage, '--exec wants a configuration that kubectl can name again, found -', {
       hint: 'give --config FILE or --server URL',

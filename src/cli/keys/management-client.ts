@@ -2,6 +2,7 @@
 // to prove who asks. Out: answers, or a fault that says why no answer came. The key stands in a header and in no message.
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, exitCodes } from '../line/context.ts';
 
 /** Where the API begins, behind the address of the server. */
@@ -65,11 +66,17 @@ export class ManagementClient {
     const place = this.#place.kind === 'socket' ? this.#place.path : this.#place.url.origin;
     const code = (cause as NodeJS.ErrnoException).code ?? '';
     const isUntrusted = /CERT|SIGNATURE|ISSUER|ALTNAME/.test(code);
-    const hint = isUntrusted ? 'name its authority with --certificate-authority FILE' : undefined;
+    const hint = isUntrusted ? 'name its authority with --certificate-authority FILE' : this.#hintFor(code);
     // What Node adds behind the semicolon is about its own command line.
     const reason = (cause instanceof Error ? cause.message : String(cause)).split(';', 1)[0];
     const message = `cannot ask the management API at ${place}: ${reason}`;
-    return new CommandFault(exitCodes.environment, message, { cause, ...(hint === undefined ? {} : { hint }) });
+    return new CommandFault(exitCodes.environment, message, { cause, hint });
+  }
+
+  #hintFor(code: string): string {
+    if (this.#place.kind === 'socket') return 'is the server well? its log tells; hostward status asks it';
+    if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'is the host name in --server right?';
+    return 'does the server run, and is the address in --server right? it is hostward.management.baseURL';
   }
 
   #exchange({ method, path, body, accept = 'application/json', timeoutMs = answerTimeoutMs }: Question) {
@@ -135,11 +142,25 @@ function warningsOf({ headers }: IncomingMessage): string[] {
   return [...all.matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g)].map(([, text = '']) => text.replace(/\\(.)/g, '$1'));
 }
 
+/** Next steps, where the sentence of the server has none. */
+const hints: ReadonlyMap<number, string> = new Map([
+  [401, 'the access key comes from HOSTWARD_ACCESS_KEY or --key-file'],
+  [403, 'an administrator finds out what says so: hostward keys explain NAME --as-request "VERB PATH"'],
+  [503, 'try again in a moment; the log of the server tells why'],
+]);
+
+const keyHints: ReadonlyMap<number, string> = new Map([
+  [404, 'hostward keys list shows the keys that this access key may see'],
+  [409, 'choose another NAME, or give the key that is there a new value: hostward keys rotate NAME'],
+]);
+
 /** Who asks and whether the server can answer are the environment's; the rest is what was asked for. */
 function refusal({ code, body }: Answer): CommandFault {
   const message = typeof body['message'] === 'string' ? body['message'] : `the server answered ${code}`;
   const isEnvironment = code === 401 || code === 403 || code === 429 || code >= 500;
-  const hint = code === 401 ? 'the access key comes from HOSTWARD_ACCESS_KEY or --key-file' : undefined;
+  const details = body['details'];
+  const isAboutKeys = isRecord(details) && details['kind'] === 'ownedaccesskeys';
+  const hint = hints.get(code) ?? (isAboutKeys ? keyHints.get(code) : undefined);
   return new CommandFault(isEnvironment ? exitCodes.environment : exitCodes.input, message, {
     ...(hint === undefined ? {} : { hint }),
   });

@@ -6,11 +6,15 @@ import type { Options } from '../line/parse-arguments.ts';
 /** The name that every command about one key wants. */
 export function keyName(options: Options): string {
   const name = options.operands[0];
-  if (name === undefined) throw new CommandFault(exitCodes.usage, 'want the NAME of the access key, found nothing');
+  if (name === undefined)
+    throw new CommandFault(exitCodes.usage, 'want the NAME of the access key, found nothing', {
+      hint: 'write it behind the command, like hostward keys create my-key --user alice; hostward keys list shows the names there are',
+    });
   if (/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) && name.length <= 253) return name;
   throw new CommandFault(
     exitCodes.usage,
     `the name of an access key has small letters, digits, - and ., found "${name}"`,
+    { hint: 'begin and end it with a letter or digit, like ci-deploy; text for people goes into --display-name' },
   );
 }
 
@@ -36,7 +40,9 @@ export function saySecret(
   const { name, accessKey, says, more } = of;
   const warnings = of.warnings.filter((warning) => !saidAnyway.test(warning));
   if (accessKey === '')
-    throw new CommandFault(exitCodes.environment, 'the server answered without the value of the key');
+    throw new CommandFault(exitCodes.environment, 'the server answered without the value of the key', {
+      hint: `the key is made all the same: hostward keys rotate ${name} gives it a new value`,
+    });
   if (options.choice('output') === 'json') {
     context.stdout.write(`${JSON.stringify({ name, accessKey, ...more, warnings }, undefined, 2)}\n`);
     return;

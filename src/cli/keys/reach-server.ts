@@ -18,7 +18,10 @@ export async function withServer<T>(
   const url = options.text('server');
   if (url !== undefined) return run(await distantClient(context, options, url));
   for (const name of ['certificate-authority', 'key-file'])
-    if (options.text(name) !== undefined) throw new CommandFault(exitCodes.usage, `--${name} goes with --server`);
+    if (options.text(name) !== undefined)
+      throw new CommandFault(exitCodes.usage, `--${name} goes with --server`, {
+        hint: `leave --${name} out for the server on this machine, or name a distant one with --server URL`,
+      });
   return withLocalServer(context, options, run);
 }
 
@@ -75,7 +78,9 @@ async function placeAt(context: Context, options: Options, text: string) {
   const authority =
     authorityFile === undefined ? undefined : await context.files.read(resolve(context.cwd, authorityFile));
   if (authority !== undefined && !authority.includes('-----BEGIN CERTIFICATE-----'))
-    throw new CommandFault(exitCodes.input, `${authorityFile}: want a certificate in PEM`);
+    throw new CommandFault(exitCodes.input, `${authorityFile}: want a certificate in PEM`, {
+      hint: 'give the ca.crt of the server, which stands in its dataDir',
+    });
   return { kind: 'server' as const, url, authority };
 }
 
@@ -86,7 +91,9 @@ function serverURL(text: string): URL {
   const isPlain = url?.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (url?.protocol === 'https:' && isPlain && (path === '' || path === apiPrefix)) return url;
   // An address may hold a password, so that it is not repeated.
-  throw new CommandFault(exitCodes.usage, '--server wants an address like https://hostward.example.com:8443');
+  throw new CommandFault(exitCodes.usage, '--server wants an address like https://hostward.example.com:8443', {
+    hint: 'write scheme, host and port, and no path; the server has the address as hostward.management.baseURL',
+  });
 }
 
 /** A header cannot hold anything else, and a key never does. */
@@ -102,7 +109,10 @@ export async function accessKey(context: Context, options: Options): Promise<str
     throw new CommandFault(exitCodes.usage, '--server wants an access key, found none', {
       hint: 'put it into the environment variable HOSTWARD_ACCESS_KEY, or into a file and give --key-file FILE',
     });
-  if (!plainKey.test(key)) throw new CommandFault(exitCodes.input, `${place}: want one access key and nothing else`);
+  if (!plainKey.test(key))
+    throw new CommandFault(exitCodes.input, `${place}: want one access key and nothing else`, {
+      hint: 'write the line that hostward keys create has printed, without quotes or other lines',
+    });
   return key;
 }
 

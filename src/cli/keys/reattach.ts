@@ -17,7 +17,9 @@ const path = `${apiPrefix}/hostward/identities`;
 export async function reattach(context: Context, options: Options): Promise<ExitCode> {
   const [, kind, name] = /^([A-Za-z]+)\/(.+)$/.exec(options.operands[0] ?? '') ?? [];
   if (kind === undefined || name === undefined)
-    throw new CommandFault(exitCodes.usage, `want KIND/NAME, like user/alice, found "${options.operands[0] ?? ''}"`);
+    throw new CommandFault(exitCodes.usage, `want KIND/NAME, like user/alice, found "${options.operands[0] ?? ''}"`, {
+      hint: 'KIND is user, team, project, cluster or virtualCluster; a virtual cluster is virtualCluster/PROJECT/NAME',
+    });
   const now = await withServer(context, options, async (client) => {
     const uid = options.text('uid') ?? (await onlyFormer(client, kind, name));
     const { body } = await client.ask({ method: 'POST', path, body: { kind, name, uid } });
@@ -34,7 +36,9 @@ async function onlyFormer(client: ManagementClient, kind: string, name: string):
   const { retired } = body as unknown as Identities;
   const [only, ...others] = retired;
   if (only === undefined)
-    throw new CommandFault(exitCodes.input, `${kind} ${name} never was anybody else, so there is nothing to undo`);
+    throw new CommandFault(exitCodes.input, `${kind} ${name} never was anybody else, so there is nothing to undo`, {
+      hint: 'hostward keys list shows the keys and their owners; keys of a missing owner come back with the owner',
+    });
   if (others.length === 0) return only.uid;
   const lines = retired.map(({ uid, until, keys }) => `${uid} until ${until}, ${countOf(keys)}`);
   throw new CommandFault(exitCodes.input, `${kind} ${name} has been several: ${lines.join('; ')}`, {

@@ -39,7 +39,9 @@ function placeOf(options: Options): UpstreamPlace {
   if (cluster !== undefined) return { cluster };
   const [, project, virtualCluster] = /^([^/]+)\/([^/]+)$/.exec(instance ?? '') ?? [];
   if (project === undefined || virtualCluster === undefined)
-    throw new CommandFault(exitCodes.usage, `--instance wants PROJECT/NAME, found "${instance}"`);
+    throw new CommandFault(exitCodes.usage, `--instance wants PROJECT/NAME, found "${instance}"`, {
+      hint: 'both names stand in hostward.management.projects',
+    });
   return { project, virtualCluster };
 }
 

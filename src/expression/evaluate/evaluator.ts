@@ -146,7 +146,7 @@ class SandboxedEvaluator implements Evaluator {
     }
     const outcome = await (this.#sandbox as Sandbox).run(text, {
       alone: isRetry,
-      cause: groups.map(({ expression }) => this.#writer.indexOf(expression)).join(),
+      causes: groups.map(({ expression }) => this.#writer.indexOf(expression)),
     });
     if (outcome.kind === 'unavailable')
       return this.#failAll(groups, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });

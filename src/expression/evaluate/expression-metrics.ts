@@ -20,7 +20,7 @@ export interface ExpressionMetrics {
 }
 
 const outcomes = ['value', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'] as const;
-const reasons: readonly StartReason[] = ['first', 'hung', 'died', 'retired', 'swollen'];
+const reasons: readonly StartReason[] = ['first', 'suspect', 'hung', 'died', 'retired', 'swollen'];
 
 export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
   const evaluations = openTally(registry, {
@@ -34,7 +34,7 @@ export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
   });
   const starts = openTally(registry, {
     name: 'hostward_sandbox_starts_total',
-    help: 'Starts of the sandbox process, by what came before',
+    help: 'Starts of sandbox processes, by what came before',
     label: 'reason',
   });
   // Each series exists from the start, so that an outcome that never happened reads 0.
@@ -59,7 +59,7 @@ export function createExpressionMetrics(registry: Metrics): ExpressionMetrics {
     },
     started: (reason) => {
       starts.of(reason).sum += 1;
-      if (reason !== 'first' && reason !== 'retired') restarts++;
+      if (reason === 'hung' || reason === 'died' || reason === 'swollen') restarts++;
     },
   };
 }

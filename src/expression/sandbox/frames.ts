@@ -5,7 +5,13 @@
 import type { Writable } from 'node:stream';
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 
-export type FrameKind = 'setup' | 'run' | 'long' | 'ready' | 'answer' | 'timeout' | 'memory' | 'broken';
+/** unsure: one request of a batch failed, and the process cannot tell which. */
+export type FailureKind = 'timeout' | 'memory' | 'broken' | 'unsure';
+/**
+ * again: the process works on the same requests again. costly: an answer that took more processor time than the share of a request
+ * in a batch.
+ */
+export type FrameKind = 'setup' | 'run' | 'long' | 'ready' | 'again' | 'answer' | 'costly' | FailureKind;
 
 export interface Frame {
   id: number;
@@ -13,9 +19,11 @@ export interface Frame {
   text: string;
 }
 
-const kinds: readonly FrameKind[] = ['setup', 'run', 'long', 'ready', 'answer', 'timeout', 'memory', 'broken'];
+const requestKinds = ['setup', 'run', 'long'] as const;
+const answerKinds = ['ready', 'again', 'answer', 'costly', 'timeout', 'memory', 'broken', 'unsure'] as const;
+const kinds: readonly FrameKind[] = [...requestKinds, ...answerKinds];
 
-/** Eight hexadecimal digits for the length of the text in bytes, eight for the id, one for the kind. */
+/** Eight hexadecimal digits for the length of the text in bytes, eight for the id, one character for the kind. */
 const headBytes = 17;
 
 /** The longest request or answer at three bytes a character, and some more for the brackets around it. */
@@ -34,7 +42,7 @@ export class FrameWriter {
   add({ id, kind, text }: Frame): void {
     const bytes = Buffer.byteLength(text);
     const isAscii = bytes === text.length;
-    const head = `${hex(bytes)}${hex(id)}${kinds.indexOf(kind)}`;
+    const head = `${hex(bytes)}${hex(id)}${String.fromCharCode(codeOfZero + kinds.indexOf(kind))}`;
     this.#chars += head.length + text.length;
     if (text.length < longTextChars) {
       this.#short.text += head + text;

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import type IsolatedVm from 'isolated-vm';
 import type { SandboxSetup } from '../realm/harness.ts';
 
-export type RunOutcome =
+export type IsolateOutcome =
   | { kind: 'answer'; text: string }
   | { kind: 'timeout' }
   | { kind: 'memory' }
@@ -34,19 +34,33 @@ export class HardenedIsolate {
   readonly #setup: SandboxSetup;
   readonly #onCatastrophe: (message: string) => void;
   readonly #harnesses: CompiledHarnesses;
+  readonly #cpuMs: () => number;
   #built: BuiltIsolate | undefined;
+  #lastCallCpuMs = 0;
 
   /** home: a file or folder from which Node resolves isolated-vm. */
   constructor(options: {
     setup: SandboxSetup;
     home: string;
     harnesses: CompiledHarnesses;
+    /** Processor time of this thread so far. */
+    cpuMs: () => number;
     onCatastrophe: (message: string) => void;
   }) {
     this.#ivm = createRequire(options.home)('isolated-vm');
     this.#setup = options.setup;
     this.#onCatastrophe = options.onCatastrophe;
     this.#harnesses = options.harnesses;
+    this.#cpuMs = options.cpuMs;
+  }
+
+  get timeoutMs(): number {
+    return this.#setup.timeoutMs;
+  }
+
+  /** Processor time of the last call, without the time to build the isolate. */
+  get lastCallCpuMs(): number {
+    return this.#lastCallCpuMs;
   }
 
   start(): void {
@@ -70,7 +84,7 @@ export class HardenedIsolate {
   }
 
   /** sliceMs: less than the full time limit while other requests wait. */
-  run(text: string, { sliceMs = this.#setup.timeoutMs } = {}): RunOutcome {
+  run(text: string, { sliceMs = this.#setup.timeoutMs } = {}): IsolateOutcome {
     try {
       const [answer] = this.#enter([text], Math.min(sliceMs, this.#setup.timeoutMs));
       return { kind: 'answer', text: answer as string };
@@ -85,7 +99,7 @@ export class HardenedIsolate {
 
   /**
    * Answers several short requests in one call, because entering the isolate takes as long as a short request. Undefined when the
-   * call fails: the failure does not say which request caused it, so the caller must run each request by itself.
+   * call fails: the failure does not say which request caused it.
    */
   runBatch(texts: readonly string[], sliceMs: number): readonly string[] | undefined {
     try {
@@ -100,14 +114,15 @@ export class HardenedIsolate {
   #enter(texts: readonly string[], timeout: number): readonly string[] {
     this.#built ??= this.#build();
     const built = this.#built;
-    const answers = built.run.applySync(undefined, [texts], {
-      arguments: { copy: true },
-      timeout,
-      result: { copy: true },
-    }) as readonly string[];
-    built.calls += texts.length;
-    if (built.calls >= this.#setup.callsPerIsolate) this.stop();
-    return answers;
+    const beganMs = this.#cpuMs();
+    try {
+      const options = { arguments: { copy: true }, timeout, result: { copy: true } } as const;
+      return built.run.applySync(undefined, [texts], options) as readonly string[];
+    } finally {
+      this.#lastCallCpuMs = this.#cpuMs() - beganMs;
+      built.calls += texts.length;
+      if (built.calls >= this.#setup.callsPerIsolate) this.stop();
+    }
   }
 
   stop(): void {

@@ -1,7 +1,7 @@
 // Starts the sandbox process and gives its owner a channel, a kill and a promise of its end. Tests pass a fake process instead.
 import { spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
-import { residentMbOf } from './resident-memory.ts';
+import { cpuMsOf, residentMbOf } from './process-readings.ts';
 
 export interface LaunchedProcess {
   readonly pid: number | undefined;
@@ -11,6 +11,8 @@ export interface LaunchedProcess {
   kill(): void;
   /** Undefined without /proc, and after the end of the process. */
   residentMb(): number | undefined;
+  /** Processor time so far; undefined where the kernel does not tell. */
+  cpuMs(): number | undefined;
   /** The signal or the exit code that ended it. */
   readonly ended: Promise<string>;
 }
@@ -46,6 +48,7 @@ export const launchProcess: Launch = (nodePath, args) => {
     },
     kill: () => void child.kill('SIGKILL'),
     residentMb: () => (child.pid === undefined ? undefined : residentMbOf(child.pid)),
+    cpuMs: () => (child.pid === undefined ? undefined : cpuMsOf(child.pid)),
     ended,
   };
 };

@@ -12,10 +12,10 @@ export type SandboxOutcome =
   | { kind: 'unavailable'; message: string };
 
 export interface RunOptions {
-  /** No other request is in the sandbox at the time, so that this request is to blame for a failure. */
+  /** No other request is in the sandbox process at the time, so that this request is to blame for a failure. */
   alone?: boolean;
-  /** Equal for requests that are likely to fail together: after a failure, the others of the same cause wait behind the rest. */
-  cause?: string;
+  /** Numbers of the parts of the request. After a failure, requests that share the failed parts keep out of the way of the others. */
+  causes?: readonly number[];
 }
 
 export interface Sandbox {

@@ -89,15 +89,24 @@ export class ChainFile {
     return join(this.#options.folder, `${this.#options.name}.log`);
   }
 
-  #open(): Promise<ChainHandle> {
+  async #open(): Promise<ChainHandle> {
     const make = this.#options.open ?? ((path) => open(path, 'a+', 0o600));
-    return make(this.#path);
+    try {
+      return await make(this.#path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw error;
+      throw new Error(`open ${this.#path}: want a file, it is a folder; move it away`, { cause: error });
+    }
   }
 
   async #goOn(file: ChainHandle): Promise<void> {
     const { folder, name, digest } = this.#options;
     const { end, last } = await tailOf(file);
     this.#length = end.keep;
+    if (!looksTorn(end.torn))
+      throw new Error(
+        `go on with ${this.#path}: its end is not of this log, and stays as it is; look into the file and move it away`,
+      );
     if (end.keep < end.size) await file.truncate(end.keep);
     let line = last;
     let path = this.#path;
@@ -205,15 +214,28 @@ export async function lastLineOf(path: string): Promise<string | undefined> {
   }
 }
 
-async function tailOf(file: ChainHandle): Promise<{ end: { size: number; keep: number }; last: string | undefined }> {
+/** A crash leaves the beginning of a line. Anything else was written by another program, and is not ours to cut off. */
+function looksTorn(torn: string): boolean {
+  const begins = '{"seq":';
+  return torn.startsWith(begins) || begins.startsWith(torn);
+}
+
+interface Tail {
+  /** `torn`: the bytes behind the last whole line. */
+  end: { size: number; keep: number; torn: string };
+  last: string | undefined;
+}
+
+async function tailOf(file: ChainHandle): Promise<Tail> {
   const { size } = await file.stat();
   const from = Math.max(0, size - tailBytes);
   const tail = Buffer.alloc(size - from);
   await file.read(tail, 0, tail.length, from);
   const end = tail.lastIndexOf(0x0a) + 1;
-  if (end === 0) return { end: { size, keep: from }, last: undefined };
+  const torn = tail.subarray(end).toString('utf8');
+  if (end === 0) return { end: { size, keep: from, torn }, last: undefined };
   const last = tail.subarray(tail.lastIndexOf(0x0a, end - 2) + 1, end - 1).toString('utf8');
-  return { end: { size, keep: from + end }, last };
+  return { end: { size, keep: from + end, torn }, last };
 }
 
 /** Without it a power loss may take a new name away, and with it lines that were acknowledged. */

@@ -39,7 +39,7 @@ const largestFile = 1024 * 1024;
 
 export async function takeBackup(source: BackupSource, to: string, withSecrets: boolean): Promise<BackupTaken> {
   if (!(await isFree(to))) return { kind: 'taken' };
-  await mkdir(to, { mode: 0o700 }).catch(ignoreTaken);
+  await mkdir(to, { mode: 0o700, recursive: true });
   await chmod(to, 0o700);
   try {
     return { kind: 'done', manifest: await copyInto(source, to, withSecrets) };
@@ -65,10 +65,6 @@ async function copyInto(source: BackupSource, to: string, withSecrets: boolean):
   await writeWhole(join(to, manifestName), manifestText(manifest));
   await syncFolder(to);
   return manifest;
-}
-
-function ignoreTaken(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
 }
 
 async function isFree(folder: string): Promise<boolean> {

@@ -6,6 +6,7 @@ import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Store } from '../../store/store.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
+import { agentUploads, type UploadParts } from './agent-uploads.ts';
 import { type IssueParts, issueToken } from './issue-token.ts';
 import { keySetPath } from './key-set-path.ts';
 import { type FeedParts, RevocationFeed } from './revocation-feed.ts';
@@ -20,7 +21,7 @@ export interface Issuing {
   feed: RevocationFeed;
   callers: TokenCallers;
   kind: Kind;
-  /** The paths for verifiers; they are tried before the other paths. */
+  /** The paths for verifiers and agents; they are tried before the other paths. */
   paths(otherwise: OtherPaths): OtherPaths;
   stop(): void;
 }
@@ -36,6 +37,7 @@ export interface OpenIssuingOptions {
   mayRead: FeedParts['mayRead'];
   deadText: TokenCallersParts['deadText'];
   userOf: TokenCallersParts['userOf'];
+  uploads: Pick<UploadParts, 'append' | 'used' | 'keyNameOf'>;
 }
 
 /** Keys change every month, and are published minutes ahead: every minute is early enough. */
@@ -64,7 +66,8 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
     feed,
     callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf }),
     kind: tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })),
-    paths: (otherwise) => keySetPath(keys, feed.paths(otherwise)),
+    paths: (otherwise) =>
+      keySetPath(keys, feed.paths(agentUploads({ ledger, world, clock, ...options.uploads }, otherwise))),
     stop() {
       isStopped = true;
       chore?.cancel();

@@ -72,6 +72,12 @@ export class TokenLedger {
     return () => this.#listeners.delete(listener);
   }
 
+  /** The name of a key whose tokens may be alive. */
+  nameOf(uid: string, nowMs: number): string | undefined {
+    const line = this.#lines.get(uid);
+    return line === undefined || line.expiresMs + keptAfterMs <= nowMs ? undefined : line.name;
+  }
+
   isRevoked({ keyUid, generation }: { keyUid: string; generation: number }): boolean {
     const line = this.#lines.get(keyUid);
     // Every token is recorded before it is answered, so a token of an unknown key comes from a lost or an older store.

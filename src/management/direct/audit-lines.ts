@@ -1,13 +1,21 @@
-// Writes the audit of a direct endpoint as lines of its log, without headers, bodies and secrets. In: the audit entries of the
-// proxied paths.
+// Writes the audit of a direct endpoint into its log and its files, without headers, bodies and secrets, and offers it to the
+// platform. In: the audit entries of the proxied paths. A change whose line cannot be written is not carried out.
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import { serviceUnavailable } from '../../object/meta/status.ts';
 import { type AuditEntry, intentEntry, outcomeEntry } from '../audit/entries.ts';
 import type { ProxyAudit, ProxyAuditEntry } from '../proxy/proxied-paths.ts';
+import type { AuditFile } from './audit-file.ts';
 
 export interface AuditLinesParts {
   clock: Clock;
   log: Log;
+  file: Pick<AuditFile, 'append'>;
+  /** Sends the line to the platform. */
+  offer(entry: AuditEntry): void;
+  /** Whether lines about this target are sent. Requests for other places were refused, and the platform does not take them. */
+  isSent(target: ProxyAuditEntry['request']['target']): boolean;
   /** Kind and name of the owner, and the name of the key behind the token. */
   subjectOf(user: ProxyAuditEntry['user']): {
     kind: 'user' | 'team' | 'subject' | 'unknown';
@@ -18,30 +26,57 @@ export interface AuditLinesParts {
 
 const reads: ReadonlySet<string> = new Set(['get', 'head', 'options', 'list', 'watch']);
 
+/** Names in a URL may be long, but a reader needs no more than this. */
+const longestRequest = 1_000;
+
 /** Reads are not written down, unless they are refused. */
-export function auditLines({ clock, log, subjectOf }: AuditLinesParts): ProxyAudit {
+export function auditLines(parts: AuditLinesParts): ProxyAudit {
+  const { clock, log, file, offer, isSent, subjectOf } = parts;
   const begun = new WeakSet<ProxyAuditEntry>();
   const common = (id: string) => ({ time: clock.wallTime().toISOString(), id });
-  const write = (entry: AuditEntry) => log.info({ component: 'audit', ...entry }, entry.stage);
-  const intent = ({ id, user, source, request, url }: ProxyAuditEntry) =>
-    write(intentEntry(common(id), { subject: subjectOf(user), source, request, url }));
+  const write = async ({ request: { target } }: ProxyAuditEntry, entry: AuditEntry) => {
+    log.info({ component: 'audit', ...entry }, entry.stage);
+    await file.append(entry);
+    if (isSent(target)) offer(entry);
+  };
+  const intent = (asked: ProxyAuditEntry) => {
+    const { id, user, source, request, url } = asked;
+    const entry = intentEntry(common(id), { subject: subjectOf(user), source, request, url });
+    return write(
+      asked,
+      entry.stage === 'intent' ? { ...entry, request: entry.request.slice(0, longestRequest) } : entry,
+    );
+  };
+  /** The request was carried out already. */
+  const follow = (asked: ProxyAuditEntry, entry: AuditEntry) =>
+    write(asked, entry).catch((error) =>
+      log.error({ component: 'direct', error: String(error) }, 'audit line not written'),
+    );
   return {
     async begins(entry) {
       if (reads.has(entry.request.verb)) return;
       begun.add(entry);
-      intent(entry);
+      try {
+        await intent(entry);
+      } catch (error) {
+        log.error({ component: 'direct', error: String(error) }, 'audit line not written');
+        throw new StatusFault(serviceUnavailable('the audit log cannot be written, so nothing was done'));
+      }
     },
     async ends(entry, code) {
       const hasBegun = begun.has(entry);
       if (!hasBegun && code !== 401 && code !== 403) return;
-      if (!hasBegun) intent(entry);
-      write(outcomeEntry(common(entry.id), code));
+      if (!hasBegun)
+        await intent(entry).catch((error) =>
+          log.error({ component: 'direct', error: String(error) }, 'audit line not written'),
+        );
+      await follow(entry, outcomeEntry(common(entry.id), code));
     },
     async streamStarts(entry) {
-      if (begun.has(entry)) write({ ...common(entry.id), stage: 'streamStart' });
+      if (begun.has(entry)) await follow(entry, { ...common(entry.id), stage: 'streamStart' });
     },
     async streamEnds(entry, end) {
-      if (begun.has(entry)) write({ ...common(entry.id), stage: 'streamEnd', ...end });
+      if (begun.has(entry)) await follow(entry, { ...common(entry.id), stage: 'streamEnd', ...end });
     },
   };
 }

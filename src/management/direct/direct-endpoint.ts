@@ -18,7 +18,9 @@ import { pathNotFound } from '../../object/meta/status.ts';
 import { LivePassages } from '../proxy/live-passages.ts';
 import { ProxiedPaths } from '../proxy/proxied-paths.ts';
 import { Directory } from '../scope/directory.ts';
+import type { AccessRequest } from '../scope/request.ts';
 import { Revocations } from '../tokens/revocations.ts';
+import { AuditFile } from './audit-file.ts';
 import { auditLines } from './audit-lines.ts';
 import { DirectUpstream } from './direct-upstream.ts';
 import { KnownKeys } from './known-keys.ts';
@@ -26,6 +28,7 @@ import { PlatformClient } from './platform-client.ts';
 import { RevocationWatch } from './revocation-watch.ts';
 import { TokenGate } from './token-gate.ts';
 import { emptySettings } from './token-holder.ts';
+import { Uploads } from './uploads.ts';
 
 export interface DirectEndpointOptions {
   settings: DirectSettings;
@@ -53,6 +56,8 @@ export class DirectEndpoint {
   readonly #upstream: DirectUpstream;
   readonly #paths: ProxiedPaths;
   readonly #strangers: Strangers;
+  readonly #audit: AuditFile;
+  readonly #uploads: Uploads;
   #server: Server | undefined;
   #files: CertificateFiles | undefined;
   #check: Timer | undefined;
@@ -79,6 +84,19 @@ export class DirectEndpoint {
       clock,
       log,
     });
+    const isSent = (target: AccessRequest['target']) =>
+      (target.kind === 'Cluster' && target.cluster === cluster) ||
+      (target.kind === 'ProjectSpace' &&
+        settings.spaces.some((one) => one.project === target.project && one.name === target.space));
+    const file = new AuditFile({ folder: settings.dataDir, log, isSent });
+    this.#audit = file;
+    const uploads = new Uploads({
+      post: (what, body) => client.post(cluster, what, body),
+      sent: (entry) => file.sent(entry),
+      clock,
+      log,
+    });
+    this.#uploads = uploads;
     const trouble = () => this.#watch.trouble;
     this.#gate = new TokenGate({ settings, keys: this.#keys, revocations: this.#revocations, trouble, clock });
     this.#upstream = new DirectUpstream({ settings, environment, clock, log });
@@ -86,14 +104,21 @@ export class DirectEndpoint {
     this.#strangers = strangers;
     const nobody = new Directory(emptySettings);
     this.#paths = new ProxiedPaths({
-      authenticate: (bearer, address) => this.#gate.authenticate(bearer, address),
+      authenticate: async (bearer, address) => {
+        const holder = await this.#gate.authenticate(bearer, address);
+        if (holder !== undefined) uploads.used(holder.claims.keyUid, clock.wallTime().getTime());
+        return holder;
+      },
       proved: (socket) => strangers.proved(socket),
       failedLogin,
       // The claims of each holder hold a directory.
       directory: () => nobody,
       upstreams: this.#upstream,
       live: this.#live,
-      audit: auditLines({ clock, log, subjectOf: (user) => this.#gate.subjectOf(user) }),
+      audit: auditLines({
+        ...{ clock, log, file, isSent, offer: (entry) => uploads.offer(entry) },
+        subjectOf: (user) => this.#gate.subjectOf(user),
+      }),
       clock,
       log,
     });
@@ -102,6 +127,7 @@ export class DirectEndpoint {
   async start(): Promise<void> {
     const { settings, clock, log } = this.#options;
     const { host, port } = parseListen(settings.listen) as { host: string; port: number };
+    for (const entry of await this.#audit.start()) this.#uploads.offer(entry);
     const pair = await this.#certificate(host);
     const server = createServer(
       {
@@ -145,6 +171,8 @@ export class DirectEndpoint {
     await this.#watch.stop();
     await this.#live.closeAll('the endpoint is stopping');
     this.#upstream.close();
+    await this.#uploads.stop();
+    await this.#audit.stop();
     const server = this.#server;
     if (server === undefined) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -169,6 +197,11 @@ export class DirectEndpoint {
   /** Requests, streams and sessions that pass through. */
   get proxied(): number {
     return this.#live.count;
+  }
+
+  /** Audit lines that the platform does not have yet, and those that it will not get. */
+  get auditLines(): { waiting: number; lost: number } {
+    return { waiting: this.#uploads.waiting, lost: this.#uploads.lost };
   }
 
   /** Since the last sign of life of the platform. */

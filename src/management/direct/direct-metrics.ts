@@ -8,6 +8,7 @@ export interface DirectCounted {
   /** Since the last sign of life of the platform. */
   feedAgeSeconds(): number;
   failedLogins(): number;
+  auditLines(): { waiting: number; lost: number };
   isReady(): boolean;
 }
 
@@ -20,6 +21,16 @@ export function declareDirectMetrics(metrics: Metrics, counted: DirectCounted): 
       () => counted.feedAgeSeconds(),
     ],
     ['hostward_failed_authentications', 'Requests with credentials that are not good', () => counted.failedLogins()],
+    [
+      'hostward_direct_audit_waiting_lines',
+      'Audit lines that wait for the platform',
+      () => counted.auditLines().waiting,
+    ],
+    [
+      'hostward_direct_audit_lost_lines',
+      'Audit lines since the start that the platform has not taken and will not get; the files of the endpoint have them',
+      () => counted.auditLines().lost,
+    ],
     ['hostward_direct_ready', 'Whether tokens are accepted: 1 or 0', () => (counted.isReady() ? 1 : 0)],
   ];
   for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });

@@ -1,9 +1,10 @@
-// Reads the key set and the stream of revocations from the management server. In: the address, a CA, and the file with the access
+// Reads the key set and the stream of revocations from the management server, and sends it audit and activity. In: the address, a CA, and the file with the access
 // key, which is read again at every connection because keys are rotated. Only this file of the source sees the key.
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { Clock } from '../../clock.ts';
+import type { Posted } from './uploads.ts';
 
 export interface PlatformOptions {
   /** Base URL without a slash at its end. */
@@ -17,6 +18,8 @@ export interface PlatformOptions {
 const maxBodyBytes = 256 * 1024;
 /** Limit for the head of an answer; far below the time after which a silent platform is no longer trusted. */
 const answerWithinMs = 5_000;
+/** Of a refusal, for the log. */
+const longestMessage = 500;
 
 export class PlatformClient {
   readonly #options: PlatformOptions;
@@ -31,6 +34,17 @@ export class PlatformClient {
     return JSON.parse(await bodyOf(response));
   }
 
+  /** A refusal is an answer; without an answer it throws. */
+  async post(cluster: string, what: 'audit' | 'activity', body: string): Promise<Posted> {
+    const key = (await readFile(this.#options.keyFile, 'utf8')).trim();
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const response = await this.#send(`/kubernetes/management/agent/${cluster}/${what}`, headers, body);
+    const { statusCode: code = 0 } = response;
+    const text = await bodyOf(response);
+    if (code === 200) return { kind: 'taken' };
+    return { kind: 'refused', code, message: text.slice(0, longestMessage) + hintOf(code) };
+  }
+
   /** The lines of the feed; the caller ends it by destroying the answer. */
   async revocations(cluster: string): Promise<IncomingMessage> {
     const key = (await readFile(this.#options.keyFile, 'utf8')).trim();
@@ -39,10 +53,18 @@ export class PlatformClient {
   }
 
   async #open(path: string, headers: Record<string, string>): Promise<IncomingMessage> {
+    const response = await this.#send(path, headers);
+    if (response.statusCode === 200) return response;
+    response.destroy();
+    throw new Error(`want 200, got ${response.statusCode}${hintOf(response.statusCode)}`);
+  }
+
+  async #send(path: string, headers: Record<string, string>, body?: string): Promise<IncomingMessage> {
     const { platform, certificateAuthority, clock } = this.#options;
     const ca = certificateAuthority === undefined ? undefined : await readFile(certificateAuthority, 'utf8');
+    const method = body === undefined ? 'GET' : 'POST';
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const sent = request(`${platform}${path}`, { ca, headers, agent: false }, resolve);
+      const sent = request(`${platform}${path}`, { method, ca, headers, agent: false }, resolve);
       const timer = clock.after(answerWithinMs, () =>
         sent.destroy(new Error(`want an answer within ${answerWithinMs / 1000} seconds, got none`)),
       );
@@ -51,13 +73,11 @@ export class PlatformClient {
         timer.cancel();
         reject(error);
       });
-      sent.end();
+      sent.end(body);
     });
     // A stream that breaks off is noticed by its reader.
     response.on('error', () => undefined);
-    if (response.statusCode === 200) return response;
-    response.destroy();
-    throw new Error(`want 200, got ${response.statusCode}${hintOf(response.statusCode)}`);
+    return response;
   }
 }
 

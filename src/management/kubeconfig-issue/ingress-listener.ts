@@ -114,9 +114,13 @@ export class IngressListener {
     return (this.#server?.address() as AddressInfo | null | undefined)?.port;
   }
 
-  #entranceOf({ socket }: IncomingMessage): Entrance | undefined {
-    const name = socket instanceof TLSSocket ? socket.servername : undefined;
-    const instance = typeof name === 'string' ? this.#instanceAt(name) : undefined;
+  /**
+   * A handshake without a server name fails, but OpenSSL does not tell the name of a resumed session of TLS 1.2. The header Host
+   * replaces it: the name selects the instance and proves nothing, so a wrong one leads to an instance that refuses the sender.
+   */
+  #entranceOf({ socket, headers }: IncomingMessage): Entrance | undefined {
+    const name = socket instanceof TLSSocket && socket.servername;
+    const instance = this.#instanceAt(typeof name === 'string' ? name : hostIn(headers.host ?? ''));
     if (instance === undefined) return undefined;
     const { project, name: of, uid } = instance;
     return {
@@ -161,4 +165,8 @@ export class IngressListener {
       throw error;
     }
   }
+}
+
+function hostIn(header: string): string {
+  return header.replace(/:\d+$/, '');
 }

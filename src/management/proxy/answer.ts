@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { expired, type Status } from '../../object/meta/status.ts';
 import { responseLines, withoutLines } from './headers.ts';
-import type { StreamEnd } from './session.ts';
+import { lastWordsMs, type StreamEnd } from './session.ts';
 
 export interface AnswerParts {
   upstreamResponse: IncomingMessage;
@@ -21,8 +21,6 @@ export interface AnswerParts {
 }
 
 const lineFeed = 0x0a;
-/** Time for the last event of a watch, or the last frame of a session, to reach the client before the connection is cut. */
-export const lastWordsMs = 300;
 
 export class PassedAnswer {
   readonly done: Promise<StreamEnd>;

@@ -6,7 +6,6 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { Status } from '../../object/meta/status.ts';
-import { lastWordsMs } from './answer.ts';
 import { responseLines } from './headers.ts';
 import { errorChannels, lastFrames } from './last-frames.ts';
 import { badGateway } from './own-answers.ts';
@@ -36,6 +35,8 @@ export interface SessionOptions {
   ports: number;
 }
 
+/** Time for the last event of a watch, or the last frame of a session, to reach the client before the connection is cut. */
+export const lastWordsMs = 300;
 /** Interval of the system's probes on a silent connection. */
 const keepAliveMs = 30_000;
 /** Time to deliver the last bytes of a side that has closed; after it they are lost. */

@@ -10,6 +10,7 @@ import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { ChainFile } from '../audit/chain-file.ts';
 import { type AuditEntry, type AuditSubject, intentEntry, outcomeEntry } from '../audit/entries.ts';
 import type { Removal } from '../audit/retention.ts';
+import { uploadPath } from '../direct-tokens/agent-uploads.ts';
 import { managementRequest } from '../scope/classify.ts';
 import type { AccessRequest } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
@@ -108,6 +109,16 @@ export class AuditLog implements Audit {
     }
   }
 
+  /** Lines that a direct endpoint has written. */
+  async take(entries: readonly AuditEntry[]): Promise<void> {
+    try {
+      await Promise.all(entries.map((entry) => this.#write(entry)));
+    } catch (error) {
+      this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');
+      throw error;
+    }
+  }
+
   /** A watch, or a stream or session behind us, begins to flow; only after `begins`. */
   async streamStarts(entry: Entry): Promise<void> {
     await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamStart' });
@@ -130,6 +141,8 @@ export class AuditLog implements Audit {
     const request = requestOf(entry);
     const group = request.isResource ? request.group : '';
     const isReview = group === 'authorization.k8s.io' || group === 'authentication.k8s.io';
+    // Its lines say who sent them.
+    if (!request.isResource && uploadPath.test(request.path)) return false;
     const isWrite = !['get', 'head', 'options', 'list', 'watch'].includes(request.verb) && !isReview;
     return isWrite || this.#options.reads();
   }

@@ -6,8 +6,9 @@ import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { textOf, writeWhole } from '../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../object/text/json.ts';
+import type { Store } from '../../store/store.ts';
 import { FieldCipher } from '../keys/secret/field-cipher.ts';
-import { Peppers } from '../keys/secret/pepper.ts';
+import { Peppers, type SecretDigest } from '../keys/secret/pepper.ts';
 import type { RandomBytes } from '../keys/secret/token.ts';
 
 export interface Secrets {
@@ -47,7 +48,7 @@ export async function openSecrets(folder: string, random: RandomBytes, hasKeys: 
   const known = await textOf(path);
   if (known !== undefined) return secretsOf(known, path, random);
   if (hasKeys)
-    throw new Error(`read ${path}: want the secrets of the keys in the database, there is no such file; restore it`);
+    throw new Error(`read ${path}: want the secrets of the keys in the database, there is no such file; ${wayOut}`);
   const make = () => Buffer.from(random(secretBytes)).toString('base64');
   const made = { peppers: [{ version: 1, bytes: make() }], fieldKey: make(), auditKey: make() };
   const text = `${JSON.stringify(made, undefined, 2)}\n`;
@@ -60,17 +61,51 @@ function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error(`read ${path}: want JSON, it is damaged; restore it from a backup`);
+    throw new Error(`read ${path}: want JSON, it is damaged; ${wayOut}`);
   }
   const { peppers, fieldKey, auditKey } = isRecord(value) ? value : {};
   if (!Array.isArray(peppers) || typeof fieldKey !== 'string' || typeof auditKey !== 'string')
-    throw new Error(`read ${path}: want peppers, fieldKey and auditKey, one of them is missing`);
+    throw new Error(`read ${path}: want peppers, fieldKey and auditKey, one of them is missing; ${wayOut}`);
   const versions = peppers.filter(isRecord).map(({ version, bytes }) => {
     return { version: Number(version), bytes: Buffer.from(String(bytes), 'base64') };
   });
-  return {
-    peppers: new Peppers(versions),
-    cipher: new FieldCipher(Buffer.from(fieldKey, 'base64'), random),
-    auditKey: Buffer.from(auditKey, 'base64'),
-  };
+  const audit = Buffer.from(auditKey, 'base64');
+  if (audit.length < secretBytes)
+    throw new Error(`read ${path}: want an auditKey of ${secretBytes} bytes, it has ${audit.length}; ${wayOut}`);
+  try {
+    const cipher = new FieldCipher(Buffer.from(fieldKey, 'base64'), random);
+    return { peppers: new Peppers(versions), cipher, auditKey: audit };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`read ${path}: ${why}; ${wayOut}`, { cause: error });
+  }
+}
+
+const wayOut = 'bring it back from a backup, or see docs/bad-days.md for a lost pepper';
+
+const proofKey = '/management/secrets-proof';
+const proofText = 'hostward';
+
+/** Sealed with the secrets that the keys were made with: other secrets would silently kill every key. */
+export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, folder: string): Promise<void> {
+  const { record } = await store.get(proofKey);
+  const known = record === undefined ? undefined : (JSON.parse(record.value) as SecretsProof);
+  if (known !== undefined) {
+    const isOfThese = known.peppers.some(({ version, digest }) =>
+      peppers.digestUnder(version, proofText).includes(digest),
+    );
+    if (!isOfThese || cipher.open(known.sealed, proofKey) !== proofText)
+      throw new Error(
+        `read ${join(folder, secretsFile)}: the secrets are of another server, and no key of the database could be proved with them; ${wayOut}`,
+      );
+  }
+  const now = peppers.digests(proofText);
+  if (known !== undefined && JSON.stringify(known.peppers) === JSON.stringify(now)) return;
+  const proof: SecretsProof = { peppers: now, sealed: cipher.seal(proofText, proofKey) };
+  await store.write(proofKey, { expect: undefined, value: JSON.stringify(proof) });
+}
+
+interface SecretsProof {
+  peppers: readonly SecretDigest[];
+  sealed: string;
 }

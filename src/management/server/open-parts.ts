@@ -9,6 +9,7 @@ import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
+import { StoreFault } from '../../store/errors.ts';
 import { SqliteStore } from '../../store/sqlite-store.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
@@ -26,7 +27,7 @@ import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog, type AuditLogOptions } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
-import { auditName, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
+import { auditName, checkSecrets, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
 import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
@@ -76,7 +77,9 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
   const path = databasePath(options.folder);
   const database = options.database ?? new SqliteStore({ clock: options.clock, path, keepsHistoryAtStart: true });
   // From here on no other process has the folder.
-  await database.start();
+  await database.start().catch((error: unknown) => {
+    throw withWayOut(error);
+  });
   const opened: { stop(): Promise<void> }[] = [database];
   try {
     return await partsOf(database, options, opened);
@@ -120,6 +123,7 @@ async function partsOf(
     removeOldFiles({ folder, name: auditName, digest, keep: settings().audit.keepFiles, note });
   const audit = new AuditLog({ file, clock, log, callers, reads, removeOld });
   await audit.start();
+  opened.push(audit);
   const callerOf = (user: User) => {
     const session = callers.sessionOf(user);
     if (session === undefined) return undefined;
@@ -127,13 +131,25 @@ async function partsOf(
   };
   const mayRead = (user: User, target: Target) => rights.decide(user, target);
   const userOf = (session: Session) => callers.userOf(session);
-  const about = { folder, store, world, clock, log, issuer };
+  const uploads = {
+    append: (entries: Parameters<typeof audit.take>[0]) => audit.take(entries),
+    used: (uid: string, ttl: number, atMs: number) => activity.used(uid, ttl, atMs),
+    keyNameOf: (user: User) => callers.sessionOf(user)?.credential.keyName ?? '',
+  };
+  const about = { folder, store, world, clock, log, issuer, uploads };
   const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
   const made = { callers, rights, audit, failedLogins: new FailedLogins(clock), key, lastActivityMs, world, issuing };
   opened.length = 0;
   return { ...given, ...made };
+}
+
+/** The store knows no command that mends it. */
+function withWayOut(error: unknown): unknown {
+  if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') return error;
+  const wayOut = 'bring back a backup with "hostward restore FOLDER", which moves the damaged file aside';
+  return new StoreFault(error.code, `${error.message}; ${wayOut}`, { cause: error });
 }
 
 const random = (count: number) => randomBytes(count);
@@ -154,6 +170,7 @@ async function openStored(
   const store = new JournaledStore({ store: database, file: revocations, clock, log, revokedBy: takenAway });
   await store.start();
   opened.push(store);
+  await checkSecrets(store, secrets, folder);
   const activity = new Activity(clock, activityStore(store), (error) =>
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
   );

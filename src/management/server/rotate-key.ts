@@ -3,10 +3,12 @@
 import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { badRequest, forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import { toStoredText } from '../../apiserver/wire/stored-text.ts';
+import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, invalid, notFound } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Store } from '../../store/store.ts';
+import { isExpired } from '../keys/life/expiry.ts';
 import { keyFacts } from '../keys/life/key-facts.ts';
 import { judgeChangedKey } from '../keys/rules/change.ts';
 import { handOverRefusals } from '../keys/rules/hand-over.ts';
@@ -28,16 +30,20 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
     if (object === undefined || part === undefined) throw new StatusFault(notFound(resource, name));
     if (session === undefined) throw badRequest('rotate a key: want a caller with a key');
     const overlapSeconds = overlapOf(body);
-    const errors = overlapFaults(overlapSeconds, 'spec.overlapSeconds');
     const facts = keyFacts(object, part.record);
     const context = contextOf(parts, session);
+    const lastActivityMs = parts.activity.forExpiryMs(part.record.uid, facts.times.ttl);
+    const isOver = isExpired(facts.times, lastActivityMs, context.nowMs);
+    const errors = overlapFaults(overlapSeconds, 'spec.overlapSeconds');
+    if (facts.isDeleted) errors.push(openingNothing(name, 'is being deleted'));
+    else if (isOver) errors.push(openingNothing(name, 'has expired'));
     const isSelf = session.facts?.record.uid === part.record.uid;
     const judgement = judgeChangedKey(
       {
         object,
         old: object,
         times: facts.times,
-        lastActivityMs: parts.activity.forExpiryMs(part.record.uid, facts.times.ttl),
+        lastActivityMs,
         isSameKey: true,
         isSelf,
       },
@@ -71,6 +77,11 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
       },
     };
   };
+}
+
+/** A disabled key may come back, with its new value. */
+function openingNothing(name: string, why: string): FieldError {
+  return invalidValue('metadata.name', name, `the key ${why}, and a new value would open nothing; make a new key`);
 }
 
 async function write(store: Store, object: KubeObject, record: KeyRecord): Promise<void> {

@@ -46,7 +46,11 @@ describe('hostward keys rotate', () => {
 
   it('says that there is no such key', async () => {
     const { code, out, err } = await bench.local('keys', 'rotate', 'absent');
-    expect([code, out, err]).toEqual([1, '', 'hostward: ownedaccesskeys.management.platform "absent" not found\n']);
+    expect([code, out, err]).toEqual([
+      1,
+      '',
+      'hostward: ownedaccesskeys.management.platform "absent" not found\nhostward keys list shows the keys that this access key may see\n',
+    ]);
   });
 });
 

@@ -27,6 +27,7 @@ function machine(environment: Record<string, string> = {}) {
   return {
     clock,
     files: played.files,
+    context: played.context,
     async run(...argv: string[]) {
       const before = played.out().length;
       const code = await runCommandLine({ ...played.context, clock }, [...argv, ...server, '--key-file', '/my.key']);
@@ -112,6 +113,26 @@ describe('hostward kubeconfig', () => {
     at.clock.moveSeconds(3601);
     const second = await credential();
     expect(second.status.token).not.toBe(first.status.token);
+  });
+
+  it('hands out a credential that it cannot keep, and says why', async () => {
+    const at = machine();
+    const readOnly = Object.assign(new Error(), { code: 'EROFS', syscall: 'mkdir', path: '/home' });
+    at.context.files.makeFolder = () => Promise.reject(readOnly);
+    const said = await at.run('kubeconfig', 'shop/v1', '--exec-credential');
+    expect(said.code).toBe(0);
+    expect(JSON.parse(said.out).status.token).toMatch(/^mpk_/);
+    expect(said.err).toMatch(
+      /is not kept: cannot make the folder "\/home": the file system is read-only; .*XDG_CACHE_HOME/,
+    );
+    expect(await at.run('kubeconfig', 'shop/v1', '--exec')).toMatchObject({ code: 0 });
+  });
+
+  it('keeps nothing in a relative folder', async () => {
+    const at = machine({ XDG_CACHE_HOME: 'caches' });
+    await at.run('kubeconfig', 'shop/v1', '--exec-credential');
+    const kept = [...at.files.keys()].filter((path) => path.includes('hostward/kubeconfig'));
+    expect(kept).toEqual([expect.stringMatching(/^\/home\/alice\/\.cache\/hostward/)]);
   });
 
   it('replaces a key that the server refuses, and shares none between access keys', async () => {

@@ -9,7 +9,7 @@ import type { CompiledExpression } from '../../../src/expression/language/compil
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import { harnessSource } from '../../../src/expression/realm/harness.ts';
 import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/child-sandbox.ts';
-import { residentMbOf } from '../../../src/expression/sandbox/resident-memory.ts';
+import { residentMbOf } from '../../../src/expression/sandbox/process-readings.ts';
 import type { SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { silentLog } from '../../../src/log.ts';
 import { children, compiled, evaluateOne, openChild, startEvaluator } from '../evaluator-fixture.ts';

@@ -1,6 +1,7 @@
 // A fake sandbox process on the virtual clock. It runs requests one after the other, as the real process does; the text of a
 // request decides how long the request takes and whether the process hangs or dies.
 import { Duplex } from 'node:stream';
+import { batchesOf } from '../../../src/expression/sandbox/batches.ts';
 import { type Frame, FrameReader, FrameWriter } from '../../../src/expression/sandbox/frames.ts';
 import type { Launch, LaunchedProcess } from '../../../src/expression/sandbox/launch.ts';
 import { firstSliceMs } from '../../../src/expression/sandbox/time-slice.ts';
@@ -11,8 +12,11 @@ export interface FakeProcesses {
   /** The texts that each process ran, in their order; the text of a long request has the prefix "long ". */
   readonly ran: string[][];
   readonly kills: () => number;
+  readonly living: () => number;
   /** Undefined: a system without /proc. */
   residentMb: number | undefined;
+  /** Of the clock; undefined: the kernel does not tell. */
+  cpuShare: number | undefined;
   /** How many of the next processes end before they are ready. */
   failingStarts: number;
 }
@@ -20,14 +24,24 @@ export interface FakeProcesses {
 const softMs = 500;
 const startMs = 60;
 
-/** Texts: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, any other text is answered. */
+/** Texts: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, "costly…" is answered late, any other is answered. */
 export function fakeProcesses(clock: VirtualClock): FakeProcesses {
   let kills = 0;
-  const fake: FakeProcesses = { launch, ran: [], kills: () => kills, residentMb: 60, failingStarts: 0 };
+  let living = 0;
+  const fake: FakeProcesses = {
+    launch,
+    ran: [],
+    kills: () => kills,
+    living: () => living,
+    residentMb: 60,
+    cpuShare: 1,
+    failingStarts: 0,
+  };
   return fake;
 
   function launch(): LaunchedProcess {
     const ran: string[] = [];
+    living++;
     fake.ran.push(ran);
     const reader = new FrameReader();
     const waiting: Frame[] = [];
@@ -40,6 +54,7 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
     const die = (how: string) => {
       if (isDead) return;
       isDead = true;
+      living--;
       end(how);
     };
     const channel = new Duplex({
@@ -67,21 +82,26 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
       });
     };
     function work(): void {
-      const next = isBusy || isDead ? undefined : waiting.shift();
-      if (next === undefined) return;
-      const { id, kind, text } = next;
+      const [batch] = isBusy || isDead ? [] : batchesOf(waiting);
+      if (batch === undefined) return;
+      waiting.splice(0, batch.length);
+      const [{ id, kind }] = batch as [Frame];
       if (kind === 'setup') {
         const isFailing = fake.failingStarts > 0;
         if (isFailing) fake.failingStarts--;
         after(startMs, () => (isFailing ? die('exit code 1') : send(id, 'ready')));
         return;
       }
-      ran.push(kind === 'long' ? `long ${text}` : text);
-      if (text.startsWith('hang')) isBusy = true;
-      else if (text.startsWith('die')) after(1, () => die('SIGABRT'));
-      else if (text.startsWith('slow'))
-        after(kind === 'long' ? softMs : firstSliceMs(text.length), () => send(id, 'timeout'));
-      else after(1, () => send(id, 'answer', `${text}!`));
+      for (const { text } of batch) ran.push(kind === 'long' ? `long ${text}` : text);
+      const has = (prefix: string) => batch.some(({ text }) => text.startsWith(prefix));
+      const sendAll = (answerOf: (text: string) => [Frame['kind'], string?]) => {
+        for (const { id: each, text } of batch) send(each, ...answerOf(text));
+      };
+      const sliceMs = kind === 'long' ? softMs : firstSliceMs(batch.reduce((sum, { text }) => sum + text.length, 0));
+      if (has('hang')) isBusy = true;
+      else if (has('die')) after(1, () => die('SIGABRT'));
+      else if (has('slow')) after(sliceMs, () => sendAll(() => [batch.length > 1 ? 'unsure' : 'timeout']));
+      else after(batch.length, () => sendAll((text) => [text.startsWith('costly') ? 'costly' : 'answer', `${text}!`]));
     }
     return {
       pid: undefined,
@@ -92,6 +112,7 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
         die('SIGKILL');
       },
       residentMb: () => fake.residentMb,
+      cpuMs: () => (fake.cpuShare === undefined ? undefined : clock.now() * fake.cpuShare),
       ended,
     };
   }

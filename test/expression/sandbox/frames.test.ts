@@ -69,7 +69,7 @@ describe('FrameReader', () => {
     ['upper-case digits', '0000000A000000011xxxxxxxxxx'],
     ['a minus sign', '-000000100000001100'],
     ['an id that is not a number', '00000001 000000g100'],
-    ['an unknown kind', '00000001000000018x'],
+    ['an unknown kind', '0000000100000001zx'],
     ['a missing kind', '0000000100000001 x'],
     ['a length beyond the limit', '010000010000000111'],
     ['bytes beyond ASCII', '0000000\u00e9000000011'],

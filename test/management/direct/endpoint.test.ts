@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { gatherMs } from '../../../src/management/direct/uploads.ts';
 import { keysPath, until } from '../server/bench.ts';
 import { hmacToken, makeSigner, payloadIn, tokenOf, withOther, wronglySigned } from '../tokens/token-bench.ts';
 import { askAt, type EndpointBench, openEndpoint } from './endpoint-bench.ts';
@@ -174,6 +177,111 @@ describe('a direct endpoint', () => {
     expect(lines).toMatch(/"stage":"intent".*"name":"alice","key":"logged".*"request":"create pods/);
     expect(lines).toMatch(/"stage":"outcome","code":401/);
     expect(lines).not.toContain(token);
+  });
+});
+
+describe('the audit and the activity of a direct endpoint', () => {
+  const platformLines = () =>
+    readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8')
+      .split('\n')
+      .filter((line) => line.includes('"cluster":"c1","agent":"agent-c1"'));
+
+  it('reach the platform: lines with cluster and agent, and the last use of the key, but nothing secret', async () => {
+    const token = await bench.tokenFor('uploaded', { ttlAfterLastActivity: true, ttl: 86_400 });
+    const lastUse = async () =>
+      (await bench.behind.bench.ask('GET', `${keysPath}/uploaded`)).body['status']?.['lastActivity'];
+    const before = await lastUse();
+    bench.clock.moveSeconds(5);
+    await bench.ask(`${cluster}${pods}`, token, { method: 'POST', body: '{"secret":"in a body"}' });
+    bench.clock.fire(gatherMs);
+    await until(() => platformLines().some((line) => line.includes('"key":"uploaded"')), 'the line on the platform');
+    const intent = platformLines().find((line) => line.includes('"key":"uploaded"')) ?? '';
+    const { id } = JSON.parse(intent);
+    expect(JSON.parse(intent)).toMatchObject({ stage: 'intent', subject: { kind: 'user', name: 'alice' } });
+    expect(platformLines().filter((line) => line.includes(id))).toHaveLength(2);
+    await until(async () => (await lastUse()) !== before, 'the last use');
+    expect(bench.endpoint.auditLines).toEqual({ waiting: 0, lost: 0 });
+    const all = readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8');
+    expect(all).not.toContain(token);
+    expect(all).not.toMatch(/in a body|"url":"\/kubernetes\/management\/agent/);
+  });
+
+  const intent = {
+    ...{ time: '2026-11-23T04:00:00.000Z', id: 'a-1', stage: 'intent', source: '', request: 'create pods', url: '/' },
+    ...{ subject: { kind: 'user', name: 'alice', key: 'k' }, target: { kind: 'Cluster', cluster: 'c1' } },
+  };
+  const outcome = { time: '2026-11-23T04:00:00.000Z', id: 'a-1', stage: 'outcome', code: 201 };
+  const foreign = { kind: 'ProjectSpace', project: 'shop', space: 's1' };
+  it.each([
+    ['lines of this cluster', 'c1/audit', { entries: [intent, outcome] }, 200, /"taken":2/],
+    [
+      'a token in a line',
+      'c1/audit',
+      { entries: [{ ...intent, id: 'b-1', url: '/a/Bearer%20abc' }] },
+      200,
+      /"taken":1/,
+    ],
+    [
+      'a line of another cluster',
+      'c1/audit',
+      { entries: [{ ...intent, target: { kind: 'Cluster', cluster: 'hidden' } }] },
+      403,
+      /entries\[0\]\.target is outside of cluster c1/,
+    ],
+    [
+      'a line of a space of another cluster',
+      'hidden/audit',
+      { entries: [{ ...intent, target: foreign }] },
+      403,
+      /outside of cluster hidden/,
+    ],
+    ['an unknown cluster', 'nowhere/audit', { entries: [] }, 404, /nowhere.* not found/],
+    [
+      'a wrong stage',
+      'c1/audit',
+      { entries: [{ ...intent, stage: 'x' }] },
+      400,
+      /entries\[0\]\.stage: want intent, outcome/,
+    ],
+    [
+      'a wrong time',
+      'c1/audit',
+      { entries: [{ ...outcome, time: 'now' }] },
+      400,
+      /entries\[0\]\.time: want a time like/,
+    ],
+    ['a count that is a text', 'c1/audit', { entries: [{ ...outcome, code: '1' }] }, 400, /code: want a whole number/],
+    [
+      'too many lines',
+      'c1/audit',
+      { entries: Array.from({ length: 501 }, () => outcome) },
+      400,
+      /at most 500, found 501/,
+    ],
+    ['a long line', 'c1/audit', { entries: [{ ...outcome, more: 'x'.repeat(9_000) }] }, 400, /at most 8192/],
+    ['a long body', 'c1/audit', { entries: ['x'.repeat(1_100_000)] }, 413, /"Status"/],
+    ['a body of another kind', 'c1/audit', [], 400, /list \\"entries\\"/],
+    ['a use of an unknown key', 'c1/activity', { uses: [{ key: 'nothing', time: intent.time }] }, 200, /"taken":0/],
+    ['a wrong use', 'c1/activity', { uses: [{ key: '', time: intent.time }] }, 400, /uses\[0\]\.key: want/],
+  ])('%s: %s', async (_what, path, body, code, says) => {
+    const key = readFileSync(bench.keyFile, 'utf8').trim();
+    const answer = await bench.behind.bench.ask('POST', `/kubernetes/management/agent/${path}`, { key, body });
+    expect(answer).toMatchObject({ code, text: expect.stringMatching(says) });
+    expect(readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8')).not.toContain('Bearer%20abc');
+  });
+
+  it('are taken of agents with a right for the cluster only', async () => {
+    const path = '/kubernetes/management/agent/c1/audit';
+    const { bench: platform } = bench.behind;
+    expect(
+      (await platform.ask('POST', path, { key: await platform.keyFor('no-agent', { user: 'alice' }), body: {} })).code,
+    ).toBe(403);
+    const roles = [{ role: 'agent', projects: ['other'] }];
+    const narrow = await platform.keyFor('narrow-agent', { user: 'admin', scope: { roles } });
+    expect((await platform.ask('POST', path, { key: narrow, body: {} })).code).toBe(403);
+    const key = readFileSync(bench.keyFile, 'utf8').trim();
+    expect((await platform.ask('GET', path, { key })).code).toBe(403);
+    expect((await platform.ask('GET', path)).code).toBe(405);
   });
 });
 

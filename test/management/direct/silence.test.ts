@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/log.ts';
+import { AuditFile } from '../../../src/management/direct/audit-file.ts';
 import { KnownKeys, refetchMs } from '../../../src/management/direct/known-keys.ts';
 import { RevocationWatch } from '../../../src/management/direct/revocation-watch.ts';
+import { maxWaitingLines, type Posted, Uploads } from '../../../src/management/direct/uploads.ts';
 import type { RevocationEntry } from '../../../src/management/tokens/revocations.ts';
 import { freePort } from '../../free-ports.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
@@ -22,6 +24,96 @@ const pods = '/kubernetes/cluster/c1/api/v1/namespaces/default/pods';
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
+});
+
+describe('the audit while the platform does not take it', () => {
+  const outcome = (id: number) => ({
+    time: '2026-01-01T00:00:00.000Z',
+    id: `r${id}`,
+    stage: 'outcome' as const,
+    code: 201,
+  });
+
+  function scene() {
+    const clock = new VirtualClock('2026-01-01T00:00:00Z');
+    const posts: { what: string; ids: string[] }[] = [];
+    const sent: string[] = [];
+    const state: { answer: () => Posted } = { answer: () => ({ kind: 'taken' }) };
+    const uploads = new Uploads({
+      async post(what, body) {
+        const { entries = [], uses = [] } = JSON.parse(body);
+        posts.push({
+          what,
+          ids: [...entries, ...uses].map(({ id, key }: { id?: string; key?: string }) => id ?? key ?? ''),
+        });
+        return state.answer();
+      },
+      async sent({ id }) {
+        sent.push(id);
+      },
+      clock,
+      log: silentLog,
+    });
+    return { clock, posts, sent, state, uploads };
+  }
+
+  it('tries again with growing pauses, and sends everything in order, in batches', async () => {
+    const { clock, posts, sent, state, uploads } = scene();
+    state.answer = () => {
+      throw new Error('connect ECONNREFUSED');
+    };
+    for (let id = 1; id <= 501; id++) uploads.offer(outcome(id));
+    uploads.used('key-uid', 0);
+    await clock.advance(10_000);
+    // After 1, 2, 4 and 8 seconds.
+    expect(posts).toHaveLength(4);
+    state.answer = () => ({ kind: 'refused', code: 403, message: 'no right' });
+    await clock.advance(60_000);
+    expect(uploads.waiting).toBe(501);
+    posts.length = 0;
+    state.answer = () => ({ kind: 'taken' });
+    await clock.advance(60_000);
+    expect(posts.map(({ what, ids }) => `${what} ${ids.length} ${ids.at(-1)}`)).toEqual([
+      'audit 500 r500',
+      'audit 1 r501',
+      'activity 1 key-uid',
+    ]);
+    expect(sent).toEqual(['r500', 'r501']);
+    expect([uploads.waiting, uploads.lost]).toEqual([0, 0]);
+  });
+
+  it('leaves out a batch that the platform finds wrong, and the oldest lines beyond the limit', async () => {
+    const { clock, posts, sent, state, uploads } = scene();
+    for (let id = 0; id < maxWaitingLines + 3; id++) uploads.offer(outcome(id));
+    expect([uploads.waiting, uploads.lost]).toEqual([maxWaitingLines, 3]);
+    state.answer = () => (posts.length === 1 ? { kind: 'refused', code: 400, message: 'wrong' } : { kind: 'taken' });
+    await clock.advance(1_000);
+    await until(() => uploads.waiting === 0, 'the other batches');
+    expect(posts[0]?.ids[0]).toBe('r3');
+    expect([uploads.lost, posts.length, sent.length]).toEqual([503, 20, 20]);
+  });
+
+  it('finds after a start the lines that were not sent, and goes on without files where it cannot write', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-audit-'));
+    endings.push(() => rmSync(folder, { recursive: true }));
+    const isSent = ({ kind }: { kind: string }) => kind === 'Cluster';
+    const first = new AuditFile({ folder, log: silentLog, isSent });
+    expect(await first.start()).toEqual([]);
+    const common = { subject: { kind: 'user' as const, name: 'a', key: 'k' }, source: '', request: '', url: '' };
+    const foreign = { ...outcome(9), ...common, stage: 'intent' as const, target: { kind: 'Management' as const } };
+    for (const entry of [outcome(1), outcome(2), foreign, outcome(9), outcome(3)]) await first.append(entry);
+    await first.sent(outcome(1));
+    await first.stop();
+    const second = new AuditFile({ folder, log: silentLog, isSent });
+    expect(await second.start()).toEqual([outcome(2), outcome(3)]);
+    await second.stop();
+    writeFileSync(join(folder, 'file'), '');
+    const none = new AuditFile({ folder: join(folder, 'file', 'below'), log: silentLog, isSent });
+    expect(await none.start()).toEqual([]);
+    await none.append(outcome(1));
+    await none.sent(outcome(1));
+    await none.stop();
+  });
 });
 
 describe('15: the key set of a platform that does not answer', () => {

@@ -1,12 +1,13 @@
 // What goes over with the value of a key: nobody makes or rotates a key that has more than the calling key.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Bench, keysPath, openBench } from './bench.ts';
+import { type Bench, keysPath, movedClock, openBench } from './bench.ts';
 
 const cidrs = 'hostward.dev/allowed-cidrs';
+const clock = movedClock();
 let bench: Bench;
 
 beforeAll(async () => {
-  bench = await openBench();
+  bench = await openBench({ clock });
 });
 afterAll(() => bench.stop());
 
@@ -34,6 +35,22 @@ describe('the value of a key', () => {
     expect(await rotate('strong', bench.admin)).toMatchObject({ code: 201 });
     await bench.keyFor('held', { user: 'alice', groups: ['devs'] });
     expect(await rotate('held', plain)).toMatchObject({ code: 201 });
+  });
+
+  it('is not made for a key that is over for good', async () => {
+    await make('leaving', { finalizers: ['example.com/wait'] }, { user: 'alice' });
+    await bench.ask('DELETE', `${keysPath}/leaving`);
+    await make('brief', {}, { user: 'alice', ttl: 60 });
+    clock.moveSeconds(61);
+    for (const [name, why] of [
+      ['leaving', 'the key is being deleted'],
+      ['brief', 'the key has expired'],
+    ] as const)
+      expect(await rotate(name, bench.admin)).toMatchObject({
+        code: 422,
+        body: { message: expect.stringContaining(`${why}, and a new value would open nothing; make a new key`) },
+      });
+    clock.moveSeconds(-61);
   });
 
   it('is not given to a key that may be used from fewer networks', async () => {

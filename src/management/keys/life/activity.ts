@@ -52,9 +52,9 @@ export class Activity {
     this.#waiting.delete(uid);
   }
 
-  /** Notes a request with a good key, even one that is refused later. Resolves when it may be answered. */
-  async used(uid: string, ttl: number): Promise<void> {
-    const nowMs = this.#clock.wallTime().getTime();
+  /** Notes a request with a good key, even one that is refused later. Resolves when it may be answered. `nowMs`: the time of a use
+   * that another machine saw. */
+  async used(uid: string, ttl: number, nowMs: number = this.#clock.wallTime().getTime()): Promise<void> {
     const use = this.#uses.get(uid);
     this.#uncertain.delete(uid);
     if (use === undefined) {

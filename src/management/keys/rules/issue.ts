@@ -86,7 +86,13 @@ function judgeOwner(owner: SubjectName, { caller, directory }: JudgeContext, { e
   if (caller.isAdministrator) {
     const isKnown = owner.kind === 'user' ? directory.hasUser(owner.name) : directory.hasTeam(owner.name);
     if (owner.kind !== 'subject' && !isKnown)
-      errors.push(invalidValue(field, owner.name, `there is no such ${owner.kind} in the configuration`));
+      errors.push(
+        invalidValue(
+          field,
+          owner.name,
+          `there is no such ${owner.kind} in the configuration; name it in hostward.management.${owner.kind}s first`,
+        ),
+      );
     return;
   }
   if (owner.kind === 'subject') refusals.push({ field, message: 'only an administrator makes keys of a subject' });

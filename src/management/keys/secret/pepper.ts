@@ -45,6 +45,11 @@ export class Peppers {
     return { version: this.newest.version, digest: this.#hex(this.newest, text) };
   }
 
+  /** Under the pepper of this version, if it is there. */
+  digestUnder(version: number, text: string): string[] {
+    return this.versions.filter((pepper) => pepper.version === version).map((pepper) => this.#hex(pepper, text));
+  }
+
   /** Under every pepper, newest first: how a supplied key is found. */
   digests(text: string): SecretDigest[] {
     return this.versions.map((pepper) => ({ version: pepper.version, digest: this.#hex(pepper, text) }));

@@ -1,0 +1,100 @@
+// Keeps the audit of a direct endpoint in files of its own, `audit.log` in dataDir, and remembers up to which line the platform has
+// it. In: entries. Out: lines on the disk, and after a start those that were never sent. Without a writable folder there are no
+// files, and the log of the process is the only record.
+import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../../log.ts';
+import { plainDigest, readLine } from '../audit/chain.ts';
+import { ChainFile, chainFiles } from '../audit/chain-file.ts';
+import { type AuditEntry, withoutSecrets } from '../audit/entries.ts';
+
+export interface AuditFileOptions {
+  folder: string;
+  log: Log;
+  /** Whether lines about this target are sent. */
+  isSent(target: Target): boolean;
+}
+
+type Target = Extract<AuditEntry, { stage: 'intent' }>['target'];
+
+const name = 'audit';
+const sentName = 'audit-sent';
+/** Of each of the last two files: more than the lines that wait at most. */
+const readAtStartBytes = 16 * 1024 * 1024;
+
+export class AuditFile {
+  readonly #options: AuditFileOptions;
+  #chain: ChainFile | undefined;
+
+  constructor(options: AuditFileOptions) {
+    this.#options = options;
+  }
+
+  /** Returns the lines that the platform does not have. */
+  async start(): Promise<AuditEntry[]> {
+    const { folder, log } = this.#options;
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const chain = new ChainFile({ folder, name, digest: plainDigest });
+      await chain.start();
+      this.#chain = chain;
+      return await this.#unsent();
+    } catch (error) {
+      log.warn(
+        { component: 'direct', folder, error: withoutSecrets(String(error)) },
+        'no files for the audit: it is in this log, and lines that the platform does not take are sent no more after a restart',
+      );
+      return [];
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#chain?.stop();
+  }
+
+  /** Resolves when the line is on the disk. */
+  async append(entry: AuditEntry): Promise<void> {
+    await this.#chain?.append(entry);
+  }
+
+  /** The platform has all lines up to this one. A crash before it is written sends some lines twice. */
+  async sent(entry: AuditEntry): Promise<void> {
+    if (this.#chain === undefined) return;
+    const path = join(this.#options.folder, sentName);
+    await writeFile(`${path}.new`, markOf(entry), { mode: 0o600 });
+    await rename(`${path}.new`, path);
+  }
+
+  async #unsent(): Promise<AuditEntry[]> {
+    const { folder } = this.#options;
+    const mark = await readFile(join(folder, sentName), 'utf8').catch(() => '');
+    const files = (await chainFiles(folder, name)).slice(-2);
+    const entries: AuditEntry[] = [];
+    for (const file of files)
+      for (const line of (await endOf(join(folder, file))).split('\n')) {
+        const entry = readLine(line, plainDigest)?.entry;
+        if (entry !== undefined) entries.push(entry as unknown as AuditEntry);
+      }
+    const last = entries.findLastIndex((entry) => markOf(entry) === mark);
+    const { isSent } = this.#options;
+    const others = new Set<string>();
+    for (const entry of entries) if (entry.stage === 'intent' && !isSent(entry.target)) others.add(entry.id);
+    return entries.slice(last + 1).filter(({ id }) => !others.has(id));
+  }
+}
+
+function markOf({ time, id, stage }: AuditEntry): string {
+  return `${time} ${id} ${stage}`;
+}
+
+async function endOf(path: string): Promise<string> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const bytes = Buffer.alloc(Math.min(size, readAtStartBytes));
+    await file.read(bytes, 0, bytes.length, size - bytes.length);
+    return bytes.toString('utf8');
+  } finally {
+    await file.close();
+  }
+}
