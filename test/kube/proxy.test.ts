@@ -12,6 +12,7 @@ import { keysPath, until } from '../management/server/bench.ts';
 import { kubeAssets } from './assets.ts';
 import { kubeletProgram } from './kubelet.ts';
 import { type Proxied, proxyToken, startProxied } from './proxied.ts';
+import { describeRoles } from './proxy-roles.ts';
 
 const assets = kubeAssets().found;
 const kubelet = assets === undefined ? undefined : kubeletProgram(assets);
@@ -278,6 +279,8 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
       readFileSync(join(proxied.bench.folder, 'audit.log'), 'utf8').match(/"stage":"streamEnd"[^\n]*key was deleted/g);
     await until(() => (ends()?.length ?? 0) >= 2, 'the audit lines');
   }, 30_000);
+
+  describeRoles(() => proxied);
 });
 
 async function echoServer(): Promise<Server> {
