@@ -70,7 +70,11 @@ async function sandboxed(expressions: readonly CompiledExpression[]) {
     return { start: () => opened.start(), stop: () => opened.stop(), run };
   };
   const evaluator = await startEvaluator({ expressions, openSandbox, softMs, memory: { entries: 0 } });
-  return { evaluator, turns, residentMb: () => residentMbOf(child?.pid ?? 0) ?? 0 };
+  return {
+    evaluator,
+    turns,
+    residentMb: () => (child?.pids ?? []).reduce((sum, pid) => sum + (residentMbOf(pid) ?? 0), 0),
+  };
 }
 
 interface Findings {

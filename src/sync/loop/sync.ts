@@ -136,9 +136,10 @@ export class Sync {
     // References must be resolved before a name is written into a host copy.
     await Promise.all([...windows.map((window) => window.whenSynced()), this.#startReferences()]);
     if (this.#phase !== 'syncing') return;
+    await this.massDelete.judgeFirstLists();
+    if (this.#phase !== 'syncing') return;
     this.#ownerUid = this.#currentOwnerUid();
     if (this.#ownerUid === undefined) this.#logOwner();
-    this.massDelete.judgeFirstLists();
     this.#phase = 'running';
     this.enqueueAll();
     this.queue.work(concurrency, (key) => this.#handle(key));

@@ -1,10 +1,14 @@
 // Checks the lists of the virtual side for the delete guard: finds the keys that a list lacks although the host has their
 // copies, and requests a second list when there are too many of them.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isOursFor } from '../plan/ownership.ts';
 import { DeleteGuard, type VirtualList } from './delete-guard.ts';
 import type { World } from './world.ts';
+
+/** Some milliseconds of look-ups. */
+const turnKeys = 2_000;
 
 export class MassDelete {
   readonly guard = new DeleteGuard();
@@ -24,17 +28,25 @@ export class MassDelete {
     else this.guard.clear(key, list);
   }
 
-  /** After a start there is no earlier list, so the first lists are compared with the copies on the host. */
-  judgeFirstLists(): void {
+  /**
+   * After a start there is no earlier list, so the first lists are compared with the copies on the host. Changes go on meanwhile, so
+   * keys become suspects only at the end, all in one turn: a part of them alone would look few enough to be believed.
+   */
+  async judgeFirstLists(): Promise<void> {
     const { virtual, host } = this.#world.windows;
     const { placement } = this.#world.rules.translation;
+    const lacking: Key[] = [];
+    let count = 0;
     for (const hostKey of host.keys()) {
+      if (++count % turnKeys === 0) await nextTurn();
       const key = host.markOf(hostKey);
-      if (!key || (virtual.has(key) && this.#world.serviceOf(key) !== undefined)) continue;
+      if (!key || (virtual.has(key) && this.#world.hasService(key))) continue;
       const item = host.get(hostKey);
-      if (item === undefined || !isOursFor(item, key, placement)) continue;
+      if (item !== undefined && isOursFor(item, key, placement)) lacking.push(key);
+    }
+    for (const key of lacking) {
       if (!virtual.has(key)) this.guard.suspect(key, 'objects');
-      else if (this.#world.serviceOf(key) === undefined) this.guard.suspect(key, 'services');
+      else if (!this.#world.hasService(key)) this.guard.suspect(key, 'services');
     }
     this.judgeList('objects');
     this.judgeList('services');

@@ -132,6 +132,12 @@ export class World<R extends Rules = Rules> {
     return serviceKey === undefined ? undefined : this.windows.services.get(serviceKey);
   }
 
+  /** Without reading the Service, which would take microseconds. */
+  hasService(key: Key): boolean {
+    const serviceKey = serviceKeyOf(this.#rules.translation.kind, key, this.#namedService(key));
+    return serviceKey !== undefined && this.windows.services.has(serviceKey);
+  }
+
   rivalsOf(key: Key): readonly Key[] {
     if (!this.claims.areContested) return [];
     const place = this.placeOf(key);
