@@ -23,5 +23,7 @@ export function* batchesOf(frames: readonly Frame[]): Generator<readonly Frame[]
 }
 
 function mayJoin(list: readonly Frame[], frame: Frame): boolean {
-  return frame.kind === 'run' && list[0]?.kind === 'run' && list.length < maxBatchRequests;
+  const [first] = list;
+  const isShort = first?.kind === 'run' || first?.kind === 'apart';
+  return isShort && frame.kind === 'run' && list.length < maxBatchRequests;
 }

@@ -3,6 +3,7 @@
 import { sandboxLimits } from '../limits.ts';
 import { maxBatchChars, maxBatchRequests } from './batches.ts';
 import { FairQueue } from './fair-queue.ts';
+import type { Frame } from './frames.ts';
 import type { ProcessDeath, RequestBook, RunOutcome, SandboxRequest } from './requests.ts';
 import { firstSliceMs } from './time-slice.ts';
 
@@ -43,7 +44,8 @@ export class QuickBook implements RequestBook {
     this.#queue.add(request);
   }
 
-  next(): { id: number; text: string; isLong: boolean } | undefined {
+  /** Only requests of the same causes share a batch, so that a batch that fails takes no others with it. */
+  next(): Frame | undefined {
     const chars = this.#queue.first?.text.length;
     if (chars === undefined || this.#inFlight.length >= sandboxLimits.inFlight) return undefined;
     if (this.#inFlight.length >= fewestInFlight && this.#charsInFlight + chars > maxCharsInFlight) return undefined;
@@ -52,7 +54,8 @@ export class QuickBook implements RequestBook {
     this.#nextId = (id + 1) >>> 0;
     this.#inFlight.push({ id, request });
     this.#charsInFlight += chars;
-    return { id, text: request.text, isLong: false };
+    const isLikeLast = hasSameCauses(this.#inFlight.at(-2)?.request, request);
+    return { id, kind: isLikeLast ? 'run' : 'apart', text: request.text };
   }
 
   recordOutcome(id: number, { kind, text }: RunOutcome): void {
@@ -72,7 +75,9 @@ export class QuickBook implements RequestBook {
    */
   recordDeath({ isBlamedOnRequest }: ProcessDeath): void {
     const taken = this.#takeInFlight();
-    const suspects = taken.splice(0, maxBatchRequests);
+    const [first] = taken;
+    const others = taken.findIndex((request) => !hasSameCauses(first, request));
+    const suspects = taken.splice(0, Math.min(maxBatchRequests, others < 0 ? taken.length : others));
     this.#queue.putBack(taken);
     const blame = suspects.length === 1 && isBlamedOnRequest ? 'certain' : 'possible';
     for (const request of suspects) this.#onBlame(request, blame);
@@ -98,4 +103,8 @@ export class QuickBook implements RequestBook {
     this.#charsInFlight = 0;
     return taken;
   }
+}
+
+function hasSameCauses(one: SandboxRequest | undefined, other: SandboxRequest): boolean {
+  return one?.causes.join() === other.causes.join();
 }
