@@ -105,6 +105,16 @@ describe('a request that fails in a batch', () => {
   );
 });
 
+describe('requests that hang, with alternating causes', () => {
+  it('use up a slice for each cause, because two batches at most are on their way', async () => {
+    const { clock, ask, slowest } = await opened();
+    for (let at = 0; at < 21; at++) ask(`slow ${at}`, { causes: [at % 3] });
+    ask('good', { causes: [5] });
+    await pass(clock, 200);
+    expect(slowest(['good'])).toBeLessThan(100);
+  });
+});
+
 describe('a suspicion', () => {
   it('holds for every request with the cause, alone or with others, and ends after a minute', async () => {
     const { clock, ask, processes } = await opened();
