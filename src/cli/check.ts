@@ -28,7 +28,7 @@ export async function check(context: Context, options: Options): Promise<ExitCod
 
 /** Only a running daemon knows the objects. */
 const besideNote =
-  'note: a slice that a tenant writes beside a synced Endpoints of the same Service is published beside it; `hostward status` names such slices';
+  'note: a slice that a tenant writes beside a synced Endpoints of the same Service is published beside it; `hostward status` names such slices, and so does `hostward render` for objects in files';
 
 function counted(count: number, noun: string): string {
   return `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;

@@ -2,12 +2,14 @@
 // a configuration and objects. Out: objects, and a message for each object without a result. The functions are the daemon's
 // own; no cluster is needed.
 
+import type { Settings } from '../config/settings/settings.ts';
 import { rulesOf } from '../daemon/rules-of.ts';
 import type { KubeObject } from '../object/meta/object.ts';
 import { type RenderResult, renderHost } from '../sync/report/render.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { type GoodConfiguration, requireSettings } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
+import { besideNotes } from './offline/beside-notes.ts';
 import { shapeFaults } from './offline/check-shape.ts';
 import { hasPatches, isOfflineKind, offlineKinds } from './offline/offline-kinds.ts';
 import type { OfflineRender } from './offline/offline-render.ts';
@@ -40,6 +42,8 @@ export async function render(context: Context, options: Options): Promise<ExitCo
     isExplained: options.has('explain'),
   });
   for (const { message } of rendered.notices) context.stderr.write(`${message}\n`);
+  const results = options.has('back') ? [] : rendered.objects.map(({ after }) => after.object);
+  noteBeside(context, configuration.settings, { objects, results });
   context.stdout.write(textOf(rendered, options.choice('output')));
   return rendered.notices.some((notice) => notice.isFailure) ? exitCodes.input : exitCodes.fine;
 }
@@ -65,12 +69,23 @@ function renderPlain(
   }
   const output = options.choice('output');
   const hosts = found.map(({ host }) => host);
+  noteBeside(context, settings, { objects, results: hosts });
   const diffs = found.map(({ key, virtual, host }) => {
     const name = `host ${host.metadata.namespace}/${host.metadata.name}`;
     return objectDiff({ name: `virtual ${key}`, object: virtual }, { name, object: host });
   });
   context.stdout.write(output === 'diff' ? diffs.join('') : objectsText(hosts, output));
   return exitCodes.fine;
+}
+
+/** A kind that is switched off is rendered too, but stands on no host. */
+function noteBeside(
+  context: Context,
+  { endpointsEnabled, endpointSlices }: Settings,
+  { objects, results }: { objects: readonly KubeObject[]; results: readonly KubeObject[] },
+): void {
+  if (!endpointsEnabled || !endpointSlices.enabled) return;
+  for (const note of besideNotes(objects, results)) context.stderr.write(`${note}\n`);
 }
 
 /** Refuses input that an API server would refuse, and input without an object to render. */

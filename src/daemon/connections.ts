@@ -18,6 +18,16 @@ export type Reached =
 const firstPauseMs = 250;
 const longestPauseMs = 5_000;
 
+/** Faults that mean that no usable kubeconfig was named. */
+const lacksKubeconfig: ReadonlySet<ClusterFault['code']> = new Set([
+  'CLUSTER_KUBECONFIG_UNREADABLE',
+  'CLUSTER_NOT_IN_CLUSTER',
+]);
+const kubeconfigBy = {
+  virtual: '--virtual-kubeconfig or hostward.virtualKubeconfig',
+  host: '--host-kubeconfig or hostward.hostKubeconfig',
+} as const;
+
 interface Side {
   readonly name: 'virtual' | 'host';
   readonly kubeconfig: string | undefined;
@@ -104,6 +114,7 @@ export class Clusters {
     const reaching = (fault: ClusterFault): ClusterFault => ({
       ...fault,
       message: `reaching the ${side.name} cluster: ${fault.message}`,
+      ...(lacksKubeconfig.has(fault.code) && { fix: `${fault.fix}, by ${kubeconfigBy[side.name]}` }),
     });
     const faults = (await this.#faultsOf(side)).map(reaching);
     side.trouble = faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');

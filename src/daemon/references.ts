@@ -49,9 +49,9 @@ export function referenceSettings(settings: Settings, patches: DaemonOptions['pa
   return {
     naming: settings.references.naming,
     kinds: new Set(kinds.map(({ kind }) => kind)),
-    referring: new Set([
-      ...(ofEndpoints.length > 0 ? [endpointsKind.kind] : []),
-      ...(ofSlices.length > 0 ? [anySliceKind.kind] : []),
+    referring: new Map([
+      ...(ofEndpoints.length > 0 ? [[endpointsKind.kind, new Set(ofEndpoints)] as const] : []),
+      ...(ofSlices.length > 0 ? [[anySliceKind.kind, new Set(ofSlices)] as const] : []),
     ]),
     // A kind that is no longer named keeps its copies while an object still refers to them.
     exported: new Set(contentKinds.filter((kind) => isSwitchedOn(kind, settings)).map(({ kind }) => kind)),

@@ -15,6 +15,8 @@ const applicationId = 0x486f7374;
 const rowsPerMessage = 500;
 /** A checkpoint truncates the WAL to this size, so that one burst does not occupy the disk for ever. */
 const walSizeLimitBytes = 64 * 1024 * 1024;
+/** Many times the size that a log reaches; a larger one would not fit into memory beside the data. */
+const largestCheckedLogBytes = 512 * 1024 * 1024;
 
 /** Also created in files of earlier versions, which ignore this table. */
 const sideSchema = 'CREATE TABLE IF NOT EXISTS side (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID';
@@ -154,7 +156,8 @@ function refuseForeign(database: DatabaseSync): void {
 /** Throws only when no other process has the file open, which may be writing the log just now. */
 function refuseDamagedLog(path: string): void {
   const log = `${path}-wal`;
-  const fault = existsSync(log) ? walFault(readFileSync(log)) : undefined;
+  if (!existsSync(log) || statSync(log).size > largestCheckedLogBytes) return;
+  const fault = walFault(readFileSync(log));
   if (fault === undefined) return;
   // A reader changes nothing, not even when it closes.
   const database = new DatabaseSync(path, { readOnly: true });

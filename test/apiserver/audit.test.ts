@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Audit, AuditEntry } from '../../src/apiserver/kinds/kit.ts';
@@ -64,6 +65,21 @@ describe('an audit', () => {
     while (codes.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(codes).toEqual([400]);
     expect(lines).toEqual([]);
+  });
+
+  it('records the end of a request that broke off while its sender was being authenticated', async () => {
+    const codes: number[] = [];
+    const audit: Audit = { begins: () => {}, ends: (_entry, code) => void codes.push(code) };
+    const late = async (request: IncomingMessage) => {
+      while (!request.destroyed) await new Promise((resolve) => setTimeout(resolve, 5));
+      return { name: 'owner', groups: ['system:masters'] };
+    };
+    const shop = await start({ audit, authenticate: late });
+    const head = `POST ${collection} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const socket = connect(shop.server.port, '127.0.0.1', () => socket.write(`${head}no size\r\n`));
+    await new Promise((closed) => socket.on('close', closed));
+    for (let turns = 0; turns < 100 && codes.length === 0; turns++) await new Promise((go) => setTimeout(go, 5));
+    expect(codes).toEqual([400]);
   });
 
   const listening = () => {

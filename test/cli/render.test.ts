@@ -186,6 +186,42 @@ describe('hostward render', () => {
     expect(result.err).toContain(message);
   });
 
+  it.each([
+    ['without patches', 'hostward: {endpointSlices: {enabled: true}}', true],
+    [
+      'with patches',
+      'hostward: {endpointSlices: {enabled: true}}\nsync: {toHost: {endpoints: {patches: [{path: metadata.labels.app, labels: {}}]}}}',
+      true,
+    ],
+    ['with slices switched off', 'hostward: {endpointSlices: {enabled: false}}', false],
+  ])('names a slice that would stand beside an Endpoints, and no mirrored one: %s', async (_, config, isNamed) => {
+    const slice = (name: string, manager?: string) => ({
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: {
+        name,
+        namespace: 'shop',
+        labels: {
+          'kubernetes.io/service-name': 'a',
+          ...(manager !== undefined && { 'endpointslice.kubernetes.io/managed-by': manager }),
+        },
+      },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.0.0.2'] }],
+      ports: [{ port: 80 }],
+    });
+    const items = [endpoints('a'), slice('own'), slice('mirror', 'endpointslicemirroring-controller.k8s.io')];
+    const { context, err } = scene({
+      stdin: JSON.stringify({ kind: 'List', apiVersion: 'v1', items }),
+      files: { '/home/c.yaml': `${config}\n` },
+    });
+    expect(await runCommandLine(context, ['render', '-f', '-', '-c', 'c.yaml', ...names])).toBe(0);
+    const note =
+      'EndpointSlice "shop/own" is published beside Endpoints "shop/a": consumers take the addresses of both\n';
+    expect(err().includes(note)).toBe(isNamed);
+    expect(err()).not.toContain('"shop/mirror" is published');
+  });
+
   it('needs a file, and a name for the virtual cluster', async () => {
     const noFile = scene();
     expect(await runCommandLine(noFile.context, ['render', ...names])).toBe(2);

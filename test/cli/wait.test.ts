@@ -256,6 +256,16 @@ describe('hostward run --wait', () => {
     expect(run.err()).toContain(refusal(host.port, 'host'));
   });
 
+  it('says which flag and which setting name a kubeconfig that is not there', async () => {
+    for (const side of ['virtual', 'host']) rmSync(join(folder, side));
+    const run = await start();
+    expect(await run.ended).toBe(3);
+    for (const side of ['virtual', 'host'])
+      expect(run.err()).toMatch(
+        new RegExp(`no such file; name .*by --${side}-kubeconfig or hostward.${side}Kubeconfig`),
+      );
+  });
+
   it('uses the configuration that arrived during the wait', async () => {
     await virtual.close();
     const run = await start('--wait', '5m');

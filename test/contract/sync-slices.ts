@@ -1,8 +1,9 @@
 // The live sync of EndpointSlices: what a tenant, an operator of the host and a restart do to slices on two API servers.
 import { afterEach, describe, expect, it } from 'vitest';
+import { generatedName } from '../../src/object/meta/names.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import type { SyncBackend } from './sync-backend.ts';
-import { until } from './sync-backend.ts';
+import { hostNamespace, until, virtualCluster } from './sync-backend.ts';
 import type { LiveOptions } from './sync-daemon.ts';
 import { copyPlace, roleRights, SyncStage, subsetsOf, virtualRights } from './sync-stage.ts';
 
@@ -245,6 +246,50 @@ export function slicesSuite(backend: () => SyncBackend): void {
       expect(daemon.status.endpointSlices?.trouble.map(({ message }) => message).join()).toMatch(/too (large|long)/i);
       await edit(name ?? '', { endpoints: [{ addresses: ['10.0.0.3'] }] });
       await until('a smaller copy', async () => await copy(name ?? ''));
+    });
+
+    it('a Secret that an Endpoints and a slice name goes with the last of the two, also where one kind is switched off', async () => {
+      await set();
+      const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+      const ofSecrets = { group: '', resources: ['secrets'], verbs };
+      await backend().virtual.grant([...virtualRights, ofSecrets]);
+      await backend().host.grant([...roleRights(), { ...ofSecrets, namespace: hostNamespace }]);
+      const patches = [{ path: 'metadata.annotations["k"]', reference: { apiVersion: 'v1', kind: 'Secret' } }];
+      const named = (enabled: boolean) =>
+        configuration({ enabled }, { endpoints: { patches }, endpointSlices: { patches } });
+      const db = { namespace: stage.tenant, name: 'db' };
+      const exported = { namespace: hostNamespace, name: generatedName(db, virtualCluster) };
+      const isExported = async () => (await stage.get('host', 'secrets', exported)) !== undefined;
+      const becomes = (is: boolean) => until(`exported: ${is}`, async () => (await isExported()) === is || undefined);
+      const refer = (k: string | null) => stage.editTenants('web', { metadata: { annotations: { k } } });
+      const written = async () => (await stage.copy('web'))?.metadata.annotations?.['k'];
+
+      await stage.create('virtual', 'secrets', { metadata: db, data: { value: 'djE=' } } as Partial<KubeObject>);
+      await stage.pair({ name: 'web' });
+      await make('web-1');
+      await edit('web-1', { metadata: { annotations: { k: 'db' } } });
+      let daemon = await stage.daemon(named(true));
+      await becomes(true);
+      expect((await copy('web-1'))?.metadata.annotations?.['k']).toBe(exported.name);
+      await refer('db');
+      await until('the name in the copy', async () => (await written()) === exported.name || undefined);
+      await stage.remove('virtual', slices, { namespace: stage.tenant, name: 'web-1' });
+      await until('no slice', async () => (await copy('web-1')) === undefined || undefined);
+      await daemon.settled();
+      expect(await isExported()).toBe(true);
+      await daemon.stop();
+
+      // The host may hold slices of before the switch, and their references are not known.
+      daemon = await stage.daemon(named(false));
+      await refer(null);
+      await until('a copy without the name', async () => (await written()) === undefined || undefined);
+      await daemon.settled();
+      expect(await isExported()).toBe(true);
+      expect(JSON.stringify(daemon.status)).toContain('no copy is removed while EndpointSlice');
+      daemon.apply(named(true).config as Record<string, unknown>);
+      await becomes(false);
+      await stage.remove('virtual', 'secrets', db);
+      expect(await stage.forbidden()).toEqual([]);
     });
 
     it('a patch rewrites addresses and ports; one that throws leaves the copy and tells the tenant', async () => {

@@ -12,6 +12,7 @@ import { keysPath, until } from '../management/server/bench.ts';
 import { kubeAssets } from './assets.ts';
 import { kubeletProgram } from './kubelet.ts';
 import { type Proxied, proxyToken, startProxied } from './proxied.ts';
+import { describeRoles } from './proxy-roles.ts';
 
 const assets = kubeAssets().found;
 const kubelet = assets === undefined ? undefined : kubeletProgram(assets);
@@ -266,9 +267,10 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     await proxied.bench.ask('DELETE', `${keysPath}/short-lived`);
     await watch.ended;
     await Promise.all([...sessions, logs, forwarded, pods].map(({ ended }) => ended));
-    // Over SPDY, kubectl itself says nothing about a connection that ends, and neither does it of the tunnel's reason.
+    // Of a tunnel's reason kubectl says nothing.
     const told = 'the access key was deleted';
-    expect(await sessions[0]?.ended).toMatchObject({ code: 1, stdout: 'hi\n', stderr: `error: ${told}\n` });
+    for (const { ended } of sessions)
+      expect(await ended).toMatchObject({ code: 1, stdout: 'hi\n', stderr: `error: ${told}\n` });
     expect(await logs.ended).toMatchObject({ code: 1, stderr: expect.stringContaining('unexpected EOF') });
     expect(await forwarded.ended).toMatchObject({ code: 1, stderr: 'error: lost connection to pod\n' });
     expect((await pods.ended).stdout).toContain(told);
@@ -278,6 +280,8 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
       readFileSync(join(proxied.bench.folder, 'audit.log'), 'utf8').match(/"stage":"streamEnd"[^\n]*key was deleted/g);
     await until(() => (ends()?.length ?? 0) >= 2, 'the audit lines');
   }, 30_000);
+
+  describeRoles(() => proxied);
 });
 
 async function echoServer(): Promise<Server> {

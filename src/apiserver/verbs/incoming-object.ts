@@ -1,6 +1,6 @@
 // Turns a request body into an object: checks its kind, decodes it by the schema, fills in defaults, and compares its name and
 // namespace with the URL.
-import { fieldErrorText } from '../../object/meta/field-error.ts';
+import { fieldErrorText, forbiddenField } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -39,7 +39,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   const collectsTypeErrors = call.kit.dialect === 'strict';
   const names = { kind: kind.kind, version: groupVersionOf(kind), collectsTypeErrors };
   const decoded = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
-  checkTypes(call, decoded);
+  checkTypes(call, decoded, validation);
   const { value, unknownFields } = decoded;
   const faults = [
     ...unknownFields.map((field) => `unknown field "${field}"`),
@@ -58,7 +58,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
 }
 
 /** Refuses wrong types together with all other faults of the schema, before the kind's own validation, which relies on types. */
-function checkTypes(call: Call, { value, typeErrors }: Decoded): void {
+function checkTypes(call: Call, { value, typeErrors, unknownFields }: Decoded, validation: FieldValidation): void {
   if (typeErrors.length === 0) return;
   const { kind, kit } = call;
   const inMeta = typeErrors.filter(({ path }) => /^(metadata|kind|apiVersion)(\.|\[|$)/.test(path));
@@ -66,7 +66,8 @@ function checkTypes(call: Call, { value, typeErrors }: Decoded): void {
   const wrong = new Set(typeErrors.map(({ path }) => path));
   const others = schemaErrors(value, kit.catalog.schemaOf(kind)).filter(({ path }) => !wrong.has(path));
   const name = (value as Partial<KubeObject>).metadata?.name ?? '';
-  throw new StatusFault(invalid(faultSubject(kind), name, [...typeErrors, ...others]));
+  const unknown = validation === 'Strict' ? unknownFields.map((field) => forbiddenField(field, 'unknown field')) : [];
+  throw new StatusFault(invalid(faultSubject(kind), name, [...typeErrors, ...others, ...unknown]));
 }
 
 function checkType(call: Call, value: Record<string, unknown>): void {

@@ -7,6 +7,7 @@ import { applyMergePatch } from '../../object/patch/merge-patch.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../object/text/json.ts';
 import { isTooDeep } from '../../object/text/nesting.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Dialect } from '../request/dialect.ts';
 import { badRequest, StatusFault, unknownPatchType } from '../request/status-fault.ts';
 import { nestedTooDeep, notJson, parseYamlText } from '../wire/request-body.ts';
 import { applyObject } from './apply-object.ts';
@@ -84,7 +85,7 @@ function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Jso
           'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
         );
       }
-      return (value) => jsonPatched(value, operations);
+      return (value) => jsonPatched(value, operations, call.kit.dialect);
     }
     case patchTypes.merge: {
       const patch = mapPatch(body);
@@ -124,7 +125,7 @@ function mapPatch(body: Buffer): Json {
   return patch;
 }
 
-function jsonPatched(value: Json, operations: Json[]): Json {
+function jsonPatched(value: Json, operations: Json[], dialect: Dialect): Json {
   const result = applyJsonPatch(value, operations);
   if (result.ok) return result.value;
   switch (result.reason) {
@@ -134,7 +135,8 @@ function jsonPatched(value: Json, operations: Json[]): Json {
       throw new StatusFault(requestEntityTooLarge(result.message));
     case 'doesNotApply':
     case 'testFailed':
-      throw new StatusFault(patchDoesNotApply());
+      // The patch runs over the object without its hidden fields, so the reason tells nothing about them.
+      throw new StatusFault(patchDoesNotApply(dialect === 'strict' ? result.message : undefined));
     default:
       return result satisfies never;
   }

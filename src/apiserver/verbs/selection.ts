@@ -10,6 +10,7 @@ import {
 import { type LabelSelector, matchesLabels, parseLabelSelector } from '../../object/select/label-selector.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
+import type { Dialect } from '../request/dialect.ts';
 import { badRequest } from '../request/status-fault.ts';
 import type { Target } from '../request/target.ts';
 
@@ -26,8 +27,10 @@ export interface Selection {
 
 const everything: Selection = { takesAll: true, onlyName: undefined, index: undefined, matches: () => true };
 
-export function selectionOf({ target, kind, visibility }: Pick<Call, 'target' | 'kind' | 'visibility'>): Selection {
-  const fromQuery = querySelection(target, kind);
+type Selecting = Pick<Call, 'target' | 'kind' | 'visibility'> & { kit?: { dialect: Dialect } };
+
+export function selectionOf({ target, kind, visibility, kit }: Selecting): Selection {
+  const fromQuery = querySelection(target, kind, kit?.dialect ?? 'kubernetes');
   const sees = visibility?.sees;
   if (sees === undefined) return fromQuery;
   return {
@@ -39,12 +42,12 @@ export function selectionOf({ target, kind, visibility }: Pick<Call, 'target' | 
   };
 }
 
-function querySelection(target: Target, kind: Kind): Selection {
+function querySelection(target: Target, kind: Kind, dialect: Dialect): Selection {
   const labelText = target.query.get('labelSelector') ?? '';
   const fieldText = target.query.get('fieldSelector') ?? '';
   if (labelText === '' && fieldText === '') return everything;
   const labels = labelsOf(labelText);
-  const fields = fieldsOf(fieldText, kind);
+  const fields = fieldsOf(fieldText, kind, dialect);
   return {
     takesAll: false,
     onlyName: exactValue(fields, 'metadata.name'),
@@ -69,20 +72,29 @@ function labelsOf(text: string): LabelSelector {
   return parsed.selector;
 }
 
-function fieldsOf(text: string, kind: Kind): FieldSelector {
+function fieldsOf(text: string, kind: Kind, dialect: Dialect): FieldSelector {
   const parsed = parseFieldSelector(text);
   if (!parsed.ok) throw badRequest(parsed.message);
   for (const { field } of parsed.selector.requirements) {
     if (field === 'metadata.name' || (field === 'metadata.namespace' && kind.namespaced)) continue;
     if (!Object.hasOwn(kind.selectableFields ?? {}, field)) {
-      throw badRequest(unknownField(kind, field));
+      throw badRequest(unknownField(kind, field, dialect));
     }
   }
   return parsed.selector;
 }
 
-function unknownField(kind: Kind, field: string): string {
-  if (kind.selectableFields !== undefined) return `field label not supported: ${field}`;
+function unknownField(kind: Kind, field: string, dialect: Dialect): string {
+  if (kind.selectableFields !== undefined) {
+    const refusal = `field label not supported: ${field}`;
+    if (dialect === 'kubernetes') return refusal;
+    const known = [
+      'metadata.name',
+      ...(kind.namespaced ? ['metadata.namespace'] : []),
+      ...Object.keys(kind.selectableFields),
+    ];
+    return `${refusal}; want one of ${known.join(', ')}`;
+  }
   return `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`;
 }
 

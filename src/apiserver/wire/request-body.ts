@@ -17,10 +17,12 @@ export const objectTypes = ['application/json', 'application/yaml', 'application
 export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limitBytes) return Promise.reject(bodyTooLarge(limitBytes));
+  // No event comes any more from a request that broke off while its sender was being authenticated.
+  if (request.destroyed) return Promise.reject(bodyCut());
   return new Promise((resolve, reject) => {
     const body = new GatheredBytes();
     let isTooLarge = false;
-    const cut = () => reject(badRequest('the connection was closed before the whole body had arrived'));
+    const cut = () => reject(bodyCut());
     request.on('data', (chunk: Buffer) => {
       // Reading to the end lets the client receive the refusal; a closed connection would hide it.
       if (isTooLarge) return;
@@ -36,6 +38,10 @@ export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): P
     request.once('error', cut);
     request.once('close', cut);
   });
+}
+
+function bodyCut() {
+  return badRequest('the connection was closed before the whole body had arrived');
 }
 
 function bodyTooLarge(limitBytes: number) {

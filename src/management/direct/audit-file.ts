@@ -3,6 +3,7 @@
 // files, and the log of the process is the only record.
 import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { plainDigest, readLine } from '../audit/chain.ts';
 import { ChainFile, chainFiles } from '../audit/chain-file.ts';
@@ -10,6 +11,7 @@ import { type AuditEntry, withoutSecrets } from '../audit/entries.ts';
 
 export interface AuditFileOptions {
   folder: string;
+  clock: Clock;
   log: Log;
   /** Whether lines about this target are sent. */
   isSent(target: Target): boolean;
@@ -19,6 +21,8 @@ type Target = Extract<AuditEntry, { stage: 'intent' }>['target'];
 
 const name = 'audit';
 const sentName = 'audit-sent';
+/** A disk under load takes a tenth of it; a client that waits longer has given up. */
+const patienceMs = 5_000;
 /** Of each of the last two files: more than the lines that wait at most. */
 const readAtStartBytes = 16 * 1024 * 1024;
 
@@ -52,9 +56,19 @@ export class AuditFile {
     await this.#chain?.stop();
   }
 
-  /** Resolves when the line is on the disk. */
-  async append(entry: AuditEntry): Promise<void> {
-    await this.#chain?.append(entry);
+  /** Resolves when the line is on the disk. A disk that hangs counts as a full disk. */
+  append(entry: AuditEntry): Promise<void> {
+    const chain = this.#chain;
+    if (chain === undefined) return Promise.resolve();
+    return new Promise((written, failed) => {
+      const timer = this.#options.clock.after(patienceMs, () =>
+        failed(new Error(`the audit log took no line within ${patienceMs / 1000} seconds`)),
+      );
+      chain
+        .append(entry)
+        .then(written, failed)
+        .finally(() => timer.cancel());
+    });
   }
 
   /** The platform has all lines up to this one. A crash before it is written sends some lines twice. */

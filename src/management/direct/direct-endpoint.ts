@@ -88,7 +88,7 @@ export class DirectEndpoint {
       (target.kind === 'Cluster' && target.cluster === cluster) ||
       (target.kind === 'ProjectSpace' &&
         settings.spaces.some((one) => one.project === target.project && one.name === target.space));
-    const file = new AuditFile({ folder: settings.dataDir, log, isSent });
+    const file = new AuditFile({ folder: settings.dataDir, clock, log, isSent });
     this.#audit = file;
     const uploads = new Uploads({
       post: (what, body) => client.post(cluster, what, body),

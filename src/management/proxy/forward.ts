@@ -96,6 +96,7 @@ class Forward implements Passage {
   #session: Session | undefined;
   #response: ServerResponse | undefined;
   #closedBecause: Status | undefined;
+  #hasOutcome = false;
 
   constructor(given: Forwarding) {
     this.#given = given;
@@ -171,7 +172,7 @@ class Forward implements Passage {
     }
     const code = upstreamResponse.statusCode ?? 502;
     const isOpen = isStream && code < 300;
-    await hooks.answers(code, isOpen);
+    await this.#recorded(code, isOpen);
     const response = this.#responseToClient();
     const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
     this.#answer = new PassedAnswer({ ...parts, location: refusal.location, start: refusal.start });
@@ -183,7 +184,7 @@ class Forward implements Passage {
   async #join(upgraded: { response: IncomingMessage; socket: Duplex; head: Buffer }): Promise<void> {
     const { client, upstream, path, subresource, hooks, clock, auditId } = this.#given;
     if (client.kind !== 'socket') return;
-    await hooks.answers(101, true);
+    await this.#recorded(101, true);
     const ports = subresource === 'portforward' ? portsIn(path) : 0;
     this.#session = joined(client, upgraded, { clock, auditId, name: upstream.name, subresource, ports });
     if (this.#closedBecause !== undefined) this.#session.close(this.#closedBecause);
@@ -192,11 +193,18 @@ class Forward implements Passage {
 
   async #refuse(status: Status): Promise<void> {
     const response = this.#responseToClient();
-    if (response.headersSent || response.destroyed) return;
-    await this.#given.hooks.answers(status.code ?? 500, false);
+    if (response.headersSent) return;
+    if (!this.#hasOutcome) await this.#recorded(status.code ?? 500, false);
+    if (response.destroyed) return;
     // The rest of the body is not read, so the connection cannot serve another request.
     if (!this.#given.request.complete) response.setHeader('connection', 'close');
     sendStatus(response, status, { 'audit-id': this.#given.auditId });
+  }
+
+  /** Each request that was recorded before it went upstream has an outcome, also when its client has gone. */
+  async #recorded(code: number, isOpen: boolean): Promise<void> {
+    await this.#given.hooks.answers(code, isOpen);
+    this.#hasOutcome = true;
   }
 
   async #fail(error: unknown): Promise<void> {

@@ -136,6 +136,8 @@ export class ProxiedPaths implements Beside {
       throw badRequest('send either a client certificate or a token, found both');
     const caller = bearer === undefined ? holder : await this.#options.authenticate(bearer, source);
     if (caller !== undefined) return caller;
+    // A request without credentials is not a guess, as on the management API itself.
+    if (bearer === undefined && request.headers.authorization === undefined) throw notAuthenticated();
     const seconds = this.#options.failedLogin(source);
     if (seconds === undefined) throw notAuthenticated();
     throw new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));

@@ -1,5 +1,5 @@
 // Joins the two sockets of an upgraded connection. After the upstream's 101, bytes pass both ways unchanged, at the pace of the
-// slower side, until one side closes or the credential of the session ends. A WebSocket is then told why: its frames are followed,
+// slower side, until one side closes or the credential of the session ends. The client is then told why: the frames are followed,
 // so that the last ones stand between two others.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,6 +9,7 @@ import type { Status } from '../../object/meta/status.ts';
 import { responseLines } from './headers.ts';
 import { errorChannels, lastFrames } from './last-frames.ts';
 import { badGateway } from './own-answers.ts';
+import { resultFrame, SpdyFrames } from './spdy-frames.ts';
 import { WebSocketFrames } from './web-socket-frames.ts';
 
 export interface StreamEnd {
@@ -21,7 +22,7 @@ export interface StreamEnd {
 
 export interface Session {
   readonly done: Promise<StreamEnd>;
-  /** A WebSocket gets the reason in its last frames. */
+  /** A WebSocket, and exec and attach over SPDY, get the reason in the last frames. */
   close(because: Status): void;
 }
 
@@ -58,8 +59,8 @@ class Joined implements Session {
   readonly #near: Socket;
   readonly #far: Socket;
   readonly #protocol: string;
-  /** Undefined = SPDY, where nothing can be added, because its frames depend on those before. */
-  readonly #frames: WebSocketFrames | undefined;
+  /** Undefined = a port-forward over SPDY, which has no stream for the reason. */
+  readonly #frames: WebSocketFrames | SpdyFrames | undefined;
   #bytesIn: number;
   #bytesOut: number;
   #reason = '';
@@ -80,7 +81,7 @@ class Joined implements Session {
       one.setKeepAlive(true, keepAliveMs);
     }
     this.#protocol = response.headers['sec-websocket-protocol'] ?? '';
-    this.#frames = response.headers.upgrade?.toLowerCase() === 'websocket' ? new WebSocketFrames() : undefined;
+    this.#frames = this.#framesOf(response);
     this.#bytesIn = client.head.length;
     this.#bytesOut = first.length;
     this.done = this.#settled();
@@ -109,6 +110,12 @@ class Joined implements Session {
     this.#near.resume();
     if (frames.isBetweenFrames) this.#sayLast(frames, because);
     else this.#far.resume();
+  }
+
+  #framesOf({ headers }: IncomingMessage): WebSocketFrames | SpdyFrames | undefined {
+    if (headers.upgrade?.toLowerCase() === 'websocket') return new WebSocketFrames();
+    const isObject = /^v[45]\.channel\.k8s\.io$/.test(String(headers['x-stream-protocol-version']));
+    return isObject && this.#options.subresource !== 'portforward' ? new SpdyFrames() : undefined;
   }
 
   #pipe(): void {
@@ -172,7 +179,7 @@ class Joined implements Session {
     const frames = this.#frames;
     const { name, subresource } = this.#options;
     if (this.#because !== undefined || this.#near.writableEnded) return;
-    const isComplete = frames === undefined || frames.isClosing || errorChannels.some((one) => frames.hasUsed(one));
+    const isComplete = frames === undefined || hasResult(frames);
     const isTold = this.#reason === '' && !isComplete && frames.isBetweenFrames && awaited.has(subresource);
     if (!isTold) {
       this.#near.destroySoon();
@@ -182,22 +189,37 @@ class Joined implements Session {
     this.close(badGateway(`${name} broke the session off; start it again`));
   }
 
-  #sayLast(frames: WebSocketFrames, because: Status): void {
+  #sayLast(frames: WebSocketFrames | SpdyFrames, because: Status): void {
     this.#far.destroy();
-    if (frames.isClosing) return void this.#near.end();
+    const words =
+      frames instanceof SpdyFrames ? this.#lastOfSpdy(frames, because) : this.#lastOfWebSocket(frames, because);
+    this.#bytesOut += words.length;
+    this.#near.end(words);
+  }
+
+  #lastOfSpdy(frames: SpdyFrames, because: Status): Buffer {
+    const isAwaited = awaited.has(this.#options.subresource);
+    return isAwaited && frames.mayAddResult ? resultFrame(because) : Buffer.alloc(0);
+  }
+
+  #lastOfWebSocket(frames: WebSocketFrames, because: Status): Buffer {
+    if (frames.isClosing) return Buffer.alloc(0);
     const { subresource, ports } = this.#options;
-    const words = lastFrames(because, {
+    return lastFrames(because, {
       ...{ protocol: this.#protocol, subresource, ports },
       ...{ hasUsed: (channel) => frames.hasUsed(channel), isInMessage: frames.isInMessage },
     });
-    this.#bytesOut += words.length;
-    this.#near.end(words);
   }
 
   #destroy(): void {
     this.#near.destroy();
     this.#far.destroy();
   }
+}
+
+function hasResult(frames: WebSocketFrames | SpdyFrames): boolean {
+  if (frames instanceof SpdyFrames) return !frames.mayAddResult;
+  return frames.isClosing || errorChannels.some((one) => frames.hasUsed(one));
 }
 
 /** Also for a socket that closed before anybody listened. */

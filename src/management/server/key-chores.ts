@@ -1,4 +1,4 @@
-// Deletes keys by time alone: at the end of their grace period, and a week after they expired. In: the kit's caretaker, a clock.
+// Deletes keys by time alone: at the end of their grace period, and a week after they expired or, if their maker is gone, were used. In: the kit's caretaker, a clock.
 // Out: deletes; finalizers delay them like every delete.
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';
@@ -6,8 +6,8 @@ import type { Chore, Place } from '../../apiserver/owners/caretaker.ts';
 import { deleteIfPresent, systemCall } from '../../apiserver/verbs/system-call.ts';
 import type { Timer } from '../../clock.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import type { KeyWorld } from '../keys/life/credential.ts';
-import { isDueForRemoval, kubeconfigKeptAfterExpiryMs } from '../keys/life/expiry.ts';
+import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
+import { isDueForRemoval, keptAfterExpiryMs, kubeconfigKeptAfterExpiryMs } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { KeyBook } from './key-book.ts';
 
@@ -105,6 +105,9 @@ export class ExpiredKeys {
   #isOver(facts: KeyFacts, nowMs: number): boolean {
     const { kubeconfig } = facts.record;
     const lastMs = this.#lastActivityMs(facts);
+    // The maker never comes back, and without this rule its keys would fill the quota of their owner for ever.
+    if (makersOf(facts, this.#book) === undefined && nowMs >= (lastMs ?? facts.times.creationMs) + keptAfterExpiryMs)
+      return true;
     if (kubeconfig === undefined) return isDueForRemoval(facts.times, lastMs, nowMs);
     const { project, virtualCluster, instance } = kubeconfig;
     if (this.#instanceUid(project, virtualCluster) !== instance) return true;

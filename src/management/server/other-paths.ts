@@ -28,8 +28,10 @@ export function otherPaths(parts: {
   };
 }
 
-/** kubectl wants a semantic version. */
+/**
+ * kubectl wants the semantic version of a Kubernetes API, and warns at each `kubectl version` when it is far from its own: this is
+ * the version whose API is served. The version of Hostward stands behind it.
+ */
 export function versionOf(version: string): VersionInfo {
-  const [, major = '0', minor = '0'] = /^(\d+)\.(\d+)/.exec(version) ?? [];
-  return { major, minor, gitVersion: `v${version}` };
+  return { major: '1', minor: '36', gitVersion: `v1.36.3+hostward-${version}` };
 }

@@ -66,7 +66,7 @@ export class Rights implements Reviewer {
       return { allowed: !target.isResource && target.verb === 'get' };
     }
     const { allowed, reason } = allows(this.#directory(), session.credential, managementRequest(inItsPlace(target)));
-    return allowed ? { allowed } : { allowed, reason };
+    return allowed ? { allowed } : { allowed, reason: withPlace(reason, target) };
   }
 
   /** Like `decide`, but always no for a key that is absent or that the caller cannot see, so that the two look alike. */
@@ -173,4 +173,12 @@ function namesIn({ credential }: Session): Set<string> {
     for (const entry of scope?.entries ?? [])
       if (entry.kind === 'rule') for (const name of entry.resourceNames) names.add(name);
   return names;
+}
+
+/** `kubectl get virtualclusterinstances -A` asks for all projects; a member may read those of one. */
+function withPlace(reason: string, { verb, resource, namespace, name }: Target): string {
+  const isEverywhere = resource === instanceResource && namespace === '' && name === '';
+  return isEverywhere && (verb === 'list' || verb === 'watch')
+    ? `${reason} of all projects; name one project, like -n p-PROJECT`
+    : reason;
 }

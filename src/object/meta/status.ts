@@ -116,9 +116,12 @@ export function invalid(kind: { group: string; kind: string }, name: string, err
   return failure(422, 'Invalid', errors.length === 0 ? subject : `${subject}: ${aggregate(errors)}`, details);
 }
 
-/** A well-formed JSON patch that does not apply; Kubernetes does not report the reason to the client. */
-export function patchDoesNotApply(): Status {
-  return failure(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+/** A well-formed JSON patch that does not apply; Kubernetes does not report the reason to the client. kubectl prints causes alone. */
+export function patchDoesNotApply(reason?: string): Status {
+  if (reason === undefined)
+    return failure(422, 'Invalid', 'the server rejected our request due to an error in our request', {});
+  const causes = [{ reason: 'FieldValueInvalid', message: reason, field: 'patch' }];
+  return failure(422, 'Invalid', reason, { causes });
 }
 
 export function badRequest(message: string): Status {

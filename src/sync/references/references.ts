@@ -21,8 +21,8 @@ export interface ReferenceSettings {
   naming: Naming;
   /** Kinds that reference patches name and whose content can cross. */
   kinds: ReadonlySet<string>;
-  /** The synced kinds whose patches name such a kind. */
-  referring: ReadonlySet<string>;
+  /** The synced kinds whose patches name such kinds, with these. */
+  referring: ReadonlyMap<string, ReadonlySet<string>>;
   /** Kinds whose sync to the host is on. */
   exported: ReadonlySet<string>;
 }
@@ -73,7 +73,7 @@ export class References implements SharedReferences {
         this.#leftovers?.begin();
       },
     });
-    this.registry.expectKinds(options.settings.referring);
+    this.registry.expectKinds(new Set(options.settings.referring.keys()));
   }
 
   /** The part of the objects of one kind that refer. */
@@ -83,14 +83,14 @@ export class References implements SharedReferences {
     return referrers;
   }
 
-  /** Called by each referring kind. Resolves when the first lists of every named kind have arrived. */
+  /** Resolves when the first lists of the kinds that this kind's own patches name have arrived: it waits for no other. */
   async start(kind: string, ports: ReferencePorts): Promise<void> {
     this.#ports.add(kind, ports);
     if (this.#phase === 'new') {
       this.#phase = 'open';
       this.#leftovers = this.#openLeftovers();
     }
-    await this.#openKinds(this.#settings.kinds);
+    await this.#openKinds(this.#settings.referring.get(kind) ?? new Set());
   }
 
   /** To be called when the sync of a kind has begun with its objects; a later kind only adds to the count. */
@@ -115,7 +115,7 @@ export class References implements SharedReferences {
     this.#settings = settings;
     this.#learned.clear();
     this.#hasAllNames = false;
-    this.registry.expectKinds(settings.referring);
+    this.registry.expectKinds(new Set(settings.referring.keys()));
     this.enqueueAll();
   }
 

@@ -35,9 +35,7 @@ export class OwnerDoubt {
     if (world.knownOwner().kind !== 'present' || this.#stop.signal.aborted) return;
     this.#raised++;
     world.isOwnerInDoubt = true;
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = undefined;
-    });
+    this.#asking ??= this.#ask();
   }
 
   async stop(): Promise<void> {
@@ -55,6 +53,8 @@ export class OwnerDoubt {
       if (!isAnswered) await pause(clock, retryMs, signal);
       else if (upTo === this.#raised) break;
     }
+    // In the same turn as the last look at the signs: a sign that comes next must begin a new question.
+    this.#asking = undefined;
     world.isOwnerInDoubt = false;
     settled();
   }

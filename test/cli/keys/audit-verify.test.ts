@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chainLine, keyedDigest, readLine } from '../../../src/management/audit/chain.ts';
 import { type KeysBench, newFolder, openKeysBench, runIn } from './keys-bench.ts';
 
 let bench: KeysBench;
@@ -59,7 +60,36 @@ describe('hostward audit verify', () => {
       '/home/b.log': `${lines.slice(3).join('\n')}\n`,
     };
     expect((await verify(files, 'a.log', 'b.log')).code).toBe(0);
-    expect((await verify(files, 'b.log', 'a.log')).code).toBe(1);
+    const turned = await verify(files, 'b.log', 'a.log');
+    expect([turned.code, turned.err]).toEqual([1, expect.stringContaining('compare them with the copies')]);
+    const alone = await verify(files, 'b.log');
+    expect([alone.code, alone.out.split('\n')[0]]).toEqual([
+      0,
+      expect.stringMatching(/^lines 1 to 3 are in other files/),
+    ]);
+  });
+
+  it('tells of files that the server has removed on purpose', async () => {
+    const secrets = JSON.parse(readFileSync(join(bench.folder, 'secrets.json'), 'utf8')) as { auditKey: string };
+    const key = keyedDigest(Buffer.from(secrets.auditKey, 'base64'));
+    const lines = text.trimEnd().split('\n');
+    const third = readLine(lines[2] as string, key);
+    const last = readLine(lines.at(-1) as string, key);
+    const state = { next: (last?.seq ?? 0) + 1, previous: last?.digest ?? '' };
+    const entry = {
+      time: '2026-01-02T03:04:05.678Z',
+      id: 'x',
+      stage: 'removed',
+      through: 3,
+      last: third?.digest,
+      files: 1,
+    };
+    const kept = `${[...lines.slice(3), chainLine(state, entry, key).line].join('\n')}\n`;
+    const { code, out } = await verify({ '/home/a.log': kept }, 'a.log');
+    expect([code, out.split('\n')[0]]).toEqual([
+      0,
+      'lines 1 to 3 were removed on 2026-01-02T03:04:05.678Z, as hostward.management.audit.keepFiles wants',
+    ]);
   });
 
   it('makes no secrets where there are none', async () => {

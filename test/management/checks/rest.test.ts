@@ -64,7 +64,7 @@ describe('objects', () => {
     for (const field of ['spec.type', 'spec.disabled'])
       expect(await select(`${field}=x`)).toMatchObject({
         code: 400,
-        body: { message: expect.stringContaining(`field label not supported: ${field}`) },
+        body: { message: expect.stringMatching(`field label not supported: ${field}; want one of metadata.name, `) },
       });
   });
 

@@ -242,6 +242,25 @@ describe('a request to a cluster behind the server', () => {
     expect(behind.seen).toHaveLength(8);
   });
 
+  it.each([
+    ['before the answer comes', 'Content-Length: 2', '{}'],
+    ['in the middle of its body', 'Content-Length: 9', '{}'],
+    ['with a chunk of no size', 'Transfer-Encoding: chunked', 'no size\r\n'],
+  ])('20: has an outcome in the audit log too when its client hangs up %s', async (_, header, body) => {
+    const lines = () => readFileSync(join(behind.bench.folder, 'audit.log'), 'utf8').trim().split('\n');
+    const before = lines().length;
+    behind.answerWith(() => undefined);
+    const client = await rawClient(behind.bench);
+    client.write(requestText(`POST ${instance}${pods} HTTP/1.1`, [`Authorization: Bearer ${alice}`, header]) + body);
+    await until(() => lines().length > before, 'the intent');
+    client.socket.destroy();
+    await until(() => lines().length === before + 2, 'the outcome');
+    const [intent, outcome] = lines()
+      .slice(before)
+      .map((line) => JSON.parse(line));
+    expect(outcome).toMatchObject({ id: intent.id, stage: 'outcome', code: 503 });
+  });
+
   it('20: what changes something stands in the audit log, reads do not, and no header or body does', async () => {
     await ask('POST', `${instance}${pods}?fieldManager=x`, { body: { secret: 'body-secret' } });
     await ask('GET', `${instance}${pods}`);

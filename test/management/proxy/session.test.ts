@@ -134,6 +134,11 @@ describe('a session through the server', () => {
 
   it('236: 10, 20: ends within a second with its key, and stands in the audit log with its bytes', async () => {
     const key = await behind.bench.keyFor('exec-key', { user: 'alice' });
+    // Without a version of the streams the bytes are no frames, and nothing waits for the end of one.
+    behind.upgradeWith((_request, socket) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nhello ');
+      socket.pipe(socket);
+    });
     const client = await open(`POST ${exec}`, spdy, key);
     await until(() => client.text().endsWith('hello '), 'the session');
     client.write('four');
@@ -242,6 +247,35 @@ describe('a session through the server', () => {
     expect(passed.length % 103).toBe(0);
     expect(stream.startsWith(passed)).toBe(true);
     await until(() => behind.open.size === 0, 'the end of the sessions behind');
+  });
+
+  it('tells an exec over SPDY why it ends, between two frames and only if it has no result', async () => {
+    const key = await behind.bench.keyFor('told-spdy', { user: 'alice' });
+    const reply = Buffer.of(0x80, 3, 0, 2, 0, 0, 0, 4, 0, 0, 0, 1);
+    const output = Buffer.of(0, 0, 0, 5, 0, 0, 0, 2, 0x68, 0x69);
+    const result = Buffer.of(0, 0, 0, 1, 1, 0, 0, 2, 0x7b, 0x7d);
+    const sessions: [string, Buffer[], string][] = [
+      ['exec', [reply, output], `\x00\x00\x00\x01\x01\x00\x00${String.fromCharCode(status.length)}${status}`],
+      ['exec', [reply, result], ''],
+      ['exec', [], ''],
+      ['portforward', [reply, output], ''],
+    ];
+    behind.upgradeWith((request, socket) => {
+      const lines = ['HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: SPDY/3.1'];
+      socket.write(`${lines.join('\r\n')}\r\nX-Stream-Protocol-Version: v4.channel.k8s.io\r\n\r\n`);
+      socket.resume();
+      for (const part of sessions[Number(request.headers['x-case'])]?.[1] ?? []) socket.write(part);
+    });
+    const clients: RawClient[] = [];
+    for (const [number, [subresource]] of sessions.entries())
+      clients.push(await open(`POST ${exec.slice(0, -4)}${subresource}`, [...spdy, `X-Case: ${number}`], key));
+    const bytesOf = (number: number) => clients[number]?.text().split('\r\n\r\n').slice(1).join('\r\n\r\n') ?? '';
+    const begun = (number: number) => Buffer.concat(sessions[number]?.[1] ?? []).toString('latin1');
+    const isOpen = (client: RawClient) => client.text().includes('\r\n\r\n');
+    await until(() => clients.every((client, at) => isOpen(client) && bytesOf(at) === begun(at)), 'the first frames');
+    await behind.bench.ask('PATCH', `${keysPath}/told-spdy`, merge({ disabled: true }));
+    await Promise.all(clients.map((client) => client.closed));
+    for (const [number, [, , wanted]] of sessions.entries()) expect(bytesOf(number)).toBe(begun(number) + wanted);
   });
 
   it('tells an exec that the upstream broke it off', async () => {

@@ -1,17 +1,20 @@
 // What can go wrong between the server and a cluster behind it, and what a client is told of that.
+import dns from 'node:dns';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, createServer as createSocketServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { makeServingCertificate, type ServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
 import { connectWithinMs, silentAfterMs } from '../../../src/cluster/wire/raw-attempt.ts';
 import { type Bench, movedClock, openBench, until } from '../server/bench.ts';
 import { type Behind, kubeconfigText, openBehind, placesAt, rawClient, requestText } from './upstream.ts';
 
 const pods = '/kubernetes/cluster/c1/api/v1/namespaces/default/pods';
+
+type Found = (fault: Error | null, addresses: { address: string; family: number }[]) => void;
 
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
@@ -86,6 +89,38 @@ describe('the certificate of a cluster behind', () => {
     const other = await makeServingCertificate('other', ['127.0.0.1'], now);
     const answer = await overTls(pair, other.caPem);
     expect(answer).toMatchObject({ code: 502, body: { message: expect.stringMatching(/not signed by the CA/) } });
+  });
+
+  it('is asked for at every connection: a name that resolves elsewhere by now gets no request (CVE-2020-8562)', async () => {
+    const pair = await makeServingCertificate('behind', ['cluster.example'], now);
+    const other = await makeServingCertificate('other', ['cluster.example'], now);
+    const seen: string[] = [];
+    const serverOf = ({ certPem: cert, keyPem: key }: ServingCertificate, name: string) =>
+      createTlsServer({ cert, key }, ({ headers }, response) => {
+        seen.push(`${name} ${headers.authorization}`);
+        response.writeHead(200, { connection: 'close' }).end(name);
+      });
+    const port = await listening(serverOf(pair, 'first'));
+    const second = serverOf(other, 'second');
+    let connections = 0;
+    second.on('connection', () => connections++);
+    await new Promise<void>((resolve) => second.listen(port, '127.0.0.2', resolve));
+    endings.push(() => second.close());
+    let address = '127.0.0.1';
+    const resolver = vi
+      .spyOn(dns, 'lookup')
+      .mockImplementation(((_name: string, _options: object, found: Found) =>
+        found(null, [{ address, family: 4 }])) as typeof dns.lookup);
+    endings.push(() => resolver.mockRestore());
+    const ca = Buffer.from(pair.caPem).toString('base64');
+    const more = { 'certificate-authority-data': ca };
+    const bench = await benchWith(kubeconfigText(`https://cluster.example:${port}`, 'upstream-secret', more));
+    expect(await bench.ask('GET', pods)).toMatchObject({ code: 200, text: 'first' });
+    address = '127.0.0.2';
+    const message = expect.stringMatching(/not signed by the CA/);
+    expect(await bench.ask('GET', pods)).toMatchObject({ code: 502, body: { message } });
+    expect(connections).toBeGreaterThan(0);
+    expect(seen.filter((line) => line.startsWith('second'))).toEqual([]);
   });
 });
 

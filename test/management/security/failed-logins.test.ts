@@ -26,6 +26,11 @@ async function codes(
 describe('failed logins', () => {
   it('requests without credentials are 401 for ever, and use nothing up', async () => {
     expect(new Set(await codes(60, { key: undefined }))).toEqual(new Set([401]));
+    // The same on paths that lead to a cluster.
+    const proxied = await Promise.all(
+      Array.from({ length: 60 }, () => bench.ask('GET', '/kubernetes/cluster/c1/version', { key: undefined })),
+    );
+    expect(new Set(proxied.map(({ code }) => code))).toEqual(new Set([401]));
     expect((await codes(5, { key: 'wrong' })).at(-1)).toBe(401);
   });
 

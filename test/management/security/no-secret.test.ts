@@ -196,6 +196,9 @@ describe('after a random run', () => {
       return leaked.map((value) => `${asked} → ${answer.code} ${text.slice(0, 400)}: ${value}`);
     });
     expect(bad.slice(0, 5)).toEqual([]);
+    // What a digest belongs to is no secret, and still no business of a client.
+    const digests = answers.filter(({ answer }) => /"(?:hidden|sealed|grantedGroups)":|"digest":"/.test(answer.text));
+    expect(digests.map(({ asked, answer }) => `${asked} → ${answer.text.slice(0, 400)}`).slice(0, 5)).toEqual([]);
   });
 
   it('no secret stands in the log, the watch events or the metrics', async () => {

@@ -71,6 +71,10 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     );
     expect((await good('explain ownedaccesskeys.spec.ttl')).out).toMatch(/ttl <integer>[\s\S]*Lifetime in seconds/);
     expect((await good('explain ownedaccesskeys.spec.scope --recursive')).out).toContain('requestTargets');
+    // kubectl explains no kind of a subresource, so that docs/kubeconfigs.md names this document.
+    const { components } = JSON.parse((await good('get --raw /openapi/v3/apis/management.platform/v1')).out);
+    const { spec } = components.schemas['management.platform.v1.VirtualClusterInstanceKubeConfig'].properties;
+    expect(JSON.stringify(spec)).toMatch(/"certificateTTL":\{[^}]*"description":"Lifetime in seconds/);
     expect((await good('version')).out).toContain('Server Version: v');
   });
 

@@ -20,7 +20,7 @@ import { AuditLog } from '../../../src/management/server/audit-log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { type Bench, keysPath, movedClock, openBench, people, until } from './bench.ts';
+import { type Bench, keysPath, type MovedClock, movedClock, openBench, people, until } from './bench.ts';
 
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
@@ -291,20 +291,37 @@ describe('the folder', () => {
   });
 });
 
+/** The answer to a GET of the key after the time and the chores of a minute. */
+async function codeLater(one: Bench, clock: MovedClock, { seconds, name }: { seconds: number; name: string }) {
+  clock.moveSeconds(seconds);
+  const chores = clock.waitingFor(60_000);
+  clock.fire(60_000);
+  await until(() => clock.waitingFor(60_000) === chores, 'the chores of a minute');
+  return (await one.ask('GET', `${keysPath}/${name}`)).code;
+}
+
 describe('what time does to keys', () => {
   it('an expired key stays readable for a week, and goes then', async () => {
     const clock = movedClock();
     const one = await bench({ clock });
     await one.keyFor('old', { user: 'alice', ttl: 60 });
-    const codeAfter = async (seconds: number) => {
-      clock.moveSeconds(seconds);
-      const chores = clock.waitingFor(60_000);
-      clock.fire(60_000);
-      await until(() => clock.waitingFor(60_000) === chores, 'the chores of a minute');
-      return (await one.ask('GET', `${keysPath}/old`)).code;
-    };
-    expect(await codeAfter(3_600)).toBe(200);
-    expect(await codeAfter(7 * 86_400)).toBe(404);
+    expect(await codeLater(one, clock, { seconds: 3_600, name: 'old' })).toBe(200);
+    expect(await codeLater(one, clock, { seconds: 7 * 86_400, name: 'old' })).toBe(404);
+  });
+
+  it('a key without a maker stays readable for a week after its last use, and goes then', async () => {
+    const clock = movedClock();
+    const one = await bench({ clock });
+    const scope = { rules: [{ resources: [{ group: 'management.platform', resources: ['ownedaccesskeys'] }] }] };
+    const maker = await one.keyFor('maker', { user: 'alice', scope });
+    const made = await one.ask('POST', keysPath, { key: maker, body: { metadata: { name: 'made' }, spec: { scope } } });
+    await one.keyFor('other', { user: 'alice', scope });
+    clock.moveSeconds(5 * 86_400);
+    await one.ask('GET', keysPath, { key: String(made.body['spec']?.['key']) });
+    await one.ask('DELETE', `${keysPath}/maker`);
+    expect(await codeLater(one, clock, { seconds: 6 * 86_400, name: 'made' })).toBe(200);
+    expect(await codeLater(one, clock, { seconds: 2 * 86_400, name: 'made' })).toBe(404);
+    expect(await codeLater(one, clock, { seconds: 0, name: 'other' })).toBe(200);
   });
 
   it('what an expiring key makes ends no later', async () => {

@@ -489,4 +489,30 @@ describe('server-side apply', () => {
     expect(JSON.stringify(answer.body['metadata'])).not.toContain('f:key');
     expect(await bench.ask('GET', keysPath, { key })).toMatchObject({ code: 200 });
   });
+
+  it('tells what is wrong with a JSON patch, an unknown field beside a wrong type, and a list of all projects', async () => {
+    await bench.keyFor('told', { user: 'alice', ttl: 600 });
+    const test = [{ op: 'test', path: '/spec/ttl', value: 601 }];
+    const tested = await bench.ask('PATCH', `${keysPath}/told`, { type: types.json, body: test });
+    expect(tested).toMatchObject({
+      code: 422,
+      body: {
+        message: 'Cannot apply operation 0 ("test" at "/spec/ttl"): the value differs',
+        details: { causes: [{}] },
+      },
+    });
+    const wrong = { metadata: { name: 'wrong' }, spec: { user: 'alice', ttl: 1.5, dispayName: 'x' } };
+    const { code, body } = await bench.ask('POST', `${keysPath}?fieldValidation=Strict`, { body: wrong });
+    expect([code, body['details']?.['causes']]).toMatchObject([
+      422,
+      [{ field: 'spec.ttl' }, { field: 'spec.dispayName' }],
+    ]);
+    const alice = await bench.keyFor('lister', { user: 'alice' });
+    const path = '/kubernetes/management/apis/management.platform/v1/virtualclusterinstances';
+    const refused = await bench.ask('GET', path, { key: alice });
+    expect([refused.code, refused.body['message']]).toEqual([
+      403,
+      expect.stringMatching(/name one project, like -n p-PROJECT$/),
+    ]);
+  });
 });

@@ -58,7 +58,12 @@ export class ReferenceWorld extends FakeWorld {
       exported = ['Secret', 'ConfigMap'],
     } = this.given;
     const kinds = new Set(references.flatMap(({ reference }) => reference?.kind ?? []));
-    return { naming, kinds, referring: new Set(kinds.size > 0 ? ['Endpoints'] : []), exported: new Set(exported) };
+    return {
+      naming,
+      kinds,
+      referring: new Map(kinds.size > 0 ? [['Endpoints', kinds]] : []),
+      exported: new Set(exported),
+    };
   }
 
   rulesNow(): SyncOptions['rules'] {

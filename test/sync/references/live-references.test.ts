@@ -6,7 +6,7 @@ import type { Daemon } from '../../../src/daemon/daemon-options.ts';
 import { withPatches } from '../../../src/daemon/load-patches.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
-import { generatedName, hostName } from '../../../src/object/meta/names.ts';
+import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { markerLabel } from '../../../src/sync/plan/reserved-keys.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-backend.ts';
@@ -170,60 +170,6 @@ describe('references between two embedded API servers', () => {
     await begin();
     await shows('a copy that is gone', async () => (await valueIn('host', inHost(nameOf('db')))) === undefined);
     expect(await valueIn('virtual', inVirtual('db'))).toBe('djI=');
-    expect(await stage.forbidden()).toEqual([]);
-  });
-
-  it('a Secret that an Endpoints and a slice name goes with the last of the two, also where one kind is switched off', async () => {
-    const patches = [{ path: 'metadata.annotations["k"]', reference: { apiVersion: 'v1', kind: 'Secret' } }];
-    const named = (enabled: boolean) => ({
-      hostward: { leaderElection: 'never', endpointSlices: { enabled } },
-      sync: { toHost: { endpoints: { patches }, endpointSlices: { patches } } },
-    });
-    const ofSlices = { group: 'discovery.k8s.io', resources: ['endpointslices'], verbs: all };
-    await backend.virtual.grant([...virtualRights, contentRights, ofSlices]);
-    const onHost = [contentRights, ofSlices].map((right) => ({ ...right, namespace: hostNamespace }));
-    await backend.host.grant([...roleRights(), ...onHost]);
-    const apply = (enabled: boolean) => {
-      const { settings, patches: compiled } = load(named(enabled));
-      daemon?.apply(settings, compiled);
-    };
-    const isExported = async () => (await valueIn('host', inHost(nameOf('db')))) === 'djE=';
-    const labels = { 'kubernetes.io/service-name': 'web' };
-    await stage.create('virtual', 'secrets', secret(stage.tenant, 'db', 'djE='));
-    await stage.pair({ name: 'web' });
-    await stage.create('virtual', 'endpointslices', {
-      metadata: { ...inVirtual('web-1'), labels, annotations: { k: 'db' } },
-      addressType: 'IPv4',
-      endpoints: [{ addresses: ['10.0.0.9'] }],
-      ports: null,
-    } as Partial<KubeObject>);
-    await begin(named(true));
-    await shows('a copy for the slice', isExported);
-    const copy = inHost(hostName({ name: 'web-1', namespace: stage.tenant }, virtualCluster));
-    expect((await stage.get('host', 'endpointslices', copy))?.metadata.annotations?.['k']).toBe(nameOf('db'));
-
-    const name = (value: string | null) =>
-      stage.patch('virtual', 'endpoints', {
-        ...inVirtual('web'),
-        mergePatch: { metadata: { annotations: { k: value } } },
-      });
-    const written = async () => (await stage.copy('web'))?.metadata.annotations?.['k'];
-    await name('db');
-    await shows('the name in the copy', async () => (await written()) === nameOf('db'));
-    await stage.remove('virtual', 'endpointslices', inVirtual('web-1'));
-    await shows('no slice', async () => (await stage.get('host', 'endpointslices', copy)) === undefined);
-    expect(await isExported()).toBe(true);
-
-    // The host may hold slices of before the switch, and their references are not known.
-    await daemon?.stop();
-    await begin(named(false));
-    await name(null);
-    await shows('a copy without the name', async () => (await written()) === undefined);
-    const { references } = (daemon as Daemon).status() as Noted;
-    expect(await isExported()).toBe(true);
-    expect(references?.['Secret']?.note).toContain('EndpointSlice');
-    apply(true);
-    await shows('a Secret that is gone', async () => !(await isExported()));
     expect(await stage.forbidden()).toEqual([]);
   });
 

@@ -1,9 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import { createLog } from '../../../src/log.ts';
+import { createLog, silentLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
+import type { ReferencePorts } from '../../../src/sync/references/count/joint-ports.ts';
+import { References } from '../../../src/sync/references/references.ts';
 import { objectStatus, syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
 import { settle } from '../../virtual-clock.ts';
 import { FakeWindow, recreateBeforeAnswers } from '../fake-cluster.ts';
@@ -964,5 +967,33 @@ describe('a reference that moves from one object to another', () => {
     });
     expect(world.contentWrites().filter((one) => one.includes('remove'))).toEqual([]);
     expect(world.references.registry.isComplete).toBe(true);
+  });
+});
+
+describe('two referring kinds', () => {
+  it('one kind does not wait for content that only the patches of the other kind name', async () => {
+    await startReferring();
+    let isEndless = false;
+    const never = new Promise<void>(() => {});
+    const window = new FakeWindow<never>(world.virtual, 'secrets', (() => undefined) as never);
+    vi.spyOn(window, 'whenSynced').mockReturnValue(never);
+    const other = new References({
+      settings: world.settings,
+      openWindows: () => {
+        isEndless = true;
+        return { virtual: window, copies: window, importable: window };
+      },
+      findCopies: async () => ({ kind: 'failed' }),
+      clock: world.clock,
+      random: () => 0.5,
+      log: silentLog,
+      metrics: createMetrics(),
+    });
+    const ports = { isDryRun: false, mayWrite: () => true } as ReferencePorts;
+    await other.of('EndpointSlice').start(ports);
+    expect(isEndless).toBe(false);
+    const waiting = other.of('Endpoints').start(ports);
+    const first = await Promise.race([waiting.then(() => 'started'), settle(5).then(() => 'waiting')]);
+    expect([isEndless, first]).toEqual([true, 'waiting']);
   });
 });
