@@ -1,11 +1,14 @@
 // Gives memory back to the system once the process has become quiet. V8 collects garbage only when it needs space, so the
 // garbage of a first list would stay while nothing happens. A large heap is kept small by more frequent collections instead.
 // In: a clock, the load of the loop, a heap. Out: a stop function.
+import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import type { Clock, Timer } from '../clock.ts';
 
 export interface Heap {
   bytes(): number;
+  /** What stayed after the last collection of the whole heap. A collection takes its time for what stays, not for garbage. */
+  keptBytes(): number;
   /** Frees all garbage in one pause. */
   collect(): void;
   /** Lets V8 collect, in small steps, when a quarter has been added to what stayed; without this V8 waits until the heap doubles. */
@@ -38,7 +41,8 @@ export function giveBackMemory({ clock, busy, heap }: Memory): { stop(): void } 
   let timer: Timer | undefined;
   let hasWorked = false;
   let isSlow = false;
-  const check = ({ bytes, collect, growSlowly }: Heap): void => {
+  const check = (heap: Heap): void => {
+    const { bytes, keptBytes, collect, growSlowly } = heap;
     const share = busy();
     if (!isSlow && bytes() > heapLimitBytes) {
       isSlow = true;
@@ -47,20 +51,32 @@ export function giveBackMemory({ clock, busy, heap }: Memory): { stop(): void } 
     if (share >= busyShare) hasWorked = true;
     else if (hasWorked && share < quietShare) {
       hasWorked = false;
-      if (bytes() <= heapLimitBytes) collect();
+      if (keptBytes() <= heapLimitBytes) collect();
     }
-    timer = clock.after(checkMs, () => check({ bytes, collect, growSlowly }));
+    timer = clock.after(checkMs, () => check(heap));
   };
   if (heap !== undefined) timer = clock.after(checkMs, () => check(heap));
   return { stop: () => timer?.cancel() };
 }
 
-/** Uses the "last resort" collection: an ordinary collection keeps its pages for the next burst. */
+/** To be called at the start, because it watches the collections. Uses the "last resort" collection: an ordinary collection keeps its pages for the next burst. */
 export function heapOf(gc: NodeJS.GCFunction | undefined): Heap | undefined {
   if (gc === undefined) return undefined;
+  const bytes = (): number => getHeapStatistics().used_heap_size;
+  let kept = 0;
+  const observer = new PerformanceObserver((list) => {
+    if (list.getEntries().some(isOfWholeHeap)) kept = bytes();
+  });
+  observer.observe({ entryTypes: ['gc'] });
   return {
-    bytes: () => getHeapStatistics().used_heap_size,
+    bytes,
+    keptBytes: () => kept,
     collect: () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
     growSlowly: () => setFlagsFromString(`--heap-growing-percent=${growthPercent}`),
   };
+}
+
+/** The types of Node do not know the detail of a collection. */
+function isOfWholeHeap(entry: { readonly entryType: string; readonly detail?: { kind?: number } }): boolean {
+  return entry.detail?.kind === constants.NODE_PERFORMANCE_GC_MAJOR;
 }

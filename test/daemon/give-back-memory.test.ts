@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { giveBackMemory, heapOf } from '../../src/daemon/give-back-memory.ts';
 import { VirtualClock } from '../virtual-clock.ts';
@@ -8,6 +10,7 @@ const megabyte = 1024 * 1024;
 function scene(
   shares: number[],
   heapBytes = 60 * megabyte,
+  keptBytes = heapBytes,
 ): { clock: VirtualClock; collections: number[]; slowed: number[]; stop(): void } {
   const clock = new VirtualClock();
   const collections: number[] = [];
@@ -15,6 +18,7 @@ function scene(
   const busy = () => shares.shift() ?? 0;
   const heap = {
     bytes: () => heapBytes,
+    keptBytes: () => keptBytes,
     collect: () => void collections.push(clock.now()),
     growSlowly: () => void slowed.push(clock.now()),
   };
@@ -44,6 +48,27 @@ describe('giveBackMemory()', () => {
     const small = scene([0.9, 0]);
     await small.clock.advance(60_000);
     expect(small.slowed).toEqual([]);
+  });
+
+  it('collects a large heap in which little stays', async () => {
+    const { clock, collections } = scene([0.9, 0], 500 * megabyte, 60 * megabyte);
+    await clock.advance(60_000);
+    expect(collections).toHaveLength(1);
+  });
+
+  it('knows what stayed after the last collection of the whole heap', async () => {
+    const heap = heapOf((() => {}) as unknown as NodeJS.GCFunction);
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    // Takes the flag back for the other files in this process.
+    setFlagsFromString('--no-expose-gc');
+    let garbage: string[] | undefined = Array.from({ length: 1_000_000 }, (_, at) => `garbage ${at}`);
+    expect(garbage).toHaveLength(1_000_000);
+    const full = heap?.bytes() ?? 0;
+    garbage = undefined;
+    collect();
+    await expect.poll(() => heap?.keptBytes()).toBeGreaterThan(0);
+    expect(heap?.keptBytes()).toBeLessThan(full - 10 * megabyte);
   });
 
   it('makes V8 collect a large heap early', () => {
