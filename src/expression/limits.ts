@@ -74,8 +74,6 @@ export const sandboxLimits = {
   startMs: 30_000,
   /** Characters of one request; four times the largest object that etcd takes, for overlapping patches. */
   frameChars: 4_194_304,
-  /** Requests in flight; more would only lengthen the replay after a crash. */
-  inFlight: 16,
   /** Waiting requests; beyond this number a request fails at once and the caller retries later. */
   waiting: 10_000,
   /** Characters of the waiting requests: enough for the largest objects that are reconciled at once. */

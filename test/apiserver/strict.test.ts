@@ -68,6 +68,13 @@ describe('a schema with limits', () => {
     const merge = await patch('merge-patch+json', { spec: { ttl: -1, size: 3 } });
     const json = await patch('json-patch+json', [{ op: 'add', path: '/spec/ttl', value: 1.5 }]);
     expect([put.status, merge.status, json.status]).toEqual([422, 422, 422]);
+    for (const format of ['merge-patch+json', 'strategic-merge-patch+json']) {
+      const version = await patch(format, { apiVersion: 'shop.example/v9' });
+      expect([version.status, version.text]).toEqual([
+        422,
+        expect.stringContaining('(shop.example/v9) does not match'),
+      ]);
+    }
     expect(causes(merge.json)).toEqual(['spec.size FieldValueTypeInvalid', 'spec.ttl FieldValueInvalid']);
     const type = { apiVersion: 'shop.example/v1', kind: 'Gadget' };
     const apply = await patch('apply-patch+yaml', { ...type, ...gadget({ ttl: 'x' }) });

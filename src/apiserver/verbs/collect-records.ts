@@ -3,6 +3,7 @@
 import { expired, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import { compareKeys } from '../../store/key-order.ts';
 import type { StoredRecord } from '../../store/store.ts';
+import { readStandIn } from '../caller/visibility.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import { expiredContinue, StatusFault } from '../request/status-fault.ts';
@@ -21,7 +22,7 @@ export interface Listed {
   remaining: number | undefined;
 }
 
-type CollectCall = Pick<Call, 'kit' | 'kind' | 'target'>;
+type CollectCall = Pick<Call, 'kit' | 'kind' | 'target' | 'visibility'>;
 
 interface Candidates {
   keys: readonly string[];
@@ -61,13 +62,9 @@ async function collectKeys(
       throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
     }
     if (page.kind === 'compacted') throw tooOld(range, records.at(-1)?.key ?? afterKey);
-    take(
-      records,
-      page.records.filter((record) => record.key === key),
-      call.kind,
-      selection,
-      range.limit,
-    );
+    const found = page.records.filter((record) => record.key === key);
+    if (found.length === 0) readStandIn(call);
+    take(records, found, call.kind, selection, range.limit);
     const isFull = range.limit > 0 && records.length >= range.limit;
     if (isFull) return { records, revision, more: index + 1 < keysLeft.length ? key : undefined, remaining: undefined };
     if (index % stepRecords === stepRecords - 1) await new Promise((resolve) => setImmediate(resolve));

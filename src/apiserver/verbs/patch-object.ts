@@ -6,6 +6,7 @@ import { applyJsonPatch } from '../../object/patch/json-patch.ts';
 import { applyMergePatch } from '../../object/patch/merge-patch.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../object/text/json.ts';
 import { isTooDeep } from '../../object/text/nesting.ts';
+import { groupVersionOf } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import type { Dialect } from '../request/dialect.ts';
 import { badRequest, StatusFault, unknownPatchType } from '../request/status-fault.ts';
@@ -35,13 +36,15 @@ export async function patchObject(
     throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', errors));
   }
   const patch = patchFunction(call, mediaType, body);
+  // The real server looks at no version in the result of a strategic merge patch.
+  const checksVersion = mediaType !== patchTypes.strategic || call.kit.dialect === 'strict';
   return changeObject(call, {
     dryRun: options.dryRun,
     uidIsPrecondition: false,
     compute: (old) => {
       const patched = patch(old as Json);
       if (!isJsonObject(patched)) throw badRequest('the patch must leave an object, and its result is another type');
-      const object = fittedResult(call, patched, options);
+      const object = fittedResult(call, patched, { ...options, checksVersion });
       checkName(call, object);
       placeInNamespace(call, object);
       return object;
@@ -50,8 +53,11 @@ export async function patchObject(
 }
 
 /** The result of a patch must fit the kind like any sent object; like the real server, the fault quotes the whole result. */
-function fittedResult(call: Call, patched: JsonObject, options: WriteOptions): KubeObject {
+function fittedResult(call: Call, patched: JsonObject, options: WriteOptions & { checksVersion: boolean }): KubeObject {
   try {
+    const [version, wanted] = [patched['apiVersion'], groupVersionOf(call.kind)];
+    if (options.checksVersion && version && version !== wanted)
+      throw badRequest(`the API version in the data (${version}) does not match the expected API version (${wanted})`);
     if (patched['kind'] !== call.kind.kind) throw badRequest(`no kind "${patched['kind']}" is served at this path`);
     return fitted(call, { value: patched, duplicateFields: [] }, options.fieldValidation);
   } catch (error) {

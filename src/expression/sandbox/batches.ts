@@ -1,7 +1,7 @@
 // Decides which requests run in one call of the isolate: short requests that arrived together. Never reads the text of a request.
 import type { Frame } from './frames.ts';
 
-/** Half of the requests in flight: the daemon reads the answers to one half while the process works on the other. */
+/** Two batches are in flight: the daemon reads the answers to one while the process works on the other. */
 export const maxBatchRequests = 8;
 /** Characters of one batch: next to the run of a long request the cost of the call does not matter. */
 export const maxBatchChars = 8_192;
@@ -23,5 +23,7 @@ export function* batchesOf(frames: readonly Frame[]): Generator<readonly Frame[]
 }
 
 function mayJoin(list: readonly Frame[], frame: Frame): boolean {
-  return frame.kind === 'run' && list[0]?.kind === 'run' && list.length < maxBatchRequests;
+  const [first] = list;
+  const isShort = first?.kind === 'run' || first?.kind === 'apart';
+  return isShort && frame.kind === 'run' && list.length < maxBatchRequests;
 }

@@ -1,5 +1,6 @@
-// The waiting requests of the quick process. Requests of different causes take turns, so that a thousand requests of one cause
-// delay a request of another by one place.
+// The waiting requests of the quick process. Requests of different causes take turns, a batch at a time, so that a thousand requests
+// of one cause delay a request of another by a batch.
+import { maxBatchRequests } from './batches.ts';
 import type { SandboxRequest } from './requests.ts';
 
 /** Lists that are kept although they are empty, because a map that grows and shrinks all the time burdens the garbage collector. */
@@ -9,6 +10,7 @@ export class FairQueue {
   #lists = new Map<string, SandboxRequest[]>();
   /** The lists that are not empty, in the order of their turns. */
   #turns: SandboxRequest[][] = [];
+  #takenInTurn = 0;
   #size = 0;
   #chars = 0;
 
@@ -34,10 +36,15 @@ export class FairQueue {
   }
 
   take(): SandboxRequest | undefined {
-    const list = this.#turns.shift();
+    const [list] = this.#turns;
     const request = list?.shift();
     if (list === undefined || request === undefined) return undefined;
-    if (list.length > 0) this.#turns.push(list);
+    this.#takenInTurn++;
+    if (list.length === 0 || this.#takenInTurn >= maxBatchRequests) {
+      this.#takenInTurn = 0;
+      this.#turns.shift();
+      if (list.length > 0) this.#turns.push(list);
+    }
     this.#count(request, -1);
     return request;
   }
@@ -45,6 +52,7 @@ export class FairQueue {
   takeAll(isWanted: (request: SandboxRequest) => boolean = () => true): SandboxRequest[] {
     const all = this.#turns.flatMap((list) => list.splice(0));
     this.#turns = [];
+    this.#takenInTurn = 0;
     this.#size = 0;
     this.#chars = 0;
     const wanted: SandboxRequest[] = [];

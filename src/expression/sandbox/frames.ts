@@ -8,10 +8,10 @@ import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 /** unsure: one request of a batch failed, and the process cannot tell which. */
 export type FailureKind = 'timeout' | 'memory' | 'broken' | 'unsure';
 /**
- * again: the process works on the same requests again. costly: an answer that took more processor time than the share of a request
+ * apart: like run, but not in one batch with the request before it. again: the process works on the same requests again. costly: an answer that took more processor time than the share of a request
  * in a batch.
  */
-export type FrameKind = 'setup' | 'run' | 'long' | 'ready' | 'again' | 'answer' | 'costly' | FailureKind;
+export type FrameKind = 'setup' | 'run' | 'apart' | 'long' | 'ready' | 'again' | 'answer' | 'costly' | FailureKind;
 
 export interface Frame {
   id: number;
@@ -19,7 +19,7 @@ export interface Frame {
   text: string;
 }
 
-const requestKinds = ['setup', 'run', 'long'] as const;
+const requestKinds = ['setup', 'run', 'apart', 'long'] as const;
 const answerKinds = ['ready', 'again', 'answer', 'costly', 'timeout', 'memory', 'broken', 'unsure'] as const;
 const kinds: readonly FrameKind[] = [...requestKinds, ...answerKinds];
 

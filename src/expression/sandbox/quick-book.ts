@@ -3,6 +3,7 @@
 import { sandboxLimits } from '../limits.ts';
 import { maxBatchChars, maxBatchRequests } from './batches.ts';
 import { FairQueue } from './fair-queue.ts';
+import type { Frame } from './frames.ts';
 import type { ProcessDeath, RequestBook, RunOutcome, SandboxRequest } from './requests.ts';
 import { firstSliceMs } from './time-slice.ts';
 
@@ -12,18 +13,20 @@ export type Blame = 'certain' | 'possible' | 'costly';
 interface SentRequest {
   id: number;
   request: SandboxRequest;
+  /** Number of the batch that the request was sent with. */
+  batch: number;
 }
 
-/** Two batches, or two requests that are longer than a batch: the process works on one while the next is on its way. */
-const maxCharsInFlight = 2 * maxBatchChars;
-const fewestInFlight = 2;
+/** The process works on one batch while the next is on its way. Each may use up a whole slice before its causes are suspected. */
+const batchesInFlight = 2;
 
 export class QuickBook implements RequestBook {
   readonly #queue = new FairQueue();
   readonly #onBlame: (request: SandboxRequest, blame: Blame) => void;
   /** A list, because the dead tables that V8 leaves behind a growing map would keep deleted requests in memory. */
   #inFlight: SentRequest[] = [];
-  #charsInFlight = 0;
+  #batch = 0;
+  #isBatchOpen = false;
   #nextId = 1;
 
   /** A request with the blame `costly` is settled already. */
@@ -43,16 +46,32 @@ export class QuickBook implements RequestBook {
     this.#queue.add(request);
   }
 
-  next(): { id: number; text: string; isLong: boolean } | undefined {
-    const chars = this.#queue.first?.text.length;
-    if (chars === undefined || this.#inFlight.length >= sandboxLimits.inFlight) return undefined;
-    if (this.#inFlight.length >= fewestInFlight && this.#charsInFlight + chars > maxCharsInFlight) return undefined;
+  /** Only requests of the same causes share a batch, so that a batch that fails takes no others with it. */
+  next(): Frame | undefined {
+    const first = this.#queue.first;
+    const mayJoin = first !== undefined && this.#mayJoin(first);
+    const mayBegin = (this.#inFlight[0]?.batch ?? this.#batch + 1) > this.#batch + 1 - batchesInFlight;
+    if (first === undefined || !(mayJoin || mayBegin)) {
+      // A request that comes later finds the batch on its way.
+      this.#isBatchOpen = false;
+      return undefined;
+    }
     const request = this.#queue.take() as SandboxRequest;
     const id = this.#nextId;
     this.#nextId = (id + 1) >>> 0;
-    this.#inFlight.push({ id, request });
-    this.#charsInFlight += chars;
-    return { id, text: request.text, isLong: false };
+    if (!mayJoin) {
+      this.#batch++;
+      this.#isBatchOpen = true;
+    }
+    this.#inFlight.push({ id, request, batch: this.#batch });
+    return { id, kind: mayJoin ? 'run' : 'apart', text: request.text };
+  }
+
+  #mayJoin(request: SandboxRequest): boolean {
+    if (!this.#isBatchOpen) return false;
+    const members = this.#inFlight.filter(({ batch }) => batch === this.#batch);
+    const chars = members.reduce((sum, { request: { text } }) => sum + text.length, request.text.length);
+    return members.length < maxBatchRequests && chars <= maxBatchChars && hasSameCauses(members[0]?.request, request);
   }
 
   recordOutcome(id: number, { kind, text }: RunOutcome): void {
@@ -60,7 +79,6 @@ export class QuickBook implements RequestBook {
     const [sent] = at < 0 ? [] : this.#inFlight.splice(at, 1);
     if (sent === undefined) return;
     const { request } = sent;
-    this.#charsInFlight -= request.text.length;
     if (kind === 'answer' || kind === 'costly') request.settle({ kind: 'answer', text });
     if (kind !== 'answer')
       this.#onBlame(request, kind === 'costly' ? 'costly' : kind === 'unsure' ? 'possible' : 'certain');
@@ -71,8 +89,9 @@ export class QuickBook implements RequestBook {
    * batch can have killed it.
    */
   recordDeath({ isBlamedOnRequest }: ProcessDeath): void {
+    const oldest = this.#inFlight.findLastIndex(({ batch }) => batch === this.#inFlight[0]?.batch);
     const taken = this.#takeInFlight();
-    const suspects = taken.splice(0, maxBatchRequests);
+    const suspects = taken.splice(0, oldest + 1);
     this.#queue.putBack(taken);
     const blame = suspects.length === 1 && isBlamedOnRequest ? 'certain' : 'possible';
     for (const request of suspects) this.#onBlame(request, blame);
@@ -95,7 +114,11 @@ export class QuickBook implements RequestBook {
   #takeInFlight(): SandboxRequest[] {
     const taken = this.#inFlight.map(({ request }) => request);
     this.#inFlight = [];
-    this.#charsInFlight = 0;
+    this.#isBatchOpen = false;
     return taken;
   }
+}
+
+function hasSameCauses(one: SandboxRequest | undefined, other: SandboxRequest): boolean {
+  return one?.causes.join() === other.causes.join();
 }

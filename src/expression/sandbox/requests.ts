@@ -24,7 +24,7 @@ export interface RequestBook {
   readonly inFlight: number;
   readonly waiting: { requests: number; chars: number };
   /** The next request that may be sent now. */
-  next(): { id: number; text: string; isLong: boolean } | undefined;
+  next(): Frame | undefined;
   recordOutcome(id: number, outcome: RunOutcome): void;
   recordDeath(death: ProcessDeath): void;
   /** How long the process may work on its present requests without a word. */
@@ -42,6 +42,7 @@ export function outcomeOf({ kind, text }: Frame): RunOutcome {
       return { kind, text };
     case 'setup':
     case 'run':
+    case 'apart':
     case 'long':
     case 'ready':
     case 'again':

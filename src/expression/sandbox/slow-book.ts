@@ -2,6 +2,7 @@
 // when no other request waits for a slice. So harmless requests among the suspected ones wait for one long run at most.
 import type { Clock } from '../../clock.ts';
 import { sandboxLimits } from '../limits.ts';
+import type { Frame } from './frames.ts';
 import type { ProcessDeath, RequestBook, RunOutcome, SandboxRequest } from './requests.ts';
 import type { SandboxOutcome } from './sandbox.ts';
 import { firstSliceMs } from './time-slice.ts';
@@ -60,7 +61,7 @@ export class SlowBook implements RequestBook {
     this.#enqueue({ request, stage, deaths: 0 });
   }
 
-  next(): { id: number; text: string; isLong: boolean } | undefined {
+  next(): Frame | undefined {
     if (this.#running !== undefined) return undefined;
     const isLongNext = this.#slices === 0 || this.#clock.now() - this.#longSinceMs >= longEveryMs;
     const next = (isLongNext ? this.#queues.long.shift() : undefined) ?? this.#takeSlice();
@@ -68,7 +69,7 @@ export class SlowBook implements RequestBook {
     this.#waitingChars -= next.request.text.length;
     this.#running = next;
     this.#runningId = (this.#runningId + 1) >>> 0;
-    return { id: this.#runningId, text: next.request.text, isLong: next.stage === 'long' };
+    return { id: this.#runningId, kind: next.stage === 'long' ? 'long' : 'run', text: next.request.text };
   }
 
   recordOutcome(id: number, outcome: RunOutcome): void {

@@ -191,7 +191,7 @@ export class WatchedProcess {
     const wasIdle = this.#book.inFlight === 0;
     for (let next = this.#book.next(); next !== undefined; next = this.#book.next()) {
       if (this.#outbox.chars === 0) setImmediate(() => this.#flush());
-      this.#outbox.add({ id: next.id, kind: next.isLong ? 'long' : 'run', text: next.text });
+      this.#outbox.add(next);
     }
     if (wasIdle && this.#book.inFlight > 0) {
       this.#watchdog.noteProgress();

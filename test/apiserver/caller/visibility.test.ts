@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 /** Users see only the gadgets that they own; the user `owner` runs the shop and sees every gadget. */
-async function start(since: { revision: number } = { revision: 0 }): Promise<Shop> {
+async function start(since: { revision: number } = { revision: 0 }, looks: string[] = []): Promise<Shop> {
   const owned: Kind = {
     ...gadgetKind,
     indexes: { 'spec.owner': (object) => [String(specOf(object)['owner'])] },
@@ -20,7 +20,10 @@ async function start(since: { revision: number } = { revision: 0 }): Promise<Sho
       name === 'owner'
         ? undefined
         : {
-            sees: (object) => specOf(object)['owner'] === name,
+            sees(object) {
+              looks.push(name);
+              return specOf(object)['owner'] === name;
+            },
             index: { field: 'spec.owner', values: [name] },
             since: since.revision,
           },
@@ -59,6 +62,32 @@ async function readsOf(shop: Shop, act: () => Promise<unknown>): Promise<number>
 }
 
 describe('an object that is hidden from a caller', () => {
+  it('is looked at as often as an absent one, so that the time of an answer tells nothing', async () => {
+    const looks: string[] = [];
+    const shop = await start(undefined, looks);
+    await shop.call('POST', gadgets, gadget('hidden', 'ann'));
+    const looksAt = async (method: string, path: string, body?: unknown) => {
+      looks.length = 0;
+      await shop.call(method, `${gadgets}${path}`, body, as('bob'));
+      return looks.length;
+    };
+    for (const [method, path, body] of [
+      ['GET', '/NAME'],
+      ['DELETE', '/NAME'],
+      ['PUT', '/NAME', gadget('NAME', 'bob')],
+      ['GET', '?fieldSelector=metadata.name%3DNAME'],
+    ] as const) {
+      const named = (name: string) =>
+        looksAt(
+          method,
+          path.replace('NAME', name),
+          JSON.parse(JSON.stringify(body ?? null).replace('NAME', name)) ?? undefined,
+        );
+      expect([method, path, await named('hidden')]).toEqual([method, path, 1]);
+      expect([method, path, await named('absent')]).toEqual([method, path, 1]);
+    }
+  });
+
   it('answers every verb like a missing object, except a create under the same name', async () => {
     const shop = await start();
     await shop.call('POST', gadgets, gadget('a', 'ann'));

@@ -24,4 +24,9 @@ describe('batches', () => {
       [2, 3],
     ]);
   });
+
+  it('begins a new batch with a request that stands apart', () => {
+    const apart = (id: number): Frame => ({ ...run(id), kind: 'apart' });
+    expect(idsOf([apart(0), run(1), apart(2), apart(3), run(4)])).toEqual([[0, 1], [2], [3, 4]]);
+  });
 });

@@ -84,31 +84,34 @@ describe('a request that fails in a batch', () => {
   it('takes the others of the batch to the slow process, where they are answered before it', async () => {
     const { clock, ask, outcomes, processes, slowest } = await opened();
     ask('slow', bad);
-    const innocent = many('good', 7);
-    for (const text of innocent) ask(text, good);
+    const innocent = many('same', 7);
+    for (const text of innocent) ask(text, bad);
     await pass(clock, 200);
     expect(slowest(innocent)).toBeLessThan(160);
     expect(outcomes.has('slow')).toBe(false);
     expect(processes.ran[1]?.at(-1)).toBe('long slow');
   });
 
-  it('leaves no suspicion on the causes of the others', async () => {
-    const { clock, ask, processes } = await opened();
-    ask('slow', bad);
-    ask('good', good);
-    await pass(clock, 1_000);
-    ask('later good', good);
-    ask('later bad', bad);
-    await pass(clock, 100);
-    expect(processes.ran.map((ran) => ran.at(-1))).toEqual(['later good', 'later bad']);
-  });
+  it.each(['slow', 'die'])(
+    'shares no batch with requests of other causes, and delays them by its own time: %s',
+    async (kind) => {
+      const { clock, ask, slowest, processes } = await opened();
+      ask(kind, bad);
+      for (const text of many('good', 15)) ask(text, good);
+      await pass(clock, 400);
+      expect(slowest(many('good', 15))).toBeLessThan(kind === 'die' ? 100 : 50);
+      expect(processes.ran.at(-1)?.filter((text) => text.startsWith('good'))).toEqual([]);
+    },
+  );
+});
 
-  it('leads to no suspicion on the requests of the batch behind it, when the process died', async () => {
-    const { clock, ask, processes } = await opened();
-    ask('die', bad);
-    for (const text of many('good', 15)) ask(text, good);
-    await pass(clock, 400);
-    expect(processes.ran[1]).not.toContain('good 9');
+describe('requests that hang, with alternating causes', () => {
+  it('use up a slice for each cause, because two batches at most are on their way', async () => {
+    const { clock, ask, slowest } = await opened();
+    for (let at = 0; at < 21; at++) ask(`slow ${at}`, { causes: [at % 3] });
+    ask('good', { causes: [5] });
+    await pass(clock, 200);
+    expect(slowest(['good'])).toBeLessThan(100);
   });
 });
 
