@@ -16,7 +16,7 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   }
   if (certPem !== undefined || keyPem !== undefined) {
     const there = certPem === undefined ? 'ca.key' : 'ca.crt';
-    throw new Error(`read the authority in ${folder}: want ca.crt and ca.key, found ${there} alone; ${wayOut}`);
+    throw new Error(`read the authority in ${folder}: wanted ca.crt and ca.key, found ${there} alone; ${wayOut}`);
   }
   const created = await makeAuthority(clusterName, now);
   await mkdir(folder, { recursive: true, mode: 0o700 });

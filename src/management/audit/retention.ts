@@ -34,9 +34,7 @@ export async function removeOldFiles({ folder, name, digest, keep, note }: Reten
   const line = await lastLineOf(path);
   const read = line === undefined ? undefined : readLine(line, digest);
   if (read === undefined)
-    throw new Error(
-      `remove ${path}: want a last line that was not changed, it was; look into the file and move it away`,
-    );
+    throw new Error(`remove ${path}: its last line was changed; look into the file and move it away`);
   await note({ through: read.seq, last: read.digest, files: old.length });
   // Oldest first, so that a crash leaves no gap in the middle.
   for (const file of old) await rm(join(folder, file), { force: true });

@@ -55,7 +55,7 @@ const changed =
   (path) =>
     writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...change }));
 const absent: Damage = (path) => rmSync(path);
-const toldFolder = /want(?:ed)? a file, (?:it is|found) a folder; move it away/;
+const toldFolder = /wanted a file, found a folder; move it away/;
 const toRestore = /hostward restore FOLDER/;
 const toBackup = /bring (?:it|both|the file) back from a backup/;
 
@@ -116,7 +116,7 @@ const cases: Case[] = [
       damage: (path) => writeFileSync(path, letters(300)),
       says: /stays as it is; .* move it away/,
     },
-    { file, what: 'a folder', damage: aFolder, says: /want a file, it is a folder; move it away/ },
+    { file, what: 'a folder', damage: aFolder, says: toldFolder },
   ]),
 ];
 
