@@ -59,7 +59,7 @@ export class CallerLimits {
     return this.#open[held];
   }
 
-  /** Since the start. */
+  /** Refusals since the start. */
   refused(held: Held): number {
     return this.#refused[held];
   }

@@ -29,7 +29,7 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
 const wayOut =
   'bring both back from a backup, or move both away for a new authority, which every client must then be told to trust';
 
-/** The parsers name neither the file nor what is wrong in it. */
+/** Names the file and its fault, which the parsers do not. */
 function pairFault(certPem: string, keyPem: string): string | undefined {
   const certificate = parsed(() => new X509Certificate(certPem));
   if (certificate === undefined) return 'ca.crt is no certificate in PEM';

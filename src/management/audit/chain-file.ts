@@ -16,7 +16,7 @@ export interface ChainFileOptions {
   digest: Digest;
   /** A file that has reached this size is moved aside before the next line. */
   maxBytes?: number;
-  /** Called when a full file stands aside. */
+  /** Called after a full file was moved aside. */
   movedAside?: () => void;
   open?: OpenChain;
 }
@@ -214,7 +214,7 @@ export async function lastLineOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** A crash leaves the beginning of a line. Anything else was written by another program, and is not ours to cut off. */
+/** A crash leaves the beginning of a line. Any other text was written by another program, and must not be cut off. */
 function looksTorn(torn: string): boolean {
   const begins = '{"seq":';
   return torn.startsWith(begins) || begins.startsWith(torn);

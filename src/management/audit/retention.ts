@@ -6,7 +6,7 @@ import { type Digest, readLine } from './chain.ts';
 import { chainFiles, lastLineOf } from './chain-file.ts';
 
 export interface Removal {
-  /** Number and digest of the last line that goes. */
+  /** Number and digest of the last line that is removed. */
   through: number;
   last: string;
   files: number;
@@ -14,7 +14,7 @@ export interface Removal {
 
 export interface RetentionOptions {
   folder: string;
-  /** Of the log, without the ending. */
+  /** Name of the log, without the ending. */
   name: string;
   digest: Digest;
   /** Full files that stay beside the one that is written; 0 = all. */

@@ -21,9 +21,9 @@ type Target = Extract<AuditEntry, { stage: 'intent' }>['target'];
 
 const name = 'audit';
 const sentName = 'audit-sent';
-/** A disk under load takes a tenth of it; a client that waits longer has given up. */
+/** A disk under load takes a tenth of this time; a client that waits longer has given up. */
 const patienceMs = 5_000;
-/** Of each of the last two files: more than the lines that wait at most. */
+/** Bytes read at the end of each of the last two files: more than the lines that wait at most. */
 const readAtStartBytes = 16 * 1024 * 1024;
 
 export class AuditFile {

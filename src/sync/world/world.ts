@@ -131,7 +131,7 @@ export class World<R extends Rules = Rules> {
     return serviceKey === undefined ? undefined : this.windows.services.get(serviceKey);
   }
 
-  /** Without reading the Service, which would take microseconds. */
+  /** Does not read the Service, because reading it takes microseconds. */
   hasService(key: Key): boolean {
     const serviceKey = serviceKeyOf(this.#rules.translation.kind, key, this.#namedService(key));
     return serviceKey !== undefined && this.windows.services.has(serviceKey);

@@ -123,7 +123,7 @@ const cases: Case[] = [
 /** Every ninth shows each sentence about once. */
 const chosen = cases.filter((_one, at) => process.env['HOSTWARD_DAMAGES'] === 'all' || at % 9 === 5);
 
-/** Root reads everything. */
+/** A file without permissions is readable for root. */
 const isRoot = process.getuid?.() === 0;
 const all = isRoot
   ? chosen
@@ -153,7 +153,7 @@ describe('a damaged dataDir', () => {
   });
 });
 
-/** In base64. */
+/** The files that must stay as they are, in base64. */
 function contents(folder: string): Record<string, string> {
   const names = readdirSync(folder).filter((name) =>
     /^(?:keys\.db|secrets|token-keys|ca\.|revocations|audit)/.test(name),
