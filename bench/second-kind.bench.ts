@@ -30,7 +30,7 @@ const keys = keysOf(Number(values.count));
 /** As many requests at once as the writer of the daemon has under way. */
 const bareConcurrency = 32;
 const scrapeMs = 100;
-/** Until the first write. */
+/** Pause between two looks until the first write. */
 const soonMs = 10;
 const created = 'hostward_sync_requests_total{request="create",kind="EndpointSlice"}';
 const hostSlices = `/apis/discovery.k8s.io/v1/namespaces/${hostNamespace}/endpointslices`;

@@ -3,7 +3,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
-import { checkNamespace, checkPermissions } from '../cluster/wire/probe.ts';
+import { checkNamespace } from '../cluster/wire/probe.ts';
 import type { Lease } from '../cluster/write/lease.ts';
 import { permittedWriter } from '../cluster/write/permitted-writer.ts';
 import { settingChanges } from '../config/load/difference.ts';
@@ -26,7 +26,7 @@ import { RunningManagement } from './management.ts';
 import type { Readiness } from './operations-server.ts';
 import { Outages } from './outages.ts';
 import { RunningPatches } from './patches.ts';
-import { contentPermissions, hostPermissions, virtualPermissions } from './permissions.ts';
+import { contentPermissions, missingPermissions, permissionsOf, sentencesOf } from './permissions.ts';
 import { findCopies, referenceSettings } from './references.ts';
 import { type DaemonView, isManagementAlone, readinessOf, statusOf, syncs, wantsWrites } from './report.ts';
 import { RunningSlices, type SliceSetUp } from './slices.ts';
@@ -161,11 +161,7 @@ class AssembledDaemon implements Daemon {
     const references = referenceSettings(this.#settings, patches);
     const target = { settings: this.#settings, copyNamespaces: this.#copyNamespaces() };
     const needs = { ...target, references, isDryRun, needsLease: this.#needsLease() };
-    const missing = await Promise.all([
-      checkPermissions(connections.virtual, virtualPermissions(needs)),
-      checkPermissions(connections.host, hostPermissions(needs)),
-    ]);
-    return missing.flat();
+    return missingPermissions(connections, permissionsOf(needs));
   }
 
   #copyNamespaces(): readonly (string | undefined)[] {
@@ -318,7 +314,7 @@ class AssembledDaemon implements Daemon {
     if (isManagementAlone(settings)) return;
     if (this.#writing === undefined && syncs(settings)) {
       const faults = await this.#setUp();
-      if (faults.length > 0) this.#end(faults.map(({ message, fix }) => `${message}; ${fix}`).join('\n'));
+      if (faults.length > 0) this.#end(sentencesOf(faults).join('\n'));
       return;
     }
     const references = referenceSettings(settings, patches);
@@ -328,7 +324,7 @@ class AssembledDaemon implements Daemon {
     this.#sync?.setRules(this.#rulesOf(settings));
     if (this.#writing !== undefined && settings.endpointsEnabled && this.#sync === undefined) {
       const faults = await this.#checkRights(patches);
-      if (faults.length > 0) throw new Error(faults.map(({ message, fix }) => `${message}; ${fix}`).join('\n'));
+      if (faults.length > 0) throw new Error(sentencesOf(faults).join('\n'));
       this.#beginEndpoints(this.#writing);
     }
     await this.#slices.take();
@@ -340,11 +336,7 @@ class AssembledDaemon implements Daemon {
     if (connections === undefined) return;
     const { isDryRun } = this.#options;
     const content = contentPermissions(references, { isDryRun, copyNamespaces: this.#copyNamespaces() });
-    const missing = await Promise.all([
-      checkPermissions(connections.virtual, content.virtual),
-      checkPermissions(connections.host, content.host),
-    ]);
-    const sentences = missing.flat().map((fault) => `${fault.message}; ${fault.fix}`);
+    const sentences = sentencesOf(await missingPermissions(connections, content));
     if (sentences.length > 0) throw new Error(sentences.join('\n'));
   }
 

@@ -1,6 +1,8 @@
-// Lists the permissions that the daemon needs. In: settings. Out: permissions, which the daemon checks before it begins to
-// work. Kinds that no patch refers to need no permission.
-import type { Permission } from '../cluster/wire/probe.ts';
+// Lists the permissions that the daemon needs, and asks both clusters for them before work begins. In: settings. Out: a fault for
+// each missing permission. Kinds that no patch refers to need no permission.
+import type { ClusterFault } from '../cluster/errors.ts';
+import type { Connection } from '../cluster/wire/connection.ts';
+import { checkPermissions, type Permission } from '../cluster/wire/probe.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { contentKinds } from '../sync/references/content-kind.ts';
 import type { ReferenceSettings } from '../sync/references/references.ts';
@@ -17,7 +19,33 @@ export interface Needs {
 const reads = ['get', 'list', 'watch'] as const;
 const writes = ['create', 'patch', 'delete'] as const;
 
-export function virtualPermissions({ settings, references, isDryRun }: Needs): Permission[] {
+/** The permissions in both clusters. */
+export interface Permissions {
+  virtual: readonly Permission[];
+  host: readonly Permission[];
+}
+
+export async function missingPermissions(
+  connections: { virtual: Connection; host: Connection },
+  needed: Permissions,
+): Promise<readonly ClusterFault[]> {
+  const missing = await Promise.all([
+    checkPermissions(connections.virtual, needed.virtual),
+    checkPermissions(connections.host, needed.host),
+  ]);
+  return missing.flat();
+}
+
+/** One sentence for each missing permission, with its fix. */
+export function sentencesOf(faults: readonly ClusterFault[]): string[] {
+  return faults.map(({ message, fix }) => `${message}; ${fix}`);
+}
+
+export function permissionsOf(needs: Needs): Permissions {
+  return { virtual: virtualPermissions(needs), host: hostPermissions(needs) };
+}
+
+function virtualPermissions({ settings, references, isDryRun }: Needs): Permission[] {
   const ofEndpoints = settings.endpointsEnabled
     ? grant('endpoints', [...reads, ...(isDryRun ? [] : (['patch'] as const))], undefined)
     : [];
@@ -29,7 +57,7 @@ export function virtualPermissions({ settings, references, isDryRun }: Needs): P
   ];
 }
 
-export function hostPermissions({ settings, references, copyNamespaces, isDryRun, needsLease }: Needs): Permission[] {
+function hostPermissions({ settings, references, copyNamespaces, isDryRun, needsLease }: Needs): Permission[] {
   const { hostNamespace, setOwner, namespaces, endpointsEnabled } = settings;
   const permissions: Permission[] = copyNamespaces.flatMap((namespace) => [
     ...(endpointsEnabled ? grant('endpoints', isDryRun ? reads : [...reads, ...writes], namespace) : []),
@@ -44,10 +72,10 @@ export function hostPermissions({ settings, references, copyNamespaces, isDryRun
 }
 
 /** What the second kind needs; without it the first kind goes on alone. */
-export function slicePermissions({ copyNamespaces, isDryRun }: Pick<Needs, 'copyNamespaces' | 'isDryRun'>): {
-  virtual: Permission[];
-  host: Permission[];
-} {
+export function slicePermissions({
+  copyNamespaces,
+  isDryRun,
+}: Pick<Needs, 'copyNamespaces' | 'isDryRun'>): Permissions {
   const ofSlices = (verbs: readonly Permission['verb'][], namespace: string | undefined): Permission[] =>
     grant('endpointslices', verbs, namespace).map((one) => ({ ...one, group: 'discovery.k8s.io' }));
   const onHost = isDryRun ? reads : [...reads, ...writes];
@@ -61,7 +89,7 @@ export function slicePermissions({ copyNamespaces, isDryRun }: Pick<Needs, 'copy
 export function contentPermissions(
   { kinds, exported, naming }: ReferenceSettings,
   { isDryRun, copyNamespaces = [] }: { isDryRun: boolean; copyNamespaces?: readonly (string | undefined)[] },
-): { virtual: Permission[]; host: Permission[] } {
+): Permissions {
   const virtual: Permission[] = [];
   const host: Permission[] = [];
   for (const { kind, resource } of contentKinds.filter((one) => kinds.has(one.kind))) {

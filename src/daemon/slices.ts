@@ -2,7 +2,6 @@
 // they do not. In: settings and what the daemon has opened. Out: a second Sync, and the missing verbs for status.
 import type { Timer } from '../clock.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
-import { checkPermissions, type Permission } from '../cluster/wire/probe.ts';
 import { permittedWriter } from '../cluster/write/permitted-writer.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -11,7 +10,7 @@ import { Sync, type SyncOptions } from '../sync/loop/sync.ts';
 import type { References } from '../sync/references/references.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningPatches } from './patches.ts';
-import { slicePermissions } from './permissions.ts';
+import { missingPermissions, sentencesOf, slicePermissions } from './permissions.ts';
 import { sliceKindOf } from './rules-of.ts';
 import type { DaemonWindows } from './windows.ts';
 
@@ -82,11 +81,7 @@ export class RunningSlices {
 
   async #missingVerbs({ connections, copyNamespaces }: SliceSetUp): Promise<readonly string[]> {
     const { isDryRun } = this.#options;
-    const needed = slicePermissions({ copyNamespaces, isDryRun });
-    const ask = (side: 'virtual' | 'host', permissions: Permission[]) =>
-      checkPermissions(connections[side], permissions);
-    const faults = await Promise.all([ask('virtual', needed.virtual), ask('host', needed.host)]);
-    return faults.flat().map(({ message, fix }) => `${message}; ${fix}`);
+    return sentencesOf(await missingPermissions(connections, slicePermissions({ copyNamespaces, isDryRun })));
   }
 
   #begin(setUp: SliceSetUp, settings: Settings): void {

@@ -1,10 +1,12 @@
 // The queue of keys that need work. In: keys, in any number and order. Out: each key to one worker at a time, once for all
 // additions while it waits, and again after an addition while a worker has it. The delay grows with each failure of a key.
 // Must never know what a key means, not even that it names an object.
-import { type Clock, pause, type Timer } from '../clock.ts';
+import { type Clock, pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import { Aside } from './aside.ts';
 import { Delays } from './delays.ts';
+import { Feedings, type Source } from './feedings.ts';
 import { Lanes } from './lanes.ts';
 import { type QueueMetrics, queueMetrics } from './metrics.ts';
 
@@ -16,16 +18,6 @@ export interface WorkQueueOptions {
   metrics: Metrics;
   /** The lane of a key; lanes take turns. Default: all keys are in one lane. */
   laneOf?(key: string): string;
-}
-
-/** Keys for idle workers. An undefined entry yields no key and only lets a slow source divide its work. */
-export type Source = Iterable<string | undefined>;
-
-interface Feeding {
-  entries: Iterator<string | undefined>;
-  /** The expected number of remaining keys. */
-  left: number;
-  sinceMs: number;
 }
 
 /** Processes one key. A thrown error is a bug: it is counted and logged, and the key is retried. */
@@ -43,11 +35,6 @@ const sliceKeys = 500;
 /** The source is read while fewer keys wait: enough for every worker, without a long line in memory. */
 const fedKeys = 64;
 
-/** A key that waits elsewhere, for example for the sandbox, keeps its worker this long; most waits are shorter. */
-const asideAfterMs = 20;
-/** Keys that may wait elsewhere without a worker. Each holds memory, so further keys keep their workers. */
-const mostAside = 2_000;
-
 export class WorkQueue {
   #clock: Clock;
   #random: () => number;
@@ -59,12 +46,9 @@ export class WorkQueue {
   /** Keys that were added again while a worker has them, and when. */
   #dirty = new Map<string, number>();
   #failures = new Map<string, number>();
-  /** Running keys that wait for something that needs no worker, each with the start of its wait. */
-  #waitingElsewhere = new Map<string, number>();
-  /** The keys of #waitingElsewhere that have given their worker back. */
-  #aside = new Set<string>();
-  #asideTimer: Timer | undefined;
-  #feedings = new Map<string, Feeding>();
+  #aside: Aside;
+  #feedings = new Feedings();
+  #fed = (key: string, sinceMs: number): void => this.#accept(key, sinceMs);
   #handle: Handle | undefined;
   #concurrency = 0;
   #state: 'open' | 'draining' | 'stopped' = 'open';
@@ -79,6 +63,7 @@ export class WorkQueue {
     this.#log = options.log;
     this.#lanes = new Lanes(options.laneOf ?? (() => ''));
     this.#delays = new Delays(options.clock, (key) => this.add(key));
+    this.#aside = new Aside(options.clock, () => this.#pump());
     this.#metrics = queueMetrics(options.metrics, options.name, () => ({
       waiting: this.waiting,
       delayed: this.delayed,
@@ -89,9 +74,7 @@ export class WorkQueue {
 
   /** The number of keys that wait for a worker now. */
   get waiting(): number {
-    let fed = 0;
-    for (const { left } of this.#feedings.values()) fed += Math.max(1, left);
-    return this.#lanes.size + this.#dirty.size + fed;
+    return this.#lanes.size + this.#dirty.size + this.#feedings.expectedKeys;
   }
 
   get delayed(): number {
@@ -148,8 +131,7 @@ export class WorkQueue {
    */
   feed(name: string, source: Source, size: number): void {
     if (this.#state !== 'open') return;
-    this.#feedings.delete(name);
-    this.#feedings.set(name, { entries: source[Symbol.iterator](), left: size, sinceMs: this.#clock.now() });
+    this.#feedings.add(name, source, { size, sinceMs: this.#clock.now() });
     this.#pump();
   }
 
@@ -167,27 +149,8 @@ export class WorkQueue {
    * For the worker of the key, around a wait for something that needs no worker: when it takes long, another key begins
    * meanwhile, so that however many keys wait there, those that do not wait go on.
    */
-  async aside<T>(key: string, wait: Promise<T>): Promise<T> {
-    this.#waitingElsewhere.set(key, this.#clock.now());
-    this.#asideTimer ??= this.#clock.after(asideAfterMs, () => this.#putAside());
-    try {
-      return await wait;
-    } finally {
-      this.#waitingElsewhere.delete(key);
-      this.#aside.delete(key);
-    }
-  }
-
-  #putAside(): void {
-    this.#asideTimer = undefined;
-    const before = this.#clock.now() - asideAfterMs;
-    for (const [key, sinceMs] of this.#waitingElsewhere) {
-      if (sinceMs <= before && this.#aside.size < mostAside) this.#aside.add(key);
-    }
-    if (this.#waitingElsewhere.size > this.#aside.size) {
-      this.#asideTimer = this.#clock.after(asideAfterMs, () => this.#putAside());
-    }
-    this.#pump();
+  aside<T>(key: string, wait: Promise<T>): Promise<T> {
+    return this.#aside.during(key, wait);
   }
 
   /** Adds the key again after a failure. The delay doubles with each failure until `forget`. */
@@ -253,25 +216,12 @@ export class WorkQueue {
   #pump(): void {
     while (this.#handle !== undefined && this.#state === 'open' && this.#hasFreeWorker) {
       if (this.#isEmpty || this.#isSliceOver()) return;
-      if (this.#lanes.size < fedKeys) this.#pull();
+      if (this.#lanes.size < fedKeys && this.#feedings.pull(this.#fed)) this.#tellWatchers();
       const taken = this.#lanes.take();
       if (taken === undefined) continue;
       this.#running.add(taken.key);
       this.#metrics.waited((this.#clock.now() - taken.sinceMs) / 1000);
       void this.#run(taken.key, this.#handle);
-    }
-  }
-
-  /** Reads one entry of the oldest source. */
-  #pull(): void {
-    for (const [name, feeding] of this.#feedings) {
-      const { done, value } = feeding.entries.next();
-      feeding.left--;
-      if (done === true) {
-        this.#feedings.delete(name);
-        this.#tellWatchers();
-      } else if (value !== undefined) this.#accept(value, feeding.sinceMs);
-      return;
     }
   }
 

@@ -337,7 +337,7 @@ describe('a cluster in a file', () => {
     await stopAll();
     rmSync(join(authorityFolder, 'ca.key'));
     await expect(start({ authorityFolder })).rejects.toThrow(
-      /want ca.crt and ca.key, found ca\.\w+ alone; bring both back/,
+      /wanted ca.crt and ca.key, found ca\.\w+ alone; bring both back/,
     );
   });
 

@@ -59,7 +59,7 @@ export class CallerLimits {
     return this.#open[held];
   }
 
-  /** Since the start. */
+  /** Refusals since the start. */
   refused(held: Held): number {
     return this.#refused[held];
   }
@@ -88,9 +88,13 @@ export class CallerLimits {
     const { ofOne, altogether } = this.#limits[held];
     const counts = this.#counts[held];
     const count = counts.get(credential) ?? 0;
-    if (count >= ofOne) throw this.#tooMany(held, `your access key has ${ofOne} ${names[held]}, the most of one key`);
+    if (count >= ofOne)
+      throw this.#tooMany(held, `your access key has ${ofOne} ${names[held]}, the most that one key may have`);
     if (this.#open[held] >= altogether)
-      throw this.#tooMany(held, `this server has ${altogether} ${names[held]}, the most of all keys together`);
+      throw this.#tooMany(
+        held,
+        `this server has ${altogether} ${names[held]}, the most that all keys together may have`,
+      );
     counts.set(credential, count + 1);
     this.#open[held]++;
     let isOpen = true;

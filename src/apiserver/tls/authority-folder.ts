@@ -16,7 +16,7 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   }
   if (certPem !== undefined || keyPem !== undefined) {
     const there = certPem === undefined ? 'ca.key' : 'ca.crt';
-    throw new Error(`read the authority in ${folder}: want ca.crt and ca.key, found ${there} alone; ${wayOut}`);
+    throw new Error(`read the authority in ${folder}: wanted ca.crt and ca.key, found ${there} alone; ${wayOut}`);
   }
   const created = await makeAuthority(clusterName, now);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -29,7 +29,7 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
 const wayOut =
   'bring both back from a backup, or move both away for a new authority, which every client must then be told to trust';
 
-/** The parsers name neither the file nor what is wrong in it. */
+/** Names the file and its fault, which the parsers do not. */
 function pairFault(certPem: string, keyPem: string): string | undefined {
   const certificate = parsed(() => new X509Certificate(certPem));
   if (certificate === undefined) return 'ca.crt is no certificate in PEM';

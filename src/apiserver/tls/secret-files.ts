@@ -16,8 +16,8 @@ export async function textOf(path: string): Promise<string | undefined> {
 }
 
 const remedies: Readonly<Record<string, string>> = {
-  EISDIR: 'want a file, it is a folder; move it away, and bring the file back from a backup',
-  EACCES: 'want a file that this user may read; give it to the user that runs Hostward',
+  EISDIR: 'wanted a file, found a folder; move it away, and bring the file back from a backup',
+  EACCES: 'this user may not read the file; give it to the user that runs Hostward',
 };
 
 /** Renaming prevents half a file after a crash, and the file is on the disk before anything rests on it. */

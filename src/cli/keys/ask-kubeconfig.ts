@@ -60,7 +60,7 @@ function configIn(text: string): Record<string, unknown> {
   const [config] = read.kind === 'fault' ? [] : read.documents;
   if (isRecord(config)) return config;
   throw new CommandFault(exitCodes.environment, 'the server answered without a kubeconfig', {
-    hint: 'is the server older than this command?',
+    hint: 'the server may be older than this command',
   });
 }
 

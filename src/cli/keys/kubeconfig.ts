@@ -14,7 +14,7 @@ export async function kubeconfig(context: Context, options: Options): Promise<Ex
   const of = instanceOperand(options);
   if (options.has('exec') && options.has('exec-credential'))
     throw new CommandFault(exitCodes.usage, 'give --exec or --exec-credential, found both', {
-      hint: 'people give --exec; the kubeconfig that it writes calls --exec-credential by itself',
+      hint: 'give --exec; the kubeconfig that it writes calls --exec-credential by itself',
     });
   if (options.has('exec') && options.texts('config').includes('-'))
     throw new CommandFault(exitCodes.usage, '--exec wants a configuration that kubectl can name again, found -', {
@@ -117,7 +117,7 @@ function keptOf({ clock }: Context, { secret, expires }: AnsweredKubeconfig): Ke
   const expiresMs = Date.parse(expires);
   if (Number.isNaN(expiresMs))
     throw new CommandFault(exitCodes.environment, 'the server did not say when the credential ends', {
-      hint: 'is it older than this command?',
+      hint: 'it may be older than this command; compare hostward --version on both machines',
     });
   return { secret, madeMs, expiresMs };
 }

@@ -74,9 +74,9 @@ export class ManagementClient {
   }
 
   #hintFor(code: string): string {
-    if (this.#place.kind === 'socket') return 'is the server well? its log tells; hostward status asks it';
-    if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'is the host name in --server right?';
-    return 'does the server run, and is the address in --server right? it is hostward.management.baseURL';
+    if (this.#place.kind === 'socket') return 'look into the log of the server, or ask it with hostward status';
+    if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'check the host name in --server';
+    return 'check that the server runs, and that --server is its hostward.management.baseURL';
   }
 
   #exchange({ method, path, body, accept = 'application/json', timeoutMs = answerTimeoutMs }: Question) {
@@ -145,7 +145,7 @@ function warningsOf({ headers }: IncomingMessage): string[] {
 /** Next steps, where the sentence of the server has none. */
 const hints: ReadonlyMap<number, string> = new Map([
   [401, 'the access key comes from HOSTWARD_ACCESS_KEY or --key-file'],
-  [403, 'an administrator finds out what says so: hostward keys explain NAME --as-request "VERB PATH"'],
+  [403, 'an administrator finds the reason with hostward keys explain NAME --as-request "VERB PATH"'],
   [503, 'try again in a moment; the log of the server tells why'],
 ]);
 

@@ -36,12 +36,12 @@ async function onlyFormer(client: ManagementClient, kind: string, name: string):
   const { retired } = body as unknown as Identities;
   const [only, ...others] = retired;
   if (only === undefined)
-    throw new CommandFault(exitCodes.input, `${kind} ${name} never was anybody else, so there is nothing to undo`, {
+    throw new CommandFault(exitCodes.input, `${kind} ${name} has no earlier identity, so there is nothing to undo`, {
       hint: 'hostward keys list shows the keys and their owners; keys of a missing owner come back with the owner',
     });
   if (others.length === 0) return only.uid;
   const lines = retired.map(({ uid, until, keys }) => `${uid} until ${until}, ${countOf(keys)}`);
-  throw new CommandFault(exitCodes.input, `${kind} ${name} has been several: ${lines.join('; ')}`, {
+  throw new CommandFault(exitCodes.input, `${kind} ${name} has several earlier identities: ${lines.join('; ')}`, {
     hint: 'say which one with --uid UID',
   });
 }

@@ -266,7 +266,7 @@ const ownRows: Setting[] = [
     field: 'exclude',
     change: 'live',
     about:
-      'Label keys that cross in neither direction; `*` stands for any text. A value that sync wrote leaves the host copy.',
+      'Label keys that cross in neither direction; `*` stands for any text. Values that Hostward wrote before are removed from the host copies.',
   },
   {
     path: 'hostward.exclude.annotations',
@@ -275,7 +275,7 @@ const ownRows: Setting[] = [
     field: 'exclude',
     change: 'live',
     about:
-      'Annotation keys that cross in neither direction; `*` stands for any text. A value that sync wrote leaves the host copy.',
+      'Annotation keys that cross in neither direction; `*` stands for any text. Values that Hostward wrote before are removed from the host copies.',
   },
   {
     path: 'hostward.addressPolicy.allow',

@@ -25,11 +25,11 @@ export interface SandboxProcessOptions {
  */
 const maxUnsentChars = 1_048_576;
 
-/** Runs in a short slice: on an overloaded machine a harmless request needs no more than a few. */
+/** Runs of one request in short slices: on an overloaded machine a harmless request needs no more than a few. */
 const mostShortRuns = 8;
 /** The full time limit is hundreds of times what a harmless request needs, and other requests wait for this one. */
 const mostLongRuns = 2;
-/** Other threads of the process take a little of the time, too. */
+/** Share of the time that counts as all of it, because other threads of the process take a little. */
 const fullShare = 0.8;
 
 export function serveSandbox(options: SandboxProcessOptions): void {

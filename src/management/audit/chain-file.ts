@@ -16,7 +16,7 @@ export interface ChainFileOptions {
   digest: Digest;
   /** A file that has reached this size is moved aside before the next line. */
   maxBytes?: number;
-  /** Called when a full file stands aside. */
+  /** Called after a full file was moved aside. */
   movedAside?: () => void;
   open?: OpenChain;
 }
@@ -95,7 +95,7 @@ export class ChainFile {
       return await make(this.#path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EISDIR') throw error;
-      throw new Error(`open ${this.#path}: want a file, it is a folder; move it away`, { cause: error });
+      throw new Error(`open ${this.#path}: wanted a file, found a folder; move it away`, { cause: error });
     }
   }
 
@@ -105,7 +105,7 @@ export class ChainFile {
     this.#length = end.keep;
     if (!looksTorn(end.torn))
       throw new Error(
-        `go on with ${this.#path}: its end is not of this log, and stays as it is; look into the file and move it away`,
+        `continue ${this.#path}: another program wrote its end, which stays as it is; look into the file and move it away`,
       );
     if (end.keep < end.size) await file.truncate(end.keep);
     let line = last;
@@ -119,7 +119,7 @@ export class ChainFile {
     }
     const read = line === undefined ? undefined : readLine(line, digest);
     if (read === undefined)
-      throw new Error(`go on with ${path}: want a last line that was not changed, it was; move the file away`);
+      throw new Error(`continue ${path}: its last line was changed; look into the file and move it away`);
     this.#state = { next: read.seq + 1, previous: read.digest };
     this.#last = read.entry;
   }
@@ -214,7 +214,7 @@ export async function lastLineOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** A crash leaves the beginning of a line. Anything else was written by another program, and is not ours to cut off. */
+/** A crash leaves the beginning of a line. Any other text was written by another program, and must not be cut off. */
 function looksTorn(torn: string): boolean {
   const begins = '{"seq":';
   return torn.startsWith(begins) || begins.startsWith(torn);

@@ -6,7 +6,7 @@ import { type Digest, readLine } from './chain.ts';
 import { chainFiles, lastLineOf } from './chain-file.ts';
 
 export interface Removal {
-  /** Number and digest of the last line that goes. */
+  /** Number and digest of the last line that is removed. */
   through: number;
   last: string;
   files: number;
@@ -14,7 +14,7 @@ export interface Removal {
 
 export interface RetentionOptions {
   folder: string;
-  /** Of the log, without the ending. */
+  /** Name of the log, without the ending. */
   name: string;
   digest: Digest;
   /** Full files that stay beside the one that is written; 0 = all. */
@@ -34,9 +34,7 @@ export async function removeOldFiles({ folder, name, digest, keep, note }: Reten
   const line = await lastLineOf(path);
   const read = line === undefined ? undefined : readLine(line, digest);
   if (read === undefined)
-    throw new Error(
-      `remove ${path}: want a last line that was not changed, it was; look into the file and move it away`,
-    );
+    throw new Error(`remove ${path}: its last line was changed; look into the file and move it away`);
   await note({ through: read.seq, last: read.digest, files: old.length });
   // Oldest first, so that a crash leaves no gap in the middle.
   for (const file of old) await rm(join(folder, file), { force: true });

@@ -12,7 +12,7 @@ import type { AccessRequest } from '../scope/request.ts';
 export const maxEntries = 500;
 /** Keys that were used since the last body. */
 export const maxUses = 1_000;
-/** A URL is cut at 2 KiB and a request at 1,000 characters, so that with the other members a line stays far below this. */
+/** A line stays far below this, because a URL is cut at 2 KiB and a request at 1,000 characters. */
 const maxEntryLength = 8 * 1024;
 const longestText = 2_100;
 const longestId = 64;

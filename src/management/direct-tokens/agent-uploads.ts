@@ -26,13 +26,13 @@ export interface UploadParts {
 }
 
 export interface UploadedBy {
-  /** Whose endpoint wrote the line. */
+  /** Cluster of the endpoint that wrote the line. */
   cluster: string;
   /** Name of the key that sent it. */
   agent: string;
 }
 
-/** Five hundred lines have a quarter of it. */
+/** Four times what an endpoint sends in one body. */
 const maxUploadBytes = 1024 * 1024;
 export const uploadPath = /^\/agent\/([^/%]+)\/(audit|activity)$/;
 
@@ -63,7 +63,7 @@ async function takeLines(parts: UploadParts, body: unknown, by: UploadedBy): Pro
   return entries.length;
 }
 
-/** A use counts for a living key with tokens that reach the cluster, so that no endpoint can keep any other key alive. */
+/** Only uses of living keys whose tokens reach the cluster count, so that no endpoint can keep any other key alive. */
 async function takeUses({ ledger, world, clock, used }: UploadParts, body: unknown, cluster: string): Promise<number> {
   const nowMs = clock.wallTime().getTime();
   let taken = 0;

@@ -1,6 +1,7 @@
 // Keeps the audit of a direct endpoint in files of its own, `audit.log` in dataDir, and remembers up to which line the platform has
-// it. In: entries. Out: lines on the disk, and after a start those that were never sent. Without a writable folder there are no
-// files, and the log of the process is the only record.
+// it. In: entries. Out: lines on the disk, and after a start those that were never sent. The oldest files are removed. Without a
+// writable folder there are no files, and the log of the process is the only record.
+import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../clock.ts';
@@ -8,6 +9,7 @@ import type { Log } from '../../log.ts';
 import { plainDigest, readLine } from '../audit/chain.ts';
 import { ChainFile, chainFiles } from '../audit/chain-file.ts';
 import { type AuditEntry, withoutSecrets } from '../audit/entries.ts';
+import { type Removal, removeOldFiles } from '../audit/retention.ts';
 
 export interface AuditFileOptions {
   folder: string;
@@ -15,20 +17,25 @@ export interface AuditFileOptions {
   log: Log;
   /** Whether lines about this target are sent. */
   isSent(target: Target): boolean;
+  /** Size of a full file; a test makes it small. */
+  maxBytes?: number;
 }
 
 type Target = Extract<AuditEntry, { stage: 'intent' }>['target'];
 
 const name = 'audit';
 const sentName = 'audit-sent';
-/** A disk under load takes a tenth of it; a client that waits longer has given up. */
+/** Full files that stay, 640 MiB: the platform has their lines too, and the disk of a pod is small. */
+const keptFiles = 10;
+/** A disk under load takes a tenth of this time; a client that waits longer has given up. */
 const patienceMs = 5_000;
-/** Of each of the last two files: more than the lines that wait at most. */
+/** Bytes read at the end of each of the last two files: more than the lines that wait at most. */
 const readAtStartBytes = 16 * 1024 * 1024;
 
 export class AuditFile {
   readonly #options: AuditFileOptions;
   #chain: ChainFile | undefined;
+  #removing: Promise<void> = Promise.resolve();
 
   constructor(options: AuditFileOptions) {
     this.#options = options;
@@ -36,12 +43,14 @@ export class AuditFile {
 
   /** Returns the lines that the platform does not have. */
   async start(): Promise<AuditEntry[]> {
-    const { folder, log } = this.#options;
+    const { folder, log, maxBytes } = this.#options;
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const chain = new ChainFile({ folder, name, digest: plainDigest });
+      const movedAside = () => void this.#removeOld();
+      const chain = new ChainFile({ folder, name, digest: plainDigest, movedAside, ...(maxBytes && { maxBytes }) });
       await chain.start();
       this.#chain = chain;
+      await this.#removeOld();
       return await this.#unsent();
     } catch (error) {
       log.warn(
@@ -53,6 +62,7 @@ export class AuditFile {
   }
 
   async stop(): Promise<void> {
+    await this.#removing;
     await this.#chain?.stop();
   }
 
@@ -79,6 +89,21 @@ export class AuditFile {
     await rename(`${path}.new`, path);
   }
 
+  /** One removal at a time; a fault leaves the files for the next time. */
+  #removeOld(): Promise<void> {
+    const { folder, clock, log } = this.#options;
+    const common = () => ({ time: clock.wallTime().toISOString(), id: randomUUID() });
+    const note = (removal: Removal) => this.append({ ...common(), stage: 'removed', ...removal });
+    this.#removing = this.#removing
+      .then(() => removeOldFiles({ folder, name, digest: plainDigest, keep: keptFiles, note }))
+      .then(
+        (files) => files > 0 && log.info({ component: 'direct', files }, 'old files of the audit log removed'),
+        (error) => log.error({ component: 'direct', error: String(error) }, 'old files of the audit log not removed'),
+      )
+      .then(() => undefined);
+    return this.#removing;
+  }
+
   async #unsent(): Promise<AuditEntry[]> {
     const { folder } = this.#options;
     const mark = await readFile(join(folder, sentName), 'utf8').catch(() => '');
@@ -87,7 +112,7 @@ export class AuditFile {
     for (const file of files)
       for (const line of (await endOf(join(folder, file))).split('\n')) {
         const entry = readLine(line, plainDigest)?.entry;
-        if (entry !== undefined) entries.push(entry as unknown as AuditEntry);
+        if (entry !== undefined && entry['stage'] !== 'removed') entries.push(entry as unknown as AuditEntry);
       }
     const last = entries.findLastIndex((entry) => markOf(entry) === mark);
     const { isSent } = this.#options;

@@ -18,7 +18,7 @@ export interface PlatformOptions {
 const maxBodyBytes = 256 * 1024;
 /** Limit for the head of an answer; far below the time after which a silent platform is no longer trusted. */
 const answerWithinMs = 5_000;
-/** Of a refusal, for the log. */
+/** Characters of a refusal that the log shows. */
 const longestMessage = 500;
 
 export class PlatformClient {

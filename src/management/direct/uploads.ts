@@ -15,7 +15,7 @@ export interface UploadsOptions {
 
 export type Posted = { kind: 'taken' } | { kind: 'refused'; code: number; message: string };
 
-/** The limits of the platform are the same lines, and four times the bytes. */
+/** The platform takes as many lines, and four times as many bytes. */
 const maxBatchLines = 500;
 const maxBatchBytes = 256 * 1024;
 const maxBatchUses = 1_000;
@@ -27,7 +27,7 @@ const maxWaitingUses = 10_000;
 export const gatherMs = 1_000;
 const firstRetryMs = 1_000;
 const longestRetryMs = 60_000;
-/** For the last lines of a process that stops. */
+/** Time for the last lines of a process that stops. */
 const lastTryMs = 2_000;
 
 export class Uploads {
@@ -135,7 +135,7 @@ export class Uploads {
     for (const [key, atMs] of batch) if (this.#uses.get(key) === atMs) this.#uses.delete(key);
   }
 
-  /** A body that is wrong stays wrong, so that it must not hold up those behind it. Every other refusal may end. */
+  /** A body that is wrong stays wrong, so it must not hold up the bodies behind it. Every other refusal may end. */
   async #post(what: 'audit' | 'activity', body: object): Promise<Posted> {
     const posted = await this.#options.post(what, JSON.stringify(body));
     const isWrong = posted.kind === 'refused' && (posted.code === 400 || posted.code === 413 || posted.code === 422);

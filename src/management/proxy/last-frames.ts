@@ -19,17 +19,17 @@ const errorChannel = 3;
 const text = 0x81;
 const binary = 0x82;
 const close = 0x88;
-/** kubectl shows the failure on the error channel only if the close frame itself tells of none. */
+/** kubectl shows the failure on the error channel only if the close frame itself says that all is well. */
 const normal = 1000;
 const goingAway = 1001;
 const policyViolation = 1008;
 const internalFault = 1011;
-/** Of the payload of a control frame, without the two bytes of the code. */
+/** Bytes of a reason: the payload of a control frame without the two bytes of the code. */
 const longestReason = 123;
 /** A channel is one byte, and each port has two. */
 const maxPorts = 128;
 const base64Zero = 0x30;
-/** Of exec and attach, in both forms. */
+/** The error channels of exec and attach, for binary and for base64 protocols. */
 export const errorChannels: readonly number[] = [errorChannel, base64Zero + errorChannel];
 
 export function lastFrames(status: Status, of: LastFramesOf): Buffer {

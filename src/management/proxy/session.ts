@@ -29,10 +29,10 @@ export interface Session {
 export interface SessionOptions {
   clock: Clock;
   auditId: string;
-  /** Of the upstream, for messages. */
+  /** Name of the upstream, for messages. */
   name: string;
   subresource: string;
-  /** That a port-forward asked for. */
+  /** Number of ports that a port-forward asked for. */
   ports: number;
 }
 
@@ -222,7 +222,7 @@ function hasResult(frames: WebSocketFrames | SpdyFrames): boolean {
   return frames.isClosing || errorChannels.some((one) => frames.hasUsed(one));
 }
 
-/** Also for a socket that closed before anybody listened. */
+/** Works for a socket that has already closed, too. */
 function whenClosed(socket: Socket, closed: () => void): void {
   if (socket.closed) queueMicrotask(closed);
   else socket.once('close', closed);

@@ -12,7 +12,7 @@ export interface AuditedRestore<Result> {
   dataDir: string;
   digest: Digest;
   clock: Clock;
-  /** When the backup was made. */
+  /** Time at which the backup was made. */
   madeAt: string;
   run(): Promise<Result>;
   /** The result for the outcome line. */
@@ -58,5 +58,5 @@ export async function auditedRestore<Result>(of: AuditedRestore<Result>): Promis
   }
 }
 
-/** A line has a limit, and a reader needs no more. */
+/** Characters of the reason: a line of the log has a limit, and a reader needs no more. */
 const longestReason = 1_000;

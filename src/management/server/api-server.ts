@@ -101,7 +101,7 @@ async function authenticated(
   const session = user === undefined ? undefined : callers.sessionOf(user);
   // A probe has a user too, and has shown nothing.
   if (session === undefined) return user;
-  // A connection beyond the limit stays a stranger's, and gives way like one.
+  // A connection beyond the limit stays an unauthenticated one, and gives way like one.
   limits.connects(request.socket, session.credential.keyName);
   strangers.proved(request.socket);
   return user;

@@ -22,7 +22,7 @@ export interface AuditLogOptions {
   callers: Callers;
   /** Whether reads are written down as well. */
   reads: () => boolean;
-  /** Removes the oldest files; called at the start and whenever a full file stands aside. */
+  /** Removes the oldest files; called at the start and whenever a full file was moved aside. */
   removeOld?: (note: (removal: Removal) => Promise<void>) => Promise<number>;
 }
 
@@ -41,7 +41,7 @@ type Entry = KitEntry | ProxiedEntry;
 
 /** Names in a URL may be long, but a reader needs no more than this. */
 const longestRequest = 1_000;
-/** A disk under load takes a tenth of it; a client that waits longer has given up. */
+/** A disk under load takes a tenth of this time; a client that waits longer has given up. */
 const patienceMs = 5_000;
 
 export class AuditLog implements Audit {

@@ -48,7 +48,7 @@ export async function openSecrets(folder: string, random: RandomBytes, hasKeys: 
   const known = await textOf(path);
   if (known !== undefined) return secretsOf(known, path, random);
   if (hasKeys)
-    throw new Error(`read ${path}: want the secrets of the keys in the database, there is no such file; ${wayOut}`);
+    throw new Error(`read ${path}: wanted the secrets of the keys in the database, found no such file; ${wayOut}`);
   const make = () => Buffer.from(random(secretBytes)).toString('base64');
   const made = { peppers: [{ version: 1, bytes: make() }], fieldKey: make(), auditKey: make() };
   const text = `${JSON.stringify(made, undefined, 2)}\n`;
@@ -61,17 +61,17 @@ function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
   try {
     value = JSON.parse(text);
   } catch {
-    throw new Error(`read ${path}: want JSON, it is damaged; ${wayOut}`);
+    throw new Error(`read ${path}: wanted JSON, found a damaged file; ${wayOut}`);
   }
   const { peppers, fieldKey, auditKey } = isRecord(value) ? value : {};
   if (!Array.isArray(peppers) || typeof fieldKey !== 'string' || typeof auditKey !== 'string')
-    throw new Error(`read ${path}: want peppers, fieldKey and auditKey, one of them is missing; ${wayOut}`);
+    throw new Error(`read ${path}: one of peppers, fieldKey and auditKey is missing; ${wayOut}`);
   const versions = peppers.filter(isRecord).map(({ version, bytes }) => {
     return { version: Number(version), bytes: Buffer.from(String(bytes), 'base64') };
   });
   const audit = Buffer.from(auditKey, 'base64');
   if (audit.length < secretBytes)
-    throw new Error(`read ${path}: want an auditKey of ${secretBytes} bytes, it has ${audit.length}; ${wayOut}`);
+    throw new Error(`read ${path}: wanted an auditKey of ${secretBytes} bytes, found ${audit.length}; ${wayOut}`);
   try {
     const cipher = new FieldCipher(Buffer.from(fieldKey, 'base64'), random);
     return { peppers: new Peppers(versions), cipher, auditKey: audit };
@@ -96,7 +96,7 @@ export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, f
     );
     if (!isOfThese || cipher.open(known.sealed, proofKey) !== proofText)
       throw new Error(
-        `read ${join(folder, secretsFile)}: the secrets are of another server, and no key of the database could be proved with them; ${wayOut}`,
+        `read ${join(folder, secretsFile)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
       );
   }
   const now = peppers.digests(proofText);

@@ -8,7 +8,7 @@ import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { type KeyState, keyState, keyStates } from '../keys/life/key-state.ts';
 
-/** One scrape reads every series, and must not count a hundred thousand keys for each. */
+/** One scrape reads every series, and must not count a hundred thousand keys for each of them. */
 const countsAreGoodForMs = 500;
 const soonMs = 7 * 24 * 60 * 60 * 1000;
 

@@ -7,7 +7,6 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
-import type { Outcome } from '../plan/step.ts';
 import type { Referrers } from '../references/count/referrers.ts';
 import { type Companion, standingOf } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
@@ -22,6 +21,7 @@ import { WriteLog } from '../world/write-log.ts';
 import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
+import { OwnerFollower, waitsForOwner } from './owner-follower.ts';
 import { type ReconcilePorts, reconcile } from './reconcile.ts';
 import { createReconcilePorts } from './reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
@@ -49,9 +49,6 @@ export interface SyncOptions {
 const concurrency = 48;
 /** Pause between two looks at refused and waiting objects: some changes cause no event. */
 const auditMs = 10 * 60_000;
-/** Owner references repaired per second after the owner has come back with another uid. */
-const ownerRepairsPerSecond = 20;
-
 export class Sync {
   readonly world: SyncWorld;
   readonly ledger = new Ledger();
@@ -66,12 +63,12 @@ export class Sync {
   readonly #recordOptions: RecordOutcomeOptions;
   readonly #writes: WriteLog;
   readonly #ownerDoubt: OwnerDoubt;
+  readonly #owner: OwnerFollower;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   #unsubscribe: (() => void)[] = [];
   #forgetCompanion: () => void = () => {};
   #audit: Timer | undefined;
   #generation = 0;
-  #ownerUid: string | undefined;
 
   constructor(options: SyncOptions) {
     const { clock, random, log } = options;
@@ -109,7 +106,13 @@ export class Sync {
       doubtOwner: () => this.#ownerDoubt.raise(),
     };
     const { hostWriter } = options;
-    this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#ownerSettled() });
+    this.#owner = new OwnerFollower({
+      ...shared,
+      world: this.world,
+      queue: this.queue,
+      references: options.references,
+    });
+    this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#owner.settled() });
     this.proven = new Proven({ ...shared, world: this.world });
     this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
     const { world, massDelete, queue } = this;
@@ -138,8 +141,7 @@ export class Sync {
     if (this.#phase !== 'syncing') return;
     await this.massDelete.judgeFirstLists();
     if (this.#phase !== 'syncing') return;
-    this.#ownerUid = this.#currentOwnerUid();
-    if (this.#ownerUid === undefined) this.#logOwner();
+    this.#owner.start();
     this.#phase = 'running';
     this.enqueueAll();
     this.queue.work(concurrency, (key) => this.#handle(key));
@@ -151,6 +153,7 @@ export class Sync {
 
   async stop(withinMs: number): Promise<void> {
     this.#phase = 'stopped';
+    this.#owner.stop();
     this.#audit?.cancel();
     this.proven.stop();
     for (const unsubscribe of [...this.#unsubscribe, this.#forgetCompanion]) unsubscribe();
@@ -300,7 +303,7 @@ export class Sync {
         changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }),
         proven: () => void this.proven.sweep((key) => this.enqueue(key)),
       }),
-      ...(owner ? [owner.subscribe({ changed: () => this.#ownerChanged() })] : []),
+      ...(owner ? [owner.subscribe({ changed: () => this.#owner.changed() })] : []),
       ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
     ];
   }
@@ -338,52 +341,10 @@ export class Sync {
     return place !== undefined && keyOf(place.namespace, place.name) === hostKey;
   }
 
-  #currentOwnerUid(): string | undefined {
-    const owner = this.world.knownOwner();
-    return owner.kind === 'present' ? owner.uid : undefined;
-  }
-
-  /** Waiting objects are enqueued at once. The others need only a new uid, one write each, so they follow slowly. */
-  #ownerChanged(): void {
-    const uid = this.#currentOwnerUid();
-    if (uid === this.#ownerUid || this.#phase !== 'running') return;
-    this.#ownerUid = uid;
-    this.#logOwner();
-    this.options.references?.enqueueAll();
-    let others = 0;
-    for (const key of this.world.windows.virtual.keys()) {
-      if (this.ledger.entry(key)?.outcome.kind === 'waiting') this.enqueue(key);
-      else if (uid !== undefined) this.queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);
-    }
-  }
-
-  #ownerSettled(): void {
-    if (this.#phase !== 'running') return;
-    this.#ownerChanged();
-    for (const key of this.world.windows.virtual.keys()) {
-      const outcome = this.ledger.entry(key)?.outcome;
-      if (outcome !== undefined && waitsForOwner(outcome)) this.enqueue(key);
-    }
-    this.options.references?.enqueueAll();
-  }
-
-  #logOwner(): void {
-    const owner = this.world.knownOwner();
-    if (owner.kind === 'missing') {
-      this.options.log.warn({ component: 'sync', message: owner.message }, 'no host copy is created without an owner');
-    } else if (owner.kind === 'present')
-      this.options.log.info({ component: 'sync', owner: owner.name }, 'found the owner of the host copies');
-  }
-
   #scheduleAudit(): void {
     this.#audit = this.options.clock.after(auditMs, () => {
       this.queue.feed('audit', this.ledger.keys(), this.ledger.size);
       this.#scheduleAudit();
     });
   }
-}
-
-/** An outcome with a retry time is left out: a namespace that is being deleted refuses copies for a while. */
-function waitsForOwner(outcome: Outcome): boolean {
-  return outcome.kind === 'waiting' && outcome.reason === 'OwnerMissing' && outcome.retryAfterMs === undefined;
 }

@@ -88,7 +88,7 @@ function digit(bits: number): number {
 const absent = '.'.repeat(hashLength);
 
 const madeFlag = 2;
-/** Added to the other flags. */
+/** Is added to the other flags. */
 const fromHostFlag = 4;
 const zero = 0x30;
 

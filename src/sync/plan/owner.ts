@@ -1,12 +1,24 @@
 // The owner of all host copies in single-namespace mode is the host Service with the name of the virtual cluster. While this
 // Service is absent no copy may be created, because an uninstall would leave the copy behind for good. Pure.
-
 import type { OwnerReference } from '../../object/meta/object.ts';
 import { equalJson } from '../../object/text/json.ts';
+import type { ServiceItem } from './kind.ts';
+import type { Placement } from './placement.ts';
 
 export type OwnerState =
   /** In namespace-mapping mode, or with setOwner off, sync leaves owner references alone. */
   { kind: 'none' } | { kind: 'missing'; message: string } | { kind: 'present'; name: string; uid: string };
+
+/** Takes the owner Service as the window shows it, which may be outdated. */
+export function ownerStateOf(service: ServiceItem | undefined, placement: Placement): OwnerState {
+  const { hostNamespace, virtualCluster } = placement;
+  const name = `Service "${virtualCluster}" in host namespace "${hostNamespace}"`;
+  if (service === undefined)
+    return { kind: 'missing', message: `${name}, the owner of all host copies, does not exist` };
+  if (service.isDeleting)
+    return { kind: 'missing', message: `${name}, the owner of all host copies, is being deleted` };
+  return { kind: 'present', name: virtualCluster, uid: service.uid };
+}
 
 /** The owner reference that a host copy should have. */
 export function ownerReference(owner: OwnerState, hasController: boolean): OwnerReference | undefined {

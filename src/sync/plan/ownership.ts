@@ -58,6 +58,19 @@ export function isOursFor(host: HostLook, key: Key, placement: Placement): boole
   return missingProof(host, marksOf(host), placement) === undefined;
 }
 
+/** The claimant that owns the host copy. A damaged copy goes to the only claimant that its annotations do not contradict. */
+export function incumbentOf(
+  host: HostLook,
+  claimants: readonly { key: Key; uid: string }[],
+  placement: Placement,
+): Key | undefined {
+  const annotated = annotatedKeyOf(host);
+  if (annotated !== undefined && isOursFor(host, annotated, placement)) return annotated;
+  const possible = claimants.filter(({ key }) => judgeOwnership(host, key, placement).kind === 'ours');
+  const holder = possible.find(({ uid }) => uid === host.annotations?.[objectKeys.uid]);
+  return (holder ?? (possible.length === 1 ? possible[0] : undefined))?.key;
+}
+
 /** An empty value is damage, not a claim, so it does not count as a mark. */
 function marksOf(host: HostLook): string[] {
   return theSix.filter((mark) => Boolean(host.annotations?.[mark]));

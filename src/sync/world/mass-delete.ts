@@ -7,7 +7,7 @@ import { isOursFor } from '../plan/ownership.ts';
 import { DeleteGuard, type VirtualList } from './delete-guard.ts';
 import type { World } from './world.ts';
 
-/** Some milliseconds of look-ups. */
+/** So many look-ups take some milliseconds. */
 const turnKeys = 2_000;
 
 export class MassDelete {

@@ -14,12 +14,13 @@ import {
   type Verdict,
   type VirtualItem,
 } from '../plan/kind.ts';
-import type { OwnerState } from '../plan/owner.ts';
-import { annotatedKeyOf, isOursFor, isSamePlace, judgeOwnership } from '../plan/ownership.ts';
+import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
+import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
-import { markerLabel, objectKeys } from '../plan/reserved-keys.ts';
+import { markerLabel } from '../plan/reserved-keys.ts';
 import type { Facts } from '../plan/step.ts';
 import type { Companion } from './companion.ts';
+import { CopyIndex } from './copy-index.ts';
 import { ServiceIndex } from './service-index.ts';
 
 export interface Windows {
@@ -63,9 +64,7 @@ export class World<R extends Rules = Rules> {
   /** The sync of the kind that objects of this kind may be made from. */
   companion: Companion | undefined;
   readonly #services = new ServiceIndex();
-  /** Host objects by the key in their annotations; kept in namespace-mapping mode only, where a key can move. */
-  readonly #hostByKey = new Map<Key, Set<Key>>();
-  readonly #keyByHost = new Map<Key, Key>();
+  readonly #copies = new CopyIndex();
   /** Whether the address policy refused the patched object; kept only for objects with rivals. */
   readonly #isRefused = new Map<Key, boolean>();
   readonly #wanted = new WeakMap<VirtualItem, Wanted>();
@@ -132,7 +131,7 @@ export class World<R extends Rules = Rules> {
     return serviceKey === undefined ? undefined : this.windows.services.get(serviceKey);
   }
 
-  /** Without reading the Service, which would take microseconds. */
+  /** Does not read the Service, because reading it takes microseconds. */
   hasService(key: Key): boolean {
     const serviceKey = serviceKeyOf(this.#rules.translation.kind, key, this.#namedService(key));
     return serviceKey !== undefined && this.windows.services.has(serviceKey);
@@ -167,7 +166,7 @@ export class World<R extends Rules = Rules> {
     if (annotated !== undefined && (isSamePlace(place as HostItem, this.placeOf(annotated)) || this.#isMapped())) {
       keys.add(annotated);
     }
-    if (this.#isMapped()) this.#indexHost(hostKey, annotated);
+    if (this.#isMapped()) this.#copies.note(hostKey, annotated);
     return keys;
   }
 
@@ -205,12 +204,7 @@ export class World<R extends Rules = Rules> {
     if (this.windows.owner === undefined) return { kind: 'none' };
     const { hostNamespace, virtualCluster } = placement;
     const service = this.windows.owner.get(keyOf(hostNamespace, virtualCluster));
-    const name = `Service "${virtualCluster}" in host namespace "${hostNamespace}"`;
-    if (service === undefined)
-      return { kind: 'missing', message: `${name}, the owner of all host copies, does not exist` };
-    if (service.isDeleting)
-      return { kind: 'missing', message: `${name}, the owner of all host copies, is being deleted` };
-    return { kind: 'present', name: virtualCluster, uid: service.uid };
+    return ownerStateOf(service, placement);
   }
 
   look(key: Key, circumstances: Circumstances): Facts {
@@ -296,7 +290,7 @@ export class World<R extends Rules = Rules> {
   #straysOf(key: Key, place: Place | undefined): HostItem[] {
     const { placement } = this.#rules.translation;
     const strays: HostItem[] = [];
-    for (const hostKey of this.#hostByKey.get(key) ?? []) {
+    for (const hostKey of this.#copies.hostKeysOf(key)) {
       const host = this.windows.host.get(hostKey);
       if (host === undefined || isSamePlace(host, place)) continue;
       // Away from the key's own place the six are no proof without our marker: another virtual cluster writes them too.
@@ -305,34 +299,7 @@ export class World<R extends Rules = Rules> {
     return strays;
   }
 
-  #indexHost(hostKey: Key, annotated: Key | undefined): void {
-    const before = this.#keyByHost.get(hostKey);
-    if (before !== undefined && before !== annotated) {
-      const held = this.#hostByKey.get(before);
-      held?.delete(hostKey);
-      if (held?.size === 0) this.#hostByKey.delete(before);
-      this.#keyByHost.delete(hostKey);
-    }
-    if (annotated === undefined) return;
-    this.#keyByHost.set(hostKey, annotated);
-    const held = this.#hostByKey.get(annotated) ?? new Set();
-    this.#hostByKey.set(annotated, held.add(hostKey));
-  }
-
   #isMapped(): boolean {
     return this.#rules.translation.placement.mode === 'mapped';
   }
-}
-
-/** The claimant that owns the host copy. A damaged copy goes to the only claimant that its annotations do not contradict. */
-function incumbentOf(
-  host: HostItem,
-  claimants: readonly { key: Key; uid: string }[],
-  placement: Translation['placement'],
-): Key | undefined {
-  const annotated = annotatedKeyOf(host);
-  if (annotated !== undefined && isOursFor(host, annotated, placement)) return annotated;
-  const possible = claimants.filter(({ key }) => judgeOwnership(host, key, placement).kind === 'ours');
-  const holder = possible.find(({ uid }) => uid === host.annotations?.[objectKeys.uid]);
-  return (holder ?? (possible.length === 1 ? possible[0] : undefined))?.key;
 }

@@ -55,7 +55,7 @@ const changed =
   (path) =>
     writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...change }));
 const absent: Damage = (path) => rmSync(path);
-const toldFolder = /want(?:ed)? a file, (?:it is|found) a folder; move it away/;
+const toldFolder = /wanted a file, found a folder; move it away/;
 const toRestore = /hostward restore FOLDER/;
 const toBackup = /bring (?:it|both|the file) back from a backup/;
 
@@ -116,14 +116,14 @@ const cases: Case[] = [
       damage: (path) => writeFileSync(path, letters(300)),
       says: /stays as it is; .* move it away/,
     },
-    { file, what: 'a folder', damage: aFolder, says: /want a file, it is a folder; move it away/ },
+    { file, what: 'a folder', damage: aFolder, says: toldFolder },
   ]),
 ];
 
 /** Every ninth shows each sentence about once. */
 const chosen = cases.filter((_one, at) => process.env['HOSTWARD_DAMAGES'] === 'all' || at % 9 === 5);
 
-/** Root reads everything. */
+/** A file without permissions is readable for root. */
 const isRoot = process.getuid?.() === 0;
 const all = isRoot
   ? chosen
@@ -153,7 +153,7 @@ describe('a damaged dataDir', () => {
   });
 });
 
-/** In base64. */
+/** The files that must stay as they are, in base64. */
 function contents(folder: string): Record<string, string> {
   const names = readdirSync(folder).filter((name) =>
     /^(?:keys\.db|secrets|token-keys|ca\.|revocations|audit)/.test(name),

@@ -204,7 +204,7 @@ describe('hostward keys reattach', () => {
     ['alice', 2, 'want KIND/NAME, like user/alice'],
     ['person/alice', 1, 'kind: want one of user, team'],
     ['user/nobody', 1, 'the configuration never had a user "nobody"'],
-    ['user/alice', 1, 'user alice never was anybody else'],
+    ['user/alice', 1, 'user alice has no earlier identity'],
   ])('%s ends with %i', async (operand, code, says) => {
     const said = await bench.local('keys', 'reattach', operand);
     expect([said.code, said.out, said.err.includes(says)]).toEqual([code, '', true]);

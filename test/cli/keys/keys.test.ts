@@ -237,7 +237,7 @@ describe('a refusal of the commands about keys', () => {
     [['keys', 'rotate'], 2, /NAME of the access key/, /hostward keys list/],
     [['keys', 'list', '--key-file', 'k'], 2, /goes with --server/, /leave --key-file out/],
     [['keys', 'list', '--server', 'http://x'], 2, /wants an address/, /baseURL/],
-    [['keys', 'list', ...server], 3, /cannot ask/, /does the server run/],
+    [['keys', 'list', ...server], 3, /cannot ask/, /check that the server runs/],
     [['keys', 'list', ...server, '--key-file', 's.txt'], 1, /want one access key/, /hostward keys create has printed/],
     [['keys', 'list', ...server, '--certificate-authority', 's.txt'], 1, /want a certificate/, /ca\.crt of the server/],
     [['kubeconfig', 'v1'], 2, /PROJECT\/NAME/, /kubectl get virtualclusterinstances/],

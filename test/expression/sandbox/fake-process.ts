@@ -15,7 +15,7 @@ export interface FakeProcesses {
   readonly living: () => number;
   /** Undefined: a system without /proc. */
   residentMb: number | undefined;
-  /** Of the clock; undefined: the kernel does not tell. */
+  /** Processor time as a share of the time of the clock; undefined: the kernel does not tell. */
   cpuShare: number | undefined;
   /** How many of the next processes end before they are ready. */
   failingStarts: number;

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
+import { chainFiles } from '../../../src/management/audit/chain-file.ts';
 import { AuditFile } from '../../../src/management/direct/audit-file.ts';
 import { KnownKeys, refetchMs } from '../../../src/management/direct/known-keys.ts';
 import { RevocationWatch } from '../../../src/management/direct/revocation-watch.ts';
@@ -114,6 +115,33 @@ describe('the audit while the platform does not take it', () => {
     await none.append(outcome(1));
     await none.sent(outcome(1));
     await none.stop();
+  });
+});
+
+describe('the files of the audit', () => {
+  it('are bounded: the oldest go, a line says so, and the platform is not told of this line', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-audit-'));
+    endings.push(() => rmSync(folder, { recursive: true }));
+    const options = { folder, clock: systemClock, log: silentLog, isSent: () => true, maxBytes: 300 };
+    const file = new AuditFile(options);
+    await file.start();
+    const outcome = (id: number) => ({
+      time: '2026-01-01T00:00:00.000Z',
+      id: `r${id}`,
+      stage: 'outcome' as const,
+      code: 201,
+    });
+    for (let id = 0; id < 60; id++) await file.append(outcome(id));
+    await file.stop();
+    const files = await chainFiles(folder, 'audit');
+    expect(files).toHaveLength(11);
+    const text = files.map((name) => readFileSync(join(folder, name), 'utf8')).join('');
+    expect(text).toContain('"stage":"removed"');
+    const again = new AuditFile(options);
+    const unsent = await again.start();
+    await again.stop();
+    expect(unsent.at(-1)).toEqual(outcome(59));
+    expect(unsent.filter(({ stage }) => stage === 'removed')).toEqual([]);
   });
 });
 

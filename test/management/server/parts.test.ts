@@ -88,7 +88,7 @@ describe('the audit log', () => {
     await log.begins(entry('DELETE'));
     await log.stop();
     writeFileSync(path, readFileSync(path, 'utf8').replace('delete', 'delite'));
-    await expect(auditLog(place)).rejects.toThrow(/want a last line that was not changed/);
+    await expect(auditLog(place)).rejects.toThrow(/its last line was changed/);
   });
 
   it.skipIf(process.platform !== 'linux')('stops a write while the disk is full, and no read', async () => {
@@ -287,7 +287,7 @@ describe('the folder', () => {
   it('without the secrets of its keys it is not opened: new ones would kill every key', async () => {
     const one = await bench();
     rmSync(join(one.folder, 'secrets.json'));
-    await expect(one.restart()).rejects.toThrow(/want the secrets of the keys in the database/);
+    await expect(one.restart()).rejects.toThrow(/wanted the secrets of the keys in the database/);
   });
 });
 

@@ -31,7 +31,7 @@ export function keyState(facts: KeyFacts, world: KeyWorld, nowMs: number): KeySt
   return ownState(facts, world, nowMs) ?? stateByOthers(facts, world, nowMs);
 }
 
-/** Of a key that is alive by itself: its owner, its virtual cluster and the keys that made it still count. */
+/** State of a key that is alive by itself: its owner, its virtual cluster and the keys that made it still count. */
 export function stateByOthers(facts: KeyFacts, world: KeyWorld, nowMs: number): KeyState {
   const because = deadBecauseOfOthers(facts, world, nowMs);
   return because === undefined ? 'active' : stateOfDead[because];
@@ -42,7 +42,7 @@ function ownState(facts: KeyFacts, world: KeyWorld, nowMs: number): KeyState | u
   return because === undefined ? undefined : stateOfDead[because];
 }
 
-/** `UserDisabled`, as columns show it. */
+/** The state as columns show it, like `UserDisabled`. */
 export function titleOf(state: KeyState): string {
   return state.charAt(0).toUpperCase() + state.slice(1);
 }

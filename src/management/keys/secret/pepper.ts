@@ -45,7 +45,7 @@ export class Peppers {
     return { version: this.newest.version, digest: this.#hex(this.newest, text) };
   }
 
-  /** Under the pepper of this version, if it is there. */
+  /** Digests under the pepper of this version; empty when the pepper is absent. */
   digestUnder(version: number, text: string): string[] {
     return this.versions.filter((pepper) => pepper.version === version).map((pepper) => this.#hex(pepper, text));
   }

@@ -11,7 +11,7 @@ import type { CountedReference, ReferenceRegistry } from './registry.ts';
 /** Enough to find the mistake, few enough for one event. */
 const namedUnresolved = 3;
 
-/** What the kinds share. */
+/** The parts that all kinds share. */
 export interface SharedReferences {
   readonly names: ReferenceNames;
   readonly registry: ReferenceRegistry;

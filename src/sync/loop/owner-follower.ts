@@ -1,0 +1,88 @@
+// Looks at objects again when the owner of the host copies comes, goes or is made anew. In: the owner according to the world. Out:
+// keys for the queue.
+import type { Log } from '../../log.ts';
+import type { Key } from '../../object/meta/object.ts';
+import type { WorkQueue } from '../../queue/work-queue.ts';
+import type { Outcome } from '../plan/step.ts';
+import type { Referrers } from '../references/count/referrers.ts';
+import type { Ledger } from '../world/ledger.ts';
+import type { World } from '../world/world.ts';
+
+export interface OwnerFollowerOptions {
+  world: World;
+  ledger: Ledger;
+  queue: WorkQueue;
+  references: Pick<Referrers, 'enqueueAll'> | undefined;
+  log: Log;
+  enqueue: (key: Key) => void;
+}
+
+/** Owner references repaired per second after the owner has come back with another uid. */
+const ownerRepairsPerSecond = 20;
+
+export class OwnerFollower {
+  readonly #options: OwnerFollowerOptions;
+  #isStarted = false;
+  #uid: string | undefined;
+
+  constructor(options: OwnerFollowerOptions) {
+    this.#options = options;
+  }
+
+  /** Called when the first lists are in. Changes before count for nothing, because every key is enqueued after them. */
+  start(): void {
+    this.#isStarted = true;
+    this.#uid = this.#currentUid();
+    if (this.#uid === undefined) this.#logOwner();
+  }
+
+  stop(): void {
+    this.#isStarted = false;
+  }
+
+  /** Waiting objects are enqueued at once. The others need only a new uid, one write each, so they follow slowly. */
+  changed(): void {
+    const { world, ledger, queue, references, enqueue } = this.#options;
+    const uid = this.#currentUid();
+    if (uid === this.#uid || !this.#isStarted) return;
+    this.#uid = uid;
+    this.#logOwner();
+    references?.enqueueAll();
+    let others = 0;
+    for (const key of world.windows.virtual.keys()) {
+      if (ledger.entry(key)?.outcome.kind === 'waiting') enqueue(key);
+      else if (uid !== undefined) queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);
+    }
+  }
+
+  /** Called when the host has answered whether the owner exists. */
+  settled(): void {
+    if (!this.#isStarted) return;
+    const { world, ledger, references, enqueue } = this.#options;
+    this.changed();
+    for (const key of world.windows.virtual.keys()) {
+      const outcome = ledger.entry(key)?.outcome;
+      if (outcome !== undefined && waitsForOwner(outcome)) enqueue(key);
+    }
+    references?.enqueueAll();
+  }
+
+  #currentUid(): string | undefined {
+    const owner = this.#options.world.knownOwner();
+    return owner.kind === 'present' ? owner.uid : undefined;
+  }
+
+  #logOwner(): void {
+    const { world, log } = this.#options;
+    const owner = world.knownOwner();
+    if (owner.kind === 'missing') {
+      log.warn({ component: 'sync', message: owner.message }, 'no host copy is created without an owner');
+    } else if (owner.kind === 'present')
+      log.info({ component: 'sync', owner: owner.name }, 'found the owner of the host copies');
+  }
+}
+
+/** An outcome with a retry time is left out: a namespace that is being deleted refuses copies for a while. */
+export function waitsForOwner(outcome: Outcome): boolean {
+  return outcome.kind === 'waiting' && outcome.reason === 'OwnerMissing' && outcome.retryAfterMs === undefined;
+}
