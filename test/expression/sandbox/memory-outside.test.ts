@@ -6,7 +6,7 @@ import { growingBuiltins, largeBuiltins } from '../large-builtins.ts';
 
 const mostSandboxMb = 200;
 const mostGrowthMb = 100;
-/** `npm cit` takes every fourth expression, and `.ci/run` all of them. */
+/** `npm cit` takes every fourth expression, and `npm run proof` all of them. */
 const share = process.env['HOSTWARD_LARGE_BUILTINS'] === 'all' ? 1 : 4;
 
 describe('the memory of the sandbox processes, seen from outside', () => {
