@@ -15,11 +15,15 @@ import {
   type Facts,
   type HostMergePatch,
   type Memory,
+  type NameContest,
   type Outcome,
   type PatchFailure,
   type PlanStep,
 } from './step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
+
+/** The copies of a loser are removed within milliseconds; no event tells about those of another kind. */
+const leavingRetryMs = 500;
 
 /** The reason of the write that makes a native object our copy. */
 export const takeOverReason = 'taken over';
@@ -40,12 +44,51 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
   if (facts.isSourcePending) return done(sourcePending);
-  if (facts.winner !== undefined && facts.winner !== facts.key) {
-    return decideStrays(facts, translation, collision(facts.winner));
-  }
+  const lost = decideContest(facts, memory, translation);
+  if (lost !== undefined) return lost;
   if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
   return decidePresence(facts, memory, translation);
+}
+
+/** The next step of an object that may not stand on the host because of another one; undefined for a winner. */
+function decideContest(facts: Facts, memory: Memory, translation: Translation): PlanStep | undefined {
+  const { contest, serviceKey, servicePlace, winner } = facts;
+  const isNamedLikeService = translation.kind.serviceOf === undefined;
+  if (contest?.isPending) return done(namePending);
+  if (contest !== undefined && contest.rivals.length > 0 && serviceKey && servicePlace) {
+    // The copy of one of the Services may stand on the host already; then consumers mean that one.
+    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
+    const copied = memory.hostService.service?.isCopyOf;
+    const holder = copied && [serviceKey, ...contest.rivals].includes(copied) ? copied : contest.holder;
+    if (holder !== undefined && holder !== serviceKey) {
+      const outcome = isNamedLikeService
+        ? collision(holder)
+        : serviceCollision({ service: serviceKey, name: servicePlace.name, holder });
+      return decideLoss(facts, translation, outcome);
+    }
+    if (isNamedLikeService) return decideLeaving(contest);
+  }
+  if (winner !== undefined && winner !== facts.key) return decideStrays(facts, translation, collision(winner));
+  return contest && decideLeaving(contest);
+}
+
+/** Removes the copy of an object that has lost its name, but never that of the winner at the same place. */
+function decideLoss(facts: Facts, translation: Translation, outcome: Outcome): PlanStep {
+  const { host, key } = facts;
+  const ownership = host && judgeOwnership(host, key, translation.placement);
+  const isOwn = ownership?.kind === 'ours' && ownership.isDeletable;
+  return isOwn ? decideRemoval(facts, translation, outcome) : decideStrays(facts, translation, outcome);
+}
+
+function decideLeaving({ leaving }: NameContest): PlanStep | undefined {
+  if (leaving === undefined) return undefined;
+  return done({
+    kind: 'waiting',
+    reason: 'HostNameBusy',
+    message: `the copy of "${leaving}" still stands behind the host name of its Service, and must be removed first`,
+    retryAfterMs: leavingRetryMs,
+  });
 }
 
 /** Brings the host copy of an eligible object into the state that the draft describes. */
@@ -297,6 +340,21 @@ function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
     ...change.payload,
   };
 }
+
+function serviceCollision({ service, name, holder }: { service: Key; name: string; holder: Key }): Outcome {
+  return {
+    kind: 'refused',
+    reason: 'NameCollision',
+    message: `its Service "${service}" and the Service "${holder}" have one host name, "${name}", which belongs to "${holder}"`,
+  };
+}
+
+const namePending: Outcome = {
+  kind: 'waiting',
+  reason: 'NamePending',
+  message: 'its Service shares its host name with another one, and the objects of the other kind are not listed yet',
+  retryAfterMs: leavingRetryMs,
+};
 
 function collision(winner: Key): Outcome {
   return {
