@@ -3,7 +3,8 @@
 import { parseArgs } from 'node:util';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
 import type { CommandSpec, OptionSpec } from './commands/command-spec.ts';
-import { commandNamed, commands, commandsOfGroup, globalOptions } from './commands/command-table.ts';
+import { commandNamed, commands, commandsOfGroup } from './commands/command-table.ts';
+import { globalOptions } from './commands/options.ts';
 import { CommandFault, exitCodes } from './context.ts';
 
 /** The options of a command, by their names in the command table; an unknown name is a bug and throws. */
