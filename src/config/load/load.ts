@@ -4,7 +4,6 @@
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
-import { directFaults } from '../settings/direct-table.ts';
 import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
 import {
   type DirectSettings,
@@ -23,6 +22,7 @@ import {
 } from '../settings/own-settings.ts';
 import { type CheckedPatch, checkPatches } from '../settings/patch-rules.ts';
 import { withoutRetired } from '../settings/retired-settings.ts';
+import { directFaults } from '../settings/rows/direct-rows.ts';
 import type { Settings } from '../settings/settings.ts';
 import { parseInterval } from '../settings/text-rules.ts';
 import { vclusterDefaults } from '../settings/vcluster-defaults.ts';

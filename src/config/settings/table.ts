@@ -1,10 +1,10 @@
 // Every setting that Hostward reads, as data: its path, allowed values, default and description. Validation, defaults, the
 // JSON Schema and the reference page are all generated from these rows.
-import { directRows } from './direct-table.ts';
-import { managementRows } from './management-table.ts';
-import type { Setting } from './setting.ts';
+import { directRows } from './rows/direct-rows.ts';
+import { managementRows } from './rows/management-rows.ts';
+import type { Setting } from './rows/setting.ts';
 
-export type { Setting, Shape } from './setting.ts';
+export type { Setting, Shape } from './rows/setting.ts';
 
 /** An unknown key under these paths is a fault; elsewhere unknown keys belong to vCluster and are ignored. */
 export const closedPaths: readonly string[] = [
