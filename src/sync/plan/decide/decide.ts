@@ -1,13 +1,13 @@
 // Decides the next step for one key: a request, or the outcome of the pass. In: the facts about the key and the memory of
 // the pass. Out: a step. Pure, so that a test can enumerate a crash after every write. It must never know a window, a
 // writer, a timer or the log.
-import type { Key } from '../../object/meta/object.ts';
-import type { AddressRefusal } from './address-policy.ts';
-import { type Draft, renderCreate, type Translation } from './draft.ts';
-import type { HostItem, VirtualItem } from './kind.ts';
-import { ownerReference } from './owner.ts';
-import { judgeOwnership } from './ownership.ts';
-import type { Place } from './placement.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import type { AddressRefusal } from '../address-policy.ts';
+import { type Draft, renderCreate, type Translation } from '../draft.ts';
+import type { HostItem, VirtualItem } from '../kind.ts';
+import { ownerReference } from '../owner.ts';
+import { judgeOwnership } from '../ownership.ts';
+import type { Place } from '../placement.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 import {
   ask,
@@ -18,8 +18,8 @@ import {
   type Outcome,
   type PatchFailure,
   type PlanStep,
-} from './step.ts';
-import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
+} from '../step.ts';
+import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
 
 /** The reason of the write that makes a native object our copy. */
 export const takeOverReason = 'taken over';
