@@ -18,7 +18,7 @@ import type { FoundCopies } from '../sync/references/leftovers.ts';
 import { type ReferenceSettings, References } from '../sync/references/references.ts';
 import { setGauges } from '../sync/report/gauges.ts';
 import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
-import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
+import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
 import { Clusters, isRecent } from './connections.ts';
 import type { Daemon, DaemonModule, DaemonOptions, Started } from './daemon-options.ts';
 import { openDaemonLease, openWriters } from './lease.ts';

@@ -1,11 +1,10 @@
 // Collects the facts about one key from the windows onto both clusters. In: the windows and the rules in force. Out: facts. It
-// must never write. It caches only values that follow from windows and rules: which keys claim which host name, and the drafts
-// of objects that are looked at again.
+// must never write. It caches only values that follow from windows and rules.
 import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import type { AddressPolicy, AddressRefusal } from '../plan/address-policy.ts';
+import type { AddressPolicy } from '../plan/address-policy.ts';
 import { type Claimant, Claims, chooseWinner } from '../plan/claims.ts';
-import { type Draft, draftHost, type Translation } from '../plan/draft.ts';
+import type { Translation } from '../plan/draft.ts';
 import {
   type HostItem,
   type HostServiceItem,
@@ -22,6 +21,7 @@ import type { Facts } from '../plan/step.ts';
 import type { Companion } from './companion.ts';
 import type { Behind } from './copies-behind.ts';
 import { CopyIndex } from './copy-index.ts';
+import { DraftMemory } from './draft-memory.ts';
 import { ServiceIndex } from './service-index.ts';
 import { ServiceNames } from './service-names.ts';
 
@@ -52,12 +52,6 @@ export interface Circumstances {
   backFlowWaitMs: number;
 }
 
-interface Wanted {
-  rules: Rules;
-  draft: Draft;
-  refusals: readonly AddressRefusal[] | undefined;
-}
-
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;
   readonly claims = new Claims();
@@ -70,7 +64,7 @@ export class World<R extends Rules = Rules> {
   readonly #copies = new CopyIndex();
   /** Whether the address policy refused the patched object; kept only for objects with rivals. */
   readonly #isRefused = new Map<Key, boolean>();
-  readonly #wanted = new WeakMap<VirtualItem, Wanted>();
+  readonly #drafts = new DraftMemory();
   #rules: R;
 
   constructor(windows: Windows, rules: R) {
@@ -245,7 +239,8 @@ export class World<R extends Rules = Rules> {
     const host = place === undefined ? undefined : this.hostOf(place);
     const judged = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
     const { verdict, isSourcePending } = this.#judgeSource(judged, virtual);
-    const wanted = verdict.kind === 'eligible' && virtual && place ? this.#wantedOf(virtual, place) : undefined;
+    const wanted =
+      verdict.kind === 'eligible' && virtual && place ? this.#drafts.of(virtual, place, this.#rules) : undefined;
     const draft = wanted?.draft;
     return {
       ...circumstances,
@@ -270,7 +265,7 @@ export class World<R extends Rules = Rules> {
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),
       // With patches their result is judged instead, after they have run.
-      refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#refusalsOf(wanted),
+      refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#drafts.refusalsOf(wanted),
     };
   }
 
@@ -282,22 +277,6 @@ export class World<R extends Rules = Rules> {
     if (standing.kind !== 'fails') return { verdict: judged, isSourcePending: standing.kind === 'unknown' };
     const sentence = `the ${source.kind} "${source.key}" that it was made from has no current copy on the host: ${standing.why}`;
     return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
-  }
-
-  /** The draft depends on the virtual object alone, so it is reused after host edits and for rivals. */
-  #wantedOf(virtual: VirtualItem, place: Place): Wanted {
-    const known = this.#wanted.get(virtual);
-    if (known?.rules === this.#rules) return known;
-    const draft = draftHost(virtual, place, this.#rules.translation);
-    const wanted = { rules: this.#rules, draft, refusals: undefined };
-    this.#wanted.set(virtual, wanted);
-    return wanted;
-  }
-
-  #refusalsOf(wanted: Wanted): readonly AddressRefusal[] {
-    const { policy, translation } = wanted.rules;
-    wanted.refusals ??= policy.refusals(translation.kind.addressesOf(wanted.draft.payload));
-    return wanted.refusals;
   }
 
   #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
@@ -316,7 +295,8 @@ export class World<R extends Rules = Rules> {
     const service = this.serviceOf(key, virtual);
     const verdict = this.#rules.translation.kind.judge(key, { virtual, service, isPlaced: true });
     if (verdict.kind !== 'eligible') return undefined;
-    if (this.#isRefused.get(key) ?? this.#refusalsOf(this.#wantedOf(virtual, place)).length > 0) return undefined;
+    if (this.#isRefused.get(key) ?? this.#drafts.refusalsOf(this.#drafts.of(virtual, place, this.#rules)).length > 0)
+      return undefined;
     return { key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid };
   }
 

@@ -1,29 +1,25 @@
 // Decides the next step for one key: a request, or the outcome of the pass. In: the facts about the key and the memory of
 // the pass. Out: a step. Pure, so that a test can enumerate a crash after every write. It must never know a window, a
 // writer, a timer or the log.
-import type { Key } from '../../object/meta/object.ts';
-import type { AddressRefusal } from './address-policy.ts';
-import { type Draft, renderCreate, type Translation } from './draft.ts';
-import type { HostItem, VirtualItem } from './kind.ts';
-import { ownerReference } from './owner.ts';
-import { judgeOwnership } from './ownership.ts';
-import type { Place } from './placement.ts';
-import { decideRemoval, decideStrays, handsOff } from './removal.ts';
+import { type Draft, renderCreate, type Translation } from '../draft.ts';
+import type { HostItem, VirtualItem } from '../kind.ts';
+import { ownerReference } from '../owner.ts';
+import { judgeOwnership } from '../ownership.ts';
+import type { Place } from '../placement.ts';
 import {
   ask,
   done,
   type Facts,
   type HostMergePatch,
   type Memory,
-  type NameContest,
   type Outcome,
   type PatchFailure,
   type PlanStep,
-} from './step.ts';
-import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
-
-/** The copies of a loser are removed within milliseconds; no event tells about those of another kind. */
-const leavingRetryMs = 500;
+} from '../step.ts';
+import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
+import { decideContest } from './contest.ts';
+import { addressRefused, notOurCopy, sourcePending, takenByService } from './outcomes.ts';
+import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 
 /** The reason of the write that makes a native object our copy. */
 export const takeOverReason = 'taken over';
@@ -49,46 +45,6 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
   return decidePresence(facts, memory, translation);
-}
-
-/** The next step of an object that may not stand on the host because of another one; undefined for a winner. */
-function decideContest(facts: Facts, memory: Memory, translation: Translation): PlanStep | undefined {
-  const { contest, serviceKey, servicePlace, winner } = facts;
-  const isNamedLikeService = translation.kind.serviceOf === undefined;
-  if (contest?.isPending) return done(namePending);
-  if (contest !== undefined && contest.rivals.length > 0 && serviceKey && servicePlace) {
-    // The copy of one of the Services may stand on the host already; then consumers mean that one.
-    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
-    const copied = memory.hostService.service?.isCopyOf;
-    const holder = copied && [serviceKey, ...contest.rivals].includes(copied) ? copied : contest.holder;
-    if (holder !== undefined && holder !== serviceKey) {
-      const outcome = isNamedLikeService
-        ? collision(holder)
-        : serviceCollision({ service: serviceKey, name: servicePlace.name, holder });
-      return decideLoss(facts, translation, outcome);
-    }
-    if (isNamedLikeService) return decideLeaving(contest);
-  }
-  if (winner !== undefined && winner !== facts.key) return decideStrays(facts, translation, collision(winner));
-  return contest && decideLeaving(contest);
-}
-
-/** Removes the copy of an object that has lost its name, but never that of the winner at the same place. */
-function decideLoss(facts: Facts, translation: Translation, outcome: Outcome): PlanStep {
-  const { host, key } = facts;
-  const ownership = host && judgeOwnership(host, key, translation.placement);
-  const isOwn = ownership?.kind === 'ours' && ownership.isDeletable;
-  return isOwn ? decideRemoval(facts, translation, outcome) : decideStrays(facts, translation, outcome);
-}
-
-function decideLeaving({ leaving }: NameContest): PlanStep | undefined {
-  if (leaving === undefined) return undefined;
-  return done({
-    kind: 'waiting',
-    reason: 'HostNameBusy',
-    message: `the copy of "${leaving}" still stands behind the host name of its Service, and must be removed first`,
-    retryAfterMs: leavingRetryMs,
-  });
 }
 
 /** Brings the host copy of an eligible object into the state that the draft describes. */
@@ -176,21 +132,6 @@ interface Presence {
   translation: Translation;
   memory: Pick<Memory, 'agreed' | 'backflowRefused'>;
 }
-
-const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
-
-const sourcePending: Outcome = {
-  kind: 'waiting',
-  reason: 'SourcePending',
-  message: 'the object that it was made from has not been judged yet',
-};
-
-const takenByService: Outcome = {
-  kind: 'refused',
-  reason: 'HostNameTaken',
-  message: 'its host name is taken by a Service of the host cluster itself',
-  detail: notOurCopy,
-};
 
 /** A foreign host Service also removes an existing copy; otherwise the order of events would decide whether it exists. */
 function hasForeignService({ key, serviceKey, host, hostService }: Facts, { placement }: Translation): boolean {
@@ -340,42 +281,6 @@ function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
     ...change.payload,
   };
 }
-
-function serviceCollision({ service, name, holder }: { service: Key; name: string; holder: Key }): Outcome {
-  return {
-    kind: 'refused',
-    reason: 'NameCollision',
-    message: `its Service "${service}" and the Service "${holder}" have one host name, "${name}", which belongs to "${holder}"`,
-  };
-}
-
-const namePending: Outcome = {
-  kind: 'waiting',
-  reason: 'NamePending',
-  message: 'its Service shares its host name with another one, and the objects of the other kind are not listed yet',
-  retryAfterMs: leavingRetryMs,
-};
-
-function collision(winner: Key): Outcome {
-  return {
-    kind: 'refused',
-    reason: 'NameCollision',
-    message: `its host name belongs to "${winner}", which had it first`,
-  };
-}
-
-function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
-  const named = refusals.slice(0, namedAddresses).map((refusal) => `"${refusal.address}" (${refusal.rule})`);
-  const more = refusals.length > namedAddresses ? ` and ${refusals.length - namedAddresses} more` : '';
-  return {
-    kind: 'refused',
-    reason: 'AddressRefused',
-    message: `the address policy refuses ${named.join(', ')}${more}`,
-  };
-}
-
-/** Three addresses show the mistake and still fit into one event. */
-const namedAddresses = 3;
 
 function placeOf(item: Place): Place {
   return { namespace: item.namespace, name: item.name };
