@@ -275,6 +275,68 @@ function managed(object: KubeObject, keys: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
+const slice = (metadata: object, more: object = {}) => ({
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 's', namespace: 'shop', labels: { 'kubernetes.io/service-name': 'web' }, ...metadata },
+  addressType: 'IPv4',
+  endpoints: [{ addresses: ['10.0.0.1'] }],
+  ports: [{ name: 'http', port: 80 }],
+  ...more,
+});
+const many = (count: number) => Array.from({ length: count }, (_, at) => `10.0.${at >> 8}.${at & 255}`);
+
+describe('hostward render of EndpointSlices', () => {
+  it('names both Services that get one host name, and renders the slice of one', async () => {
+    const of = (namespace: string, service: string, year: string) =>
+      slice({
+        name: namespace,
+        namespace,
+        labels: { 'kubernetes.io/service-name': service },
+        creationTimestamp: `${year}-01-01T00:00:00Z`,
+      });
+    const items = [of('default-x-default', 'col', '2026'), of('default', 'col-x-default', '2025')];
+    const { code, out, err } = await render({ kind: 'List', items }, '-o', 'json');
+    expect(code).toBe(0);
+    expect(JSON.parse(out).metadata.name).toBe('default-x-default-x-vc');
+    expect(err).toBe(
+      'EndpointSlice "default-x-default/default-x-default" has no copy on the host: its Service "default-x-default/col" and the ' +
+        'Service "default/col-x-default" have one host name, "col-x-default-x-default-x-vc", which belongs to "default/col-x-default"\n',
+    );
+  });
+
+  it.each<[string, object, number, string]>([
+    [
+      'mixed families',
+      slice({}, { endpoints: [{ addresses: ['10.0.0.1', 'fd00::1'] }] }),
+      1,
+      'must be an IPv4 address',
+    ],
+    ['a port name', slice({}, { ports: [{ name: 'NOT_valid', port: 80 }] }), 1, 'ports[0].name must be a DNS label'],
+    ['1,001 endpoints', slice({}, { endpoints: many(1_001).map((one) => ({ addresses: [one] })) }), 1, 'found 1001'],
+    ['101 addresses', slice({}, { endpoints: [{ addresses: many(101) }] }), 1, 'at most 100 addresses'],
+    [
+      '1.4 MiB of annotations',
+      slice({ annotations: { a: 'x'.repeat(1_468_006) } }),
+      1,
+      'metadata.annotations: Too long',
+    ],
+    ['a label', slice({ labels: { a: 'b c' } }), 1, 'metadata.labels: Invalid value'],
+    ['a name', slice({ name: 'A' }), 1, 'metadata.name: '],
+    [
+      'names',
+      slice({}, { addressType: 'FQDN', endpoints: [{ addresses: ['a.example.com'] }] }),
+      0,
+      'addressPolicy.fqdn',
+    ],
+    ['no names yet', slice({}, { addressType: 'FQDN', endpoints: [] }), 0, 'addressPolicy.fqdn: allow'],
+  ])('refuses %s', async (_, object, wanted, sentence) => {
+    const { code, out, err } = await render(object);
+    expect([code, out]).toEqual([wanted, '']);
+    expect(err).toContain(sentence);
+  });
+});
+
 describe('hostward render, compared with recorded objects of a running vCluster', () => {
   it.each(golden.cases.map((one) => [one.name, one] as const))(
     '%s',

@@ -1,6 +1,12 @@
-// Checks the shape of an Endpoints or EndpointSlice from a file. In: an object. Out: the faults that would make an API server refuse the object,
-// each with its path. The check runs before any translation.
+// Checks the shape and values of an Endpoints or EndpointSlice from a file. In: an object. Out: the faults that would make an API
+// server refuse the object, each with its path. The check runs before any translation.
+import { validateAnnotations, validateLabels } from '../../object/meta/meta-validation.ts';
+import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
 import { isRecord } from '../../object/text/json.ts';
+import { problemOfPayload } from '../../sync/endpointslices/validate-payload.ts';
+
+/** What kube-apiserver takes in one request. */
+const maxObjectBytes = 3 * 1024 * 1024;
 
 /** Every fault as `path: wanted …, found …`. */
 export function shapeFaults(object: Record<string, unknown>): string[] {
@@ -18,7 +24,29 @@ export function shapeFaults(object: Record<string, unknown>): string[] {
   list(metadata['ownerReferences'], 'metadata.ownerReferences', faults);
   if (object['kind'] === 'EndpointSlice') sliceFaults(object, faults);
   else subsetFaults(object, faults);
+  // Values are judged only where every shape is right.
+  if (faults.length === 0 && object['kind'] === 'EndpointSlice') sliceValueFaults(object, faults);
   return faults;
+}
+
+function sliceValueFaults(object: Record<string, unknown>, faults: string[]): void {
+  const { name, labels, annotations } = object['metadata'] as SliceMeta;
+  for (const problem of dnsSubdomainProblems(name ?? '')) faults.push(`metadata.name: ${problem}`);
+  const errors = [
+    ...validateLabels(labels ?? {}, 'metadata.labels'),
+    ...validateAnnotations(annotations ?? {}, 'metadata.annotations'),
+  ];
+  for (const { path, message } of errors) faults.push(`${path}: ${message}`);
+  const problem = problemOfPayload(object);
+  if (problem !== undefined) faults.push(problem.message);
+  const bytes = Buffer.byteLength(JSON.stringify(object));
+  if (bytes > maxObjectBytes) faults.push(`wanted at most ${maxObjectBytes} bytes, found ${bytes}`);
+}
+
+interface SliceMeta {
+  name?: string | null;
+  labels?: Record<string, string> | null;
+  annotations?: Record<string, string> | null;
 }
 
 function subsetFaults(object: Record<string, unknown>, faults: string[]): void {

@@ -1,12 +1,13 @@
 // Computes host objects without a cluster, with the same translation as the live sync, for `hostward render` and tests. Pure.
 import type { KubeObject } from '../../object/meta/object.ts';
-import { keyOf } from '../../object/meta/object.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { AddressPolicy } from '../plan/address-policy.ts';
 import { chooseWinner } from '../plan/claims.ts';
+import { serviceCollisionMessage } from '../plan/decide/outcomes.ts';
 import { draftHost, renderCreate, type Translation } from '../plan/draft.ts';
 import { projectService, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { ownerReference } from '../plan/owner.ts';
-import type { Place } from '../plan/placement.ts';
+import { type Place, type Placement, sameNamed } from '../plan/placement.ts';
 
 export interface RenderResult {
   objects: { key: string; virtual: KubeObject; host: KubeObject }[];
@@ -29,6 +30,8 @@ interface Candidate {
   object: KubeObject;
   virtual: VirtualItem;
   place: Place;
+  /** The Service that the object belongs to. */
+  service: Key;
 }
 
 /** Objects count as eligible unless a Service among the input says otherwise. */
@@ -77,7 +80,7 @@ function judge(
     result.notices.push({ key, reason: 'AddressRefused', message });
     return undefined;
   }
-  return { key, object, virtual, place };
+  return { key, object, virtual, place, service: serviceKey ?? key };
 }
 
 function renderOne(
@@ -101,12 +104,27 @@ function renderOne(
   }
   const { translation, ownerUid } = options;
   const { placement } = translation;
+  const holder = holderOf(candidate, all, placement);
+  if (holder !== undefined && holder !== candidate.service) {
+    const name = placement.placeOf(holder)?.name ?? '';
+    const message = serviceCollisionMessage({ service: candidate.service, name, holder });
+    result.notices.push({ key, reason: 'NameCollision', message });
+    return;
+  }
   const hasOwner = ownerUid !== undefined && options.setOwner && placement.mode === 'single';
   const owner = hasOwner
     ? ownerReference({ kind: 'present', name: placement.virtualCluster, uid: ownerUid }, virtual.hasController === true)
     : undefined;
   const host = renderCreate(virtual, draftHost(virtual, place, translation), { translation, owner });
   result.objects.push({ key, virtual: object, host: options.withBookkeeping ? host : withoutBookkeeping(host) });
+}
+
+/** The Service that gets the host name, when other Services with objects in the input get it too. */
+function holderOf({ service }: Candidate, all: readonly Candidate[], placement: Placement): Key | undefined {
+  const services = [service, ...sameNamed(service, placement)];
+  const claimants = all.filter((one) => services.includes(one.service));
+  const aged = claimants.map((one) => ({ key: one.service, creationTimestamp: one.virtual.creationTimestamp }));
+  return chooseWinner(aged, undefined);
 }
 
 /** Removes the annotations that only Hostward reads, to keep the output short. */

@@ -39,13 +39,18 @@ export function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
   };
 }
 
-export function serviceCollision(names: { service: Key; name: string; holder: Key }): Outcome {
-  const { service, name, holder } = names;
-  return {
-    kind: 'refused',
-    reason: 'NameCollision',
-    message: `its Service "${service}" and the Service "${holder}" have one host name, "${name}", which belongs to "${holder}"`,
-  };
+interface SharedName {
+  service: Key;
+  name: string;
+  holder: Key;
+}
+
+export function serviceCollisionMessage({ service, name, holder }: SharedName): string {
+  return `its Service "${service}" and the Service "${holder}" have one host name, "${name}", which belongs to "${holder}"`;
+}
+
+export function serviceCollision(shared: SharedName): Outcome {
+  return { kind: 'refused', reason: 'NameCollision', message: serviceCollisionMessage(shared) };
 }
 
 /** The copies of a loser are removed within milliseconds; no event tells about those of another kind. */
