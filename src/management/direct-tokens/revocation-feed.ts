@@ -97,6 +97,8 @@ export class RevocationFeed {
     response.writeHead(200, { 'content-type': 'application/json', ...noStore });
     let position = this.#positionIn(after);
     const send = (line: object) => {
+      // The end waits for the client to read; a line behind it would be a fault that nothing catches.
+      if (response.writableEnded) return;
       response.write(`${JSON.stringify(line)}\n`);
       if (response.writableLength > maxUnsentBytes) response.destroy();
     };
