@@ -102,6 +102,8 @@ export class RawAttempt {
     });
     sent.on('upgrade', (response, socket, head) => {
       this.#timer?.cancel();
+      // Node takes its own listener away here, and who gets the socket may write an audit line before it listens.
+      socket.on('error', () => socket.destroy());
       this.#socket = socket;
       if (this.#isSettled) socket.destroy();
       this.#finish({ kind: 'upgraded', response, socket, head });
