@@ -223,6 +223,7 @@ class AssembledDaemon implements Daemon {
       isDryRun,
       references: this.#references.of(rules.translation.kind.kind),
       isHostRecent,
+      awaitsOther: this.#settings.endpointSlices.enabled,
     });
     this.#sync = sync;
     sync.start().catch((error: unknown) => {

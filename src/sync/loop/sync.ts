@@ -43,6 +43,8 @@ export interface SyncOptions {
   references?: Referrers;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
+  /** Another sync will share the names of Services: shareNames() or goOnAlone() will be called. */
+  awaitsOther?: boolean;
 }
 
 /** Keys processed at once; the writer limits the number of requests by itself. */
@@ -74,6 +76,7 @@ export class Sync {
     const { clock, random, log } = options;
     this.options = options;
     this.world = new World(options.windows, options.rules);
+    if (options.awaitsOther) this.world.names.other = 'awaited';
     this.contest = new Contest(clock);
     this.metrics = createSyncMetrics(options.metrics, options.rules.translation.kind.kind);
     this.queue = new WorkQueue({
@@ -211,6 +214,22 @@ export class Sync {
     });
   }
 
+  /** The awaited other sync does not come. */
+  goOnAlone(): void {
+    if (this.world.names.other === 'awaited') this.world.names.other = undefined;
+  }
+
+  /** Both syncs decide together which of several Services gets a host name. */
+  shareNames(other: Sync): void {
+    for (const [one, beside] of [
+      [this, other],
+      [other, this],
+    ] as const) {
+      const enqueue = (key: Key): void => beside.enqueue(key);
+      one.world.names.other = { names: beside.world.names, isReady: () => beside.isReady, enqueue };
+    }
+  }
+
   /** This sync as the companion of another one. */
   asCompanion(): Companion {
     return {
@@ -320,6 +339,7 @@ export class Sync {
           const rivals = list === 'objects' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
           for (const one of [key, ...rivals]) this.enqueue(one);
         }
+        if (list === 'services') for (const rival of this.world.noteService(changed)) this.enqueue(rival);
       },
       listed: ({ isFirst }) => {
         if (!isFirst) this.massDelete.judgeList(list);
