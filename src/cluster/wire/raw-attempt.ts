@@ -105,6 +105,8 @@ export class RawAttempt {
       // Node takes its own listener away here, and who gets the socket may write an audit line before it listens.
       socket.on('error', () => socket.destroy());
       this.#socket = socket;
+      // A socket without a listener for faults would end the process if the server cuts it before the session has begun.
+      socket.on('error', () => socket.destroy());
       if (this.#isSettled) socket.destroy();
       this.#finish({ kind: 'upgraded', response, socket, head });
     });
