@@ -23,7 +23,7 @@ import { Clusters, isRecent } from './connections.ts';
 import type { Daemon, DaemonModule, DaemonOptions, Started } from './daemon-options.ts';
 import { openDaemonLease, openWriters } from './lease.ts';
 import { RunningManagement } from './management.ts';
-import type { Readiness } from './operations-server.ts';
+import type { Readiness } from './operations/operations-server.ts';
 import { Outages } from './outages.ts';
 import { RunningPatches } from './patches.ts';
 import { contentPermissions, missingPermissions, permissionsOf, sentencesOf } from './permissions.ts';

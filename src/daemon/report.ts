@@ -9,7 +9,7 @@ import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.
 import type { Clusters } from './connections.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningManagement } from './management.ts';
-import type { Readiness, ReadinessPart } from './operations-server.ts';
+import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
 import type { Outages } from './outages.ts';
 import type { RunningPatches } from './patches.ts';
 import type { RunningSlices } from './slices.ts';
