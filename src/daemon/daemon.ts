@@ -68,8 +68,9 @@ class AssembledDaemon implements Daemon {
   readonly #changes: Changes;
 
   constructor(options: DaemonOptions) {
+    const isStopped = (): boolean => this.#phase === 'stopped';
     this.#options = options;
-    this.#changes = new Changes(options.log, { isStopped: () => this.#phase === 'stopped' });
+    this.#changes = new Changes(options.log, { isStopped });
     this.#settings = options.settings;
     this.#wantedPatches = options.patches;
     this.#mappings = mappingsOf(options.settings);
@@ -98,7 +99,8 @@ class AssembledDaemon implements Daemon {
     this.#endpoints = new RunningEndpoints({
       ...parts,
       settings: () => this.#settings,
-      failed: (error) => this.#syncFailed(error),
+      isStopped,
+      end: (why) => this.#end(why),
     });
     this.#gauges = new Gauges(options, {
       syncs: () => this.#syncs(),
@@ -147,9 +149,8 @@ class AssembledDaemon implements Daemon {
 
   #checked(patches: DaemonOptions['patches']): CheckedSettings {
     const { isDryRun } = this.#options;
-    const settings = this.#settings;
-    const copyNamespaces = this.#copyNamespaces();
-    return { settings, patches, copyNamespaces, isDryRun, needsLease: needsLease(settings, isDryRun) };
+    const needs = { copyNamespaces: this.#copyNamespaces(), needsLease: needsLease(this.#settings, isDryRun) };
+    return { settings: this.#settings, patches, isDryRun, ...needs };
   }
 
   #copyNamespaces(): readonly (string | undefined)[] {
@@ -185,12 +186,6 @@ class AssembledDaemon implements Daemon {
       endpoints: () => this.#endpoints.sync,
       settings: () => this.#settings,
     });
-  }
-
-  #syncFailed(error: unknown): void {
-    if (this.#phase === 'stopped') return;
-    this.#options.log.error({ component: 'main', err: error }, 'sync could not start');
-    this.#end('sync could not start, see the log');
   }
 
   #syncs(): Sync[] {

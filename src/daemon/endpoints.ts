@@ -8,8 +8,9 @@ import { openSync, type SyncParts, type Writing } from './open-sync.ts';
 
 export interface EndpointsOptions extends SyncParts {
   settings: () => Settings;
-  /** Called when the sync cannot start, which ends the daemon. */
-  failed: (error: unknown) => void;
+  isStopped: () => boolean;
+  /** Ends the daemon. */
+  end: (why: string) => void;
 }
 
 export class RunningEndpoints {
@@ -32,7 +33,12 @@ export class RunningEndpoints {
     // A kind that is switched off must not be written: vCluster may own its objects by now.
     const isLeader = (): boolean => this.#options.settings().endpointsEnabled && writing.isLeading();
     this.sync = openSync({ ...this.#options, rules, writing, isLeader, settings });
-    this.sync.start().catch(this.#options.failed);
+    this.sync.start().catch((error: unknown) => {
+      const { options, isStopped, end } = this.#options;
+      if (isStopped()) return;
+      options.log.error({ component: 'main', err: error }, 'sync could not start');
+      end('sync could not start, see the log');
+    });
   }
 
   take(settings: Settings): void {
