@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type OperationsAnswers, OperationsServer } from '../../src/daemon/operations-server.ts';
+import { type OperationsAnswers, OperationsServer } from '../../src/daemon/operations/operations-server.ts';
 
 const answers: OperationsAnswers = {
   health: () => ({ isHealthy: true, lines: [] }),

@@ -5,7 +5,7 @@ import type { FailedLogins } from '../../apiserver/request/failed-logins.ts';
 import { type ClusterFault, messageOf } from '../../cluster/errors.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
-import { OperationsServer } from '../../daemon/operations-server.ts';
+import { OperationsServer } from '../../daemon/operations/operations-server.ts';
 import { createLog } from '../../log.ts';
 import type { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
 import { declareDirectMetrics } from '../../management/direct/direct-metrics.ts';

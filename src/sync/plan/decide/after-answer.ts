@@ -1,9 +1,9 @@
 // Decides how a pass goes on after an answer: continue, read again, or end. In: the memory of the pass, a request and its
 // answer. Out: the new memory, from which decide.ts takes the next step. Pure.
-import type { Answer } from '../../cluster/answer.ts';
-import { joinAgreements } from './base.ts';
-import { projectHostService, type SyncedKind } from './kind.ts';
-import type { Memory, Outcome, PlannedRequest } from './step.ts';
+import type { Answer } from '../../../cluster/answer.ts';
+import { joinAgreements } from '../base.ts';
+import { projectHostService, type SyncedKind } from '../kind.ts';
+import type { Memory, Outcome, PlannedRequest } from '../step.ts';
 
 /** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;

@@ -1,14 +1,11 @@
 // Decides the next step for one key: a request, or the outcome of the pass. In: the facts about the key and the memory of
 // the pass. Out: a step. Pure, so that a test can enumerate a crash after every write. It must never know a window, a
 // writer, a timer or the log.
-import type { Key } from '../../object/meta/object.ts';
-import type { AddressRefusal } from './address-policy.ts';
-import { type Draft, renderCreate, type Translation } from './draft.ts';
-import type { HostItem, VirtualItem } from './kind.ts';
-import { ownerReference } from './owner.ts';
-import { judgeOwnership } from './ownership.ts';
-import type { Place } from './placement.ts';
-import { decideRemoval, decideStrays, handsOff } from './removal.ts';
+import { type Draft, renderCreate, type Translation } from '../draft.ts';
+import type { HostItem, VirtualItem } from '../kind.ts';
+import { ownerReference } from '../owner.ts';
+import { judgeOwnership } from '../ownership.ts';
+import type { Place } from '../placement.ts';
 import {
   ask,
   done,
@@ -18,8 +15,11 @@ import {
   type Outcome,
   type PatchFailure,
   type PlanStep,
-} from './step.ts';
-import { agreementOf, type HostChange, planUpdate, type Update } from './update-patch.ts';
+} from '../step.ts';
+import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
+import { decideContest } from './contest.ts';
+import { addressRefused, notOurCopy, sourcePending, takenByService } from './outcomes.ts';
+import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 
 /** The reason of the write that makes a native object our copy. */
 export const takeOverReason = 'taken over';
@@ -40,9 +40,8 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
   if (facts.isSourcePending) return done(sourcePending);
-  if (facts.winner !== undefined && facts.winner !== facts.key) {
-    return decideStrays(facts, translation, collision(facts.winner));
-  }
+  const lost = decideContest(facts, memory, translation);
+  if (lost !== undefined) return lost;
   if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
   return decidePresence(facts, memory, translation);
@@ -133,21 +132,6 @@ interface Presence {
   translation: Translation;
   memory: Pick<Memory, 'agreed' | 'backflowRefused'>;
 }
-
-const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
-
-const sourcePending: Outcome = {
-  kind: 'waiting',
-  reason: 'SourcePending',
-  message: 'the object that it was made from has not been judged yet',
-};
-
-const takenByService: Outcome = {
-  kind: 'refused',
-  reason: 'HostNameTaken',
-  message: 'its host name is taken by a Service of the host cluster itself',
-  detail: notOurCopy,
-};
 
 /** A foreign host Service also removes an existing copy; otherwise the order of events would decide whether it exists. */
 function hasForeignService({ key, serviceKey, host, hostService }: Facts, { placement }: Translation): boolean {
@@ -297,27 +281,6 @@ function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
     ...change.payload,
   };
 }
-
-function collision(winner: Key): Outcome {
-  return {
-    kind: 'refused',
-    reason: 'NameCollision',
-    message: `its host name belongs to "${winner}", which had it first`,
-  };
-}
-
-function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
-  const named = refusals.slice(0, namedAddresses).map((refusal) => `"${refusal.address}" (${refusal.rule})`);
-  const more = refusals.length > namedAddresses ? ` and ${refusals.length - namedAddresses} more` : '';
-  return {
-    kind: 'refused',
-    reason: 'AddressRefused',
-    message: `the address policy refuses ${named.join(', ')}${more}`,
-  };
-}
-
-/** Three addresses show the mistake and still fit into one event. */
-const namedAddresses = 3;
 
 function placeOf(item: Place): Place {
   return { namespace: item.namespace, name: item.name };

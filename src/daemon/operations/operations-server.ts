@@ -3,8 +3,8 @@
 // Only programs on this machine may read /status, because it names objects and their faults.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
-import { safeText } from '../safe-text.ts';
-import type { ObjectFilter } from '../sync/report/object-list.ts';
+import { safeText } from '../../safe-text.ts';
+import type { ObjectFilter } from '../../sync/report/object-list.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 
 export interface ReadinessPart {

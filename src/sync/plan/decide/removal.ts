@@ -1,11 +1,11 @@
 // Decides the removal of host copies, for decide.ts. Pure. An object stays when it is not provably ours, and when an operator
 // of the host has paused, kept or claimed it.
 
-import type { Translation } from './draft.ts';
-import type { HostItem, SyncedKind, VirtualItem } from './kind.ts';
-import { isControlledByOther, judgeOwnership } from './ownership.ts';
-import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from './reserved-keys.ts';
-import { ask, done, type Facts, type Outcome, type PlannedRequest, type PlanStep } from './step.ts';
+import type { Translation } from '../draft.ts';
+import type { HostItem, SyncedKind, VirtualItem } from '../kind.ts';
+import { isControlledByOther, judgeOwnership } from '../ownership.ts';
+import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from '../reserved-keys.ts';
+import { ask, done, type Facts, type Outcome, type PlannedRequest, type PlanStep } from '../step.ts';
 
 /** An ineligible object must have no host copy, but only a copy that is provably ours may be deleted. */
 export function decideRemoval(facts: Facts, translation: Translation, outcome: Outcome): PlanStep {
