@@ -61,6 +61,7 @@ export class ApiServer {
       pathPrefix: options.pathPrefix ?? '',
       now: () => options.clock.wallTime(),
       state: () => this.#state,
+      readyTrouble: options.readyTrouble,
     });
     this.#impersonation = new Impersonation({
       authorize: options.authorize,

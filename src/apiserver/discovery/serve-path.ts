@@ -34,6 +34,8 @@ export interface ServedPathsOptions {
   now: () => Date;
   /** Lifecycle state of the server; only `ready` is healthy. */
   state: () => string;
+  /** What keeps a server that runs from being ready. */
+  readyTrouble?: (() => string | undefined) | undefined;
 }
 
 /** Each may be asked for by its name, e.g. `/livez/ping`. */
@@ -131,9 +133,10 @@ export class ServedPaths {
     const [, name = '', check = ''] = path.split('/');
     if (path.split('/').length > 3 || (check !== '' && !checks.includes(check))) return false;
     const state = this.#options.state();
-    const isReady = state === 'ready';
+    const trouble = name === 'readyz' ? this.#options.readyTrouble?.() : undefined;
+    const isReady = state === 'ready' && trouble === undefined;
     if (!query.has('verbose')) {
-      sendText(response, isReady ? 200 : 500, isReady ? 'ok' : `the server is ${state}\n`);
+      sendText(response, isReady ? 200 : 500, isReady ? 'ok' : `${trouble ?? `the server is ${state}`}\n`);
       return true;
     }
     const lines = ['[+]ping ok', isReady ? '[+]server ok' : '[-]server failed: reason withheld'];
