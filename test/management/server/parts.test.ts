@@ -255,6 +255,22 @@ describe('audit.reads', () => {
       { stage: 'streamEnd', id: stages[0].id, bytesOut: expect.any(Number) },
     ]);
     expect(stages[2].bytesOut).toBeGreaterThan(100);
+    const feed = await one.follow('/revocations?watch=true', one.admin);
+    await until(() => feed.events.length > 0, 'the first mark of the feed');
+    feed.stop();
+    const ends = () => lines().match(/"stage":"streamEnd"/g)?.length ?? 0;
+    await until(() => ends() === 2, 'the end of the feed');
+    expect(
+      lines()
+        .trim()
+        .split('\n')
+        .slice(-3)
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { stage: 'intent', request: expect.stringContaining('/revocations') },
+      { stage: 'streamStart' },
+      { stage: 'streamEnd', bytesOut: expect.any(Number) },
+    ]);
   });
 });
 
