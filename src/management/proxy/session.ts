@@ -6,11 +6,11 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { Status } from '../../object/meta/status.ts';
+import { errorChannels, lastFrames } from './frames/last-frames.ts';
+import { resultFrame, SpdyFrames } from './frames/spdy-frames.ts';
+import { WebSocketFrames } from './frames/web-socket-frames.ts';
 import { responseLines } from './headers.ts';
-import { errorChannels, lastFrames } from './last-frames.ts';
 import { badGateway } from './own-answers.ts';
-import { resultFrame, SpdyFrames } from './spdy-frames.ts';
-import { WebSocketFrames } from './web-socket-frames.ts';
 
 export interface StreamEnd {
   /** Bytes from the client. */

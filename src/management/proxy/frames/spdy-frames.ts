@@ -1,7 +1,7 @@
 // Follows the frames of one direction of SPDY/3.1, so that the result of a session can be added between two of them. In: the bytes as
 // they pass. Out: the place in the frame, and the one frame that tells kubectl why a session ends. Heads of frames are read, and
 // nothing is kept or changed.
-import type { Status } from '../../object/meta/status.ts';
+import type { Status } from '../../../object/meta/status.ts';
 
 const headBytes = 8;
 const finFlag = 0x01;
