@@ -1,7 +1,7 @@
 // Follows the frames of one direction of SPDY/3.1, so that the result of a session can be added between two of them. In: the bytes as
-// they pass. Out: the place in the frame, and the one frame that tells kubectl why a session ends. Heads of frames are read, and
-// nothing is kept or changed.
+// they pass. Out: the place in the frame, and the one frame that tells kubectl why a session ends.
 import type { Status } from '../../../object/meta/status.ts';
+import { FramePlace } from './frame-place.ts';
 
 const headBytes = 8;
 const finFlag = 0x01;
@@ -9,51 +9,23 @@ const finFlag = 0x01;
 const errorStream = 1;
 
 export class SpdyFrames {
-  readonly #head = Buffer.alloc(headBytes);
-  #headLength = 0;
-  /** Bytes of the payload that are still to come. */
-  #left = 0;
+  readonly place = new FramePlace({
+    longestHead: headBytes,
+    bytesBehind: (head, length) => (length < headBytes ? undefined : this.#read(head)),
+  });
   #hasBegun = false;
   #hasResult = false;
-
-  get isBetweenFrames(): boolean {
-    return this.#headLength === 0 && this.#left === 0;
-  }
 
   /** The streams are open, and the upstream has sent no result yet: two results on one stream cannot be read. */
   get mayAddResult(): boolean {
     return this.#hasBegun && !this.#hasResult;
   }
 
-  take(bytes: Buffer): void {
-    for (let at = 0; at < bytes.length; ) at = this.#step(bytes, at);
-  }
-
-  /** Takes the bytes up to the end of the frame that has begun, and returns how many they are. */
-  takeOneFrame(bytes: Buffer): number {
-    let at = 0;
-    while (at < bytes.length && !this.isBetweenFrames) at = this.#step(bytes, at);
-    return at;
-  }
-
-  #step(bytes: Buffer, at: number): number {
-    if (this.#left > 0) {
-      const taken = Math.min(this.#left, bytes.length - at);
-      this.#left -= taken;
-      return at + taken;
-    }
-    this.#head[this.#headLength++] = bytes[at] as number;
-    if (this.#headLength === headBytes) this.#readHead();
-    return at + 1;
-  }
-
   /** The first bit is 0 for data; then the number of the stream follows. */
-  #readHead(): void {
-    const first = this.#head.readUInt32BE(0);
-    this.#left = this.#head.readUIntBE(5, 3);
-    this.#headLength = 0;
+  #read(head: Buffer): number {
     this.#hasBegun = true;
-    if (first === errorStream) this.#hasResult = true;
+    if (head.readUInt32BE(0) === errorStream) this.#hasResult = true;
+    return head.readUIntBE(5, 3);
   }
 }
 
