@@ -122,7 +122,12 @@ export class DaemonProcess {
 
   /** Resident memory of the daemon and its sandbox together, in MiB. */
   get rssMbOfAll(): number {
-    return this.#family().reduce((sum, pid) => sum + (residentMbOf(pid) ?? 0), 0);
+    return this.rssMbOfEach().reduce((sum, mb) => sum + mb, 0);
+  }
+
+  /** The daemon first, then its sandbox processes. */
+  rssMbOfEach(): number[] {
+    return this.#family().map((pid) => residentMbOf(pid) ?? 0);
   }
 
   #family(): number[] {

@@ -32,7 +32,8 @@ export class RunningEndpoints {
     const rules = this.#rulesOf(settings);
     // A kind that is switched off must not be written: vCluster may own its objects by now.
     const isLeader = (): boolean => this.#options.settings().endpointsEnabled && writing.isLeading();
-    this.sync = openSync({ ...this.#options, rules, writing, isLeader, settings });
+    const awaitsOther = settings.endpointSlices.enabled;
+    this.sync = openSync({ ...this.#options, rules, writing, isLeader, settings, awaitsOther });
     this.sync.start().catch((error: unknown) => {
       const { options, isStopped, end } = this.#options;
       if (isStopped()) return;

@@ -23,7 +23,9 @@ export interface Writing extends Pick<SyncOptions, 'virtualWriter' | 'hostWriter
   isLeading: () => boolean;
 }
 
-export interface OneKind extends Pick<SyncParts, 'options' | 'windows' | 'references'> {
+export interface OneKind
+  extends Pick<SyncParts, 'options' | 'windows' | 'references'>,
+    Pick<SyncOptions, 'awaitsOther'> {
   rules: SyncRules;
   writing: Writing;
   /** Whether this process may write objects of this kind now. */
@@ -31,7 +33,8 @@ export interface OneKind extends Pick<SyncParts, 'options' | 'windows' | 'refere
   settings: Settings;
 }
 
-export function openSync({ options, windows, references, rules, writing, isLeader, settings }: OneKind): Sync {
+export function openSync(parts: OneKind): Sync {
+  const { options, windows, references, rules, writing, isLeader, settings, awaitsOther = false } = parts;
   const { clock, random, log, metrics, isDryRun } = options;
   const { kind } = rules.translation;
   return new Sync({
@@ -47,5 +50,6 @@ export function openSync({ options, windows, references, rules, writing, isLeade
     isDryRun,
     references: references.of(kind.kind),
     isHostRecent: writing.isHostRecent,
+    awaitsOther,
   });
 }

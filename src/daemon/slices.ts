@@ -45,6 +45,7 @@ export class RunningSlices {
       return;
     }
     this.missing = settings.endpointSlices.enabled ? await this.#missingVerbs(setUp) : [];
+    if (!settings.endpointSlices.enabled || this.missing.length > 0) setUp.endpoints()?.goOnAlone();
     if (!settings.endpointSlices.enabled || this.#isStopped || this.sync !== undefined) return;
     if (this.missing.length === 0) return this.#begin(setUp, settings);
     const { clock, log } = this.#parts.options;
@@ -76,8 +77,10 @@ export class RunningSlices {
 
   /** The sync of Endpoints may be switched on later than that of slices. */
   #accompany({ endpoints }: SliceSetUp): void {
-    const companion = endpoints()?.asCompanion();
-    if (companion !== undefined) this.sync?.accompany(companion);
+    const other = endpoints();
+    if (other === undefined) return;
+    this.sync?.accompany(other.asCompanion());
+    this.sync?.shareNames(other);
   }
 
   #rulesOf(settings: Settings): SyncRules {

@@ -126,9 +126,9 @@ describe('OperationsServer', () => {
   it('stops despite open connections', async () => {
     const base = await started();
     const socket = connect(Number(new URL(base).port), '127.0.0.1');
+    socket.on('error', () => {});
     await new Promise((resolve) => socket.once('connect', resolve));
     const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.on('error', () => {});
     await server?.stop();
     await closed;
   });

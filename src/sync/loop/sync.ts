@@ -45,6 +45,8 @@ export interface SyncOptions {
   references?: Referrers;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
+  /** Another sync will share the names of Services: shareNames() or goOnAlone() will be called. */
+  awaitsOther?: boolean;
 }
 
 /** Keys processed at once; the writer limits the number of requests by itself. */
@@ -78,6 +80,7 @@ export class Sync {
     const { clock, random, log } = options;
     this.options = options;
     this.world = new World(options.windows, options.rules);
+    if (options.awaitsOther) this.world.names.other = 'awaited';
     this.contest = new Contest(clock);
     this.metrics = createSyncMetrics(options.metrics, options.rules.translation.kind.kind);
     this.queue = new WorkQueue({
@@ -227,6 +230,22 @@ export class Sync {
     this.#forgetCompanion = companion.subscribe((key) => {
       for (const one of this.world.objectsOfService(key)) this.enqueue(one);
     });
+  }
+
+  /** The awaited other sync does not come. */
+  goOnAlone(): void {
+    if (this.world.names.other === 'awaited') this.world.names.other = undefined;
+  }
+
+  /** Both syncs decide together which of several Services gets a host name. */
+  shareNames(other: Sync): void {
+    for (const [one, beside] of [
+      [this, other],
+      [other, this],
+    ] as const) {
+      const enqueue = (key: Key): void => beside.enqueue(key);
+      one.world.names.other = { names: beside.world.names, isReady: () => beside.isReady, enqueue };
+    }
   }
 
   /** This sync as the companion of another one. */

@@ -61,6 +61,8 @@ export class WindowListener {
           const rivals = list === 'objects' ? this.#options.world.noteVirtual(key) : this.#options.world.rivalsOf(key);
           for (const one of [key, ...rivals]) this.#options.enqueue(one);
         }
+        const rivals = list === 'services' ? this.#options.world.noteService(changed) : [];
+        for (const rival of rivals) this.#options.enqueue(rival);
       },
       listed: ({ isFirst }) => {
         if (!isFirst) this.#options.massDelete.judgeList(list);

@@ -33,6 +33,7 @@ async function start(options: { folder?: string; memory?: MemoryStore; open?: Op
   endings.push(() => rmSync(folder, { recursive: true, force: true }));
   const memory = options.memory ?? new MemoryStore({ clock: systemClock });
   if (options.memory === undefined) await memory.start();
+  endings.push(() => memory.stop());
   const file = new ChainFile({
     folder,
     name: 'revocations',

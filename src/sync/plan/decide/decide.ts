@@ -17,7 +17,8 @@ import {
   type PlanStep,
 } from '../step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
-import { addressRefused, collision, notOurCopy, sourcePending, takenByService } from './outcomes.ts';
+import { decideContest } from './contest.ts';
+import { addressRefused, notOurCopy, sourcePending, takenByService } from './outcomes.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 
 /** The reason of the write that makes a native object our copy. */
@@ -39,9 +40,8 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
   if (facts.isSourcePending) return done(sourcePending);
-  if (facts.winner !== undefined && facts.winner !== facts.key) {
-    return decideStrays(facts, translation, collision(facts.winner));
-  }
+  const lost = decideContest(facts, memory, translation);
+  if (lost !== undefined) return lost;
   if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
   return decidePresence(facts, memory, translation);

@@ -38,3 +38,32 @@ export function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
     message: `the address policy refuses ${named.join(', ')}${more}`,
   };
 }
+
+export function serviceCollision(names: { service: Key; name: string; holder: Key }): Outcome {
+  const { service, name, holder } = names;
+  return {
+    kind: 'refused',
+    reason: 'NameCollision',
+    message: `its Service "${service}" and the Service "${holder}" have one host name, "${name}", which belongs to "${holder}"`,
+  };
+}
+
+/** The copies of a loser are removed within milliseconds; no event tells about those of another kind. */
+const leavingRetryMs = 500;
+
+export const namePending: Outcome = {
+  kind: 'waiting',
+  reason: 'NamePending',
+  message:
+    'another Service may have the host name of its Service, and the objects of the other kind are not listed yet',
+  retryAfterMs: leavingRetryMs,
+};
+
+export function nameBusy(leaving: Key): Outcome {
+  return {
+    kind: 'waiting',
+    reason: 'HostNameBusy',
+    message: `the copy of "${leaving}" still stands behind the host name of its Service, and must be removed first`,
+    retryAfterMs: leavingRetryMs,
+  };
+}
