@@ -5,7 +5,8 @@
 import { parseArgs } from 'node:util';
 import { largeBuiltins } from '../test/expression/large-builtins.ts';
 import { ApiClient, reachOf } from './api-client.ts';
-import { Harness, settledMs, wait } from './harness.ts';
+import { Harness } from './harness.ts';
+import { settledMs, wait } from './processes.ts';
 import { keysOf, seedHost, seedVirtual } from './workload.ts';
 
 /** With at most a thousand objects this is the limit of daemon and sandbox together. */
