@@ -70,11 +70,12 @@ describe('hostward render', () => {
     expect(out).toContain('+  name: a-x-shop-x-vc\n');
   });
 
-  it.each<[string, unknown[], RegExp]>([
+  it.each<[string, unknown[], RegExp, number]>([
     [
       'a Service with a selector',
       [{ kind: 'Service', metadata: { name: 'a', namespace: 'shop' }, spec: { selector: { x: 'y' } } }],
       /"shop\/a" has no copy on the host: the virtual Service has a selector/,
+      0,
     ],
     [
       'an object that is controlled by another',
@@ -84,23 +85,29 @@ describe('hostward render', () => {
         }),
       ],
       /controlled-by/,
+      0,
     ],
     [
       'a refused address',
       [endpoints('b', { subsets: [{ addresses: [{ ip: '10.9.1.1' }] }] })],
       /the address policy refuses "10.9.1.1"/,
+      1,
     ],
-  ])('prints nothing but a sentence for %s', async (_, items, sentence) => {
-    const list = { kind: 'List', items: [endpoints('a'), ...items] };
-    const { code, err } = await render(list, '-c', 'v.yaml');
-    expect([code, err]).toEqual([0, expect.stringMatching(sentence)]);
-  });
+  ])(
+    'prints nothing but a sentence for %s, and fails where a rule refuses the object',
+    async (_, items, sentence, wanted) => {
+      const list = { kind: 'List', items: [endpoints('a'), ...items] };
+      const { code, err } = await render(list, '-c', 'v.yaml');
+      expect([code, err]).toEqual([wanted, expect.stringMatching(sentence)]);
+    },
+  );
 
   it('gives a contested host name to the older object and explains it for the other', async () => {
     const named = (namespace: string, name: string, created: string) =>
       endpoints(name, { metadata: { namespace, name, creationTimestamp: created } });
     const items = [named('d', 'api-x-d', '2026-01-02T00:00:00Z'), named('d-x-d', 'api', '2026-01-01T00:00:00Z')];
-    const { out, err } = await render({ kind: 'List', items }, '-o', 'json');
+    const { code, out, err } = await render({ kind: 'List', items }, '-o', 'json');
+    expect(code).toBe(1);
     expect(JSON.parse(out).metadata.annotations['vcluster.loft.sh/object-namespace']).toBe('d-x-d');
     expect(err).toBe(
       'Endpoints "d/api-x-d" has no copy on the host: its host name "api-x-d-x-d-x-vc" belongs to "d-x-d/api", which had it first\n',
@@ -297,7 +304,7 @@ describe('hostward render of EndpointSlices', () => {
       });
     const items = [of('default-x-default', 'col', '2026'), of('default', 'col-x-default', '2025')];
     const { code, out, err } = await render({ kind: 'List', items }, '-o', 'json');
-    expect(code).toBe(0);
+    expect(code).toBe(1);
     expect(JSON.parse(out).metadata.name).toBe('default-x-default-x-vc');
     expect(err).toBe(
       'EndpointSlice "default-x-default/default-x-default" has no copy on the host: its Service "default-x-default/col" and the ' +
@@ -305,34 +312,19 @@ describe('hostward render of EndpointSlices', () => {
     );
   });
 
-  it.each<[string, object, number, string]>([
-    [
-      'mixed families',
-      slice({}, { endpoints: [{ addresses: ['10.0.0.1', 'fd00::1'] }] }),
-      1,
-      'must be an IPv4 address',
-    ],
-    ['a port name', slice({}, { ports: [{ name: 'NOT_valid', port: 80 }] }), 1, 'ports[0].name must be a DNS label'],
-    ['1,001 endpoints', slice({}, { endpoints: many(1_001).map((one) => ({ addresses: [one] })) }), 1, 'found 1001'],
-    ['101 addresses', slice({}, { endpoints: [{ addresses: many(101) }] }), 1, 'at most 100 addresses'],
-    [
-      '1.4 MiB of annotations',
-      slice({ annotations: { a: 'x'.repeat(1_468_006) } }),
-      1,
-      'metadata.annotations: Too long',
-    ],
-    ['a label', slice({ labels: { a: 'b c' } }), 1, 'metadata.labels: Invalid value'],
-    ['a name', slice({ name: 'A' }), 1, 'metadata.name: '],
-    [
-      'names',
-      slice({}, { addressType: 'FQDN', endpoints: [{ addresses: ['a.example.com'] }] }),
-      0,
-      'addressPolicy.fqdn',
-    ],
-    ['no names yet', slice({}, { addressType: 'FQDN', endpoints: [] }), 0, 'addressPolicy.fqdn: allow'],
-  ])('refuses %s', async (_, object, wanted, sentence) => {
+  it.each<[string, object, string]>([
+    ['mixed families', slice({}, { endpoints: [{ addresses: ['10.0.0.1', 'fd00::1'] }] }), 'must be an IPv4 address'],
+    ['a port name', slice({}, { ports: [{ name: 'NOT_valid', port: 80 }] }), 'ports[0].name must be a DNS label'],
+    ['1,001 endpoints', slice({}, { endpoints: many(1_001).map((one) => ({ addresses: [one] })) }), 'found 1001'],
+    ['101 addresses', slice({}, { endpoints: [{ addresses: many(101) }] }), 'at most 100 addresses'],
+    ['1.4 MiB of annotations', slice({ annotations: { a: 'x'.repeat(1_468_006) } }), 'metadata.annotations: Too long'],
+    ['a label', slice({ labels: { a: 'b c' } }), 'metadata.labels: Invalid value'],
+    ['a name', slice({ name: 'A' }), 'metadata.name: '],
+    ['names', slice({}, { addressType: 'FQDN', endpoints: [{ addresses: ['a.example.com'] }] }), 'addressPolicy.fqdn'],
+    ['no names yet', slice({}, { addressType: 'FQDN', endpoints: [] }), 'addressPolicy.fqdn: allow'],
+  ])('refuses %s', async (_, object, sentence) => {
     const { code, out, err } = await render(object);
-    expect([code, out]).toEqual([wanted, '']);
+    expect([code, out]).toEqual([1, '']);
     expect(err).toContain(sentence);
   });
 });

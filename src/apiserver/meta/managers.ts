@@ -29,12 +29,10 @@ export function managerOptions(call: Call, now: string): ManagerOptions {
 /** Must run before the kind's strategy: fields that the server adds must not belong to the writer. */
 export function trackCreate(call: Call, object: KubeObject, now: string): void {
   const options = managerOptions(call, now);
+  // Only an update may bring its own record: a new object had no managers.
+  delete object.metadata.managedFields;
   const sent: KubeObject = { ...shown(object, call.kind) };
   if (call.kind.strategy.hasStatus === true) delete sent['status'];
-  if (object.metadata.managedFields !== undefined) {
-    setManagers(object, updateManagedFields(undefined, sent, options));
-    return;
-  }
   const schema = call.kit.catalog.schemaOf(call.kind);
   const zero = { metadata: {}, ...(zeroOf(schema) as object) } as KubeObject;
   const { added, modified } = compareObjects(zero, sent, schema);

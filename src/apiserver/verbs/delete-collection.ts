@@ -1,18 +1,22 @@
-// Serves DELETE on a list: deletes every selected object through the same pipeline as a single delete.
+// Serves DELETE on a list: deletes what a list with the same query would show, each object through the same pipeline as a
+// single delete.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { fromStoredText, shown, storagePrefix } from '../wire/stored-text.ts';
 import { collect } from './collect-records.ts';
 import { deleteObject } from './delete-object.ts';
-import { listKindOf } from './read-objects.ts';
+import { listKindOf, nextPage, startOf } from './read-objects.ts';
+import { listQuery } from './revision-query.ts';
 import { selectionOf } from './selection.ts';
 import type { DeleteOptions } from './write-options.ts';
 
 export async function deleteCollection(call: Call, options: DeleteOptions): Promise<Outcome> {
   const { kind, target } = call;
+  const query = listQuery(target.query);
   const selection = selectionOf(call);
-  const listed = await collect(call, selection, { prefix: storagePrefix(kind, target.namespace), limit: 0 });
+  const prefix = storagePrefix(kind, target.namespace);
+  const listed = await collect(call, selection, { prefix, limit: query.limit, ...(await startOf(call, query)) });
   const items: KubeObject[] = [];
   for (const record of listed.records) {
     const object = fromStoredText(record.value, kind, record.revision);
@@ -26,6 +30,6 @@ export async function deleteCollection(call: Call, options: DeleteOptions): Prom
     const { kind: _kind, apiVersion: _apiVersion, ...item } = shown(object, kind);
     items.push(item);
   }
-  const metadata = { resourceVersion: String(listed.revision) };
+  const metadata = { resourceVersion: String(listed.revision), ...nextPage(listed, prefix) };
   return { kind: 'value', code: 200, value: { ...listKindOf(kind), metadata, items } };
 }

@@ -9,7 +9,7 @@ import type { Call, Outcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { listHead, listItems } from '../wire/representation.ts';
 import { itemText, storageKey, storagePrefix } from '../wire/stored-text.ts';
-import { collect, stepRecords } from './collect-records.ts';
+import { collect, type Listed, stepRecords } from './collect-records.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
 import { listQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
@@ -40,10 +40,7 @@ export async function listObjects(call: Call): Promise<Outcome> {
     return streamedList(call, selection, { prefix, ...from });
   }
   const listed = await collect(call, selection, { prefix, limit: query.limit, ...from });
-  const next =
-    listed.more === undefined
-      ? undefined
-      : encodeContinue({ revision: listed.revision, after: listed.more.slice(prefix.length) });
+  const { continue: next } = nextPage(listed, prefix);
   return {
     kind: 'json',
     code: 200,
@@ -82,7 +79,12 @@ async function streamedList(
   return { kind: 'stream', code: 200, parts: chunks() };
 }
 
-async function startOf(
+export function nextPage({ more, revision }: Listed, prefix: string): { continue?: string } {
+  return more === undefined ? {} : { continue: encodeContinue({ revision, after: more.slice(prefix.length) }) };
+}
+
+/** Where the query wants the list to begin. */
+export async function startOf(
   call: Call,
   query: ReturnType<typeof listQuery>,
 ): Promise<{ atRevision?: number; afterKey?: string }> {

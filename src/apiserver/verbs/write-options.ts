@@ -1,5 +1,5 @@
 // Parses and validates the query parameters of writes and the options of deletes.
-import { invalidValue, unsupportedValue } from '../../object/meta/field-error.ts';
+import { type FieldError, invalidValue, tooLong, unsupportedValue } from '../../object/meta/field-error.ts';
 import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Dialect } from '../request/dialect.ts';
@@ -14,6 +14,9 @@ export interface WriteOptions {
   force: boolean;
 }
 
+/** The real server's limit: every stored entry of managedFields repeats the name. */
+const maxManagerBytes = 128;
+
 const defaults: WriteOptions = { dryRun: false, fieldValidation: 'Warn', force: false };
 
 export function writeOptions(query: URLSearchParams, optionsKind: string): WriteOptions {
@@ -25,14 +28,27 @@ export function writeOptions(query: URLSearchParams, optionsKind: string): Write
   if (!['', 'Ignore', 'Strict', 'Warn'].includes(validation)) {
     errors.push(unsupportedValue('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
   }
-  const manager = query.get('fieldManager') ?? '';
-  if (manager.length > 128) errors.push(invalidValue('fieldManager', manager, 'may not be more than 128 bytes'));
+  errors.push(...managerErrors(query.get('fieldManager') ?? ''));
   if (errors.length > 0) throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: optionsKind }, '', errors));
   return {
     dryRun: dryRun.length > 0,
     fieldValidation: validation === '' ? 'Warn' : (validation as FieldValidation),
     force: isTrue(query.get('force')),
   };
+}
+
+/** Letters, marks, digits, punctuation, symbols and the plain space: a line break would forge a line of a log. */
+const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
+
+function managerErrors(manager: string): FieldError[] {
+  if (Buffer.byteLength(manager) > maxManagerBytes) {
+    return [tooLong('fieldManager', maxManagerBytes)];
+  }
+  const found = unprintable.exec(manager);
+  if (found === null) return [];
+  const code = (found[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  const position = Buffer.byteLength(manager.slice(0, found.index));
+  return [invalidValue('fieldManager', manager, `invalid character U+${code} (at position ${position})`)];
 }
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan';
@@ -48,6 +64,7 @@ export interface DeleteOptions {
 /** Like the real server: with a body, the query does not count. */
 export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Dialect = 'kubernetes'): DeleteOptions {
   const given = isRecord(body) ? body : {};
+  if (body !== undefined) checkTypes(body, given);
   if (dialect === 'strict' && body !== undefined) checkAgreement(given, query);
   const fromQuery = body === undefined;
   const dryRun = fromQuery ? query.getAll('dryRun').filter((value) => value !== '') : (given['dryRun'] ?? []);
@@ -75,6 +92,29 @@ export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Di
     uid: textOf(preconditions['uid']),
     resourceVersion: textOf(preconditions['resourceVersion']),
   };
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+const optionTypes: Readonly<Record<string, { wanted: string; fits(value: unknown): boolean }>> = {
+  dryRun: { wanted: 'a list of texts', fits: (value) => Array.isArray(value) && value.every(isText) },
+  gracePeriodSeconds: { wanted: 'an integer', fits: Number.isSafeInteger },
+  propagationPolicy: { wanted: 'a text', fits: isText },
+  orphanDependents: { wanted: 'true or false', fits: (value) => typeof value === 'boolean' },
+  preconditions: { wanted: 'an object', fits: isRecord },
+  'preconditions.uid': { wanted: 'a text', fits: isText },
+  'preconditions.resourceVersion': { wanted: 'a text', fits: isText },
+};
+
+/** An option that is passed over because of its type would let the request delete what its sender wanted to protect. */
+function checkTypes(body: unknown, given: Record<string, unknown>): void {
+  if (!isRecord(body)) throw badRequest('the options of a delete: want an object');
+  const conditions = isRecord(given['preconditions']) ? given['preconditions'] : {};
+  for (const [option, { wanted, fits }] of Object.entries(optionTypes)) {
+    const [first = '', second] = option.split('.');
+    const value = second === undefined ? given[first] : conditions[second];
+    if (value === undefined || value === null || fits(value)) continue;
+    throw badRequest(`the options of a delete: ${option}: want ${wanted}`);
+  }
 }
 
 /** Strict dialect: if the server ignored `dryRun` in the query because of a body, the request would really delete. */

@@ -108,8 +108,10 @@ export function nestedTooDeep(): StatusFault {
 const maxAliases = 100;
 
 export async function parseYamlText(text: string): Promise<ParsedBody> {
-  const { load } = await import('js-yaml');
-  const value = loadedYaml(text, load);
+  const { load, CORE_SCHEMA, mergeTag } = await import('js-yaml');
+  // Without merge keys, a scope that a document merges into its spec would be dropped as an unknown field.
+  const schema = CORE_SCHEMA.withTags(mergeTag);
+  const value = loadedYaml(text, (read) => load(read, { maxAliases, schema }));
   const fault = expansionFault(value, maxBodyBytes);
   if (fault === 'too deep') throw nestedTooDeep();
   if (fault === 'too long')
@@ -117,9 +119,9 @@ export async function parseYamlText(text: string): Promise<ParsedBody> {
   return { value, duplicateFields: [] };
 }
 
-function loadedYaml(text: string, load: (text: string, options: { maxAliases: number }) => unknown): unknown {
+function loadedYaml(text: string, load: (text: string) => unknown): unknown {
   try {
-    return load(text, { maxAliases });
+    return load(text);
   } catch (error) {
     // The parser calls itself for each level.
     if (error instanceof RangeError) throw nestedTooDeep();

@@ -12,7 +12,7 @@ import { type Place, type Placement, sameNamed } from '../plan/placement.ts';
 export interface RenderResult {
   objects: { key: string; virtual: KubeObject; host: KubeObject }[];
   /** The reason for each object that gets no host copy. */
-  notices: { key: string; reason: string; message: string }[];
+  notices: { key: string; reason: string; message: string; isRefusal: boolean }[];
 }
 
 export interface RenderOptions {
@@ -70,14 +70,14 @@ function judge(
   if (verdict.kind === 'ineligible' || place === undefined) {
     const { reason, sentence } =
       verdict.kind === 'ineligible' ? verdict : { reason: 'NotMapped', sentence: 'it has no host namespace' };
-    result.notices.push({ key, reason, message: sentence });
+    result.notices.push({ key, reason, message: sentence, isRefusal: false });
     return undefined;
   }
   const refusals = options.policy.refusals(kind.addressesOf(kind.translate(virtual, placement)));
   const [first] = refusals;
   if (first !== undefined) {
     const message = `the address policy refuses "${first.address}" (${first.rule})${refusals.length > 1 ? ` and ${refusals.length - 1} more` : ''}`;
-    result.notices.push({ key, reason: 'AddressRefused', message });
+    result.notices.push({ key, reason: 'AddressRefused', message, isRefusal: true });
     return undefined;
   }
   return { key, object, virtual, place, service: serviceKey ?? key };
@@ -99,6 +99,7 @@ function renderOne(
       key,
       reason: 'NameCollision',
       message: `its host name "${place.name}" belongs to "${winner}", which had it first`,
+      isRefusal: true,
     });
     return;
   }
@@ -108,7 +109,7 @@ function renderOne(
   if (holder !== undefined && holder !== candidate.service) {
     const name = placement.placeOf(holder)?.name ?? '';
     const message = serviceCollisionMessage({ service: candidate.service, name, holder });
-    result.notices.push({ key, reason: 'NameCollision', message });
+    result.notices.push({ key, reason: 'NameCollision', message, isRefusal: true });
     return;
   }
   const hasOwner = ownerUid !== undefined && options.setOwner && placement.mode === 'single';

@@ -275,9 +275,11 @@ describe('the feed', () => {
 
   it('takes entries in pieces', async () => {
     const line = '{"type":"REVOKED","object":{"key":"k","generation":3,"expires":"2026-01-01T01:00:00Z"}}\n';
-    const { taken } = await feedOf((write) => {
-      write(line.slice(0, 30));
-      setTimeout(() => write(line.slice(30)), 20);
+    const { taken } = await feedOf(async (write) => {
+      for (const letter of line) {
+        write(letter);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
     });
     await until(() => taken.length === 1, 'the entry');
     expect(taken[0]).toEqual({ key: 'k', generation: 3, expiresMs: Date.parse('2026-01-01T01:00:00Z') });

@@ -2,7 +2,7 @@
 // In: a metrics registry. Out: a series, and a function that ends the measurement.
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Gauge } from 'prom-client';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../../metrics.ts';
 
 /** Two hundred samples a second cost a thousandth of a core. A stall reads at most this much too short. */
 export const delayResolutionMs = 5;

@@ -1,11 +1,11 @@
 // Watches whether both API servers can be reached and written to. In: windows and the answers to writes. Out: the current
 // outages for status and readiness, one log line at the start and one at the end, and a series.
 
-import { isFailure, isUnreachable, WriteOutage } from '../cluster/write/write-outage.ts';
-import { readSeries } from '../metrics.ts';
-import { type Outage, outageSentence } from '../sync/report/verdict.ts';
-import type { DaemonOptions } from './daemon-options.ts';
-import type { OpenedWindow } from './windows.ts';
+import { isFailure, isUnreachable, WriteOutage } from '../../cluster/write/write-outage.ts';
+import { readSeries } from '../../metrics.ts';
+import { type Outage, outageSentence } from '../../sync/report/verdict.ts';
+import type { DaemonOptions } from '../daemon-options.ts';
+import type { OpenedWindow } from '../windows.ts';
 
 const sides = ['virtual', 'host'] as const;
 type Side = (typeof sides)[number];

@@ -3,7 +3,7 @@
 // In: a clock, the load of the loop, a heap. Out: a stop function.
 import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
-import type { Clock, Timer } from '../clock.ts';
+import type { Clock, Timer } from '../../clock.ts';
 
 export interface Heap {
   bytes(): number;

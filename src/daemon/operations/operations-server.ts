@@ -3,8 +3,8 @@
 // Only programs on this machine may read /status, because it names objects and their faults.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
-import { safeText } from '../safe-text.ts';
-import type { ObjectFilter } from '../sync/report/object-list.ts';
+import { safeText } from '../../safe-text.ts';
+import type { ObjectFilter } from '../../sync/report/object-list.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 
 export interface ReadinessPart {
@@ -105,7 +105,8 @@ export class OperationsServer {
         slots.answering(request.socket);
         // A client that leaves before the end gives up its slot when its socket closes.
         response.once('finish', () => slots.waiting(request.socket));
-        void this.#respond(request, response);
+        // The head is sent by then, so that only a broken connection tells the client that its answer is not whole.
+        this.#respond(request, response).catch(() => response.destroy());
       },
     );
     // Node counts from the last byte in either direction, so this limit ends clients that do not read their answer.

@@ -1,6 +1,6 @@
 // Makes the frames that tell the client of a WebSocket session why the proxy ends it: the failure on the error channel of the
 // Kubernetes protocols, and the close frame. Pure: a Status in, bytes out.
-import type { Status } from '../../object/meta/status.ts';
+import type { Status } from '../../../object/meta/status.ts';
 
 export interface LastFramesOf {
   /** The protocol that the upstream chose. */

@@ -1,10 +1,11 @@
 // Opens the lease that lets only one of several replicas write, and the writers. In: settings and connections. Out: the lease,
 // with its object name and the identity of this process, and one writer for each cluster.
-import type { Connection } from '../cluster/wire/connection.ts';
-import { type Lease, openLease } from '../cluster/write/lease.ts';
-import { openWriter } from '../cluster/write/open-writer.ts';
-import type { Writer } from '../cluster/write/writer.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import type { Connection } from '../../cluster/wire/connection.ts';
+import { type Lease, openLease } from '../../cluster/write/lease.ts';
+import { openWriter } from '../../cluster/write/open-writer.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { DaemonOptions } from '../daemon-options.ts';
 import type { Outages } from './outages.ts';
 
 export function openDaemonLease(options: DaemonOptions, host: Connection): Lease {
@@ -47,4 +48,9 @@ export function openWriters(
       ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
     }),
   };
+}
+
+export function needsLease({ leaderElection, replicas }: Settings, isDryRun: boolean): boolean {
+  if (isDryRun) return false;
+  return leaderElection === 'always' || (leaderElection === 'auto' && replicas > 1);
 }

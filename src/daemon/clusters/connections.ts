@@ -1,14 +1,14 @@
 // Opens the connections to both clusters. In: the paths of the kubeconfigs, and how long a start may wait for a cluster.
 // Out: two connections whose servers have answered with their version, or every fault of both clusters at once.
 
-import { pause } from '../clock.ts';
-import { openCredentials } from '../cluster/credentials/credentials.ts';
-import type { ClusterFault } from '../cluster/errors.ts';
-import type { Connection } from '../cluster/wire/connection.ts';
-import { probe } from '../cluster/wire/probe.ts';
-import { openConnection } from '../cluster/wire/transport.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import { pause } from '../../clock.ts';
+import { openCredentials } from '../../cluster/credentials/credentials.ts';
+import type { ClusterFault } from '../../cluster/errors.ts';
+import type { Connection } from '../../cluster/wire/connection.ts';
+import { probe } from '../../cluster/wire/probe.ts';
+import { openConnection } from '../../cluster/wire/transport.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { DaemonOptions } from '../daemon-options.ts';
 
 export type Reached =
   | { kind: 'reached'; virtual: Connection; host: Connection }
