@@ -86,6 +86,39 @@ export function slicesSuite(backend: () => SyncBackend): void {
       expect(await stage.forbidden()).toEqual([]);
     });
 
+    it('slices and Endpoints of two Services with one host name never stand together', async () => {
+      await set();
+      const [first, second] = [
+        { namespace: stage.tenant, name: 'col-x-z' },
+        { namespace: `z-x-${stage.tenant}`, name: 'col' },
+      ];
+      const shared = copyPlace(first.namespace, first.name);
+      await stage.service(first);
+      await stage.service({ ...second, onHost: false });
+      const labels = { [serviceLabel]: second.name };
+      await make('one', { service: first.name, addresses: ['10.1.1.1'] });
+      const daemon = await stage.daemon(configuration());
+      const late = { metadata: { ...second, name: 'two', labels }, addressType: 'IPv4', endpoints: [], ports: [] };
+      await stage.create('virtual', slices, late as never);
+      await stage.create('virtual', 'endpoints', { metadata: second, subsets: subsetsOf('10.2.2.2') } as never);
+      await daemon.settled();
+      const lateCopy = copyPlace(second.namespace, 'two');
+      expect(await copy('one')).toMatchObject({ metadata: { labels: { [serviceLabel]: shared.name } } });
+      expect(await stage.get('host', slices, lateCopy)).toBeUndefined();
+      expect(await stage.get('host', 'endpoints', shared)).toBeUndefined();
+      await daemon.stop();
+      const again = await stage.daemon(configuration());
+      expect(await stage.get('host', slices, lateCopy)).toBeUndefined();
+      expect(await stage.get('host', 'endpoints', shared)).toBeUndefined();
+      await stage.removeService(first.name);
+      await until('the second Service behind its name', async () => {
+        await again.clock.jump(1000);
+        return (await stage.get('host', slices, lateCopy)) && (await stage.get('host', 'endpoints', shared));
+      });
+      expect(await copy('one')).toBeUndefined();
+      expect(await stage.forbidden()).toEqual([]);
+    });
+
     it('another addressType deletes and makes the host slice, and a vanished copy comes back', async () => {
       await set();
       await stage.service({ name: 'web' });
