@@ -1,7 +1,7 @@
 // The front door. In: the arguments of the process. Out: an exit code. Only this file touches the process: it hands streams,
 // files, time and signals to the commands, so that tests can run the commands with streams and a clock of their own.
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import type { WriteStream } from 'node:tty';
 import { reportFault, runCommandLine } from './cli/command-line.ts';
@@ -50,9 +50,18 @@ const files: Files = {
   removeFolder: (path) => rm(path, { force: true, recursive: true }),
 };
 
-function sinkOf(stream: WriteStream): Sink {
+/** Node closes its stream at the first failed write, but a full disk gets room again. */
+function writeAgain(fd: number, words: string): void {
+  try {
+    writeSync(fd, words);
+  } catch {
+    // The first failure was reported on standard error.
+  }
+}
+
+function sinkOf(stream: WriteStream, fd: number): Sink {
   return {
-    write: (words) => void stream.write(words),
+    write: (words) => void (stream.destroyed ? writeAgain(fd, words) : stream.write(words)),
     control: (words) => void stream.write(words),
     get isTerminal() {
       return stream.isTTY === true;
@@ -90,6 +99,8 @@ const lastWriteLimitMs = 500;
 async function untilWritten(): Promise<void> {
   // Nothing is left to drain, so from here on a signal may end the process at once.
   for (const event of signalsOf.stop) process.removeAllListeners(event);
+  // A write that failed is told one turn later.
+  await new Promise((resolve) => setImmediate(resolve));
   const written = [process.stdout, process.stderr].map(
     (stream) =>
       new Promise<void>((resolve) => (stream.writableLength > 0 ? stream.write('', () => resolve()) : resolve())),
@@ -106,8 +117,8 @@ const startTimeSeconds = Date.now() / 1000 - process.uptime();
 const argv = process.argv.slice(2);
 let stdin: Promise<string> | undefined;
 const context: Context = {
-  stdout: sinkOf(process.stdout),
-  stderr: sinkOf(process.stderr),
+  stdout: sinkOf(process.stdout, 1),
+  stderr: sinkOf(process.stderr, 2),
   readStdin: () => {
     stdin ??= textOf(process.stdin, 'standard input');
     return stdin;
@@ -141,9 +152,14 @@ const context: Context = {
   loadDaemon: async () => (await import('./daemon/daemon.ts')).daemonModule,
 };
 
-// A reader may close the pipe early, as `| head` does; that is not a fault.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
-  process.exit(fault.code === 'EPIPE' ? exitCodes.fine : exitCodes.environment);
+  // A reader may close the pipe early, as `| head` does; that is not a fault.
+  if (fault.code === 'EPIPE') process.exit(exitCodes.fine);
+  const isFull = fault.code === 'ENOSPC' || fault.code === 'EDQUOT';
+  process.stderr.write(`hostward: standard output: ${isFull ? 'the disk is full' : fault.message}\n`);
+  // A daemon without a log is better than no daemon.
+  if (isFull && (argv[0] === 'run' || argv[0] === 'direct')) return;
+  process.exit(exitCodes.environment);
 });
 // A closed standard error must not change the exit code of the command.
 process.stderr.on('error', () => undefined);
