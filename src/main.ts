@@ -1,7 +1,7 @@
 // The front door. In: the arguments of the process. Out: an exit code. Only this file touches the process: it hands streams,
 // files, time and signals to the commands, so that tests can run the commands with streams and a clock of their own.
 import { randomUUID } from 'node:crypto';
-import { readFileSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import type { WriteStream } from 'node:tty';
 import { reportFault, runCommandLine } from './cli/command-line.ts';
@@ -50,18 +50,9 @@ const files: Files = {
   removeFolder: (path) => rm(path, { force: true, recursive: true }),
 };
 
-/** Node closes its stream at the first failed write, but a full disk gets room again. */
-function writeAgain(fd: number, words: string): void {
-  try {
-    writeSync(fd, words);
-  } catch {
-    // The first failure was reported on standard error.
-  }
-}
-
-function sinkOf(stream: WriteStream, fd: number): Sink {
+function sinkOf(stream: WriteStream): Sink {
   return {
-    write: (words) => void (stream.destroyed ? writeAgain(fd, words) : stream.write(words)),
+    write: (words) => void stream.write(words),
     control: (words) => void stream.write(words),
     get isTerminal() {
       return stream.isTTY === true;
@@ -117,8 +108,8 @@ const startTimeSeconds = Date.now() / 1000 - process.uptime();
 const argv = process.argv.slice(2);
 let stdin: Promise<string> | undefined;
 const context: Context = {
-  stdout: sinkOf(process.stdout, 1),
-  stderr: sinkOf(process.stderr, 2),
+  stdout: sinkOf(process.stdout),
+  stderr: sinkOf(process.stderr),
   readStdin: () => {
     stdin ??= textOf(process.stdin, 'standard input');
     return stdin;
@@ -152,11 +143,13 @@ const context: Context = {
   loadDaemon: async () => (await import('./daemon/daemon.ts')).daemonModule,
 };
 
+let hasToldOfOutput = false;
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   // A reader may close the pipe early, as `| head` does; that is not a fault.
   if (fault.code === 'EPIPE') process.exit(exitCodes.fine);
   const isFull = fault.code === 'ENOSPC' || fault.code === 'EDQUOT';
-  process.stderr.write(`hostward: standard output: ${isFull ? 'the disk is full' : fault.message}\n`);
+  if (!hasToldOfOutput) process.stderr.write(`hostward: standard output: ${isFull ? 'the disk is full' : fault.message}\n`);
+  hasToldOfOutput = true;
   // A daemon without a log is better than no daemon.
   if (isFull && (argv[0] === 'run' || argv[0] === 'direct')) return;
   process.exit(exitCodes.environment);
