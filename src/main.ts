@@ -148,7 +148,8 @@ process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   // A reader may close the pipe early, as `| head` does; that is not a fault.
   if (fault.code === 'EPIPE') process.exit(exitCodes.fine);
   const isFull = fault.code === 'ENOSPC' || fault.code === 'EDQUOT';
-  if (!hasToldOfOutput) process.stderr.write(`hostward: standard output: ${isFull ? 'the disk is full' : fault.message}\n`);
+  if (!hasToldOfOutput)
+    process.stderr.write(`hostward: standard output: ${isFull ? 'the disk is full' : fault.message}\n`);
   hasToldOfOutput = true;
   // A daemon without a log is better than no daemon.
   if (isFull && (argv[0] === 'run' || argv[0] === 'direct')) return;
