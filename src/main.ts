@@ -90,6 +90,8 @@ const lastWriteLimitMs = 500;
 async function untilWritten(): Promise<void> {
   // Nothing is left to drain, so from here on a signal may end the process at once.
   for (const event of signalsOf.stop) process.removeAllListeners(event);
+  // A write that failed is told one turn later.
+  await new Promise((resolve) => setImmediate(resolve));
   const written = [process.stdout, process.stderr].map(
     (stream) =>
       new Promise<void>((resolve) => (stream.writableLength > 0 ? stream.write('', () => resolve()) : resolve())),
@@ -141,9 +143,17 @@ const context: Context = {
   loadDaemon: async () => (await import('./daemon/daemon.ts')).daemonModule,
 };
 
-// A reader may close the pipe early, as `| head` does; that is not a fault.
+let hasToldOfOutput = false;
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
-  process.exit(fault.code === 'EPIPE' ? exitCodes.fine : exitCodes.environment);
+  // A reader may close the pipe early, as `| head` does; that is not a fault.
+  if (fault.code === 'EPIPE') process.exit(exitCodes.fine);
+  const isFull = fault.code === 'ENOSPC' || fault.code === 'EDQUOT';
+  if (!hasToldOfOutput)
+    process.stderr.write(`hostward: standard output: ${isFull ? 'the disk is full' : fault.message}\n`);
+  hasToldOfOutput = true;
+  // A daemon without a log is better than no daemon.
+  if (isFull && (argv[0] === 'run' || argv[0] === 'direct')) return;
+  process.exit(exitCodes.environment);
 });
 // A closed standard error must not change the exit code of the command.
 process.stderr.on('error', () => undefined);

@@ -1,6 +1,16 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -97,6 +107,13 @@ describe('the launcher', () => {
     let text = '';
     for await (const chunk of stdout) text += chunk;
     expect(JSON.parse(text).items).toHaveLength(3000);
+  });
+
+  it.runIf(existsSync('/dev/full'))('ends with 3 and a sentence when the disk is full', () => {
+    const full = openSync('/dev/full', 'w');
+    const { status, stderr } = spawnSync(process.execPath, [launcher, 'schema'], { stdio: ['ignore', full, 'pipe'] });
+    closeSync(full);
+    expect([status, String(stderr)]).toEqual([3, 'hostward: standard output: the disk is full\n']);
   });
 
   it('ends with the code of the command when standard error is closed', async () => {
