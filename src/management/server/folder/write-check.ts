@@ -2,10 +2,10 @@
 // change is refused, and go from there by itself. In: the folder and the store. Out: a sentence while nothing can be written.
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock, Timer } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import { type Metrics, readSeries } from '../../metrics.ts';
-import type { Store } from '../../store/store.ts';
+import type { Clock, Timer } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import { type Metrics, readSeries } from '../../../metrics.ts';
+import type { Store } from '../../../store/store.ts';
 
 /** A readiness probe comes about as often. */
 const everyMs = 5000;
