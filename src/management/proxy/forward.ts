@@ -140,7 +140,7 @@ class Forward implements Passage {
       isStream,
     });
     this.#exchange = exchange;
-    if (client.kind === 'response' ? client.response.destroyed : client.socket.destroyed) exchange.abort();
+    if (this.#isClientGone()) exchange.abort();
     const answered = await exchange.answered;
     if (this.#closedBecause !== undefined) return this.#refuse(this.#closedBecause);
     if (answered.kind === 'failed') return this.#refuse(statusOfFailure(answered, upstream));
@@ -178,6 +178,12 @@ class Forward implements Passage {
     if (isBrokenOff(upstreamResponse)) {
       if (isOpen) await hooks.ended({ bytesIn: 0, bytesOut: 0, reason: 'the upstream broke off' });
       return this.#refuse(brokenOff(upstream.name));
+    }
+    // A client that went while the audit line was written does not close again, so its passage would stay for ever.
+    if (this.#isClientGone()) {
+      upstreamResponse.destroy();
+      if (isOpen) await hooks.ended({ bytesIn: 0, bytesOut: 0, reason: 'the client went away' });
+      return;
     }
     const response = this.#responseToClient();
     const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
@@ -226,6 +232,11 @@ class Forward implements Passage {
       if (client.kind === 'socket') client.socket.destroy();
       else client.response.destroy();
     }
+  }
+
+  #isClientGone(): boolean {
+    const { client } = this.#given;
+    return client.kind === 'response' ? client.response.destroyed : client.socket.destroyed;
   }
 
   /** Headers for a client whose connection began an upgrade are written by the same code as all others. */

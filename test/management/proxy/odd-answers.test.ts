@@ -127,4 +127,18 @@ describe('a request to a cluster', () => {
     expect(await answerTo({ line: `POST ${pods}`, headers })).toMatch(/^HTTP\/1\.1 400 [\s\S]*gzip, chunked/);
     expect(behind.seen).toEqual([]);
   });
+
+  it('whose client goes away while the answer comes leaves nothing behind', async () => {
+    for (let count = 0; count < 20; count++) {
+      const client = await rawClient(behind.bench);
+      upstreamDoes((socket) => {
+        const cut = () => client.socket.destroy();
+        socket.end(`${ok}Content-Length: 2\r\n\r\n{}`, count % 2 === 0 ? cut : () => setTimeout(cut, 1));
+      });
+      client.write(requestText(`POST ${pods} HTTP/1.1`, [`Authorization: Bearer ${alice}`, 'Content-Length: 0']));
+      await client.closed;
+    }
+    const { api } = behind.bench;
+    await until(() => (api.status() as { proxied: number }).proxied === 0, 'the end of every request');
+  });
 });
