@@ -2,7 +2,7 @@
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { daemonEnvironment } from './launcher.ts';
+import { daemonEnvironment, launcherFlags } from './launcher.ts';
 
 export class AskedProcess<C extends { kind: string }> {
   readonly #child: ChildProcess;
@@ -31,5 +31,26 @@ export class AskedProcess<C extends { kind: string }> {
     const ended = once(this.#child, 'exit');
     this.#child.disconnect();
     await ended;
+  }
+}
+
+/** Server processes have the launcher's flags; --expose-gc is for the daemon alone. */
+export function serverFlags(): string[] {
+  const launcher = join(import.meta.dirname, '..', 'src', 'launcher', 'hostward.mjs');
+  return launcherFlags(launcher).filter((flag) => flag !== '--expose-gc');
+}
+
+/** The processes that one benchmark has started and ends together. */
+export class AskedProcesses {
+  readonly #started: { end(): Promise<void> }[] = [];
+
+  start<C extends { kind: string }>(file: string, execArgv: readonly string[] = []): AskedProcess<C> {
+    const child = new AskedProcess<C>(file, execArgv);
+    this.#started.push(child);
+    return child;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#started.map((child) => child.end()));
   }
 }

@@ -4,6 +4,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:ht
 import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { answerCommands, Usage } from './answering.ts';
 import type { Target } from './management-client.ts';
 
 export interface Certificate {
@@ -35,7 +36,7 @@ const chunk = Buffer.alloc(64 * 1024, 'log line\n');
 const host = '127.0.0.1';
 /** As the management server keeps idle connections; the one of Node is too short for the pauses of a benchmark. */
 const keepAliveTimeout = 120_000;
-let cpu = process.cpuUsage();
+const usage = new Usage();
 
 async function answer(command: BareProxyCommand): Promise<unknown> {
   switch (command.kind) {
@@ -44,12 +45,9 @@ async function answer(command: BareProxyCommand): Promise<unknown> {
     case 'bare':
       return bare(command);
     case 'reset':
-      cpu = process.cpuUsage();
-      return true;
-    case 'read': {
-      const { user, system } = process.cpuUsage(cpu);
-      return { cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1024 / 1024 } satisfies ProxyReadings;
-    }
+      return usage.reset();
+    case 'read':
+      return usage.read() satisfies ProxyReadings;
     default:
       return command satisfies never;
   }
@@ -129,10 +127,4 @@ async function bare({ certificate, to, token }: Extract<BareProxyCommand, { kind
   return served(server);
 }
 
-process.on('message', (command: BareProxyCommand) => {
-  answer(command).then(
-    (value) => process.send?.({ value }),
-    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+answerCommands<BareProxyCommand>(answer);

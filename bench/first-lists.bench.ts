@@ -4,7 +4,9 @@
 // `node bench/first-lists.bench.ts [--count N] [--seconds N]`
 import { parseArgs } from 'node:util';
 import { ApiClient, reachOf } from './api-client.ts';
-import { type ClusterProcess, type DaemonOptions, type DaemonProcess, Harness, load, wait } from './harness.ts';
+import type { DaemonOptions, DaemonProcess } from './daemon-process.ts';
+import { type ClusterProcess, Harness } from './harness.ts';
+import { load, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { keysOf, seedHost } from './workload.ts';
 

@@ -12,25 +12,23 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { loadavg, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { residentMbOf } from '../src/expression/sandbox/process-readings.ts';
 import { freePort } from '../test/free-ports.ts';
+import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import type { BareCommand, BareResult } from './bare-writer.ts';
 import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';
+import { configuration, type DaemonOptions, DaemonProcess, type Plant } from './daemon-process.ts';
 import { launcherFlags } from './launcher.ts';
-import { hostNamespace, virtualCluster } from './workload.ts';
+import { cpuMsOf, end, messageOf } from './processes.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const pollMs = 5;
-
-/** A planted fault makes the daemon slow, to prove that a gate notices. */
-export type Plant = 'none' | 'event' | 'get';
 
 export class Harness {
   readonly folder = mkdtempSync(join(tmpdir(), 'hostward-bench-'));
   readonly #children = new Set<ChildProcess>();
+  readonly #realClusters: KubeCluster[] = [];
 
   /** Builds the package as npm would install it, in a temporary folder. */
   build(plant: Plant): void {
@@ -48,6 +46,13 @@ export class Harness {
     const kubeconfig = join(this.folder, `${name}.kubeconfig`);
     writeFileSync(kubeconfig, ready.kubeconfig, { mode: 0o600 });
     return new ClusterProcess(child, kubeconfig);
+  }
+
+  /** Starts etcd and kube-apiserver from KUBEBUILDER_ASSETS, and returns the path of a kubeconfig. */
+  async startRealCluster(name: string): Promise<string> {
+    const cluster = await startKube({ name });
+    this.#realClusters.push(cluster);
+    return cluster.kubeconfigPath;
   }
 
   startBareWriter(): BareProcess {
@@ -86,6 +91,7 @@ export class Harness {
 
   async close(): Promise<void> {
     await Promise.all([...this.#children].map((child) => end(child)));
+    for (const cluster of this.#realClusters) await cluster.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
@@ -99,36 +105,6 @@ export class Harness {
     this.#children.add(child);
     child.once('exit', () => this.#children.delete(child));
   }
-}
-
-export interface DaemonOptions {
-  virtualKubeconfig: string;
-  hostKubeconfig: string;
-  /** Folder for a CPU profile of the daemon. */
-  profileTo?: string | undefined;
-  plant?: Plant;
-  /** The launcher of another version, in that version's own folder. */
-  launcher?: string;
-  /** In the form of a configuration. */
-  patches?: readonly object[];
-  /** The kinds that are synced; by default Endpoints alone. */
-  kinds?: readonly ('endpoints' | 'endpointSlices')[];
-}
-
-function configuration(options: DaemonOptions, port: number): string {
-  const { virtualKubeconfig, hostKubeconfig, patches = [], kinds = ['endpoints'] } = options;
-  return JSON.stringify({
-    sync: { toHost: { endpoints: { enabled: true, patches } } },
-    hostward: {
-      virtualClusterName: virtualCluster,
-      hostNamespace,
-      virtualKubeconfig,
-      hostKubeconfig,
-      endpoints: { enabled: kinds.includes('endpoints') },
-      endpointSlices: { enabled: kinds.includes('endpointSlices') },
-      listen: `127.0.0.1:${port}`,
-    },
-  });
 }
 
 /** Adds a needless GET before each patch to the bundle. */
@@ -216,158 +192,4 @@ export class BareProcess {
   close(): Promise<void> {
     return end(this.#child);
   }
-}
-
-export class DaemonProcess {
-  readonly startMs: number;
-  readonly #child: ChildProcess;
-  readonly #base: string;
-  readonly #log: () => string;
-  #stallMs = 0;
-
-  constructor(child: ChildProcess, { port, startMs, log }: { port: number; startMs: number; log: () => string }) {
-    this.#child = child;
-    this.#log = log;
-    this.#base = `http://127.0.0.1:${port}`;
-    this.startMs = startMs;
-  }
-
-  /** Milliseconds from the start to the first "ready". */
-  async untilReady(withinMs = 120_000): Promise<number> {
-    for (;;) {
-      if (this.#child.exitCode !== null) throw new Error(`the daemon has ended: ${this.#log().slice(-2000)}`);
-      const isReady = await fetch(`${this.#base}/readyz`).then(
-        (answer) => answer.ok,
-        () => false,
-      );
-      const tookMs = performance.now() - this.startMs;
-      if (isReady) return tookMs;
-      if (tookMs > withinMs) throw new Error(`the daemon is not ready after ${withinMs} ms`);
-      await wait(pollMs);
-    }
-  }
-
-  /** Resolves when the port answers, with any status. */
-  async untilServing(): Promise<void> {
-    for (;;) {
-      const isServing = await fetch(`${this.#base}/healthz`).then(
-        () => true,
-        () => false,
-      );
-      if (isServing) return;
-      await wait(pollMs);
-    }
-  }
-
-  async metrics(): Promise<Map<string, number>> {
-    const text = await (await fetch(`${this.#base}/metrics`)).text();
-    const values = new Map<string, number>();
-    for (const line of text.split('\n')) {
-      const at = line.lastIndexOf(' ');
-      if (!line.startsWith('#') && at > 0) values.set(line.slice(0, at), Number(line.slice(at + 1)));
-    }
-    // Reading the metrics resets the measurement.
-    this.#stallMs = Math.max(this.#stallMs, (values.get(stallSeries) ?? Number.NaN) * 1000);
-    return values;
-  }
-
-  /** Resolves when the queue is empty and no work runs. */
-  async untilIdle(pollMs = 20): Promise<void> {
-    for (;;) {
-      const metrics = await this.metrics();
-      const busy = [...metrics].filter(([name]) => /^hostward_queue_(depth|running)\{/.test(name));
-      if (busy.length > 0 && busy.every(([, count]) => count === 0)) return;
-      await wait(pollMs);
-    }
-  }
-
-  /** The longest stall of the event loop since the last call, in milliseconds. */
-  async longestStallMs(): Promise<number> {
-    await this.metrics();
-    const stallMs = this.#stallMs;
-    this.#stallMs = 0;
-    return stallMs;
-  }
-
-  get cpuMs(): number {
-    return cpuMsOf(this.#child.pid as number);
-  }
-
-  /** The daemon and its sandbox together. */
-  get cpuMsOfAll(): number {
-    return this.#family().reduce((sum, pid) => sum + cpuMsOf(pid), 0);
-  }
-
-  /** Resident memory of the daemon and its sandbox together, in MiB. */
-  get rssMbOfAll(): number {
-    return this.#family().reduce((sum, pid) => sum + (residentMbOf(pid) ?? 0), 0);
-  }
-
-  #family(): number[] {
-    const pid = this.#child.pid as number;
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-    return [pid, ...children.map(Number)];
-  }
-
-  memory(): { rssMb: number; peakMb: number } {
-    const text = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8');
-    const of = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
-    return { rssMb: of('VmRSS'), peakMb: of('VmHWM') };
-  }
-
-  /** Stops the process for a while, so that work piles up. */
-  pause(): void {
-    this.#child.kill('SIGSTOP');
-  }
-
-  resume(): void {
-    this.#child.kill('SIGCONT');
-  }
-
-  async stop(): Promise<void> {
-    await end(this.#child);
-  }
-}
-
-const stallSeries = 'hostward_event_loop_delay_seconds{quantile="1"}';
-const ticksPerSecond = 100;
-
-/** User and system CPU time of a process so far. */
-function cpuMsOf(pid: number): number {
-  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
-}
-
-function messageOf(child: ChildProcess): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const ended = (): void => reject(new Error(`a process of the benchmark has ended: ${child.spawnargs.join(' ')}`));
-    child.once('exit', ended);
-    child.once('message', (message) => {
-      child.off('exit', ended);
-      resolve(message);
-    });
-  });
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  if (child.connected) child.disconnect();
-  else child.kill('SIGTERM');
-  const late = setTimeout(() => child.kill('SIGKILL'), 15_000);
-  await ended;
-  clearTimeout(late);
-}
-
-export function wait(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/** Long enough for a quiet garbage collection, short enough to wait for. */
-export const settledMs = 5_000;
-
-/** The load average, to judge how busy the machine is. */
-export function load(): number {
-  return loadavg()[0] ?? 0;
 }

@@ -3,10 +3,11 @@
 // expressions on harmless values. Between two real API servers from KUBEBUILDER_ASSETS; `--embedded`: two embedded ones.
 // `node bench/hostile.bench.ts [--bad 0,14,70] [--seconds N] [--embedded]`
 import { parseArgs } from 'node:util';
-import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import { ApiClient, inParallel, reachOf } from './api-client.ts';
-import { type DaemonProcess, Harness, load, settledMs, wait } from './harness.ts';
+import type { DaemonProcess } from './daemon-process.ts';
+import { Harness } from './harness.ts';
 import { watchHost } from './latency.ts';
+import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { hostNameOf, type Key, keysOf, seedHost, seedVirtual, subsetsOf } from './workload.ts';
@@ -71,7 +72,6 @@ const changes = Math.round(Number(values.seconds) * perSecond);
 const bads = values.bad.split(',').map(Number);
 const report = new Report('hostile', load());
 const harness = new Harness();
-const started: KubeCluster[] = [];
 let virtual: ApiClient;
 let host: ApiClient;
 /** Numbers never repeat, so that no answer is remembered. */
@@ -83,7 +83,6 @@ try {
   process.stdout.write(`${report.save(load())}\n`);
 } finally {
   await harness.close();
-  for (const cluster of started) await cluster.stop();
 }
 
 async function main(): Promise<void> {
@@ -107,10 +106,7 @@ async function main(): Promise<void> {
 }
 
 async function start(name: string): Promise<string> {
-  if (values.embedded) return (await harness.startCluster(name)).kubeconfig;
-  const cluster = await startKube({ name });
-  started.push(cluster);
-  return cluster.kubeconfigPath;
+  return values.embedded ? (await harness.startCluster(name)).kubeconfig : harness.startRealCluster(name);
 }
 
 async function measure(daemon: DaemonProcess, { keys, count }: { keys: Key[]; count: number }): Promise<void> {

@@ -2,7 +2,8 @@
 // watch of the benchmark's own.
 import { Agent, request } from 'undici';
 import type { ApiClient } from './api-client.ts';
-import { type DaemonProcess, wait } from './harness.ts';
+import type { DaemonProcess } from './daemon-process.ts';
+import { wait } from './processes.ts';
 import { changeOpenLoop, hostNameOf, hostNamespace, type Key } from './workload.ts';
 
 /** Well below what the servers take, so that no queue of theirs is measured. */

@@ -1,5 +1,6 @@
 // The clients of the benchmark in a process of their own: readers and writers on kept connections, and watchers that count lines.
 import { Pool } from 'undici';
+import { answerCommands } from './answering.ts';
 
 export interface Target {
   port: number;
@@ -123,10 +124,4 @@ async function answer(command: ClientCommand): Promise<unknown> {
   }
 }
 
-process.on('message', (command: ClientCommand) => {
-  answer(command).then(
-    (value) => process.send?.({ value }),
-    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+answerCommands<ClientCommand>(answer);

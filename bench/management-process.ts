@@ -11,6 +11,7 @@ import { hmacSha256 } from '../src/management/keys/secret/pepper.ts';
 import { ManagementApi } from '../src/management/server/management-api.ts';
 import { closeParts, openParts } from '../src/management/server/open-parts.ts';
 import { MemoryStore } from '../src/store/memory-store.ts';
+import { answerCommands, Usage } from './answering.ts';
 import { openApi, type Population, serverSettings, settingsOf } from './management-seed.ts';
 
 export type ServerCommand =
@@ -37,7 +38,7 @@ export interface Readings {
 
 const delay = monitorEventLoopDelay({ resolution: 1 });
 delay.enable();
-let cpu = process.cpuUsage();
+const usage = new Usage();
 const watchers = new Set<ServerResponse>();
 
 async function answer(command: ServerCommand): Promise<unknown> {
@@ -52,13 +53,9 @@ async function answer(command: ServerCommand): Promise<unknown> {
       return authenticate(command);
     case 'reset':
       delay.reset();
-      cpu = process.cpuUsage();
-      return true;
-    case 'read': {
-      const { user, system } = process.cpuUsage(cpu);
-      const rssMb = process.memoryUsage.rss() / 1024 / 1024;
-      return { cpuMs: (user + system) / 1000, longestStallMs: delay.max / 1e6, rssMb } satisfies Readings;
-    }
+      return usage.reset();
+    case 'read':
+      return { ...usage.read(), longestStallMs: delay.max / 1e6 } satisfies Readings;
     default:
       return command satisfies never;
   }
@@ -135,10 +132,4 @@ async function authenticate({
   return times;
 }
 
-process.on('message', (command: ServerCommand) => {
-  answer(command).then(
-    (value) => process.send?.({ value }),
-    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+answerCommands<ServerCommand>(answer);

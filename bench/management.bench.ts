@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { AskedProcess } from './asked-process.ts';
+import { type AskedProcess, AskedProcesses, serverFlags } from './asked-process.ts';
 import { gateFigures, managementGateLimits } from './gate.ts';
-import { launcherFlags } from './launcher.ts';
 import type { ClientCommand, Load, Target } from './management-client.ts';
 import type { Readings, ServerCommand, Serving } from './management-process.ts';
 import { type Population, type Seeded, seed } from './management-seed.ts';
@@ -41,21 +40,10 @@ const load = () => loadavg()[0] as number;
 /** Another number of keys is another question; its figures stand beside the usual ones. */
 const report = new Report(gate || population.keys === 100_000 ? 'management' : `management-${population.keys}`, load());
 const folder = mkdtempSync(join(tmpdir(), 'hostward-bench-keys-'));
-const processes: { end(): Promise<void> }[] = [];
+const processes = new AskedProcesses();
 
-/** Server processes have the launcher's flags; --expose-gc is for the daemon alone. */
-const flags = launcherFlags(join(import.meta.dirname, '..', 'src', 'launcher', 'hostward.mjs')).filter(
-  (flag) => flag !== '--expose-gc',
-);
-
-function started<C extends { kind: string }>(file: string, execArgv: readonly string[] = []): AskedProcess<C> {
-  const child = new AskedProcess<C>(file, execArgv);
-  processes.push(child);
-  return child;
-}
-
-const client = started<ClientCommand>('management-client.ts');
-const startServer = () => started<ServerCommand>('management-process.ts', flags);
+const client = processes.start<ClientCommand>('management-client.ts');
+const startServer = () => processes.start<ServerCommand>('management-process.ts', serverFlags());
 
 async function timed(server: AskedProcess<ServerCommand>, run: () => Promise<Load>): Promise<Load & Readings> {
   await server.ask({ kind: 'reset' });
@@ -299,7 +287,7 @@ try {
   await api.end();
   if (wants('creates')) await creates();
 } finally {
-  for (const one of processes) await one.end();
+  await processes.end();
   rmSync(folder, { recursive: true, force: true });
 }
 process.stdout.write(`${JSON.stringify(report.figures)}\n${report.save(load())}\n`);

@@ -1,10 +1,12 @@
 // How much memory do hostile expressions take? Starts the shipped daemon between two embedded API servers, gives it one patch for
 // each builtin that can produce large results, lets each of them run on one object, and reads the resident memory of the daemon
-// and its sandbox from outside. `node bench/memory.bench.ts [OBJECTS] [--gate]`; with --gate it fails beyond the limits.
+// and its sandbox from outside. `node bench/memory.bench.ts [OBJECTS] [--gate]`; with --gate it fails beyond the limits,
+// with --rows it also prints the peak of each expression, process by process.
 import { parseArgs } from 'node:util';
 import { largeBuiltins } from '../test/expression/large-builtins.ts';
 import { ApiClient, reachOf } from './api-client.ts';
-import { Harness, settledMs, wait } from './harness.ts';
+import { Harness } from './harness.ts';
+import { settledMs, wait } from './processes.ts';
 import { keysOf, seedHost, seedVirtual } from './workload.ts';
 
 /** With at most a thousand objects this is the limit of daemon and sandbox together. */
@@ -15,7 +17,7 @@ const fewObjects = 1_000;
 const sampleMs = 4;
 
 const { values: args, positionals } = parseArgs({
-  options: { gate: { type: 'boolean', default: false } },
+  options: { gate: { type: 'boolean', default: false }, rows: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 const objects = Number(positionals[0] ?? fewObjects);
@@ -52,11 +54,15 @@ try {
       contentType: 'application/merge-patch+json',
     });
     const endMs = performance.now() + watchedMs;
+    let row = { mb: 0, each: [] as number[] };
     while (performance.now() < endMs) {
-      const mb = daemon.rssMbOfAll;
-      if (mb > peak.mb) peak = { mb, by: expression.slice(-100) };
+      const each = daemon.rssMbOfEach();
+      const mb = each.reduce((sum, one) => sum + one, 0);
+      if (mb > row.mb) row = { mb, each };
       await wait(sampleMs);
     }
+    if (row.mb > peak.mb) peak = { mb: row.mb, by: expression.slice(-100) };
+    if (args.rows) process.stdout.write(`${rowOf(row.each)} ${expression.slice(-70)}\n`);
   }
   await wait(settledMs);
   const afterMb = daemon.rssMbOfAll;
@@ -67,4 +73,9 @@ try {
   if (args.gate && !isGood) process.exitCode = 1;
 } finally {
   await harness.close();
+}
+
+function rowOf(each: readonly number[]): string {
+  const cells = [each.reduce((sum, one) => sum + one, 0), ...each].map((mb) => mb.toFixed(0).padStart(4));
+  return cells.join(' ').padEnd(20);
 }

@@ -14,7 +14,7 @@ import { createMetrics } from '../src/metrics.ts';
 import { projectHostEndpoints } from '../src/sync/endpoints/items.ts';
 import { startKube } from '../test/kube/start.ts';
 import { ApiClient, inParallel, reachOf } from './api-client.ts';
-import { load, settledMs, wait } from './harness.ts';
+import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { changeOpenLoop, keysOf, seedVirtual } from './workload.ts';
 

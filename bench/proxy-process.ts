@@ -10,6 +10,7 @@ import { readKeySet } from '../src/management/tokens/key-set.ts';
 import { Revocations } from '../src/management/tokens/revocations.ts';
 import { TokenCache } from '../src/management/tokens/token-cache.ts';
 import { deadNow, verifyText } from '../src/management/tokens/verify-token.ts';
+import { answerCommands, Usage } from './answering.ts';
 import type { ProxyReadings, ProxyServing } from './bare-proxy.ts';
 import type { Target } from './management-client.ts';
 import { serverSettings, settingsOf } from './management-seed.ts';
@@ -27,7 +28,7 @@ export interface TokenTimes {
   cached: number;
 }
 
-let cpu = process.cpuUsage();
+const usage = new Usage();
 
 async function answer(command: ProxyCommand): Promise<unknown> {
   switch (command.kind) {
@@ -36,12 +37,9 @@ async function answer(command: ProxyCommand): Promise<unknown> {
     case 'tokens':
       return tokens(command.rounds);
     case 'reset':
-      cpu = process.cpuUsage();
-      return true;
-    case 'read': {
-      const { user, system } = process.cpuUsage(cpu);
-      return { cpuMs: (user + system) / 1000, rssMb: process.memoryUsage.rss() / 1024 / 1024 } satisfies ProxyReadings;
-    }
+      return usage.reset();
+    case 'read':
+      return usage.read() satisfies ProxyReadings;
     default:
       return command satisfies never;
   }
@@ -116,10 +114,4 @@ function claimsAt(now: number, issuer: string): TokenClaims {
   };
 }
 
-process.on('message', (command: ProxyCommand) => {
-  answer(command).then(
-    (value) => process.send?.({ value }),
-    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+answerCommands<ProxyCommand>(answer);

@@ -5,10 +5,9 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/certificates.ts';
-import { AskedProcess } from './asked-process.ts';
+import { AskedProcesses, serverFlags } from './asked-process.ts';
 import type { BareProxyCommand, ProxyReadings, ProxyServing } from './bare-proxy.ts';
 import { gateFigures, proxyGateLimits } from './gate.ts';
-import { launcherFlags } from './launcher.ts';
 import type { ClientCommand, Load } from './management-client.ts';
 import type { ProxyCommand, TokenTimes } from './proxy-process.ts';
 import { Report } from './report.ts';
@@ -43,20 +42,9 @@ const pods = '/api/v1/namespaces/default/pods';
 const load = () => loadavg()[0] as number;
 const report = new Report('proxy', load());
 const folder = mkdtempSync(join(tmpdir(), 'hostward-bench-proxy-'));
-const processes: { end(): Promise<void> }[] = [];
-/** Both proxies run with the flags of the daemon. */
-const flags = launcherFlags(join(import.meta.dirname, '..', 'src', 'launcher', 'hostward.mjs')).filter(
-  (flag) => flag !== '--expose-gc',
-);
-
-function started<C extends { kind: string }>(file: string, execArgv: readonly string[] = []): AskedProcess<C> {
-  const child = new AskedProcess<C>(file, execArgv);
-  processes.push(child);
-  return child;
-}
-
-const client = started<ClientCommand>('management-client.ts');
-const streams = started<StreamCommand>('stream-client.ts');
+const processes = new AskedProcesses();
+const client = processes.start<ClientCommand>('management-client.ts');
+const streams = processes.start<StreamCommand>('stream-client.ts');
 
 async function places(): Promise<Places> {
   const token = 'upstream-token';
@@ -64,12 +52,12 @@ async function places(): Promise<Places> {
   const authority = await makeAuthority('proxy-bench', now);
   const certificate = await makeServingCertificate('proxy-bench', ['localhost', '127.0.0.1'], now, authority);
   const { certPem: caPem } = authority;
-  const upstream = started<BareProxyCommand>('bare-proxy.ts', flags);
+  const upstream = processes.start<BareProxyCommand>('bare-proxy.ts', serverFlags());
   const to = { port: await upstream.ask<number>({ kind: 'upstream', certificate }), caPem };
-  const bare = started<BareProxyCommand>('bare-proxy.ts', flags);
+  const bare = processes.start<BareProxyCommand>('bare-proxy.ts', serverFlags());
   const bareTo = { port: await bare.ask<number>({ kind: 'bare', certificate, to, token }), caPem };
   const profiled = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const hostward = started<ProxyCommand>('proxy-process.ts', [...flags, ...profiled]);
+  const hostward = processes.start<ProxyCommand>('proxy-process.ts', [...serverFlags(), ...profiled]);
   const serving = await hostward.ask<ProxyServing>({ kind: 'hostward', folder, to, token });
   return {
     direct: { ...to, bearer: token, server: upstream, prefix: '' },
@@ -197,7 +185,7 @@ async function memory(at: Places): Promise<void> {
 }
 
 async function tokens(): Promise<void> {
-  const server = started<ProxyCommand>('proxy-process.ts', flags);
+  const server = processes.start<ProxyCommand>('proxy-process.ts', serverFlags());
   const times = await server.ask<TokenTimes[]>({ kind: 'tokens', rounds: size.tokenRounds });
   await server.end();
   report.add({ name: 'one crypto.verify', value: median(times.map(({ bare }) => bare)), unit: 'µs' });
@@ -218,7 +206,7 @@ try {
   if (wants('latency')) await latency(at);
   if (wants('bytes')) await bytes(at);
 } finally {
-  for (const each of processes) await each.end();
+  await processes.end();
   rmSync(folder, { recursive: true, force: true });
 }
 process.stdout.write(`${JSON.stringify(report.figures)}\n${report.save(load())}\n`);

@@ -2,12 +2,13 @@
 // change? Takes two kubeconfigs of empty clusters (`--virtual F --host F`), or starts two kube-apiservers from
 // KUBEBUILDER_ASSETS. `node bench/real.bench.ts [--count N] [--pairs N] [--profile DIR] [--only PART,…]`
 import { parseArgs } from 'node:util';
-import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import { ApiClient, reachOf } from './api-client.ts';
+import type { DaemonOptions, DaemonProcess } from './daemon-process.ts';
 import { type DaemonRound, drainRounds, summary } from './drain-rounds.ts';
-import { type DaemonOptions, type DaemonProcess, Harness, load, settledMs, wait } from './harness.ts';
+import { Harness } from './harness.ts';
 import { measureLatency } from './latency.ts';
 import { patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
+import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { changeAll, keysOf, seedHost, seedVirtual } from './workload.ts';
@@ -26,7 +27,6 @@ const { values } = parseArgs({
 
 const report = new Report('real', load());
 const harness = new Harness();
-const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
 /** Rarely enough that the requests do not add to the cost of a change. */
 const scrapeMs = 250;
@@ -38,13 +38,12 @@ try {
   process.stdout.write(`${report.save(load())}\n`);
 } finally {
   await harness.close();
-  for (const cluster of started) await cluster.stop();
 }
 
 async function main(): Promise<void> {
   const options: DaemonOptions = {
-    virtualKubeconfig: values.virtual ?? (await start('virtual')),
-    hostKubeconfig: values.host ?? (await start('host')),
+    virtualKubeconfig: values.virtual ?? (await harness.startRealCluster('virtual')),
+    hostKubeconfig: values.host ?? (await harness.startRealCluster('host')),
     profileTo: values.profile,
   };
   const virtual = new ApiClient(await reachOf(options.virtualKubeconfig));
@@ -59,12 +58,6 @@ async function main(): Promise<void> {
   if (wants('patches')) await patchedDrains(options, virtual);
   if (wants('live')) await liveChanges(options, virtual);
   if (wants('latency')) await latency(options, { virtual, host });
-}
-
-async function start(name: string): Promise<string> {
-  const cluster = await startKube({ name });
-  started.push(cluster);
-  return cluster.kubeconfigPath;
 }
 
 /** Polls the daemon's own count, because its port answers from memory in less than a millisecond. */

@@ -3,9 +3,10 @@
 // two embedded clusters (`--embedded`), or starts two kube-apiservers from KUBEBUILDER_ASSETS. Three addresses an object.
 // `node bench/second-kind.bench.ts [--count N] [--pairs N] [--only first,memory] [--profile DIR]`
 import { parseArgs } from 'node:util';
-import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import { ApiClient, type Reach, reachOf } from './api-client.ts';
-import { type DaemonOptions, Harness, load, settledMs, wait } from './harness.ts';
+import type { DaemonOptions } from './daemon-process.ts';
+import { Harness } from './harness.ts';
+import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { hostNamespace, keysOf, seedHost, seedServices, seedSlices, seedVirtual } from './workload.ts';
 
@@ -25,7 +26,6 @@ const { values } = parseArgs({
 
 const report = new Report('second-kind', load());
 const harness = new Harness();
-const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
 /** As many requests at once as the writer of the daemon has under way. */
 const bareConcurrency = 32;
@@ -41,7 +41,6 @@ try {
   process.stdout.write(`${report.save(load())}\n`);
 } finally {
   await harness.close();
-  for (const cluster of started) await cluster.stop();
 }
 
 async function main(): Promise<void> {
@@ -65,10 +64,7 @@ async function main(): Promise<void> {
 }
 
 async function start(name: string): Promise<string> {
-  if (values.embedded) return (await harness.startCluster(name)).kubeconfig;
-  const cluster = await startKube({ name });
-  started.push(cluster);
-  return cluster.kubeconfigPath;
+  return values.embedded ? (await harness.startCluster(name)).kubeconfig : harness.startRealCluster(name);
 }
 
 /** The bare writer creates what the daemon created before, so that both send the same bytes. */

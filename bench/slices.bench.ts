@@ -14,7 +14,7 @@ import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
 import { Sync } from '../src/sync/loop/sync.ts';
 import { projectService, type SyncedKind } from '../src/sync/plan/kind.ts';
 import { gateFigures, sliceGateLimits } from './gate.ts';
-import { load } from './harness.ts';
+import { load } from './processes.ts';
 import { Report } from './report.ts';
 import { percentile } from './statistics.ts';
 import { TextServer } from './text-server.ts';

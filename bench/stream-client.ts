@@ -1,5 +1,6 @@
 // The reader of long streams and the partner of upgraded sessions, in a process of its own.
 import { request as httpsRequest } from 'node:https';
+import { answerCommands } from './answering.ts';
 import type { Target } from './management-client.ts';
 
 export type StreamCommand =
@@ -70,10 +71,4 @@ function echo(command: Extract<StreamCommand, { kind: 'echo' }>): Promise<Stream
   });
 }
 
-process.on('message', (command: StreamCommand) => {
-  (command.kind === 'download' ? download(command) : echo(command)).then(
-    (value) => process.send?.({ value }),
-    (error: unknown) => process.send?.({ error: error instanceof Error ? error.stack : String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit(0));
+answerCommands<StreamCommand>((command) => (command.kind === 'download' ? download(command) : echo(command)));

@@ -3,19 +3,12 @@
 // every change must pass.
 import { parseArgs } from 'node:util';
 import { ApiClient, reachOf } from './api-client.ts';
+import type { DaemonOptions, DaemonProcess, Plant } from './daemon-process.ts';
 import { type DaemonRound, drainRounds, type Rounds, summary } from './drain-rounds.ts';
 import { gateFigures, gateSize } from './gate.ts';
-import {
-  type ClusterProcess,
-  type DaemonOptions,
-  type DaemonProcess,
-  Harness,
-  load,
-  type Plant,
-  settledMs,
-  wait,
-} from './harness.ts';
+import { type ClusterProcess, Harness } from './harness.ts';
 import { type PatchRun, patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
+import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { changeAll, changeOpenLoop, hostNameOf, type Key, keysOf, seedHost, seedVirtual } from './workload.ts';

@@ -5,11 +5,12 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type KubeCluster, startKube } from '../test/kube/start.ts';
 import { ApiClient, reachOf } from './api-client.ts';
-import { type DaemonOptions, Harness, load, settledMs, wait } from './harness.ts';
+import type { DaemonOptions } from './daemon-process.ts';
+import { Harness } from './harness.ts';
 import { measureLatency } from './latency.ts';
 import { patchEntries } from './patch-rounds.ts';
+import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { median, spread } from './statistics.ts';
 import { changeAll, keysOf, seedHost, seedVirtual } from './workload.ts';
@@ -36,7 +37,6 @@ type Version = 'this' | 'other';
 
 const report = new Report('versions', load());
 const harness = new Harness();
-const started: KubeCluster[] = [];
 const keys = keysOf(Number(values.count));
 const patches = patchEntries(Number(values.patches));
 const written = /^hostward_sync_requests_total\{request="patch"(,kind="Endpoints")?\}/;
@@ -46,7 +46,6 @@ try {
   process.stdout.write(`${report.save(load())}\n`);
 } finally {
   await harness.close();
-  for (const cluster of started) await cluster.stop();
 }
 
 /** Older versions have their launcher and their build elsewhere. */
@@ -59,7 +58,10 @@ function launcherOf(folder: string): string {
 }
 
 async function main(launcher: string): Promise<void> {
-  const [virtualKubeconfig, hostKubeconfig] = [await start('virtual'), await start('host')];
+  const [virtualKubeconfig, hostKubeconfig] = [
+    await harness.startRealCluster('virtual'),
+    await harness.startRealCluster('host'),
+  ];
   const [virtual, host] = [
     new ApiClient(await reachOf(virtualKubeconfig)),
     new ApiClient(await reachOf(hostKubeconfig)),
@@ -116,12 +118,6 @@ function tell(turns: Record<Version, Turn[]>, lags: Record<Version, { p50: numbe
         unit: 'ms',
       });
   }
-}
-
-async function start(name: string): Promise<string> {
-  const cluster = await startKube({ name });
-  started.push(cluster);
-  return cluster.kubeconfigPath;
 }
 
 async function firstSync(options: DaemonOptions): Promise<void> {

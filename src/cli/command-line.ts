@@ -2,8 +2,8 @@
 // Only this file turns faults into sentences. It must never know what a command does.
 
 import { safeText } from '../safe-text.ts';
-import type { CommandSpec } from './line/command-spec.ts';
-import { globalOptions } from './line/command-table.ts';
+import type { CommandSpec } from './line/commands/command-spec.ts';
+import { globalOptions } from './line/commands/options.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes, type ReportedFault, type Sink } from './line/context.ts';
 import { commandHelp, generalHelp, groupHelp, wrap } from './line/help.ts';
 import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';

@@ -5,9 +5,9 @@ import { type ConfigurationWatch, watchConfiguration } from '../config/load/watc
 import type { Settings } from '../config/settings/settings.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
 import type { CreateManagement, Daemon, DaemonOptions } from '../daemon/daemon-options.ts';
-import { measureEventLoopDelay, measureUtilization } from '../daemon/event-loop-delay.ts';
-import { giveBackMemory, heapOf } from '../daemon/give-back-memory.ts';
-import { OperationsServer } from '../daemon/operations-server.ts';
+import { OperationsServer } from '../daemon/operations/operations-server.ts';
+import { measureEventLoopDelay, measureUtilization } from '../daemon/process/event-loop-delay.ts';
+import { giveBackMemory, heapOf } from '../daemon/process/give-back-memory.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
 import { clusterFault } from './line/cluster-fault.ts';

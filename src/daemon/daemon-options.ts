@@ -6,7 +6,7 @@ import type { Settings } from '../config/settings/settings.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { LoadedPatches } from './load-patches.ts';
-import type { OperationsAnswers } from './operations-server.ts';
+import type { OperationsAnswers } from './operations/operations-server.ts';
 
 export interface DaemonOptions {
   settings: Settings;

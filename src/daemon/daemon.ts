@@ -1,44 +1,47 @@
 // Wires the rooms into one daemon. In: settings, patches, a clock, a log. Out: a daemon that commands start, ask, reload and
 // stop. This file must never decide anything that a room can decide. Only main.ts imports it.
-import type { Clock, Timer } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
-import { checkNamespace } from '../cluster/wire/probe.ts';
 import type { Lease } from '../cluster/write/lease.ts';
-import { permittedWriter } from '../cluster/write/permitted-writer.ts';
 import { settingChanges } from '../config/load/difference.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
-import { createRules, type SyncRules } from '../sync/loop/rules.ts';
-import { Sync } from '../sync/loop/sync.ts';
+import type { Sync } from '../sync/loop/sync.ts';
 import type { ContentKind } from '../sync/references/content-kind.ts';
 import type { FoundCopies } from '../sync/references/leftovers.ts';
-import { type ReferenceSettings, References } from '../sync/references/references.ts';
-import { setGauges } from '../sync/report/gauges.ts';
+import { References } from '../sync/references/references.ts';
 import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
-import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/status.ts';
-import { Clusters, isRecent } from './connections.ts';
+import { Changes } from './changes.ts';
+import { type CheckedSettings, checkContent, checkRights, checkStart } from './clusters/checks.ts';
+import { Clusters, isRecent } from './clusters/connections.ts';
+import { needsLease, openDaemonLease, openWriters } from './clusters/lease.ts';
+import { Outages } from './clusters/outages.ts';
+import { sentencesOf } from './clusters/permissions.ts';
 import type { Daemon, DaemonModule, DaemonOptions, Started } from './daemon-options.ts';
-import { openDaemonLease, openWriters } from './lease.ts';
+import { RunningEndpoints } from './endpoints.ts';
+import { Gauges } from './gauges.ts';
 import { RunningManagement } from './management.ts';
-import type { Readiness } from './operations-server.ts';
-import { Outages } from './outages.ts';
+import type { Writing } from './open-sync.ts';
+import type { Readiness } from './operations/operations-server.ts';
 import { RunningPatches } from './patches.ts';
-import { contentPermissions, missingPermissions, permissionsOf, sentencesOf } from './permissions.ts';
 import { findCopies, referenceSettings } from './references.ts';
-import { type DaemonView, isManagementAlone, readinessOf, statusOf, syncs, wantsWrites } from './report.ts';
-import { RunningSlices, type SliceSetUp } from './slices.ts';
+import {
+  type DaemonView,
+  isManagementAlone,
+  logSwitch,
+  objectStatusOf,
+  readinessOf,
+  statusOf,
+  syncs,
+} from './report.ts';
+import { RunningSlices } from './slices.ts';
 import { DaemonWindows } from './windows.ts';
 
 /** SIGTERM must end the daemon within five seconds; the remaining two are for releasing the lease. */
 const drainWithinMs = 3000;
-const gaugeIntervalMs = 1000;
 
 export const daemonModule: DaemonModule = { assembleDaemon: (options) => new AssembledDaemon(options) };
-
-type Writing = Pick<SliceSetUp, 'virtualWriter' | 'hostWriter' | 'isHostRecent' | 'isLeading'>;
 
 class AssembledDaemon implements Daemon {
   readonly ended: Promise<string>;
@@ -51,23 +54,23 @@ class AssembledDaemon implements Daemon {
   readonly #outages: Outages;
   readonly #management: RunningManagement;
   readonly #slices: RunningSlices;
+  readonly #gauges: Gauges;
+  readonly #endpoints: RunningEndpoints;
   #settings: Settings;
   #wantedPatches: DaemonOptions['patches'];
   /** Undefined until both clusters are reached. */
   #writing: Writing | undefined;
-  #sync: Sync | undefined;
   #lease: Lease | undefined;
-  #gauges: Timer | undefined;
   #startedMs = 0;
   #end: (why: string) => void = () => {};
   #phase: DaemonView['phase'] = 'new';
-  /** Why the newest valid configuration is not in force. */
-  #notApplied: string | undefined;
-  #applying: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
+  readonly #changes: Changes;
 
   constructor(options: DaemonOptions) {
+    const isStopped = (): boolean => this.#phase === 'stopped';
     this.#options = options;
+    this.#changes = new Changes(options.log, { isStopped });
     this.#settings = options.settings;
     this.#wantedPatches = options.patches;
     this.#mappings = mappingsOf(options.settings);
@@ -85,11 +88,24 @@ class AssembledDaemon implements Daemon {
       findCopies: (kind) => this.#findCopies(kind),
     });
     this.#patches = new RunningPatches(options, { mappings: this.#mappings, references: this.#references.names });
-    this.#slices = new RunningSlices(options, {
+    const parts = {
+      options,
       windows: this.#windows,
       patches: this.#patches,
       references: this.#references,
       mappings: this.#mappings,
+    };
+    this.#slices = new RunningSlices(parts);
+    this.#endpoints = new RunningEndpoints({
+      ...parts,
+      settings: () => this.#settings,
+      isStopped,
+      end: (why) => this.#end(why),
+    });
+    this.#gauges = new Gauges(options, {
+      syncs: () => this.#syncs(),
+      lease: () => this.#lease,
+      outages: this.#outages,
     });
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
@@ -101,18 +117,15 @@ class AssembledDaemon implements Daemon {
     this.#startedMs = this.#options.clock.now();
     const setUp = this.#startParts();
     // A new configuration may arrive while the start waits for a cluster, so applying it waits for the set-up.
-    this.#applying = setUp.then(
-      () => {},
-      () => {},
-    );
+    this.#changes.waitFor(setUp);
     const faults = await setUp;
     if (faults.length > 0) return { kind: 'faults', faults };
-    this.#logSwitch();
+    logSwitch(this.#settings, this.#options.log);
     if (this.#phase === 'starting') this.#phase = 'running';
     return { kind: 'started' };
   }
 
-  /** The keys of the management API are good while a cluster is waited for. */
+  /** The management API comes first: its keys are good while the start waits for a cluster. */
   async #startParts(): Promise<readonly ClusterFault[]> {
     const faults = await this.#management.start(this.#settings);
     if (faults.length > 0) return faults;
@@ -126,7 +139,7 @@ class AssembledDaemon implements Daemon {
     // The configuration may have changed while the start waited for a cluster, so the newest one counts.
     const settings = this.#settings;
     const patches = this.#wantedPatches;
-    const faults = await this.#check(virtual, host, patches);
+    const faults = await checkStart({ virtual, host }, this.#checked(patches));
     if (faults.length > 0) return faults;
     await this.#patches.take(settings, patches);
     await this.#references.take(referenceSettings(settings, patches));
@@ -134,49 +147,19 @@ class AssembledDaemon implements Daemon {
     return [];
   }
 
-  #logSwitch(): void {
-    const { endpointsEnabled, endpointSlices } = this.#settings;
-    if (endpointsEnabled || isManagementAlone(this.#settings)) return;
-    const untouched = endpointSlices.enabled ? 'no Endpoints is touched' : 'nothing is touched';
-    this.#options.log.warn({ component: 'main' }, `hostward.endpoints.enabled is false, ${untouched}`);
-  }
-
-  /** Collects every fault of the set-up, so that the operator can mend all faults before the next start. */
-  async #check(
-    virtual: Connection,
-    host: Connection,
-    patches: DaemonOptions['patches'],
-  ): Promise<readonly ClusterFault[]> {
-    const namespace = await checkNamespace(host, this.#settings.hostNamespace);
-    const missing = await this.#checkRights(patches, { virtual, host });
-    return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing];
-  }
-
-  async #checkRights(
-    patches: DaemonOptions['patches'],
-    connections = this.#clusters.connections,
-  ): Promise<readonly ClusterFault[]> {
-    if (connections === undefined) return [];
+  #checked(patches: DaemonOptions['patches']): CheckedSettings {
     const { isDryRun } = this.#options;
-    const references = referenceSettings(this.#settings, patches);
-    const target = { settings: this.#settings, copyNamespaces: this.#copyNamespaces() };
-    const needs = { ...target, references, isDryRun, needsLease: this.#needsLease() };
-    return missingPermissions(connections, permissionsOf(needs));
+    const needs = { copyNamespaces: this.#copyNamespaces(), needsLease: needsLease(this.#settings, isDryRun) };
+    return { settings: this.#settings, patches, isDryRun, ...needs };
   }
 
   #copyNamespaces(): readonly (string | undefined)[] {
     return copyNamespaces(this.#mappings, this.#settings.hostNamespace);
   }
 
-  #needsLease(): boolean {
-    const { leaderElection, replicas } = this.#settings;
-    if (this.#options.isDryRun) return false;
-    return leaderElection === 'always' || (leaderElection === 'auto' && replicas > 1);
-  }
-
   async #begin(virtual: Connection, host: Connection): Promise<void> {
-    const { clock, log, isDryRun } = this.#options;
-    if (this.#needsLease()) this.#lease = openDaemonLease(this.#options, host);
+    const { log, isDryRun } = this.#options;
+    if (needsLease(this.#settings, isDryRun)) this.#lease = openDaemonLease(this.#options, host);
     const isLeading = (): boolean => this.#lease === undefined || this.#lease.isHeld();
     // A daemon that is switched off must not write, as one without the lease: vCluster may own the objects by now.
     const permit = (): boolean => !isDryRun && syncs(this.#settings) && isLeading();
@@ -194,55 +177,19 @@ class AssembledDaemon implements Daemon {
       for (const sync of this.#syncs()) if (sync.isReady) sync.enqueueAll();
     });
     this.#lease?.start();
-    this.#updateGauges(clock);
-    this.#beginEndpoints(this.#writing);
+    this.#gauges.start();
+    this.#endpoints.begin(this.#writing);
     await this.#slices.take({
       ...this.#writing,
       connections: { virtual, host },
       copyNamespaces: this.#copyNamespaces(),
-      endpoints: () => this.#sync,
+      endpoints: () => this.#endpoints.sync,
       settings: () => this.#settings,
     });
   }
 
-  #beginEndpoints({ virtualWriter, hostWriter, isHostRecent, isLeading }: Writing): void {
-    if (!this.#settings.endpointsEnabled || this.#sync !== undefined) return;
-    const { clock, random, log, metrics, isDryRun } = this.#options;
-    const rules = this.#rulesOf(this.#settings);
-    const isLeader = (): boolean => this.#settings.endpointsEnabled && isLeading();
-    const sync = new Sync({
-      windows: this.#windows.openSync(rules.translation.kind, this.#settings),
-      rules,
-      virtualWriter: permittedWriter(virtualWriter, isLeader),
-      hostWriter: permittedWriter(hostWriter, isLeader),
-      clock,
-      random,
-      log,
-      metrics,
-      isLeader,
-      isDryRun,
-      references: this.#references.of(rules.translation.kind.kind),
-      isHostRecent,
-    });
-    this.#sync = sync;
-    sync.start().catch((error: unknown) => {
-      if (this.#phase === 'stopped') return;
-      log.error({ component: 'main', err: error }, 'sync could not start');
-      this.#end('sync could not start, see the log');
-    });
-  }
-
   #syncs(): Sync[] {
-    return [this.#sync, this.#slices.sync].filter((sync) => sync !== undefined);
-  }
-
-  #rulesOf(settings: Settings): SyncRules {
-    const { patcher } = this.#patches.current ?? {};
-    const hasPatches = patcher !== undefined && patcher.set.patches.length > 0;
-    return createRules(endpointsKind, settings, {
-      mapping: this.#mappings,
-      patcher: hasPatches ? patcher : undefined,
-    });
+    return [this.#endpoints.sync, this.#slices.sync].filter((sync) => sync !== undefined);
   }
 
   async #findCopies(kind: ContentKind): Promise<FoundCopies> {
@@ -253,25 +200,13 @@ class AssembledDaemon implements Daemon {
     return findCopies(kind, { host, virtualClusterName, copyNamespaces: this.#copyNamespaces(), signal });
   }
 
-  /** Runs every second, because a gauge must be current before the next scrape. */
-  #updateGauges(clock: Clock): void {
-    const isLeader = !this.#options.isDryRun && (this.#lease === undefined || this.#lease.isHeld());
-    const syncs = this.#syncs();
-    for (const sync of syncs) setGauges(sync, { isLeader });
-    if (syncs.length > 0) {
-      const areWritesWanted = syncs.some((sync) => wantsWrites({ sync, lease: this.#lease }));
-      this.#outages.update({ areWritesWanted });
-    }
-    this.#gauges = clock.after(gaugeIntervalMs, () => this.#updateGauges(clock));
-  }
-
   async stop(): Promise<void> {
     if (this.#phase === 'stopped') return;
     this.#phase = 'stopped';
     this.#stopping.abort();
-    this.#gauges?.cancel();
+    this.#gauges.stop();
     await Promise.all([
-      this.#sync?.stop(drainWithinMs),
+      this.#endpoints.sync?.stop(drainWithinMs),
       this.#slices.stop(drainWithinMs),
       this.#writing?.hostWriter.stop(drainWithinMs),
       this.#writing?.virtualWriter.stop(drainWithinMs),
@@ -290,21 +225,8 @@ class AssembledDaemon implements Daemon {
     const taken = { ...settings, ...kept };
     this.#settings = taken;
     this.#wantedPatches = patches;
-    if (wasEnabled) this.#logSwitch();
-    // Changes are applied one after the other, so that the latest configuration wins.
-    this.#applying = this.#applying
-      .then(() => this.#applyNow(taken, patches))
-      .then(() => {
-        this.#notApplied = undefined;
-      })
-      .catch((error: unknown) => {
-        if (this.#phase === 'stopped') return;
-        this.#notApplied = error instanceof Error ? error.message : String(error);
-        this.#options.log.error(
-          { component: 'main', err: error },
-          'new configuration could not be applied, the old one stays',
-        );
-      });
+    if (wasEnabled) logSwitch(this.#settings, this.#options.log);
+    this.#changes.add(() => this.#applyNow(taken, patches));
     return { needsRestart: left.flatMap((change) => change.paths) };
   }
 
@@ -318,26 +240,19 @@ class AssembledDaemon implements Daemon {
       return;
     }
     const references = referenceSettings(settings, patches);
-    await this.#checkContent(references);
+    const { connections } = this.#clusters;
+    // The permissions come first: without them the new windows would keep the new configuration waiting for ever.
+    if (connections !== undefined) await checkContent(connections, references, this.#checked(patches));
     await this.#patches.take(settings, patches);
     await this.#references.take(references);
-    this.#sync?.setRules(this.#rulesOf(settings));
-    if (this.#writing !== undefined && settings.endpointsEnabled && this.#sync === undefined) {
-      const faults = await this.#checkRights(patches);
+    this.#endpoints.take(settings);
+    const isAwaited = settings.endpointsEnabled && this.#endpoints.isAwaited;
+    if (isAwaited && this.#writing !== undefined && connections !== undefined) {
+      const faults = await checkRights(connections, this.#checked(patches));
       if (faults.length > 0) throw new Error(sentencesOf(faults).join('\n'));
-      this.#beginEndpoints(this.#writing);
+      this.#endpoints.begin(this.#writing);
     }
     await this.#slices.take();
-  }
-
-  /** Checks the permissions first: without them the new windows would keep the new configuration waiting for ever. */
-  async #checkContent(references: ReferenceSettings): Promise<void> {
-    const { connections } = this.#clusters;
-    if (connections === undefined) return;
-    const { isDryRun } = this.#options;
-    const content = contentPermissions(references, { isDryRun, copyNamespaces: this.#copyNamespaces() });
-    const sentences = sentencesOf(await missingPermissions(connections, content));
-    if (sentences.length > 0) throw new Error(sentences.join('\n'));
   }
 
   health(): { isHealthy: boolean; lines: readonly string[] } {
@@ -360,29 +275,26 @@ class AssembledDaemon implements Daemon {
       startedMs: this.#startedMs,
       clusters: this.#clusters,
       windows: this.#windows.opened,
-      sync: this.#sync,
+      sync: this.#endpoints.sync,
       slices: this.#slices,
       lease: this.#lease,
       references: this.#references,
       patches: this.#patches,
       outages: this.#outages,
       management: this.#management,
-      notApplied: this.#notApplied,
+      notApplied: this.#changes.notApplied,
     };
   }
 
   objects(filter: ObjectFilter): Iterable<unknown> {
-    return listAll(
-      this.#syncs().filter((sync) => sync.isReady),
-      filter,
-    );
+    return listAll(this.#readySyncs(), filter);
   }
 
-  /** Returns a promise when the answer needs the object's patches to run. */
   objectStatus(key: string): unknown {
-    const ready = this.#syncs().filter((sync) => sync.isReady);
-    if (ready.every(({ world }) => !world.rules.isPatched))
-      return joinedStatus(ready.map((sync) => objectStatus(sync, key)));
-    return Promise.all(ready.map((sync) => patchedObjectStatus(sync, key))).then(joinedStatus);
+    return objectStatusOf(this.#readySyncs(), key);
+  }
+
+  #readySyncs(): Sync[] {
+    return this.#syncs().filter((sync) => sync.isReady);
   }
 }

@@ -5,7 +5,7 @@ import type { ClusterFault } from '../cluster/errors.ts';
 import { messageOf } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { DaemonOptions, ManagementService } from './daemon-options.ts';
-import type { ReadinessPart } from './operations-server.ts';
+import type { ReadinessPart } from './operations/operations-server.ts';
 
 export class RunningManagement {
   readonly #options: DaemonOptions;

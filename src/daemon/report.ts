@@ -1,16 +1,18 @@
 // Builds the answers for /readyz and /status. In: the state of the daemon. Out: plain data. Changes nothing.
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { Log } from '../log.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { References } from '../sync/references/references.ts';
 import { type Beside, besideOthers } from '../sync/report/beside.ts';
+import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
 import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sync/report/status.ts';
 import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
-import type { Clusters } from './connections.ts';
+import type { Clusters } from './clusters/connections.ts';
+import type { Outages } from './clusters/outages.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningManagement } from './management.ts';
-import type { Readiness, ReadinessPart } from './operations-server.ts';
-import type { Outages } from './outages.ts';
+import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
 import type { RunningPatches } from './patches.ts';
 import type { RunningSlices } from './slices.ts';
 import type { OpenedWindow } from './windows.ts';
@@ -231,4 +233,19 @@ function leadershipOf({ lease, options }: DaemonView): string {
   if (lease === undefined) return options.isDryRun ? 'none (dry run)' : 'alone';
   const { state } = lease;
   return state.kind === 'standby' ? `standby${state.holder ? ` behind ${state.holder}` : ''}` : state.kind;
+}
+
+/** Returns a promise when the answer needs the object's patches to run. */
+export function objectStatusOf(ready: readonly Sync[], key: string): unknown {
+  if (ready.every(({ world }) => !world.rules.isPatched))
+    return joinedStatus(ready.map((sync) => objectStatus(sync, key)));
+  return Promise.all(ready.map((sync) => patchedObjectStatus(sync, key))).then(joinedStatus);
+}
+
+/** Says at the start that the daemon leaves objects alone, because a daemon without work looks like one that fails. */
+export function logSwitch(settings: Settings, log: Log): void {
+  const { endpointsEnabled, endpointSlices } = settings;
+  if (endpointsEnabled || isManagementAlone(settings)) return;
+  const untouched = endpointSlices.enabled ? 'no Endpoints is touched' : 'nothing is touched';
+  log.warn({ component: 'main' }, `hostward.endpoints.enabled is false, ${untouched}`);
 }

@@ -68,8 +68,8 @@ export const sandboxLimits = {
   unknownMs: 400,
   /** How many times the allowed silence a process may take on a machine that gives it no processor. */
   mostStarved: 10,
-  /** Time between two looks at a working process; in that time an expression can allocate some 10 MB. */
-  lookMs: 5,
+  /** Time between two looks at a working process; in that time an expression can allocate some 6 MB. */
+  lookMs: 3,
   /** A start takes 60 ms on a quiet machine; giving up earlier on a busy machine would only repeat the work. */
   startMs: 30_000,
   /** Characters of one request; four times the largest object that etcd takes, for overlapping patches. */
@@ -84,17 +84,17 @@ export const sandboxLimits = {
   deaths: 1,
   /** The same for a SIGKILL that the watchdog did not send, because an operator or the kernel is a likelier cause than the request. */
   killedDeaths: 5,
-  /** Resident megabytes above which a process is replaced after a time-out or a memory failure; a fresh process has about 55. */
-  retireMb: 72,
-  /** Resident megabytes above which the quick process is killed: slightly more than good requests were ever seen to need. */
-  quickMb: 160,
+  /** Resident megabytes of a fresh process. Where it has more, the next three limits grow by the difference. */
+  freshMb: 53,
+  /** Resident megabytes above which an idle process is replaced, after a failure or to make room for the slow one. */
+  retireMb: 68,
+  /** Resident megabytes above which the quick process is killed: a request from an object of 2 MB needs 100. */
+  quickMb: 120,
   /**
-   * Megabytes of both processes together above which the slow one is killed: with the daemon they stay below 300. One large request
-   * needs some 100, and the quick process has some 60.
+   * Megabytes of both processes together above which the slow one is killed: with the daemon they stay below 300. The slow process
+   * has at least 74 of them, because it runs only beside a quick process of at most retireMb; an object of 1 MB needs 80.
    */
-  bothMb: 160,
-  /** The slow process may have this much even when the quick one is large. */
-  slowMb: 75,
+  bothMb: 142,
   /** The slow process ends after this time without a request; its start takes 60 ms. */
   slowIdleMs: 10_000,
   /** Pauses before a restart after failed starts or deaths while idle, by their number in a row. */

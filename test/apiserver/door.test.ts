@@ -120,10 +120,10 @@ describe('a malformed request', () => {
     const connecting = await raw(shop, 'CONNECT localhost:22 HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(bodyOf(connecting)).toMatchObject({ kind: 'Status', code: 405, reason: 'MethodNotAllowed' });
     const halfOpen = connectPlain({ port: shop.server.port, host: '127.0.0.1', allowHalfOpen: true });
-    halfOpen.write('CONNECT localhost:22 HTTP/1.1\r\nHost: x\r\n\r\n');
-    await new Promise((ended) => halfOpen.resume().once('end', ended));
     // A write to a socket that is closed there breaks the connection.
     const broken = new Promise((closed) => halfOpen.once('error', closed));
+    halfOpen.write('CONNECT localhost:22 HTTP/1.1\r\nHost: x\r\n\r\n');
+    await new Promise((ended) => halfOpen.resume().once('end', ended));
     const writes = setInterval(() => halfOpen.write('x'), 5);
     await broken;
     clearInterval(writes);

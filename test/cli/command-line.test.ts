@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { reportFault, runCommandLine } from '../../src/cli/command-line.ts';
-import { commands } from '../../src/cli/line/command-table.ts';
+import { commands } from '../../src/cli/line/commands/command-table.ts';
 import { scene } from './scene.ts';
 
 describe('runCommandLine()', () => {

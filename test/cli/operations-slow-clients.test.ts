@@ -1,7 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type OperationsAnswers, type OperationsLimits, OperationsServer } from '../../src/daemon/operations-server.ts';
+import {
+  type OperationsAnswers,
+  type OperationsLimits,
+  OperationsServer,
+} from '../../src/daemon/operations/operations-server.ts';
 
 /** Tells when the server has read a question about an object. */
 const questions = new EventEmitter();

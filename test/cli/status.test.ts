@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { statusText } from '../../src/cli/status-text.ts';
-import { OperationsServer } from '../../src/daemon/operations-server.ts';
+import { OperationsServer } from '../../src/daemon/operations/operations-server.ts';
 import { scene } from './scene.ts';
 
 let server: OperationsServer | undefined;

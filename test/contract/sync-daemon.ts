@@ -10,7 +10,8 @@ import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
-import type { ObjectStatus, SyncStatus } from '../../src/sync/report/status.ts';
+import type { ObjectStatus } from '../../src/sync/report/object-status.ts';
+import type { SyncStatus } from '../../src/sync/report/status.ts';
 import { JumpClock } from '../jump-clock.ts';
 import { hostNamespace, type Side, until, virtualCluster } from './sync-backend.ts';
 import type { SyncStage } from './sync-stage.ts';
@@ -23,6 +24,8 @@ export interface LiveOptions {
   /** Kubeconfig text for another user than the daemon's. */
   kubeconfig?: Partial<Record<Side, string>>;
   isDryRun?: boolean;
+  /** By default 'debug', for tests that read the log. */
+  logLevel?: 'debug' | 'info';
   virtualClusterName?: string;
   hostNamespace?: string;
   environment?: Record<string, string>;
@@ -46,7 +49,7 @@ export class LiveDaemon {
     this.#stage = stage;
     this.#options = options;
     const log = createLog({
-      level: 'debug',
+      level: options.logLevel ?? 'debug',
       destination: { write: (line) => void this.logged.push(JSON.parse(line)) },
     });
     const { settings, patches } = this.#settings(options.config);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { measureEventLoopDelay } from '../../src/daemon/event-loop-delay.ts';
+import { measureEventLoopDelay } from '../../src/daemon/process/event-loop-delay.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
 
 const endings: (() => void)[] = [];

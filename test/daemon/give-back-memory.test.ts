@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { giveBackMemory, heapOf } from '../../src/daemon/give-back-memory.ts';
+import { giveBackMemory, heapOf } from '../../src/daemon/process/give-back-memory.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 const megabyte = 1024 * 1024;
@@ -73,7 +73,7 @@ describe('giveBackMemory()', () => {
 
   it('makes V8 collect a large heap early', () => {
     const script = `
-      import { heapOf } from ${JSON.stringify(new URL('../../src/daemon/give-back-memory.ts', import.meta.url).href)};
+      import { heapOf } from ${JSON.stringify(new URL('../../src/daemon/process/give-back-memory.ts', import.meta.url).href)};
       const kept = Array.from({ length: 1e6 }, (_, at) => ({ at }));
       const heap = heapOf(globalThis.gc);
       heap.growSlowly();

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type OperationsAnswers, OperationsServer } from '../../src/daemon/operations-server.ts';
+import { type OperationsAnswers, OperationsServer } from '../../src/daemon/operations/operations-server.ts';
 
 const answers: OperationsAnswers = {
   health: () => ({ isHealthy: true, lines: [] }),
@@ -117,6 +117,16 @@ describe('OperationsServer', () => {
     expect((await fetch(`${base}/healthz`)).status).toBe(200);
   });
 
+  it('cuts an answer off that fails in its middle', async () => {
+    const rows = function* () {
+      for (let row = 0; row < 600; row++) yield { row };
+      throw new Error('no more rows');
+    };
+    const base = await started({ ...answers, objects: rows });
+    await expect(fetch(`${base}/status/objects`).then((response) => response.text())).rejects.toThrow('terminated');
+    expect((await fetch(`${base}/healthz`)).status).toBe(200);
+  });
+
   it('rejects when the port is taken', async () => {
     await started();
     const second = new OperationsServer(server!.address, answers);
@@ -126,9 +136,9 @@ describe('OperationsServer', () => {
   it('stops despite open connections', async () => {
     const base = await started();
     const socket = connect(Number(new URL(base).port), '127.0.0.1');
+    socket.on('error', () => {});
     await new Promise((resolve) => socket.once('connect', resolve));
     const closed = new Promise((resolve) => socket.once('close', resolve));
-    socket.on('error', () => {});
     await server?.stop();
     await closed;
   });

@@ -29,7 +29,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('a direct endpoin
     proxied = await startProxied(assets, kubelet, { port });
     const { bench, settings } = proxied;
     await proxied.giveRights({ cluster: 'c1' });
-    // Members of the cluster get rights there as any user of it does.
+    // Members of the cluster get their rights from its own RBAC, like every user of the cluster.
     const admin = ['create', 'clusterrolebinding', 'alice', '--clusterrole=admin', '--user=hostward:user:alice'];
     expect((await proxied.cluster.kubectl(...admin)).code).toBe(0);
     folder = mkdtempSync(join(tmpdir(), 'hostward-direct-kube-'));

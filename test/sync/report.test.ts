@@ -1,7 +1,7 @@
 // The reports of a whole daemon over fake clusters: verdict, readiness and outages.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/cluster/answer.ts';
-import { Outages } from '../../src/daemon/outages.ts';
+import { Outages } from '../../src/daemon/clusters/outages.ts';
 import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../src/daemon/report.ts';
 import type { OpenedWindow } from '../../src/daemon/windows.ts';
 import { createLog } from '../../src/log.ts';

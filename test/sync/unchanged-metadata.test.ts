@@ -4,7 +4,7 @@ import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../src/sync/patch/run/open-patcher.ts';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';
-import { patchedObjectStatus } from '../../src/sync/report/status.ts';
+import { patchedObjectStatus } from '../../src/sync/report/object-status.ts';
 import { defaultSettings, edit, endpoints, FakeWorld, ipOf, putPair } from './fake-sync.ts';
 import { entry } from './patch/fake-patch.ts';
 

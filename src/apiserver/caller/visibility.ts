@@ -33,8 +33,8 @@ const standIn: StoredRecord = {
 };
 
 /**
- * Costs what the look at a hidden object costs, in place of an absent one: a shorter answer would tell that there is none. Objects
- * of an unusual length still differ by microseconds.
+ * Takes as long for an absent object as the check of a hidden object takes, because a quicker answer would tell the caller that the
+ * object is absent. Objects of an unusual length still differ by microseconds.
  */
 export function readStandIn(call: Pick<Call, 'kind' | 'visibility'>): void {
   if (call.visibility?.sees !== undefined) isHidden(call, standIn);

@@ -9,7 +9,7 @@ import { loadConfiguration } from '../../config/load/load.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Daemon } from '../../daemon/daemon-options.ts';
 import { type LoadedPatches, withPatches } from '../../daemon/load-patches.ts';
-import { OperationsServer } from '../../daemon/operations-server.ts';
+import { OperationsServer } from '../../daemon/operations/operations-server.ts';
 import { type Devcluster, startDevcluster } from '../../devcluster/devcluster.ts';
 import { silentLog } from '../../log.ts';
 import { createMetrics } from '../../metrics.ts';

@@ -5,7 +5,7 @@ import type { FailedLogins } from '../../apiserver/request/failed-logins.ts';
 import { type ClusterFault, messageOf } from '../../cluster/errors.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
-import { OperationsServer } from '../../daemon/operations-server.ts';
+import { OperationsServer } from '../../daemon/operations/operations-server.ts';
 import { createLog } from '../../log.ts';
 import type { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
 import { declareDirectMetrics } from '../../management/direct/direct-metrics.ts';
@@ -68,6 +68,7 @@ function openOperations(context: Context, { endpoint, failedLogins, listen, sett
     feedAgeSeconds: () => endpoint.feedAgeSeconds,
     failedLogins: () => failedLogins.count,
     auditLines: () => endpoint.auditLines,
+    connections: () => endpoint.connections,
     isReady: () => endpoint.trouble === undefined,
   });
   const sentence = () => endpoint.trouble ?? `the direct endpoint of ${settings.cluster} accepts tokens`;

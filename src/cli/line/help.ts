@@ -1,6 +1,7 @@
 // Lays out --help from the command table.
-import type { CommandSpec, OptionSpec } from './command-spec.ts';
-import { commands, commandsOfGroup, globalOptions } from './command-table.ts';
+import type { CommandSpec, OptionSpec } from './commands/command-spec.ts';
+import { commands, commandsOfGroup } from './commands/command-table.ts';
+import { globalOptions } from './commands/options.ts';
 
 /** Every terminal is at least this wide. */
 const helpWidth = 80;

@@ -2,8 +2,9 @@
 // first mistake and the word that the user probably meant.
 import { parseArgs } from 'node:util';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
-import type { CommandSpec, OptionSpec } from './command-spec.ts';
-import { commandNamed, commands, commandsOfGroup, globalOptions } from './command-table.ts';
+import type { CommandSpec, OptionSpec } from './commands/command-spec.ts';
+import { commandNamed, commands, commandsOfGroup } from './commands/command-table.ts';
+import { globalOptions } from './commands/options.ts';
 import { CommandFault, exitCodes } from './context.ts';
 
 /** The options of a command, by their names in the command table; an unknown name is a bug and throws. */

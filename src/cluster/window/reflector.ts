@@ -7,9 +7,9 @@ import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { WindowMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
-import { listPath, type WindowScope, watchPath } from '../wire/scope.ts';
+import { type WindowScope, watchPath } from '../wire/scope.ts';
 import type { Cache, Gathering } from './cache.ts';
-import { EventIntake, type ReflectorSink, wentBack } from './event-intake.ts';
+import { EventIntake, type ReflectorSink } from './event-intake.ts';
 import { listPages } from './list-pages.ts';
 import { isSameContent } from './packed-item.ts';
 import { Proof } from './proof.ts';
@@ -22,7 +22,8 @@ import {
   type ReflectorStep,
   type WatchEnd,
 } from './reflector-steps.ts';
-import { compareVersions, isVersion } from './resource-version.ts';
+import { compareVersions } from './resource-version.ts';
+import { checkVersion } from './version-check.ts';
 import { watchOnce } from './watch-session.ts';
 import type { Item } from './window.ts';
 
@@ -44,8 +45,6 @@ export interface ReflectorOptions<T extends Item> {
 const healthyMs = 10_000;
 /** Keys reported to listeners before the event loop gets its turn. */
 const sliceKeys = 1_000;
-/** The check asks for one object at most, so a server that needs longer is overloaded. */
-const versionCheckTimeoutMs = 15_000;
 /** The numbers of client-go. The server ends every watch after this time, so a hung watch cannot last. */
 const shortestWatchSeconds = 300;
 /** Without this spread, all watches of all daemons would end at the same moment after a restart of the server. */
@@ -280,22 +279,9 @@ export class Reflector<T extends Item> {
     return afterWatch(end, history, random);
   }
 
-  /** After a silence or an outage: a server restored from a backup accepts a watch from a future version and stays silent. */
-  async #checkVersion(): Promise<WatchEnd | undefined> {
+  #checkVersion(): Promise<WatchEnd | undefined> {
     const { connection, scope } = this.#options;
-    const path = listPath(scope, { limit: 1, continueToken: undefined });
-    const { signal } = this.#interrupt;
     // A running watch may advance before the answer arrives, so the version is read first.
-    const known = this.#intake.reached;
-    const answer = await connection.request({ method: 'GET', path, signal, timeoutMs: versionCheckTimeoutMs });
-    if (signal.aborted) return { kind: 'aborted' };
-    if (answer.kind === 'throttled' || answer.kind === 'failed')
-      return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message };
-    // A server that has just started refuses every client, so a refusal proves nothing about its versions.
-    if (answer.kind === 'forbidden' || answer.kind === 'unauthorized')
-      return { kind: 'failed', retryAfterMs: undefined, message: answer.message };
-    const rv = answer.kind === 'ok' ? answer.object.metadata?.resourceVersion : undefined;
-    if (isVersion(rv) && compareVersions(rv, known) < 0) return wentBack(rv, known);
-    return undefined;
+    return checkVersion({ connection, scope, signal: this.#interrupt.signal, known: this.#intake.reached });
   }
 }

@@ -103,6 +103,8 @@ export class RawAttempt {
     sent.on('upgrade', (response, socket, head) => {
       this.#timer?.cancel();
       this.#socket = socket;
+      // A socket without a listener for faults would end the process if the server cuts it before the session has begun.
+      socket.on('error', () => socket.destroy());
       if (this.#isSettled) socket.destroy();
       this.#finish({ kind: 'upgraded', response, socket, head });
     });

@@ -1,12 +1,10 @@
 // Carries requests to one API server: keeps connections open, renews credentials, enforces deadlines, and explains network
 // errors. In: an ApiRequest. Out: an Answer or a stream. Must never know what the bodies mean.
-import type { Dispatcher } from 'undici';
-import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
 import type { Access, Credentials } from '../credentials/access.ts';
-import { AccessCache, sameTls } from '../credentials/access-cache.ts';
+import { AccessCache } from '../credentials/access-cache.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import {
   type ApiRequest,
@@ -19,6 +17,7 @@ import {
 } from './connection.ts';
 import { Exchange, type Exchanged } from './exchange.ts';
 import { explain } from './explain.ts';
+import { Pools } from './pools.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { toAnswer } from './status-answer.ts';
 import { type Streamed, Streaming } from './streaming.ts';
@@ -33,15 +32,8 @@ export interface ConnectionOptions {
   version?: string;
 }
 
-/** The writer has at most this many requests in flight; a read may wait a moment behind them. */
-const requestConnections = 32;
-/** Each watch needs a connection; one daemon is not meant for several hundred mapped namespaces. */
-const streamConnections = 512;
 const defaultTimeoutMs = 30_000;
 const defaultMaxBytes = 8 * 1024 * 1024;
-const connectTimeoutMs = 10_000;
-/** Below the 90 s after which kube-apiserver closes an idle connection. */
-const keepAliveMs = 60_000;
 /** A server that makes up new warnings must not fill our memory. */
 const warningLimit = 200;
 
@@ -50,12 +42,6 @@ export function openConnection(options: ConnectionOptions): Connection {
 }
 
 type Response = Extract<Exchanged, { kind: 'response' }>;
-
-interface Wires {
-  access: Access;
-  requests: Dispatcher;
-  streams: Dispatcher;
-}
 
 class Transport implements Connection {
   readonly name: string;
@@ -66,9 +52,7 @@ class Transport implements Connection {
   #clock: Clock;
   #log: Log;
   #access: AccessCache;
-  #wires: Wires | undefined;
-  /** Pools with old certificates that still finish their requests. */
-  #retired = new Set<Dispatcher>();
+  #pools: Pools;
   #seenWarnings: Set<string>;
   #isClosed = false;
 
@@ -81,6 +65,7 @@ class Transport implements Connection {
     this.#options = options;
     this.#clock = options.clock;
     this.#log = options.log;
+    this.#pools = new Pools({ ...options, origin: url.origin });
     this.#access = new AccessCache(options.credentials, options.clock, options.log);
     this.#seenWarnings = options.seenWarnings ?? new Set();
   }
@@ -135,10 +120,7 @@ class Transport implements Connection {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const all = [...this.#retired, ...(this.#wires === undefined ? [] : [this.#wires.requests, this.#wires.streams])];
-    this.#retired.clear();
-    this.#wires = undefined;
-    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+    await this.#pools.close();
   }
 
   #exchange(request: ApiRequest, access: Access): Promise<Exchanged> {
@@ -162,7 +144,7 @@ class Transport implements Connection {
   ): void {
     try {
       if (this.#isClosed) throw new Error('the connection is closed');
-      this.#wiresFor(access)[lane].dispatch(
+      this.#pools.of(access)[lane].dispatch(
         {
           origin: this.#origin,
           path: this.#basePath + request.path,
@@ -191,53 +173,6 @@ class Transport implements Connection {
     };
     if (contentType !== undefined) headers['content-type'] = contentType;
     return headers;
-  }
-
-  #wiresFor(access: Access): Wires {
-    const wires = this.#wires;
-    if (wires !== undefined && (wires.access === access || sameTls(wires.access, access))) return wires;
-    if (wires !== undefined) {
-      this.#log.info({ cluster: this.name }, 'certificates changed, connecting anew');
-      this.#retire(wires.requests);
-      this.#retire(wires.streams);
-    }
-    const made = {
-      access,
-      requests: this.#dispatcher(access, requestConnections),
-      streams: this.#dispatcher(access, streamConnections),
-    };
-    this.#wires = made;
-    return made;
-  }
-
-  #dispatcher(access: Access, connections: number): Dispatcher {
-    const { ca, cert, key, servername, rejectUnauthorized } = access.tls;
-    const tls = {
-      rejectUnauthorized,
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-      ...(servername === undefined ? {} : { servername }),
-    };
-    const { proxy } = this.#options.credentials;
-    if (proxy !== undefined) return new proxy.Agent({ uri: proxy.url, requestTls: tls, connections, allowH2: false });
-    return new Pool(this.#origin, {
-      connections,
-      pipelining: 1,
-      // HTTP/1.1, because HTTP/2 pings do not detect a dead peer, and one HTTP/2 connection would carry all traffic.
-      allowH2: false,
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMs,
-      connect: { ...tls, timeout: connectTimeoutMs },
-    });
-  }
-
-  #retire(dispatcher: Dispatcher): void {
-    this.#retired.add(dispatcher);
-    dispatcher.close().then(
-      () => this.#retired.delete(dispatcher),
-      () => this.#retired.delete(dispatcher),
-    );
   }
 
   #read(request: ApiRequest, result: Exchanged): Answer {

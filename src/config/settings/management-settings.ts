@@ -98,7 +98,7 @@ export interface ManagementServerSettings {
   tls?: CertificateFiles;
 }
 
-/** The value that the checker builds from the rows of management-table.ts, which guarantee this type. */
+/** The value that the checker builds from the rows of management-rows.ts, which guarantee this type. */
 export type ManagementValues = ManagementSettings & {
   listen: string;
   baseURL?: string;

@@ -1,21 +1,12 @@
 // Prints the tree of an expression as code. Only printed code runs, never the source, so a text that two parsers read
 // differently does no harm. The operator +, templates, computed keys, spreads and caught errors get guards in the sandbox,
 // because wrapped builtins cannot limit them. Only nodes that the inspection allows can be printed.
-import type {
-  AnyNode,
-  AssignmentExpression,
-  BlockStatement,
-  CatchClause,
-  Expression,
-  MemberExpression,
-  Pattern,
-  SwitchCase,
-  TemplateLiteral,
-  TryStatement,
-  VariableDeclaration,
-} from 'acorn';
+import type { AnyNode, AssignmentExpression, Expression, MemberExpression, Pattern, TemplateLiteral } from 'acorn';
 import { expressionLimits } from '../limits.ts';
 import { writtenKey } from './member-chain.ts';
+import { StatementPrinter } from './statements.ts';
+
+const statements = new StatementPrinter({ expression, target, pattern, parameters, step });
 
 export function generate(tree: Expression): string {
   return printed(tree, nothing);
@@ -91,11 +82,11 @@ function unmarked(node: AnyNode): string {
     case 'SpreadElement':
       return `...$$iter(${expression(node.argument)})`;
     case 'ArrowFunctionExpression': {
-      const body = node.body.type === 'BlockStatement' ? block(node.body) : `(${expression(node.body)})`;
+      const body = node.body.type === 'BlockStatement' ? statements.block(node.body) : `(${expression(node.body)})`;
       return `((${parameters(node.params)})=>${body})`;
     }
     case 'FunctionExpression':
-      return `(function ${node.id?.name ?? ''}(${parameters(node.params)})${block(node.body)})`;
+      return `(function ${node.id?.name ?? ''}(${parameters(node.params)})${statements.block(node.body)})`;
     case 'MemberExpression':
       return member(node, '$$key');
     case 'ChainExpression':
@@ -165,7 +156,7 @@ function property(node: AnyNode): string {
   const key = propertyKey(node);
   const { value } = node;
   if (node.method && value.type === 'FunctionExpression')
-    return `${key}(${parameters(value.params)})${block(value.body)}`;
+    return `${key}(${parameters(value.params)})${statements.block(value.body)}`;
   return `${key}:${expression(value)}`;
 }
 
@@ -249,97 +240,4 @@ function pattern(node: Pattern): string {
     default:
       return node satisfies never;
   }
-}
-
-function block(node: BlockStatement): string {
-  return `{${node.body.map(statement).join('')}}`;
-}
-
-function statement(node: AnyNode): string {
-  switch (node.type) {
-    case 'ExpressionStatement':
-      return `(${expression(node.expression)});`;
-    case 'EmptyStatement':
-      return ';';
-    case 'BlockStatement':
-      return block(node);
-    case 'ReturnStatement':
-      return node.argument ? `return (${expression(node.argument)});` : 'return;';
-    case 'ThrowStatement':
-      return `throw (${expression(node.argument)});`;
-    case 'BreakStatement':
-      return 'break;';
-    case 'ContinueStatement':
-      return 'continue;';
-    case 'VariableDeclaration':
-      return `${declaration(node)};`;
-    case 'FunctionDeclaration':
-      return `function ${node.id?.name ?? ''}(${parameters(node.params)})${block(node.body)}`;
-    case 'IfStatement': {
-      const otherwise = node.alternate ? `else ${statement(node.alternate)}` : '';
-      // The braces keep the else with its own if.
-      return `if(${expression(node.test)}){${statement(node.consequent)}}${otherwise}`;
-    }
-    case 'TryStatement':
-      return attempt(node);
-    default:
-      return loop(node);
-  }
-}
-
-/**
- * V8 checks its time limit at each function call, but in a loop without calls only every few thousand turns, and an operator
- * on a long text takes up to a millisecond. So each turn of a loop calls a function.
- */
-function turn(body: AnyNode): string {
-  return `{$$turn();${statement(body)}}`;
-}
-
-function loop(node: AnyNode): string {
-  switch (node.type) {
-    case 'WhileStatement':
-      return `while(${expression(node.test)})${turn(node.body)}`;
-    case 'DoWhileStatement':
-      return `do${turn(node.body)}while(${expression(node.test)});`;
-    case 'ForStatement': {
-      const { init } = node;
-      const head = init ? (init.type === 'VariableDeclaration' ? declaration(init) : expression(init)) : '';
-      const [test, update] = [node.test, node.update].map((part) => (part ? expression(part) : ''));
-      return `for(${head};${test};${update})${turn(node.body)}`;
-    }
-    case 'ForInStatement':
-    case 'ForOfStatement': {
-      const { left } = node;
-      const head = left.type === 'VariableDeclaration' ? declaration(left) : target(left);
-      const [word, guard] = node.type === 'ForInStatement' ? ['in', '$$obj'] : ['of', '$$iter'];
-      return `for(${head} ${word} ${guard}(${expression(node.right)}))${turn(node.body)}`;
-    }
-    case 'SwitchStatement':
-      return `switch(${expression(node.discriminant)}){${node.cases.map(switchCase).join('')}}`;
-    default:
-      throw new Error(`print a statement: wanted an allowed node, found "${node.type}"`);
-  }
-}
-
-function switchCase(node: SwitchCase): string {
-  const label = node.test ? `case (${step()}${expression(node.test)}):` : 'default:';
-  return `${label}${node.consequent.map(statement).join('')}`;
-}
-
-function attempt(node: TryStatement): string {
-  const { handler, finalizer } = node;
-  return `try${block(node.block)}${handler ? caught(handler) : ''}${finalizer ? `finally${block(finalizer)}` : ''}`;
-}
-
-/** The message of an error of V8 can be longer than any allowed text, so a guard checks it before the expression sees it. */
-function caught({ param, body }: CatchClause): string {
-  if (!param) return `catch${block(body)}`;
-  // A var in the block may declare a plain name again, which a let would not allow.
-  if (param.type === 'Identifier') return `catch(${param.name}){$$caught(${param.name});${block(body)}}`;
-  return `catch($$e){$$caught($$e);let ${pattern(param)}=$$e;${block(body)}}`;
-}
-
-function declaration(node: VariableDeclaration): string {
-  const parts = node.declarations.map((part) => pattern(part.id) + (part.init ? `=${expression(part.init)}` : ''));
-  return `${node.kind} ${parts.join(',')}`;
 }

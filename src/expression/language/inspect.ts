@@ -2,15 +2,16 @@
 // records the part of `context` that the expression names. The realm in the sandbox enforces the same rules at run time; this
 // walk reports a fault early and in words.
 import type { AnyNode, AssignmentExpression, Expression, Identifier, MemberExpression, Pattern } from 'acorn';
-import { expressionLimits } from '../limits.ts';
 import { targetFaults } from './assignment-target.ts';
 import { freeNames, globalConstants, machineryNames, rewritePrefix } from './builtins.ts';
 import { addUse, type ContextUse, emptyUse } from './context-use.ts';
-import { type ExpressionFault, type NodeFault, placeOf, shown } from './expression-fault.ts';
+import { type ExpressionFault, shown } from './expression-fault.ts';
 import { keysOf, rootOf } from './member-chain.ts';
 import { calleeOf, callFaults, constructionFaults, memberFaults } from './member-rules.ts';
 import { patternFaults } from './pattern-faults.ts';
+import { leftSpine, plainNodes, spineStep } from './plain-nodes.ts';
 import { refusedNodes, unavailable } from './refusals.ts';
+import { RefusedParts } from './refused-parts.ts';
 import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
 
 export interface Inspection {
@@ -24,31 +25,6 @@ export interface Inspection {
 
 type AnyFunction = Extract<AnyNode, { type: 'ArrowFunctionExpression' | 'FunctionExpression' | 'FunctionDeclaration' }>;
 
-/** These nodes are always allowed; only their children are checked. */
-const plainNodes = new Set<string>([
-  ...['TemplateLiteral', 'TemplateElement', 'ArrayExpression', 'ObjectExpression', 'BinaryExpression'],
-  ...['LogicalExpression'],
-  ...['ConditionalExpression', 'SequenceExpression', 'SpreadElement', 'ChainExpression', 'ObjectPattern'],
-  ...['ArrayPattern'],
-  ...['AssignmentPattern', 'RestElement', 'ReturnStatement', 'IfStatement', 'WhileStatement', 'DoWhileStatement'],
-  ...['ThrowStatement', 'TryStatement', 'ExpressionStatement', 'EmptyStatement', 'VariableDeclarator'],
-  ...['SwitchCase', 'BreakStatement', 'ContinueStatement'],
-]);
-
-/** The child through which a long chain nests without getting harder to read: a + b + c + d, a.b.c.d. */
-const leftSpine = new Map(
-  Object.entries({
-    BinaryExpression: 'left',
-    LogicalExpression: 'left',
-    MemberExpression: 'object',
-    CallExpression: 'callee',
-    ChainExpression: 'expression',
-  }),
-);
-
-/** A link of such a chain counts as a part of a level, because it still needs stack. */
-const spineStep = 1 / 8;
-
 export function inspect(source: string, tree: Expression): Inspection {
   const inspector = new Inspector(source);
   inspector.visit(tree, new Scope([]), 0);
@@ -56,33 +32,19 @@ export function inspect(source: string, tree: Expression): Inspection {
 }
 
 class Inspector {
-  readonly result: Inspection = { faults: [], more: 0, context: emptyUse(), usesValue: false, usesValueExists: false };
+  readonly #refused: RefusedParts;
+  readonly #found = { context: emptyUse(), usesValue: false, usesValueExists: false };
   readonly #source: string;
   readonly #roots = new Map<AnyNode, AnyNode>();
-  #nodes = 0;
-  #isTooDeep = false;
-  #isTooLarge = false;
 
   constructor(source: string) {
     this.#source = source;
+    this.#refused = new RefusedParts(source);
   }
 
-  #refuse(node: AnyNode, message: string, fix: string): void {
-    this.#refuseBy(node, () => [message, fix]);
-  }
-
-  /** `words` runs only for listed faults, because an expression can have two thousand faults. */
-  #refuseBy(node: AnyNode, words: () => readonly [message: string, fix: string]): void {
-    if (this.result.faults.length >= expressionLimits.told) {
-      this.result.more++;
-      return;
-    }
-    const [message, fix] = words();
-    this.result.faults.push({ kind: 'rejected', ...placeOf(this.#source, node.start), message, fix });
-  }
-
-  #refuseAll(faults: readonly NodeFault[]): void {
-    for (const { at, message, fix } of faults) this.#refuse(at, message, fix);
+  get result(): Inspection {
+    const { faults, more } = this.#refused;
+    return { faults, more, ...this.#found };
   }
 
   #textOf(node: AnyNode): string {
@@ -90,29 +52,7 @@ class Inspector {
   }
 
   visit(node: AnyNode, scope: Scope, depth: number): void {
-    if (this.#isWithin(node, depth)) this.#special(node, scope, depth);
-  }
-
-  /** Counts one node, and refuses the first node beyond a limit. The caller must not visit a node for which this is false. */
-  #isWithin(node: AnyNode, depth: number): boolean {
-    this.#nodes++;
-    if (this.#nodes > expressionLimits.maxNodes && !this.#isTooLarge) {
-      this.#isTooLarge = true;
-      this.#refuse(
-        node,
-        `expression has more than ${expressionLimits.maxNodes} parts`,
-        'split it into several patches',
-      );
-    }
-    if (depth > expressionLimits.maxNesting && !this.#isTooDeep) {
-      this.#isTooDeep = true;
-      this.#refuse(
-        node,
-        `expression nests more than ${expressionLimits.maxNesting} levels deep`,
-        'split it into several patches',
-      );
-    }
-    return this.#nodes <= expressionLimits.maxNodes && depth <= expressionLimits.maxNesting;
+    if (this.#refused.isWithin(node, depth)) this.#special(node, scope, depth);
   }
 
   #children(node: AnyNode, scope: Scope, depth: number): void {
@@ -130,9 +70,9 @@ class Inspector {
         return;
       case 'Literal':
         if (typeof node.value === 'bigint' || node.bigint !== undefined) {
-          this.#refuse(node, 'BigInt is not available', 'use a number');
+          this.#refused.refuse(node, 'BigInt is not available', 'use a number');
         }
-        this.#refuseAll(patternFaults(node));
+        this.#refused.refuseAll(patternFaults(node));
         return;
       case 'MemberExpression':
         this.#member(node, scope, depth, false);
@@ -141,7 +81,7 @@ class Inspector {
         this.#call(node, scope, depth);
         return;
       case 'NewExpression':
-        this.#refuseAll(constructionFaults(node, scope, this.#source));
+        this.#refused.refuseAll(constructionFaults(node, scope, this.#source));
         this.#children(node, scope, depth);
         return;
       case 'Property':
@@ -235,7 +175,7 @@ class Inspector {
 
   #unknown(node: AnyNode, name: string): void {
     const [what, fix] = refusedNodes.get(name) ?? [`${name} is not available`, 'use a plain expression'];
-    this.#refuse(node, what, fix);
+    this.#refused.refuse(node, what, fix);
   }
 
   #declareIn(node: AnyNode, head: AnyNode | null | undefined, scope: Scope): Scope {
@@ -247,7 +187,7 @@ class Inspector {
   #declare(node: AnyNode, names: readonly string[], scope: Scope): Scope {
     for (const name of names) {
       if (name.startsWith(rewritePrefix) || globalConstants.includes(name)) {
-        this.#refuse(node, `name "${name}" is reserved`, 'use another name');
+        this.#refused.refuse(node, `name "${name}" is reserved`, 'use another name');
       }
     }
     return new Scope(names, scope);
@@ -257,22 +197,22 @@ class Inspector {
     const { name } = node;
     if (scope.declares(name)) return;
     if (name.startsWith(rewritePrefix)) {
-      this.#refuse(node, `name "${name}" is reserved`, 'use another name');
+      this.#refused.refuse(node, `name "${name}" is reserved`, 'use another name');
       return;
     }
     if (!freeNames.has(name)) {
-      this.#refuseBy(node, () => unavailable(name, this.#source, node.start));
+      this.#refused.refuseBy(node, () => unavailable(name, this.#source, node.start));
       return;
     }
-    if (name === 'context') addUse(this.result.context, []);
-    if (name === 'value') this.result.usesValue = true;
-    if (name === 'valueExists') this.result.usesValueExists = true;
+    if (name === 'context') addUse(this.#found.context, []);
+    if (name === 'value') this.#found.usesValue = true;
+    if (name === 'valueExists') this.#found.usesValueExists = true;
   }
 
   #member(node: MemberExpression, scope: Scope, depth: number, isCalled: boolean): void {
     const root = rootOf(node, this.#roots);
     if (root.type === 'Identifier' && root.name === 'context' && !scope.declares('context')) {
-      addUse(this.result.context, keysOf(node, isCalled));
+      addUse(this.#found.context, keysOf(node, isCalled));
       this.#chain(node, scope, depth);
       return;
     }
@@ -286,7 +226,7 @@ class Inspector {
       this.#chain(node.expression, scope, depth);
       return;
     }
-    if (node.type !== 'MemberExpression' || !this.#isWithin(node, depth)) return;
+    if (node.type !== 'MemberExpression' || !this.#refused.isWithin(node, depth)) return;
     this.#key(node, scope, depth);
     this.#chain(node.object, scope, depth + spineStep);
   }
@@ -296,18 +236,18 @@ class Inspector {
       this.#unknown(node, 'class');
       return;
     }
-    this.#refuseAll(memberFaults(node, scope, this.#source));
+    this.#refused.refuseAll(memberFaults(node, scope, this.#source));
     if (node.computed) this.visit(node.property, scope, depth + 1);
   }
 
   #call(node: AnyNode & { type: 'CallExpression' }, scope: Scope, depth: number): void {
-    this.#refuseAll(callFaults(node, scope));
+    this.#refused.refuseAll(callFaults(node, scope));
     const callee = calleeOf(node);
     if (callee.type !== 'MemberExpression') {
       this.#children(node, scope, depth);
       return;
     }
-    if (this.#isWithin(callee, depth)) this.#member(callee, scope, depth, true);
+    if (this.#refused.isWithin(callee, depth)) this.#member(callee, scope, depth, true);
     for (const argument of node.arguments) this.visit(argument, scope, depth + 1);
   }
 
@@ -321,10 +261,10 @@ class Inspector {
     const name =
       key.type === 'Literal' ? String(key.value) : key.type === 'Identifier' && !node.computed ? key.name : undefined;
     if (name !== undefined && machineryNames.has(name)) {
-      this.#refuse(key, `"${name}" is not available`, 'expressions work on data only');
+      this.#refused.refuse(key, `"${name}" is not available`, 'expressions work on data only');
     }
     if (key.type === 'Literal' && key.bigint !== undefined)
-      this.#refuse(key, 'BigInt is not available', 'use a number');
+      this.#refused.refuse(key, 'BigInt is not available', 'use a number');
     if (node.computed) this.visit(key, scope, depth + 1);
     this.visit(node.value, scope, depth + 1);
   }
@@ -336,7 +276,7 @@ class Inspector {
 
   #target(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): void {
     for (const { at, message, fix } of targetFaults(node, scope, form)) {
-      this.#refuse(at, message.replace('%', this.#textOf(at)), fix);
+      this.#refused.refuse(at, message.replace('%', this.#textOf(at)), fix);
     }
   }
 }

@@ -81,6 +81,16 @@ for (const [prototype, kept] of prototypes) prune(prototype, kept);
 for (const key of ownKeys(restGuards)) {
   defineProperty(ObjectPrototype, key, { get: getOwnPropertyDescriptor(restGuards, key).get, enumerable: false, configurable: true });
 }
+// A frozen method of the prototype would refuse the same name as a key of data: Object.assign({}, labels) with a label "toString".
+for (const name of keptMethods.Object) {
+  const method = ObjectPrototype[name];
+  const { set } = {
+    set(value) {
+      defineProperty(this, name, { value, writable: true, enumerable: true, configurable: true });
+    },
+  };
+  defineProperty(ObjectPrototype, name, { get: () => method, set, enumerable: false, configurable: true });
+}
 
 const seeds = [...iterators, iteratorPrototype, ...functionKinds, asyncIterator, functionPrototype, globals];
 for (const [prototype] of prototypes) seeds.push(prototype);

@@ -4,12 +4,13 @@
 import type { Clock, Timer } from '../../clock.ts';
 import { sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
+import type { ProcessStart, WatchedProcessOptions } from './launch.ts';
 import { type Blame, QuickBook } from './quick-book.ts';
 import type { SandboxRequest } from './requests.ts';
 import type { RunOptions, Sandbox, SandboxOutcome } from './sandbox.ts';
 import { SlowBook, type SlowStage } from './slow-book.ts';
 import { Suspects } from './suspects.ts';
-import { type ProcessStart, WatchedProcess, type WatchedProcessOptions } from './watched-process.ts';
+import { WatchedProcess } from './watched-process.ts';
 
 export interface ChildSandboxOptions
   extends Pick<WatchedProcessOptions, 'setup' | 'clock' | 'log' | 'nodePath' | 'jit' | 'hardMs' | 'launch'> {
@@ -19,7 +20,7 @@ export interface ChildSandboxOptions
 /** suspect: the slow process was started for a suspected request. */
 export type StartReason = ProcessStart | 'suspect';
 
-const { retireMb, quickMb, slowMb, bothMb } = sandboxLimits;
+const { freshMb, retireMb, quickMb, bothMb } = sandboxLimits;
 
 export class ChildSandbox implements Sandbox {
   readonly #options: ChildSandboxOptions;
@@ -50,7 +51,11 @@ export class ChildSandbox implements Sandbox {
       ...options,
       onStart,
       book: this.#quickBook,
-      limits: { mostMb: () => quickMb, retireMb },
+      limits: {
+        mostMb: () => quickMb + this.#extraMb,
+        retireMb: () => this.#retireMb,
+        onLook: (residentMb) => this.#makeRoomForQuick(residentMb),
+      },
     });
   }
 
@@ -125,7 +130,11 @@ export class ChildSandbox implements Sandbox {
       setup: this.#setup,
       onStart: (reason) => onStart(reason === 'first' ? 'suspect' : reason),
       book: this.#slowBook,
-      limits: { mostMb: () => Math.max(slowMb, bothMb - (this.#quick.residentMb ?? 0)), retireMb },
+      limits: {
+        mostMb: () => bothMb + 2 * this.#extraMb - (this.#quick.residentMb ?? 0),
+        retireMb: () => this.#retireMb,
+        hasRoom: () => this.#hasRoomForSlow(),
+      },
     });
     slow.start().catch((fault: Error) => {
       // A process that can be launched but does not become ready is launched again and again, and a later request may succeed.
@@ -135,6 +144,28 @@ export class ChildSandbox implements Sandbox {
     });
     this.#watchUse();
     return slow;
+  }
+
+  /** What a fresh process needs beyond the usual, with a large configuration or on another kind of machine. */
+  get #extraMb(): number {
+    return Math.max(0, this.#quick.freshMb - freshMb);
+  }
+
+  get #retireMb(): number {
+    return retireMb + this.#extraMb;
+  }
+
+  /** The quick process keeps its size after a large request, so it is replaced before the slow one starts. */
+  #hasRoomForSlow(): boolean {
+    const hasRoom = (this.#quick.residentMb ?? 0) <= this.#retireMb;
+    if (!hasRoom) this.#quick.makeRoom();
+    return hasRoom;
+  }
+
+  /** The watchdog of the slow process looks only while that process works. */
+  #makeRoomForQuick(residentMb: number): void {
+    const isIdle = this.#slowBook.inFlight + this.#slowBook.waiting.requests === 0;
+    if (isIdle && residentMb > this.#retireMb) this.#endSlow();
   }
 
   #watchUse(): void {

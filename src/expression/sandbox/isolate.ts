@@ -26,6 +26,15 @@ const ownCodeMs = 30_000;
 /** V8's compiled form of the harness, by source text: the next isolate of this process need not compile it again. */
 export type CompiledHarnesses = Map<string, IsolatedVm.ExternalCopy<ArrayBuffer>>;
 
+/** A call shorter than this leaves little garbage, and asking V8 for the size of its heap would cost as much as the call. */
+const garbageCpuMs = 2;
+
+/**
+ * Size of the heap after a call beyond which the isolate is replaced, which takes 5 ms. V8 collects such garbage only at its limit,
+ * so a large request would find the memory of the request before it still occupied.
+ */
+const garbageBytes = 8_388_608;
+
 /** Each turn costs two milliseconds of the start; a turn makes threads meet by chance only, so one may not be enough. */
 const warmUpTurns = 3;
 
@@ -121,8 +130,13 @@ export class HardenedIsolate {
     } finally {
       this.#lastCallCpuMs = this.#cpuMs() - beganMs;
       built.calls += texts.length;
-      if (built.calls >= this.#setup.callsPerIsolate) this.stop();
+      if (built.calls >= this.#setup.callsPerIsolate || this.#holdsGarbage(built)) this.stop();
     }
+  }
+
+  #holdsGarbage({ isolate }: BuiltIsolate): boolean {
+    if (this.#lastCallCpuMs < garbageCpuMs || isolate.isDisposed) return false;
+    return isolate.getHeapStatisticsSync().total_physical_size > garbageBytes;
   }
 
   stop(): void {

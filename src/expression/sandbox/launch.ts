@@ -1,7 +1,41 @@
-// Starts the sandbox process and gives its owner a channel, a kill and a promise of its end. Tests pass a fake process instead.
+// The options of a sandbox process, and its start: the owner gets a channel, a kill and a promise of its end. Tests pass a fake
+// process instead.
 import { spawn } from 'node:child_process';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import type { SandboxSetup } from '../realm/harness.ts';
 import { cpuMsOf, residentMbOf } from './process-readings.ts';
+import type { RequestBook } from './requests.ts';
+
+export interface WatchedProcessOptions {
+  setup: SandboxSetup;
+  book: RequestBook;
+  limits: ProcessLimits;
+  clock: Clock;
+  log: Log;
+  /** Path of the Node program that runs the sandbox. */
+  nodePath: string;
+  jit?: boolean;
+  hardMs?: number;
+  onStart?: (reason: ProcessStart) => void;
+  /** Starts the process; tests pass a fake. */
+  launch?: Launch;
+}
+
+export interface ProcessLimits {
+  /** Resident megabytes above which the process is killed while it runs a request. */
+  mostMb: () => number;
+  /** Resident megabytes above which an idle process is replaced after a failure. */
+  retireMb: () => number;
+  /** Whether there is room for a new process; without room the start waits. */
+  hasRoom?: () => boolean;
+  /** Called while the process runs a request. */
+  onLook?: (residentMb: number) => void;
+}
+
+/** Why the process was started. swollen: the process before it held too much memory while it ran a request. */
+export type ProcessStart = 'first' | 'hung' | 'died' | 'retired' | 'swollen';
 
 export interface LaunchedProcess {
   readonly pid: number | undefined;
@@ -37,7 +71,8 @@ export const launchProcess: Launch = (nodePath, args) => {
     });
     child.on('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
-  const channel = child.stdio[3] as Duplex;
+  // Without a free file descriptor, Node makes neither a process nor its channels, whatever the types say.
+  const [, , , channel = new Duplex().destroy()] = (child.stdio ?? []) as (Duplex | undefined)[];
   // Ignored, because a broken channel means that the process ends, and `ended` reports the end.
   channel.on('error', () => {});
   return {

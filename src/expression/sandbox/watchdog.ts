@@ -9,6 +9,7 @@ export interface Watched {
   isStarting: boolean;
   silenceMs: number;
   mostMb: number;
+  onLook: (residentMb: number) => void;
 }
 
 export interface WatchdogOptions {
@@ -52,9 +53,11 @@ export class Watchdog {
     const { watched: find, kill } = this.#options;
     const watched = find();
     if (watched === undefined) return;
-    const { child, isStarting, mostMb } = watched;
+    const { child, mostMb, onLook } = watched;
     // The memory limit of an isolate is no hard cap, so the whole process is measured.
-    if (!isStarting && (child.residentMb() ?? 0) > mostMb) {
+    const residentMb = child.residentMb() ?? 0;
+    onLook(residentMb);
+    if (residentMb > mostMb) {
       kill(child, 'swollen');
       return;
     }

@@ -1,40 +1,14 @@
 // The daemon's side of one sandbox process: starts the process, sends it the requests that its book hands out, and watches its
 // silence and its memory. A process that hangs or swells is killed, and a process that dies is started again at once. The book
 // decides which requests may have caused the death.
-import type { Clock, Timer } from '../../clock.ts';
-import type { Log } from '../../log.ts';
+import type { Timer } from '../../clock.ts';
 import { sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
 import { childArguments } from './child-program.ts';
 import { type Frame, FrameReader, FrameWriter } from './frames.ts';
-import { type Launch, type LaunchedProcess, launchProcess } from './launch.ts';
+import { type LaunchedProcess, launchProcess, type ProcessStart, type WatchedProcessOptions } from './launch.ts';
 import { outcomeOf, type RequestBook } from './requests.ts';
 import { Watchdog, type Watched } from './watchdog.ts';
-
-export interface WatchedProcessOptions {
-  setup: SandboxSetup;
-  book: RequestBook;
-  limits: ProcessLimits;
-  clock: Clock;
-  log: Log;
-  /** Path of the Node program that runs the sandbox. */
-  nodePath: string;
-  jit?: boolean;
-  hardMs?: number;
-  onStart?: (reason: ProcessStart) => void;
-  /** Starts the process; tests pass a fake. */
-  launch?: Launch;
-}
-
-export interface ProcessLimits {
-  /** Resident megabytes above which the process is killed while it runs a request. */
-  mostMb: () => number;
-  /** Resident megabytes above which an idle process is replaced after a failure. */
-  retireMb: number;
-}
-
-/** Why the process was started. swollen: the process before it held too much memory while it ran a request. */
-export type ProcessStart = 'first' | 'hung' | 'died' | 'retired' | 'swollen';
 
 type State =
   | { kind: 'stopped' }
@@ -53,6 +27,7 @@ export class WatchedProcess {
   readonly #book: RequestBook;
   readonly #outbox = new FrameWriter();
   #setupId = 0;
+  #freshMb = 0;
   /** Processes in a row that did not become ready, or died while idle. */
   #failedStarts = 0;
   /** Why this class killed the process; undefined when it did not. */
@@ -111,6 +86,18 @@ export class WatchedProcess {
     return this.#child?.residentMb();
   }
 
+  /** Resident megabytes when the process last became ready; zero before, and where the system does not tell. */
+  get freshMb(): number {
+    return this.#freshMb;
+  }
+
+  /** Replaces the process as soon as it is idle, if it has grown. */
+  makeRoom(): void {
+    if (this.#state.kind !== 'running') return;
+    this.#mayBeSwollen = true;
+    this.#sendWaiting();
+  }
+
   /** Replaces the expressions in the same process. No request may be in flight. */
   async reload(setup: SandboxSetup): Promise<void> {
     this.#setup = setup;
@@ -150,7 +137,12 @@ export class WatchedProcess {
   }
 
   #spawn(reason: ProcessStart): void {
-    const { nodePath, launch = launchProcess } = this.#options;
+    const { nodePath, launch = launchProcess, limits } = this.#options;
+    if (limits.hasRoom?.() === false) {
+      const timer = this.#options.clock.after(sandboxLimits.lookMs, () => this.#spawn(reason));
+      this.#state = { kind: 'pausing', timer };
+      return;
+    }
     this.#options.onStart?.(reason);
     const child = launch(nodePath, this.#args);
     this.#state = { kind: 'starting', child };
@@ -175,6 +167,7 @@ export class WatchedProcess {
       // A late answer to an earlier set-up does not count.
       if (frame.id !== this.#setupId) return;
       this.#state = { kind: 'running', child };
+      this.#freshMb = child.residentMb() ?? 0;
       this.#whenReady?.resolve();
       this.#whenReady = undefined;
       this.#sendWaiting();
@@ -209,7 +202,7 @@ export class WatchedProcess {
     if (this.#book.inFlight > 0) return true;
     this.#mayBeSwollen = false;
     const residentMb = child.residentMb();
-    if (residentMb === undefined || residentMb <= this.#options.limits.retireMb) return false;
+    if (residentMb === undefined || residentMb <= this.#options.limits.retireMb()) return false;
     this.#kill(child, 'retired');
     return true;
   }
@@ -222,12 +215,15 @@ export class WatchedProcess {
   /** The process while it has work to do. */
   get #watched(): Watched | undefined {
     const state = this.#state;
+    const { mostMb, hasRoom, onLook = () => {} } = this.#options.limits;
     if (!('child' in state) || (state.kind === 'running' && this.#book.inFlight === 0)) return undefined;
     return {
       child: state.child,
       isStarting: state.kind === 'starting',
       silenceMs: this.#book.allowedSilenceMs(this.#hardMs),
-      mostMb: this.#options.limits.mostMb(),
+      // A process that waits for room also gives way during its start.
+      mostMb: state.kind === 'starting' && hasRoom === undefined ? Number.POSITIVE_INFINITY : mostMb(),
+      onLook,
     };
   }
 
@@ -259,7 +255,7 @@ export class WatchedProcess {
     this.#book.recordDeath({ cause, wasHung, isBlamedOnRequest: killedFor !== undefined || end !== 'SIGKILL' });
     const reason: ProcessStart = killedFor ?? 'died';
     // A death under load must not delay other requests; only a process that fails to start, or dies idle, is started after a pause.
-    if (!wasStarting && inFlight > 0) this.#spawn(reason);
+    if ((!wasStarting && inFlight > 0) || (wasStarting && killedFor === 'swollen')) this.#spawn(reason);
     else this.#pauseBeforeStart(reason, { cause, lastWords });
   }
 

@@ -39,6 +39,8 @@ interface Waiting {
 export class ChainFile {
   readonly #options: ChainFileOptions;
   #file: ChainHandle | undefined;
+  /** From the start to the stop. The file itself is closed in between too, while it is moved aside. */
+  #isOpen = false;
   #length = 0;
   /** Whether bytes may stand behind the length that could not be taken back yet. */
   #isTorn = false;
@@ -67,17 +69,22 @@ export class ChainFile {
       throw error;
     }
     this.#file = file;
+    this.#isOpen = true;
   }
 
+  /** The lines that wait are written. Later lines are refused: they would open a file that another process may have by then. */
   async stop(): Promise<void> {
+    this.#isOpen = false;
     await this.#writing;
-    await this.#file?.close();
+    const file = this.#file;
     this.#file = undefined;
+    await file?.close();
   }
 
   /** Resolves when the line is on the disk. */
   append(entry: object): Promise<void> {
     return new Promise((written, failed) => {
+      if (!this.#isOpen) return failed(new Error(`write to ${this.#path}: want the file open, it is closed`));
       if (this.#waiting.length >= maxWaiting)
         return failed(new Error(`write to ${this.#path}: ${maxWaiting} lines wait for the disk already`));
       this.#waiting.push({ entry, written, failed });

@@ -104,7 +104,10 @@ export class RevocationFeed {
     void trail.streamStarts();
     let [position, bytes] = [this.#positionIn(after), 0];
     const send = (line: object) => {
-      const text = `${JSON.stringify(line)}\n`;
+      // The end waits for the client to read; a line behind it would be a fault that nothing catches.
+      if (response.writableEnded) return;
+      const text = `${JSON.stringify(line)}
+`;
       bytes += Buffer.byteLength(text);
       response.write(text);
       if (response.writableLength > maxUnsentBytes) response.destroy();

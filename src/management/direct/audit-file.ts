@@ -36,6 +36,7 @@ export class AuditFile {
   readonly #options: AuditFileOptions;
   #chain: ChainFile | undefined;
   #removing: Promise<void> = Promise.resolve();
+  #isStopping = false;
 
   constructor(options: AuditFileOptions) {
     this.#options = options;
@@ -62,6 +63,7 @@ export class AuditFile {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await this.#removing;
     await this.#chain?.stop();
   }
@@ -89,8 +91,9 @@ export class AuditFile {
     await rename(`${path}.new`, path);
   }
 
-  /** One removal at a time; a fault leaves the files for the next time. */
+  /** One removal at a time; a fault leaves the files for the next time, and so does a file that fills up during the stop. */
   #removeOld(): Promise<void> {
+    if (this.#isStopping) return this.#removing;
     const { folder, clock, log } = this.#options;
     const common = () => ({ time: clock.wallTime().toISOString(), id: randomUUID() });
     const note = (removal: Removal) => this.append({ ...common(), stage: 'removed', ...removal });

@@ -1,10 +1,10 @@
 // Passes one ordinary answer from an upstream to a client: head, body as it arrives, trailers. A slow client slows the upstream
 // down. If the upstream breaks off its answer, the connection to the client is cut too, so that half an answer never looks
 // complete.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import { expired, type Status } from '../../object/meta/status.ts';
-import { responseLines, withoutLines } from './headers.ts';
+import { responseLines, trailerLines, withoutLines } from './headers.ts';
 import { lastWordsMs, type StreamEnd } from './session.ts';
 
 export interface AnswerParts {
@@ -13,7 +13,7 @@ export interface AnswerParts {
   isOpen: boolean;
   isWatch: boolean;
   auditId: string;
-  /** Replaces the upstream's header. */
+  /** Replaces the upstream's header; undefined = the client gets none. */
   location: string | undefined;
   /** The whole body, if it was already read. */
   start: Buffer | undefined;
@@ -67,8 +67,11 @@ export class PassedAnswer {
       start === undefined
         ? passed
         : [...withoutLines(passed, ['content-length', 'trailer']), 'Content-Length', String(start.length)];
-    if (location !== undefined) replace(lines, 'location', location);
-    response.writeHead(statusCode, statusMessage, [...lines, 'Audit-Id', auditId]);
+    const placed = location === undefined ? withoutLines(lines, ['location']) : lines;
+    if (location !== undefined) replace(placed, 'location', location);
+    // Node throws for some characters.
+    const words = /^[\x20-\x7e]*$/.test(statusMessage) ? statusMessage : (STATUS_CODES[statusCode] ?? '');
+    response.writeHead(statusCode, words, [...placed, 'Audit-Id', auditId]);
     // Without this, a client would wait for the first event before it knows that the watch has begun.
     if (isOpen) response.flushHeaders();
   }
@@ -90,8 +93,8 @@ export class PassedAnswer {
     });
     upstreamResponse.once('end', () => {
       this.#isEnded = true;
-      const { rawTrailers } = upstreamResponse;
-      if (rawTrailers.length > 0) response.addTrailers(pairs(rawTrailers));
+      const trailers = trailerLines(upstreamResponse.rawTrailers);
+      if (trailers.length > 0) response.addTrailers(pairs(trailers));
     });
     const broken = () => {
       if (this.#isEnded) return;

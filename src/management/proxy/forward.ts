@@ -19,7 +19,7 @@ import type { RawConnection, RawExchange } from '../../cluster/wire/raw-connecti
 import { internalError, type Status } from '../../object/meta/status.ts';
 import { PassedAnswer } from './answer.ts';
 import { requestLines, withoutLines } from './headers.ts';
-import { badGateway, foreignAnswer, statusOfFailure } from './own-answers.ts';
+import { badGateway, brokenOff, foreignAnswer, isBrokenOff, statusOfFailure } from './own-answers.ts';
 import { joined, type Session, type StreamEnd } from './session.ts';
 import { upgradeOf } from './upgrade.ts';
 import { impersonationLines, type UpstreamIdentity } from './upstream-identity.ts';
@@ -170,9 +170,15 @@ class Forward implements Passage {
       upstreamResponse.destroy();
       return this.#refuse(refusal.status);
     }
+    if (isBrokenOff(upstreamResponse)) return this.#refuse(brokenOff(upstream.name));
     const code = upstreamResponse.statusCode ?? 502;
     const isOpen = isStream && code < 300;
     await this.#recorded(code, isOpen);
+    // It may have broken off while the audit line was written, and does not say so again.
+    if (isBrokenOff(upstreamResponse)) {
+      if (isOpen) await hooks.ended({ bytesIn: 0, bytesOut: 0, reason: 'the upstream broke off' });
+      return this.#refuse(brokenOff(upstream.name));
+    }
     const response = this.#responseToClient();
     const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
     this.#answer = new PassedAnswer({ ...parts, location: refusal.location, start: refusal.start });

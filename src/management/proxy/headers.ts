@@ -33,14 +33,29 @@ const replaced: ReadonlySet<string> = new Set([
 ]);
 const replacedPrefixes: readonly string[] = ['impersonate-', 'x-remote-', 'x-forwarded-'];
 
-/** A client would send a cookie to every cluster behind this address; the other headers lead clients past this server. */
+/** A client would send a cookie to every cluster behind this address; the other headers lead clients past this server, or change
+ * what a browser keeps of it. */
 const keptBack: ReadonlySet<string> = new Set([
   'alt-svc',
   'audit-id',
+  'clear-site-data',
+  'refresh',
   'set-cookie',
   'set-cookie2',
   'strict-transport-security',
   'www-authenticate',
+]);
+
+/** Behind a body they come too late to be judged, and a reader that merges them into the head would be misled. */
+const notBehind: ReadonlySet<string> = new Set([
+  'authorization',
+  'cache-control',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'location',
+  'trailer',
 ]);
 
 const impersonationPrefix = 'impersonate-';
@@ -68,6 +83,11 @@ export function responseLines(lines: readonly string[]): string[] {
   return filtered(lines, (name, value) =>
     hopByHop.has(name) || keptBack.has(name) || named.has(name) ? undefined : value,
   );
+}
+
+/** The upstream's lines behind a body that a client may see. */
+export function trailerLines(lines: readonly string[]): string[] {
+  return filtered(responseLines(lines), (name, value) => (notBehind.has(name) ? undefined : value));
 }
 
 /** `names` in lower case. */

@@ -60,7 +60,7 @@ export function statusOfFailure({ because, message, fix }: Failure, { name }: Ab
 }
 
 export type Judged =
-  /** `location` replaces the upstream's header; `start` is the body, if it was already read. */
+  /** `location` replaces the upstream's header, which goes where it is undefined; `start` is the body, if it was already read. */
   { kind: 'passes'; location: string | undefined; start: Buffer | undefined } | { kind: 'refused'; status: Status };
 
 const passes: Judged = { kind: 'passes', location: undefined, start: undefined };
@@ -76,15 +76,23 @@ export async function foreignAnswer(
 ): Promise<Judged> {
   const { upstream, prefix, reshape } = about;
   const code = response.statusCode ?? 0;
+  if (!isPlain(response))
+    return { kind: 'refused', status: badGateway(`${upstream.name} does not answer in plain HTTP`) };
   if (code === 403) return missingRight(response, upstream);
   if (code < 300 && reshape !== undefined) return reshaped(response, upstream, reshape);
-  if (code < 300 || code >= 400) return passes;
   const { location } = response.headers;
   if (location === undefined) return passes;
   const rewritten = belowPrefix(location, upstream.connection.server, prefix);
   if (rewritten !== undefined) return { kind: 'passes', location: rewritten, start: undefined };
+  if (code < 300 || code >= 400) return passes;
   const message = `${upstream.name} tried to redirect the request to another address, which is not permitted`;
   return { kind: 'refused', status: badGateway(message) };
+}
+
+/** A 101 without a protocol would end HTTP for the client, and a body in another encoding could not be named to the client. */
+function isPlain({ statusCode = 0, headers }: IncomingMessage): boolean {
+  const { 'transfer-encoding': encoding = 'chunked' } = headers;
+  return statusCode >= 200 && statusCode < 600 && encoding.toLowerCase() === 'chunked';
 }
 
 /** The redirect as a path below our prefix; undefined when it leaves the upstream (CVE-2022-3172, CVE-2020-8559). */
@@ -102,7 +110,7 @@ function belowPrefix(location: string, server: string, prefix: string): string |
 /** Clients cannot send Impersonate-* headers, so a refused impersonation means that Hostward itself lacks the right. */
 async function missingRight(response: IncomingMessage, { name, mendRights }: About): Promise<Judged> {
   const start = await startOf(response, maxRefusalBytes);
-  if (start === 'broken') return brokenOff(name);
+  if (start === 'broken') return { kind: 'refused', status: brokenOff(name) };
   if (start === 'long') return passes;
   if (!/cannot [\w:-]*impersonate/.test(start.toString('latin1')))
     return { kind: 'passes', location: undefined, start };
@@ -116,7 +124,7 @@ async function reshaped(
   { body }: { body(bytes: Buffer): Buffer },
 ): Promise<Judged> {
   const start = await startOf(response, maxReshapedBytes);
-  if (start === 'broken') return brokenOff(name);
+  if (start === 'broken') return { kind: 'refused', status: brokenOff(name) };
   if (start === 'long') return { kind: 'refused', status: badGateway(`the answer of ${name} is too long to pass on`) };
   try {
     return { kind: 'passes', location: undefined, start: body(start) };
@@ -125,8 +133,12 @@ async function reshaped(
   }
 }
 
-function brokenOff(name: string): Judged {
-  return { kind: 'refused', status: badGateway(`${name} broke its answer off; send the request again`) };
+export function brokenOff(name: string): Status {
+  return badGateway(`${name} broke its answer off; send the request again`);
+}
+
+export function isBrokenOff({ destroyed, complete }: IncomingMessage): boolean {
+  return destroyed && !complete;
 }
 
 /** Reads a body up to the limit; a longer body goes back into the response. */

@@ -120,6 +120,7 @@ export class ProxiedPaths implements Beside {
       entry.user = caller.user;
       this.#options.proved(request.socket, caller);
       refuseImpersonation(request);
+      refuseEncodedBody(request);
       if (classified.kind === 'bad') throw badRequest(classified.message);
       if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());
       await this.#forward(request, client, { caller, entry, entrance, asked: classified });
@@ -253,6 +254,15 @@ function refuseImpersonation({ rawHeaders }: IncomingMessage): void {
   if (header === undefined) return;
   const why = `this server acts for its own callers only, found the header "${header.slice(0, 60)}"; send the request without it`;
   throw new StatusFault(forbidden({ group: '', resource: 'users' }, '', why));
+}
+
+/** The body would arrive without the name of its encoding, which is that of one connection. */
+function refuseEncodedBody({ headers }: IncomingMessage): void {
+  const { 'transfer-encoding': encoding = 'chunked' } = headers;
+  if (encoding.toLowerCase() === 'chunked') return;
+  throw badRequest(
+    `send the body with "Transfer-Encoding: chunked" or with its length, found "${encoding.slice(0, 60)}"`,
+  );
 }
 
 /** Each caller with a right at the place may use its discovery. A viewer has no right there, but may read the instance. */

@@ -6,11 +6,11 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { Status } from '../../object/meta/status.ts';
+import { errorChannels, lastFrames } from './frames/last-frames.ts';
+import { resultFrame, SpdyFrames } from './frames/spdy-frames.ts';
+import { WebSocketFrames } from './frames/web-socket-frames.ts';
 import { responseLines } from './headers.ts';
-import { errorChannels, lastFrames } from './last-frames.ts';
 import { badGateway } from './own-answers.ts';
-import { resultFrame, SpdyFrames } from './spdy-frames.ts';
-import { WebSocketFrames } from './web-socket-frames.ts';
 
 export interface StreamEnd {
   /** Bytes from the client. */
@@ -87,7 +87,7 @@ class Joined implements Session {
     this.done = this.#settled();
     this.#near.write(head(response, options.auditId), 'latin1');
     if (first.length > 0) this.#near.write(first);
-    this.#frames?.take(first);
+    this.#frames?.place.take(first);
     if (client.head.length > 0) this.#far.write(client.head);
     this.#pipe();
   }
@@ -108,7 +108,7 @@ class Joined implements Session {
     this.#near.once('close', () => timer.cancel());
     // A closed socket with unread bytes resets the connection, and the client would lose the last frames.
     this.#near.resume();
-    if (frames.isBetweenFrames) this.#sayLast(frames, because);
+    if (frames.place.isBetweenFrames) this.#sayLast(frames, because);
     else this.#far.resume();
   }
 
@@ -135,7 +135,7 @@ class Joined implements Session {
     far.on('data', (chunk: Buffer) => {
       if (this.#because !== undefined) return this.#takeRest(chunk, this.#because);
       this.#bytesOut += chunk.length;
-      this.#frames?.take(chunk);
+      this.#frames?.place.take(chunk);
     });
     // It may have ended while the audit line was written.
     if (far.readableEnded) {
@@ -169,10 +169,10 @@ class Joined implements Session {
   #takeRest(chunk: Buffer, because: Status): void {
     const frames = this.#frames;
     if (frames === undefined || this.#near.writableEnded) return;
-    const taken = frames.takeOneFrame(chunk);
+    const taken = frames.place.takeOneFrame(chunk);
     this.#bytesOut += taken;
     this.#near.write(chunk.subarray(0, taken));
-    if (frames.isBetweenFrames) this.#sayLast(frames, because);
+    if (frames.place.isBetweenFrames) this.#sayLast(frames, because);
   }
 
   #farEnded(): void {
@@ -180,7 +180,7 @@ class Joined implements Session {
     const { name, subresource } = this.#options;
     if (this.#because !== undefined || this.#near.writableEnded) return;
     const isComplete = frames === undefined || hasResult(frames);
-    const isTold = this.#reason === '' && !isComplete && frames.isBetweenFrames && awaited.has(subresource);
+    const isTold = this.#reason === '' && !isComplete && frames.place.isBetweenFrames && awaited.has(subresource);
     if (!isTold) {
       this.#near.destroySoon();
       return;

@@ -48,6 +48,7 @@ export class AuditLog implements Audit {
   readonly #options: AuditLogOptions;
   readonly #begun = new WeakSet<Entry>();
   #removing: Promise<void> = Promise.resolve();
+  #isStopping = false;
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
@@ -59,12 +60,14 @@ export class AuditLog implements Audit {
   }
 
   async stop(): Promise<void> {
+    this.#isStopping = true;
     await this.#removing;
     await this.#options.file.stop();
   }
 
-  /** One removal at a time; a fault leaves the files for the next time. */
+  /** One removal at a time; a fault leaves the files for the next time, and so does a file that fills up during the stop. */
   removeOld(): Promise<void> {
+    if (this.#isStopping) return this.#removing;
     this.#removing = this.#removing.then(async () => {
       const { removeOld, log } = this.#options;
       const note = (removal: Removal) => this.#write({ ...this.#common(randomUUID()), stage: 'removed', ...removal });

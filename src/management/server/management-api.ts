@@ -21,10 +21,10 @@ import { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../kubeconfig-issue/make-key.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { apiServerOf, maxHeaderBytes, servingCertificate } from './api-server.ts';
+import { WriteCheck, writeAttempt } from './folder/write-check.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
 import { closeParts, type Database, type OpenParts, openParts, proxiedCallers } from './open-parts.ts';
-import { WriteCheck, writeAttempt } from './write-check.ts';
 
 export interface ManagementOptions {
   /** Replaces the SQLite file in dataDir. */

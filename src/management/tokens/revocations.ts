@@ -41,7 +41,7 @@ export class Revocations {
   }
 }
 
-/** Reads an item of the feed. Undefined = not an item. With an unreadable time, the entry stays as long as any token can live. */
+/** Reads an item of the feed; undefined when the value is no item. With an unreadable time, the entry stays for the longest life of a token. */
 export function readEntry(value: unknown, nowMs: number): RevocationEntry | undefined {
   if (!isRecord(value)) return undefined;
   const { key, generation, expires } = value;

@@ -72,6 +72,7 @@ export function createEndpointSliceKind({ mirrored, dropsNodeName }: SliceOption
     projectVirtual: projectVirtualSlice,
     projectHost: projectHostSlice,
     serviceOf: namedService,
+    hostServiceOf: ({ labels }) => labels?.[serviceLabel],
     ownKeys,
     madeFrom(slice) {
       const key = mirrored === 'withEndpoints' && isMirrored(slice) ? namedService(slice) : undefined;

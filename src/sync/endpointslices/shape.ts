@@ -1,19 +1,6 @@
 // The fields that discovery.k8s.io/v1 knows in an EndpointSlice. Data only.
+import { list, object, scalar, scalars } from '../payload/shapes.ts';
 import type { Shape } from '../plan/kind.ts';
-
-const scalar: Shape = { kind: 'scalar' };
-
-function object(fields: Record<string, Shape>): Shape {
-  return { kind: 'object', fields: new Map(Object.entries(fields)) };
-}
-
-function scalars(names: readonly string[]): Record<string, Shape> {
-  return Object.fromEntries(names.map((name) => [name, scalar]));
-}
-
-function list(of: Shape): Shape {
-  return { kind: 'list', of };
-}
 
 export const fieldsOf = {
   endpoint: ['addresses', 'conditions', 'hostname', 'nodeName', 'targetRef', 'zone', 'hints', 'deprecatedTopology'],

@@ -4,12 +4,12 @@
 import type { Key } from '../../object/meta/object.ts';
 import { applyMergePatch } from '../../object/patch/merge-patch.ts';
 import type { Json } from '../../object/text/json.ts';
-import { afterAnswer } from '../plan/after-answer.ts';
-import { decide } from '../plan/decide.ts';
+import { afterAnswer } from '../plan/decide/after-answer.ts';
+import { decide } from '../plan/decide/decide.ts';
+import { handsOff } from '../plan/decide/removal.ts';
 import { draftHost, type Translation } from '../plan/draft.ts';
 import type { HostItem, VirtualItem } from '../plan/kind.ts';
 import { isSamePlace } from '../plan/ownership.ts';
-import { handsOff } from '../plan/removal.ts';
 import { baseKey, markerLabel } from '../plan/reserved-keys.ts';
 import {
   ask,

@@ -5,7 +5,7 @@ import type { Answer } from '../../cluster/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
-import { takeOverReason } from '../plan/decide.ts';
+import { takeOverReason } from '../plan/decide/decide.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';

@@ -4,9 +4,9 @@ import type { Answer } from '../../cluster/answer.ts';
 import { servicesResource } from '../../cluster/wire/scope.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Key } from '../../object/meta/object.ts';
-import { afterAnswer } from '../plan/after-answer.ts';
 import type { Agreement } from '../plan/base.ts';
-import { decide } from '../plan/decide.ts';
+import { afterAnswer } from '../plan/decide/after-answer.ts';
+import { decide } from '../plan/decide/decide.ts';
 import {
   type BackValues,
   type Facts,

@@ -32,6 +32,9 @@ export interface RecordOutcomeOptions {
 /** Pause between reads of an unwatched host object: its owner seldom gives up the name, and every look is a request. */
 const unseenRetryMs = 60_000;
 
+/** Pause between reads of the host Service that Services of several namespaces claim: it is not watched. */
+const hostServiceRetryMs = 30_000;
+
 export function recordOutcome(
   key: Key,
   { outcome, facts }: { outcome: Outcome; facts: Facts },
@@ -85,6 +88,7 @@ export function recordOutcome(
     default:
       outcome satisfies never;
   }
+  if (facts.contest && facts.contest.rivals.length > 0) queue.addAfter(key, hostServiceRetryMs);
   const askAgainMs = backflowRetryMs(facts.backflowFailures);
   if (askAgainMs !== undefined) queue.addAfter(key, askAgainMs);
   const isHeldUp = outcome.kind === 'refused' || outcome.kind === 'waiting' || outcome.kind === 'left';

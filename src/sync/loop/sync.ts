@@ -5,12 +5,12 @@ import type { Clock, Timer } from '../../clock.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf } from '../../object/meta/object.ts';
+import type { Key } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
+import type { ReferencePorts } from '../references/count/joint-ports.ts';
 import type { Referrers } from '../references/count/referrers.ts';
 import { type Companion, standingOf } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
-import type { VirtualList } from '../world/delete-guard.ts';
 import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
@@ -25,7 +25,9 @@ import { OwnerFollower, waitsForOwner } from './owner-follower.ts';
 import { type ReconcilePorts, reconcile } from './reconcile.ts';
 import { createReconcilePorts } from './reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
+import { createReferencePorts } from './reference-ports.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
+import { allWindows, WindowListener } from './window-listener.ts';
 
 export interface SyncOptions {
   windows: Windows;
@@ -43,12 +45,15 @@ export interface SyncOptions {
   references?: Referrers;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
+  /** Another sync will share the names of Services: shareNames() or goOnAlone() will be called. */
+  awaitsOther?: boolean;
 }
 
 /** Keys processed at once; the writer limits the number of requests by itself. */
 const concurrency = 48;
 /** Pause between two looks at refused and waiting objects: some changes cause no event. */
 const auditMs = 10 * 60_000;
+
 export class Sync {
   readonly world: SyncWorld;
   readonly ledger = new Ledger();
@@ -60,12 +65,13 @@ export class Sync {
   readonly options: SyncOptions;
   readonly #events: EventRecorder;
   readonly #ports: ReconcilePorts;
+  readonly #referencePorts: ReferencePorts;
   readonly #recordOptions: RecordOutcomeOptions;
   readonly #writes: WriteLog;
   readonly #ownerDoubt: OwnerDoubt;
   readonly #owner: OwnerFollower;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
-  #unsubscribe: (() => void)[] = [];
+  readonly #listener: WindowListener;
   #forgetCompanion: () => void = () => {};
   #audit: Timer | undefined;
   #generation = 0;
@@ -74,6 +80,7 @@ export class Sync {
     const { clock, random, log } = options;
     this.options = options;
     this.world = new World(options.windows, options.rules);
+    if (options.awaitsOther) this.world.names.other = 'awaited';
     this.contest = new Contest(clock);
     this.metrics = createSyncMetrics(options.metrics, options.rules.translation.kind.kind);
     this.queue = new WorkQueue({
@@ -118,6 +125,16 @@ export class Sync {
     const { world, massDelete, queue } = this;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
     this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue, aside });
+    this.#referencePorts = createReferencePorts({ ...options, ...shared, world, guard: massDelete.guard });
+    this.#listener = new WindowListener({
+      ...shared,
+      world,
+      massDelete,
+      isLeader: options.isLeader,
+      isWriting: (key) => this.#ports.storedAsRequested.isWriting(key),
+      ownerChanged: () => this.#owner.changed(),
+      hostProven: () => void this.proven.sweep(shared.enqueue),
+    });
     this.#recordOptions = {
       ...shared,
       queue: this.queue,
@@ -132,12 +149,15 @@ export class Sync {
 
   /** Resolves when the first lists are in and work has begun. */
   async start(): Promise<void> {
-    const windows = this.#windows();
+    const windows = allWindows(this.world.windows);
     this.#phase = 'syncing';
-    this.#listen();
+    this.#listener.listen();
     for (const window of windows) window.start();
     // References must be resolved before a name is written into a host copy.
-    await Promise.all([...windows.map((window) => window.whenSynced()), this.#startReferences()]);
+    await Promise.all([
+      ...windows.map((window) => window.whenSynced()),
+      this.options.references?.start(this.#referencePorts),
+    ]);
     if (this.#phase !== 'syncing') return;
     await this.massDelete.judgeFirstLists();
     if (this.#phase !== 'syncing') return;
@@ -156,10 +176,11 @@ export class Sync {
     this.#owner.stop();
     this.#audit?.cancel();
     this.proven.stop();
-    for (const unsubscribe of [...this.#unsubscribe, this.#forgetCompanion]) unsubscribe();
+    this.#listener.stop();
+    this.#forgetCompanion();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
     this.#writes.flush();
-    await Promise.all(this.#windows().map((window) => window.stop()));
+    await Promise.all(allWindows(this.world.windows).map((window) => window.stop()));
   }
 
   /** Looks at every object again under the new rules. */
@@ -211,6 +232,22 @@ export class Sync {
     });
   }
 
+  /** The awaited other sync does not come. */
+  goOnAlone(): void {
+    if (this.world.names.other === 'awaited') this.world.names.other = undefined;
+  }
+
+  /** Both syncs decide together which of several Services gets a host name. */
+  shareNames(other: Sync): void {
+    for (const [one, beside] of [
+      [this, other],
+      [other, this],
+    ] as const) {
+      const enqueue = (key: Key): void => beside.enqueue(key);
+      one.world.names.other = { names: beside.world.names, isReady: () => beside.isReady, enqueue };
+    }
+  }
+
   /** This sync as the companion of another one. */
   asCompanion(): Companion {
     return {
@@ -260,85 +297,6 @@ export class Sync {
 
   #tell(note: EventNote): void {
     if (!this.options.isDryRun) this.#events.record(note);
-  }
-
-  #startReferences(): Promise<void> | undefined {
-    const { references, isLeader, isDryRun, virtualWriter, hostWriter } = this.options;
-    return references?.start({
-      virtualWriter,
-      hostWriter,
-      mayWrite: () => isLeader() && !isDryRun,
-      isDryRun,
-      rules: () => this.world.rules,
-      owner: () => this.world.ownerState(),
-      doubtOwner: () => this.#ownerDoubt.raise(),
-      isListInDoubt: () => this.massDelete.guard.size > 0,
-      isMentioned: (referrer, text) => {
-        const place = this.world.placeOf(referrer);
-        return place !== undefined && JSON.stringify(this.world.hostOf(place) ?? '').includes(text);
-      },
-      enqueue: (key) => this.enqueue(key),
-      tell: (key, note) => {
-        const uid = this.world.windows.virtual.get(key)?.uid;
-        if (uid !== undefined) this.#tell({ key, uid, type: 'Warning', ...note });
-      },
-    });
-  }
-
-  #windows(): Windows['virtual'][] | NonNullable<Windows['owner']>[] {
-    const { virtual, services, host, owner, hostServices } = this.world.windows;
-    const some = [owner, hostServices].filter((window) => window !== undefined);
-    return [virtual, services, host, ...some] as Windows['virtual'][];
-  }
-
-  #listen(): void {
-    const { virtual, services, host, owner, hostServices } = this.world.windows;
-    const hostServiceChanged = (hostKey: Key): void => {
-      for (const key of this.world.objectsOfHostService(hostKey)) this.enqueue(key);
-    };
-    this.#unsubscribe = [
-      this.#listenVirtual(virtual, 'objects', (key) => [key]),
-      this.#listenVirtual(services, 'services', (key) => this.world.objectsOfService(key)),
-      host.subscribe({
-        changed: ({ key, kind }) => this.#hostChanged(key, { isRemoved: kind === 'removed' }),
-        proven: () => void this.proven.sweep((key) => this.enqueue(key)),
-      }),
-      ...(owner ? [owner.subscribe({ changed: () => this.#owner.changed() })] : []),
-      ...(hostServices ? [hostServices.subscribe({ changed: ({ key }) => hostServiceChanged(key) })] : []),
-    ];
-  }
-
-  #listenVirtual(
-    window: Windows['virtual'] | Windows['services'],
-    list: VirtualList,
-    keysOf: (changed: Key) => readonly Key[],
-  ): () => void {
-    return window.subscribe({
-      changed: ({ key: changed, kind, origin }) => {
-        for (const key of keysOf(changed)) {
-          this.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
-          const rivals = list === 'objects' ? this.world.noteVirtual(key) : this.world.rivalsOf(key);
-          for (const one of [key, ...rivals]) this.enqueue(one);
-        }
-      },
-      listed: ({ isFirst }) => {
-        if (!isFirst) this.massDelete.judgeList(list);
-      },
-    });
-  }
-
-  #hostChanged(hostKey: Key, { isRemoved }: { isRemoved: boolean }): void {
-    const keys = this.world.noteHost(hostKey);
-    // Our own removals reach the window before their watch event, so this event is a removal by another client.
-    const isLost = isRemoved && this.options.isLeader() && [...keys].some((key) => this.world.windows.virtual.has(key));
-    if (isLost) this.#ownerDoubt.raise();
-    for (const key of keys) if (!this.#isOwnEcho(key, hostKey)) this.enqueue(key);
-  }
-
-  /** An event during our own write is ignored: the pass looks again if the answer differs from the request. */
-  #isOwnEcho(key: Key, hostKey: Key): boolean {
-    const place = this.#ports.storedAsRequested.isWriting(key) ? this.world.placeOf(key) : undefined;
-    return place !== undefined && keyOf(place.namespace, place.name) === hostKey;
   }
 
   #scheduleAudit(): void {

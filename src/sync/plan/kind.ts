@@ -99,6 +99,8 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
    * method names its objects like their Services.
    */
   serviceOf?(virtual: V): Key | undefined;
+  /** The host name of the Service behind which a host copy stands; for a kind with serviceOf(). */
+  hostServiceOf?(host: H): string | undefined;
   /** Values of `ownLabels` on the host copy, and annotations of ours; undefined = the key must not stand there. */
   ownKeys?(virtual: V, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] };
   /** The object of another kind that this one was made from, when this one may stand on the host only beside that one. */

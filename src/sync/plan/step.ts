@@ -36,6 +36,18 @@ export interface BackflowFailures {
   annotations: ReadonlyMap<string, PatchFailure>;
 }
 
+/** A host name that Services of several namespaces get: behind it stand the objects of one of them. */
+export interface NameContest {
+  /** The other virtual Services that have the name. */
+  rivals: readonly Key[];
+  /** Another kind shares the names and has not listed its objects yet. */
+  isPending: boolean;
+  /** The Service that gets the name, unless the host's own Service tells otherwise; undefined without an object to sync. */
+  holder: Key | undefined;
+  /** A virtual object whose copy stands behind the name for another Service, while no copy of this object does. */
+  leaving?: Key;
+}
+
 export interface Facts {
   key: Key;
   virtual: VirtualItem | undefined;
@@ -52,6 +64,8 @@ export interface Facts {
   strays: readonly HostItem[];
   /** The key that gets the host name when several claim it; undefined without a rival. */
   winner: Key | undefined;
+  /** Undefined when no other Service can have the host name of the Service. */
+  contest?: NameContest | undefined;
   owner: OwnerState;
   refusals: readonly AddressRefusal[];
   /** Nobody knows yet whether the object that this one was made from may stand on the host; see SyncedKind.madeFrom. */
@@ -118,6 +132,7 @@ export type WaitReason =
   | 'OwnerMissing'
   | 'HostNamespaceMissing'
   | 'HostDeleting'
+  | 'NamePending'
   | 'HostNameBusy'
   | 'DeleteWithheld'
   | 'SourcePending'

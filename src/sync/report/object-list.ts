@@ -3,8 +3,8 @@
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { type LedgerEntry, labelOf } from '../world/ledger.ts';
+import { sentenceOf } from './object-status.ts';
 import { provenTime } from './proven-times.ts';
-import { sentenceOf } from './status.ts';
 
 export interface ObjectRow {
   /** Only where several kinds are synced. */

@@ -28,6 +28,7 @@ export function provenTime({ proven, options }: Sync, key: Key): ProvenTime {
   return { provenAt, provenSecondsAgo: seconds(agoMs) };
 }
 
-function seconds(ms: number): number {
+/** Rounded to tenths. */
+export function seconds(ms: number): number {
   return Math.round(ms / 100) / 10;
 }

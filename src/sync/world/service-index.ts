@@ -19,6 +19,11 @@ export class ServiceIndex {
     this.#objects.set(service, objects.add(key));
   }
 
+  /** The Service that an object named when it was last noted. */
+  serviceOf(kind: SyncedKind, key: Key): Key | undefined {
+    return kind.serviceOf === undefined ? key : this.#services.get(key);
+  }
+
   /** The keys of the objects that a Service decides about. */
   objectsOf(kind: SyncedKind, service: Key): readonly Key[] {
     return kind.serviceOf === undefined ? [service] : [...(this.#objects.get(service) ?? [])];

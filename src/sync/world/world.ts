@@ -1,11 +1,10 @@
 // Collects the facts about one key from the windows onto both clusters. In: the windows and the rules in force. Out: facts. It
-// must never write. It caches only values that follow from windows and rules: which keys claim which host name, and the drafts
-// of objects that are looked at again.
+// must never write. It caches only values that follow from windows and rules.
 import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import type { AddressPolicy, AddressRefusal } from '../plan/address-policy.ts';
-import { Claims, chooseWinner } from '../plan/claims.ts';
-import { type Draft, draftHost, type Translation } from '../plan/draft.ts';
+import type { AddressPolicy } from '../plan/address-policy.ts';
+import { type Claimant, Claims, chooseWinner } from '../plan/claims.ts';
+import type { Translation } from '../plan/draft.ts';
 import {
   type HostItem,
   type HostServiceItem,
@@ -20,8 +19,11 @@ import type { Place } from '../plan/placement.ts';
 import { markerLabel } from '../plan/reserved-keys.ts';
 import type { Facts } from '../plan/step.ts';
 import type { Companion } from './companion.ts';
+import type { Behind } from './copies-behind.ts';
 import { CopyIndex } from './copy-index.ts';
+import { DraftMemory } from './draft-memory.ts';
 import { ServiceIndex } from './service-index.ts';
+import { ServiceNames } from './service-names.ts';
 
 export interface Windows {
   virtual: Window<VirtualItem>;
@@ -50,12 +52,6 @@ export interface Circumstances {
   backFlowWaitMs: number;
 }
 
-interface Wanted {
-  rules: Rules;
-  draft: Draft;
-  refusals: readonly AddressRefusal[] | undefined;
-}
-
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;
   readonly claims = new Claims();
@@ -63,16 +59,26 @@ export class World<R extends Rules = Rules> {
   isOwnerInDoubt = false;
   /** The sync of the kind that objects of this kind may be made from. */
   companion: Companion | undefined;
+  readonly names: ServiceNames;
   readonly #services = new ServiceIndex();
   readonly #copies = new CopyIndex();
   /** Whether the address policy refused the patched object; kept only for objects with rivals. */
   readonly #isRefused = new Map<Key, boolean>();
-  readonly #wanted = new WeakMap<VirtualItem, Wanted>();
+  readonly #drafts = new DraftMemory();
   #rules: R;
 
   constructor(windows: Windows, rules: R) {
     this.windows = windows;
     this.#rules = rules;
+    const isNamedLikeService = rules.translation.kind.serviceOf === undefined;
+    this.names = new ServiceNames({
+      placement: () => this.#rules.translation.placement,
+      hasService: (service) => this.windows.services.has(service),
+      objectsOfService: (service) => this.objectsOfService(service),
+      claimantOf: (key) => this.#claimantOf(key),
+      behindOf: (hostKey) => this.#behindOf(hostKey),
+      ...(isNamedLikeService && { incumbentAt: (place, eligible) => this.#incumbentAt(place, eligible) }),
+    });
   }
 
   get rules(): R {
@@ -88,18 +94,33 @@ export class World<R extends Rules = Rules> {
 
   /** Called when a virtual object came or went; returns the rivals that may now win or lose the name. */
   noteVirtual(key: Key): readonly Key[] {
+    const named = [this.serviceKeyOf(key)];
     this.#services.note(this.#rules.translation.kind, key, this.#namedService(key));
+    named.push(this.serviceKeyOf(key));
+    const rivals = [...new Set(named)].flatMap((service) => this.noteService(service));
     const place = this.placeOf(key);
-    if (place === undefined) return [];
+    if (place === undefined) return rivals;
     const before = this.claims.claimants(place);
     if (this.windows.virtual.has(key)) this.claims.add(key, place);
     else {
       this.claims.remove(key, place);
       this.#isRefused.delete(key);
     }
-    return before.length > 1 || this.claims.claimants(place).length > 1
-      ? [...before, ...this.claims.claimants(place)].filter((other) => other !== key)
-      : [];
+    const after = this.claims.claimants(place);
+    if (before.length > 1 || after.length > 1) rivals.push(...before, ...after);
+    return rivals.filter((other) => other !== key);
+  }
+
+  /** Called when something changed at a virtual Service; returns the objects that may now win or lose its host name. */
+  noteService(service: Key | undefined): Key[] {
+    if (service === undefined) return [];
+    this.names.wakeOther(service);
+    return [...this.names.rivalObjects(service)];
+  }
+
+  /** The Service that an object named when it was last noted. */
+  serviceKeyOf(key: Key): Key | undefined {
+    return this.#services.serviceOf(this.#rules.translation.kind, key);
   }
 
   /** Reads the object only for a kind whose objects name their Services. */
@@ -167,6 +188,7 @@ export class World<R extends Rules = Rules> {
       keys.add(annotated);
     }
     if (this.#isMapped()) this.#copies.note(hostKey, annotated);
+    this.names.noteHost(hostKey, annotated && this.serviceKeyOf(annotated));
     return keys;
   }
 
@@ -217,7 +239,8 @@ export class World<R extends Rules = Rules> {
     const host = place === undefined ? undefined : this.hostOf(place);
     const judged = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
     const { verdict, isSourcePending } = this.#judgeSource(judged, virtual);
-    const wanted = verdict.kind === 'eligible' && virtual && place ? this.#wantedOf(virtual, place) : undefined;
+    const wanted =
+      verdict.kind === 'eligible' && virtual && place ? this.#drafts.of(virtual, place, this.#rules) : undefined;
     const draft = wanted?.draft;
     return {
       ...circumstances,
@@ -235,10 +258,14 @@ export class World<R extends Rules = Rules> {
       patchFailure: undefined,
       reversed: undefined,
       strays: this.#straysOf(key, place),
+      contest:
+        draft && place && serviceKey && servicePlace
+          ? this.names.contestOf(serviceKey, servicePlace, keyOf(place.namespace, place.name))
+          : undefined,
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),
       // With patches their result is judged instead, after they have run.
-      refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#refusalsOf(wanted),
+      refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#drafts.refusalsOf(wanted),
     };
   }
 
@@ -252,39 +279,40 @@ export class World<R extends Rules = Rules> {
     return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
   }
 
-  /** The draft depends on the virtual object alone, so it is reused after host edits and for rivals. */
-  #wantedOf(virtual: VirtualItem, place: Place): Wanted {
-    const known = this.#wanted.get(virtual);
-    if (known?.rules === this.#rules) return known;
-    const draft = draftHost(virtual, place, this.#rules.translation);
-    const wanted = { rules: this.#rules, draft, refusals: undefined };
-    this.#wanted.set(virtual, wanted);
-    return wanted;
-  }
-
-  #refusalsOf(wanted: Wanted): readonly AddressRefusal[] {
-    const { policy, translation } = wanted.rules;
-    wanted.refusals ??= policy.refusals(translation.kind.addressesOf(wanted.draft.payload));
-    return wanted.refusals;
-  }
-
   #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
     const claimants = this.claims.claimants(place);
     if (claimants.length < 2) return undefined;
-    const { translation } = this.#rules;
-    const eligible = claimants.flatMap((key) => {
-      const virtual = this.windows.virtual.get(key);
-      const service = this.serviceOf(key, virtual);
-      if (
-        virtual === undefined ||
-        translation.kind.judge(key, { virtual, service, isPlaced: true }).kind !== 'eligible'
-      )
-        return [];
-      if (this.#isRefused.get(key) ?? this.#refusalsOf(this.#wantedOf(virtual, place)).length > 0) return [];
-      return [{ key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid }];
-    });
-    const incumbent = host === undefined ? undefined : incumbentOf(host, eligible, translation.placement);
+    const eligible = claimants.flatMap((key) => this.#claimantOf(key) ?? []);
+    const incumbent = host === undefined ? undefined : incumbentOf(host, eligible, this.#rules.translation.placement);
     return chooseWinner(eligible, incumbent);
+  }
+
+  /** Judged without regard to rivals. */
+  #claimantOf(key: Key): (Claimant & { uid: string }) | undefined {
+    const virtual = this.windows.virtual.get(key);
+    const place = this.placeOf(key);
+    if (virtual === undefined || place === undefined) return undefined;
+    const service = this.serviceOf(key, virtual);
+    const verdict = this.#rules.translation.kind.judge(key, { virtual, service, isPlaced: true });
+    if (verdict.kind !== 'eligible') return undefined;
+    if (this.#isRefused.get(key) ?? this.#drafts.refusalsOf(this.#drafts.of(virtual, place, this.#rules)).length > 0)
+      return undefined;
+    return { key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid };
+  }
+
+  #incumbentAt(place: Place, eligible: readonly Claimant[]): Key | undefined {
+    const host = this.hostOf(place);
+    const known = eligible.flatMap(({ key }) => this.#claimantOf(key) ?? []);
+    return host && incumbentOf(host, known, this.#rules.translation.placement);
+  }
+
+  #behindOf(hostKey: Key): Behind | undefined {
+    const { kind, placement } = this.#rules.translation;
+    const host = this.windows.host.get(hostKey);
+    const copyOf = this.windows.host.markOf(hostKey);
+    if (host === undefined || !copyOf || !isOursFor(host, copyOf, placement)) return undefined;
+    const name = kind.hostServiceOf === undefined ? host.name : kind.hostServiceOf(host);
+    return name ? { service: keyOf(host.namespace, name), copyOf } : undefined;
   }
 
   #straysOf(key: Key, place: Place | undefined): HostItem[] {

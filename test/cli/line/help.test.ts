@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { commandNamed, commands, globalOptions } from '../../../src/cli/line/command-table.ts';
+import { commandNamed, commands } from '../../../src/cli/line/commands/command-table.ts';
+import { globalOptions } from '../../../src/cli/line/commands/options.ts';
 import { commandHelp, commandsAsMarkdown, generalHelp } from '../../../src/cli/line/help.ts';
 import { parseCommandLine } from '../../../src/cli/line/parse-arguments.ts';
 

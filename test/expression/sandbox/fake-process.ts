@@ -15,6 +15,8 @@ export interface FakeProcesses {
   readonly living: () => number;
   /** Undefined: a system without /proc. */
   residentMb: number | undefined;
+  /** The same for each process in the order of the starts, where it differs. */
+  sizesMb: readonly (number | undefined)[];
   /** Processor time as a share of the time of the clock; undefined: the kernel does not tell. */
   cpuShare: number | undefined;
   /** How many of the next processes end before they are ready. */
@@ -34,6 +36,7 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
     kills: () => kills,
     living: () => living,
     residentMb: 60,
+    sizesMb: [],
     cpuShare: 1,
     failingStarts: 0,
   };
@@ -42,7 +45,7 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
   function launch(): LaunchedProcess {
     const ran: string[] = [];
     living++;
-    fake.ran.push(ran);
+    const number = fake.ran.push(ran) - 1;
     const reader = new FrameReader();
     const waiting: Frame[] = [];
     let isBusy = false;
@@ -111,7 +114,7 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
         if (!isDead) kills++;
         die('SIGKILL');
       },
-      residentMb: () => fake.residentMb,
+      residentMb: () => fake.sizesMb[number] ?? fake.residentMb,
       cpuMs: () => (fake.cpuShare === undefined ? undefined : clock.now() * fake.cpuShare),
       ended,
     };

@@ -23,10 +23,10 @@ async function pass(clock: VirtualClock, ms: number, stepMs = 5): Promise<void> 
   }
 }
 
-async function opened({ hasProc = true, log = silentLog } = {}) {
+async function opened({ hasProc = true, log = silentLog, residentMb = 60 } = {}) {
   const clock = new VirtualClock();
   const processes = fakeProcesses(clock);
-  if (!hasProc) processes.residentMb = undefined;
+  processes.residentMb = hasProc ? residentMb : undefined;
   const reasons: StartReason[] = [];
   const onStart = (reason: StartReason) => void reasons.push(reason);
   const { launch } = processes;
@@ -251,11 +251,53 @@ describe('a process that swells', () => {
 
   it('is killed while it runs a request, and a request that was alone fails for its memory', async () => {
     const { clock, ask, processes, outcomes, reasons } = await opened();
+    processes.sizesMb = [sandboxLimits.quickMb + 10];
     ask('hang');
-    processes.residentMb = sandboxLimits.quickMb + 1;
-    await pass(clock, 300);
+    await pass(clock, 150);
+    processes.sizesMb = [sandboxLimits.quickMb + 10, 60, sandboxLimits.bothMb];
+    await pass(clock, 150);
     expect(outcomes.get('hang')?.outcome).toEqual({ kind: 'memory' });
     expect(reasons).toEqual(['first', 'swollen', 'suspect', 'swollen']);
+  });
+
+  it('is replaced before the slow process starts, because it keeps its size', async () => {
+    const { clock, ask, processes, reasons, outcomes } = await opened();
+    processes.sizesMb = [sandboxLimits.quickMb - 10];
+    ask('costly', bad);
+    await pass(clock, 50);
+    expect(reasons).toEqual(['first']);
+    ask('bad', bad);
+    await pass(clock, 300);
+    expect(outcomes.get('bad')?.outcome).toEqual({ kind: 'answer', text: 'bad!' });
+    expect(reasons).toEqual(['first', 'retired', 'suspect']);
+  });
+
+  it('ends the idle slow process when a large request needs the room, and the next suspect starts it again', async () => {
+    const { clock, ask, processes, reasons, outcomes } = await opened();
+    ask('costly', bad);
+    await pass(clock, 50);
+    ask('bad', bad);
+    await pass(clock, 300);
+    expect(processes.living()).toBe(2);
+    processes.sizesMb = [sandboxLimits.quickMb - 10, 60];
+    ask('x'.repeat(400_000), good);
+    for (let at = 0; at < 20; at++) ask(`good ${at}`, good);
+    await pass(clock, 100);
+    expect(processes.living()).toBe(1);
+    ask('worse', bad);
+    await pass(clock, 300);
+    expect(outcomes.get('worse')?.outcome).toEqual({ kind: 'answer', text: 'worse!' });
+    expect(reasons).toEqual(['first', 'suspect', 'retired', 'suspect']);
+  });
+
+  it('may be as large as a fresh process on its machine', async () => {
+    const { clock, ask, reasons, outcomes } = await opened({ residentMb: 200 });
+    ask('costly', bad);
+    await pass(clock, 50);
+    ask('bad', bad);
+    await pass(clock, 300);
+    expect(outcomes.get('bad')?.outcome).toEqual({ kind: 'answer', text: 'bad!' });
+    expect(reasons).toEqual(['first', 'suspect']);
   });
 });
 

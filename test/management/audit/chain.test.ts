@@ -1,5 +1,9 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import {
   beginning,
   type ChainState,
@@ -8,6 +12,7 @@ import {
   plainDigest,
   readLine,
 } from '../../../src/management/audit/chain.ts';
+import { ChainFile } from '../../../src/management/audit/chain-file.ts';
 import { verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
 
 const digest = keyedDigest(Buffer.from('a key of the audit log'));
@@ -127,5 +132,54 @@ describe('a chain of lines', () => {
     const { line } = chainLine(beginning, { id: 'a\nb","digest":"c' }, digest);
     expect(line.split('\n')).toHaveLength(1);
     expect(readLine(line, digest)?.entry).toEqual({ id: 'a\nb","digest":"c' });
+  });
+});
+
+describe('a chain in a file', () => {
+  const folders: string[] = [];
+  afterEach(() => {
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+  });
+
+  function chain() {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-chain-'));
+    folders.push(folder);
+    const handles = { opened: 0, closed: 0 };
+    const made = new ChainFile({
+      ...{ folder, name: 'audit', digest, maxBytes: 1 },
+      open: async (path) => {
+        const handle = await open(path, 'a+');
+        const { close } = handle;
+        handles.opened++;
+        return Object.assign(handle, { close: () => close.call(handle).finally(() => void handles.closed++) });
+      },
+    });
+    return { folder, handles, chain: made };
+  }
+
+  it('takes no line after the stop, and leaves the file to the next process', async () => {
+    const { folder, handles, chain: file } = chain();
+    await file.start();
+    await file.append({ id: 'a' });
+    await file.stop();
+    await expect(file.append({ id: 'b' })).rejects.toThrow('want the file open, it is closed');
+    expect(readdirSync(folder)).toEqual(['audit.log']);
+    expect(handles).toEqual({ opened: 1, closed: 1 });
+  });
+
+  it('writes the lines that wait when it stops, refuses those that come meanwhile, and leaves no file open', async () => {
+    const { folder, handles, chain: file } = chain();
+    await file.start();
+    await file.append({ id: 'a' });
+    const waiting = file.append({ id: 'b' });
+    const stopped = file.stop();
+    const late = [expect(file.append({ id: 'c' })).rejects.toThrow('it is closed')];
+    await waiting;
+    // The file is about to be closed.
+    late.push(expect(file.append({ id: 'd' })).rejects.toThrow('it is closed'));
+    await Promise.all([stopped, ...late]);
+    const texts = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+    expect(texts.map((text) => text.split('\n').length)).toEqual([2, 2]);
+    expect(handles).toEqual({ opened: 2, closed: 2 });
   });
 });

@@ -238,7 +238,7 @@ describe('content types', () => {
     expect((await create('application/yaml', 'typed')).headers['content-type']).toBe('application/json');
   });
 
-  it('50: any other type is 415 and says what is accepted', async () => {
+  it('50: other types are 415, and the message lists the accepted types', async () => {
     for (const type of ['application/x-yaml', 'text/plain', 'application/xml', 'application/cbor'])
       expect(await create(type, 'typed')).toMatchObject({
         code: 415,

@@ -70,15 +70,19 @@ describe('what ends the tokens of a key', () => {
     const token = await tokenOf(await bench.keyFor('k', { user: 'alice' }));
     await change('k', { spec: { displayName: 'other' }, metadata: { labels: { a: 'b' } } });
     await bench.api.apply({ ...people });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    // The ledger reads changes in their order, so a later revocation shows that it has read these.
+    const later = await tokenOf(await bench.keyFor('later', { user: 'alice' }));
+    await bench.ask('DELETE', `${keysPath}/later`);
+    await until(() => isRevoked(later), 'the later revocation');
     expect(isRevoked(token)).toBe(false);
   });
 
   it('the end of the key, which nobody tells', async () => {
     bench = await openBench({ clock });
     const token = await tokenOf(await bench.keyFor('k', { user: 'alice', ttl: 600 }));
+    const shorter = await tokenOf(await bench.keyFor('shorter', { user: 'alice', ttl: 570 }));
     clock.moveSeconds(580);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await until(() => isRevoked(shorter), 'the revocation of the shorter key');
     expect(isRevoked(token)).toBe(false);
     clock.moveSeconds(20);
     await until(() => isRevoked(token), 'the revocation');
@@ -136,14 +140,19 @@ describe('what ends the tokens of a key', () => {
 
   it('an entry is forgotten some time after its last token', async () => {
     bench = await openBench({ clock });
+    const older = await tokenOf(await bench.keyFor('older', { user: 'alice' }));
+    await bench.ask('DELETE', `${keysPath}/older`);
+    await until(() => isRevoked(older), 'the older revocation');
+    clock.moveSeconds(200);
     const token = await tokenOf(await bench.keyFor('k', { user: 'alice' }));
     await bench.ask('DELETE', `${keysPath}/k`);
     await until(() => isRevoked(token), 'the revocation');
     clock.moveSeconds(3_600 + 3_500);
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const { ledger } = bench.api.issuing;
+    await until(() => ledger.entriesAfter(0).every(({ key }) => key !== older.keyUid), 'the end of the older entry');
     expect(isRevoked(token)).toBe(true);
     clock.moveSeconds(200);
-    await until(() => bench.api.issuing.ledger.entriesAfter(0).length === 0, 'the end of the entry');
+    await until(() => ledger.entriesAfter(0).length === 0, 'the end of the entry');
     await bench.restart();
     expect(bench.api.issuing.ledger.entriesAfter(0)).toEqual([]);
   });

@@ -290,6 +290,17 @@ describe('a session through the server', () => {
     );
   });
 
+  it('outlives an upstream that resets the connection right behind its 101', async () => {
+    behind.upgradeWith((_request, socket) =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n', () =>
+        setImmediate(() => socket.resetAndDestroy()),
+      ),
+    );
+    // The audit line of a session lies between the 101 and the session, and the reset shall fall into that time.
+    const texts = await Promise.all(Array.from({ length: 8 }, () => answerTo(`GET ${exec}`, websocket)));
+    for (const text of texts) expect(text).toMatch(/^HTTP\/1.1 (101 Switching Protocols|502 Bad Gateway)\r\n/);
+  });
+
   it('tells a request that waits for the upstream why it gets no answer', async () => {
     const key = await behind.bench.keyFor('waits', { user: 'alice' });
     behind.answerWith(() => undefined);

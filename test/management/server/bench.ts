@@ -5,7 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Held, Limit } from '../../../src/apiserver/request/caller-limits.ts';
-import { type Clock, systemClock } from '../../../src/clock.ts';
+import { type Clock, systemClock, type Timer } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
@@ -97,7 +97,7 @@ export interface MovedClock extends Clock {
 export function movedClock(): MovedClock {
   let movedMs = 0;
   let monotonicMs = 0;
-  const waiting = new Map<() => void, number>();
+  const waiting = new Map<() => void, { delayMs: number; timer: Timer }>();
   return {
     ...systemClock,
     after(delayMs, run) {
@@ -105,7 +105,7 @@ export function movedClock(): MovedClock {
         waiting.delete(run);
         run();
       });
-      waiting.set(run, delayMs);
+      waiting.set(run, { delayMs, timer });
       return {
         cancel() {
           waiting.delete(run);
@@ -114,13 +114,15 @@ export function movedClock(): MovedClock {
       };
     },
     fire(wanted) {
-      for (const [run, delayMs] of [...waiting]) {
+      for (const [run, { delayMs, timer }] of [...waiting]) {
         if (delayMs !== wanted) continue;
         waiting.delete(run);
+        // A timer runs once; the second run would fall into the tests of another file.
+        timer.cancel();
         run();
       }
     },
-    waitingFor: (wanted) => [...waiting.values()].filter((delayMs) => delayMs === wanted).length,
+    waitingFor: (wanted) => [...waiting.values()].filter(({ delayMs }) => delayMs === wanted).length,
     wallTime: () => new Date(systemClock.wallTime().getTime() + movedMs),
     now: () => systemClock.now() + monotonicMs,
     moveMonotonic(ms) {
@@ -132,12 +134,15 @@ export function movedClock(): MovedClock {
   };
 }
 
+/** Short beside what is waited for, and long enough to leave the processor to it. */
+const lookAgainMs = 10;
+
 /** Until the condition holds; a watch or a timer of the server may take a moment. */
 export async function until(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 5_000): Promise<void> {
   const endMs = performance.now() + withinMs;
   while (!(await isSo())) {
     if (performance.now() > endMs) throw new Error(`waited ${withinMs / 1000} seconds for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
   }
 }
 

@@ -10,7 +10,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
 import { freePorts } from '../../free-ports.ts';
-import { people } from './bench.ts';
+import { people, until } from './bench.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
@@ -62,11 +62,9 @@ export async function prepareProcess(keys: { perOwner?: number } = {}): Promise<
       };
       started.stdout.on('data', add);
       started.stderr.on('data', add);
-      const endMs = performance.now() + 20_000;
-      while (!output.includes('management API started')) {
-        if (started.exitCode !== null || performance.now() > endMs) throw new Error(`hostward run: ${output}`);
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      const hasStarted = () => output.includes('management API started');
+      await until(() => hasStarted() || started.exitCode !== null, 'hostward run', 20_000);
+      if (!hasStarted()) throw new Error(`hostward run: ${output}`);
     },
     async kill() {
       const hasEnded = child === undefined || child.exitCode !== null || child.signalCode !== null;

@@ -26,8 +26,8 @@ import {
 import { removeOldFiles } from '../../../src/management/audit/retention.ts';
 import { linesBefore, verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
 import { AuditLog } from '../../../src/management/server/audit-log.ts';
+import { writeAttempt } from '../../../src/management/server/folder/write-check.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
-import { writeAttempt } from '../../../src/management/server/write-check.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { type Bench, keysPath, type MovedClock, movedClock, openBench, people, until } from './bench.ts';

@@ -39,13 +39,7 @@ describe('hostward run with nothing but a management block', () => {
     };
     config.hostward.management.users.push({ name: 'dora' });
     writeFileSync(server.configPath, JSON.stringify(config));
-    const endMs = performance.now() + 15_000;
-    let code = 0;
-    while (code !== 201 && performance.now() < endMs) {
-      await new Promise((resolve) => setTimeout(resolve, 200));
-      code = (await make('late')).code;
-    }
-    expect(code).toBe(201);
+    await until(async () => (await make('late')).code === 201, 'the new user', 15_000);
   }, 30_000);
 
   it('says in the first line of its status what somebody must mend', async () => {

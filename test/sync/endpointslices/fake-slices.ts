@@ -35,7 +35,11 @@ export class SliceWorld extends FakeWorld {
     this.how = how;
   }
 
-  async runSlices({ companion, ...over }: Partial<SyncOptions> & { companion?: Companion } = {}): Promise<this> {
+  async runSlices({
+    companion,
+    beside,
+    ...over
+  }: Partial<SyncOptions> & { companion?: Companion; beside?: Sync } = {}): Promise<this> {
     const open = (server: FakeServer, resource: string, project: (object: KubeObject) => unknown) =>
       new FakeWindow<never>(server, resource, project as never);
     const { mirrored = 'never', dropsNodeName = false, settings, mapping, patcher } = this.how;
@@ -67,6 +71,7 @@ export class SliceWorld extends FakeWorld {
       ...over,
     });
     if (companion !== undefined) this.slices.accompany(companion);
+    if (beside !== undefined) this.slices.shareNames(beside);
     await this.slices.start();
     await this.rest();
     return this;

@@ -3,7 +3,7 @@ import { hostName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
 import { besideOthers } from '../../../src/sync/report/beside.ts';
-import { objectStatus } from '../../../src/sync/report/status.ts';
+import { objectStatus } from '../../../src/sync/report/object-status.ts';
 import { endpoints } from '../fake-sync.ts';
 import { hostNamespace, SliceWorld, service, slice } from './fake-slices.ts';
 

@@ -8,7 +8,8 @@ import {
   objectKeys,
   theSix,
 } from '../../../src/sync/plan/reserved-keys.ts';
-import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
+import { objectStatus } from '../../../src/sync/report/object-status.ts';
+import { syncStatus } from '../../../src/sync/report/status.ts';
 import { recreateBeforeAnswers } from '../fake-cluster.ts';
 import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair, service } from '../fake-sync.ts';
 

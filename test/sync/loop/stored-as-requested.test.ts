@@ -3,7 +3,7 @@ import type { Answer } from '../../../src/cluster/answer.ts';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import { StoredAsRequested } from '../../../src/sync/loop/stored-as-requested.ts';
-import { decide } from '../../../src/sync/plan/decide.ts';
+import { decide } from '../../../src/sync/plan/decide/decide.ts';
 import type { HostItem } from '../../../src/sync/plan/kind.ts';
 import { type Facts, freshMemory, type RequestStep } from '../../../src/sync/plan/step.ts';
 import {

@@ -4,7 +4,8 @@ import type { Writer } from '../../../src/cluster/write/writer.ts';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { setGauges } from '../../../src/sync/report/gauges.ts';
-import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
+import { objectStatus } from '../../../src/sync/report/object-status.ts';
+import { syncStatus } from '../../../src/sync/report/status.ts';
 import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
 import { entry } from './fake-patch.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../src/sync/plan/decide.ts';
+import { decide } from '../../../src/sync/plan/decide/decide.ts';
 import { markerLabel, objectKeys, pauseKey, theSix } from '../../../src/sync/plan/reserved-keys.ts';
 import { type Facts, freshMemory, type Memory } from '../../../src/sync/plan/step.ts';
 import { asAddress, asAnnotation, asLabel, copyWith, factsWith, stepText, translation, virtualWith } from '../facts.ts';

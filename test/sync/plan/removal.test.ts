@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { decideRemoval, decideStrays } from '../../../src/sync/plan/decide/removal.ts';
 import type { HostItem } from '../../../src/sync/plan/kind.ts';
-import { decideRemoval, decideStrays } from '../../../src/sync/plan/removal.ts';
 import {
   controlledByKey,
   managedAnnotationsKey,

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import { listObjects } from '../../../src/sync/report/object-list.ts';
-import { objectStatus, syncStatus } from '../../../src/sync/report/status.ts';
+import { objectStatus } from '../../../src/sync/report/object-status.ts';
+import { syncStatus } from '../../../src/sync/report/status.ts';
 import { settle } from '../../virtual-clock.ts';
 import { defaultSettings, FakeWorld, putPair } from '../fake-sync.ts';
 

@@ -10,7 +10,6 @@ import { emptyMap } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
 import type { ResultProblem } from '../../plan/kind.ts';
-import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { isNewVirtualObject } from '../../plan/update-patch.ts';
 import type { BackInput, Reversed } from '../back/back-types.ts';
@@ -23,12 +22,13 @@ import { matchesIn, traceFailure, traceResults, withPlaces } from '../entry/runs
 import { textsNow, translate } from '../entry/translate.ts';
 import { problemOfKeyCount, problemOfResult } from '../result/validate-result.ts';
 import { blamedPatchOf, type PatchWrite } from '../set/blamed-patch.ts';
-import { isOfWholeMap, type MapName, type Part } from '../set/changed-parts.ts';
+import { isOfWholeMap } from '../set/changed-parts.ts';
 import { type Failed, failureOf } from '../set/failure.ts';
 import { Kept } from '../set/keep-last.ts';
 import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
 import { type ReadBack, readView, viewOf } from '../set/view.ts';
 import { type PatchProgram, patchProgramOf } from './patch-program.ts';
+import { patchedDraft } from './patched-draft.ts';
 import { readWhole, wholeOf } from './whole-object.ts';
 
 export type Patched =
@@ -127,7 +127,7 @@ export class Patcher {
     const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
     const problem = problemOfResult(kept, { kind: translation.kind, draft });
     if (problem !== undefined) return this.#afterWrong(problem, pass);
-    const patched = this.#draftOf(pass, kept, pass.wholeOwners);
+    const patched = patchedDraft(pass, kept, this.set);
     return { kind: 'patched', draft: patched, references: pass.references, lapse: pass.lapse };
   }
 
@@ -246,25 +246,6 @@ export class Patcher {
     if (changes > 0) for (const part of patch.parts) changedParts[part] = true;
   }
 
-  /** The two functions live until the write is answered, so they must not keep the whole pass in memory. */
-  #draftOf(
-    { draft, translation, host }: ForwardInput,
-    { labels, annotations, payload: made }: Pick<Draft, Part>,
-    wholeOwners: Pass['wholeOwners'],
-  ): Draft {
-    const { set } = this;
-    const payload = made === draft.payload ? made : translation.kind.asStored(made);
-    const result = { labels, annotations, payload };
-    const ownerOf = (map: MapName, hostKey: string): KeyOwner =>
-      set.ownerOf(map, hostKey) ?? wholeOwners?.[map].get(hostKey) ?? 'shared';
-    const isPatched = (map: MapName, key: string): boolean => {
-      if (draft[map].get(key) !== result[map].get(key)) return true;
-      const isThere = draft[map].has(key) || Object.hasOwn(host?.[map] ?? noKeys, key);
-      return isThere && set.ownerOf(map, key) !== undefined;
-    };
-    return { ...draft, ...result, isPatched, ownerOf };
-  }
-
   #say(failed: Failed, field: 'expression' | 'reverseExpression'): PatchFailure {
     return failureOf(failed, this.#options.sourceOf(failed.patch.index, field));
   }
@@ -297,7 +278,6 @@ export class Patcher {
   }
 }
 
-const noKeys = Object.freeze({});
 const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
 
 function isOfWholeObject({ path }: CompiledPatch): boolean {

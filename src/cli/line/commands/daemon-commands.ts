@@ -1,0 +1,84 @@
+// The commands that run the daemon, ask it and take its marks off the host again.
+import type { CommandSpec } from './command-spec.ts';
+import { output, settingOptions } from './options.ts';
+
+export const runCommand: CommandSpec = {
+  name: 'run',
+  operands: '',
+  maxOperands: 0,
+  summary: 'Run the daemon: sync Endpoints and EndpointSlices from the virtual cluster to its host',
+  details: [
+    'Loads the configuration, connects to both clusters, and keeps the host in step with the virtual cluster. SIGTERM or SIGINT ends the daemon within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; when the new configuration is invalid, the old one stays in force.',
+    'A cluster that cannot be reached at the start ends the daemon with exit code 3. --wait 5m waits up to five minutes for an API server, for example a virtual API server that starts in the same pod; meanwhile the log and /readyz name the trouble, and /healthz stays fine. The daemon waits only for trouble that can pass by itself: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet. Wrong credentials, a wrong CA or a server that is not Kubernetes end the daemon at once.',
+    'With --dry-run the daemon writes nothing: `hostward status` lists every write that an object needs, and a metric counts the objects. In this way you can watch the daemon beside vCluster before it takes over.',
+  ],
+  options: [
+    ...settingOptions,
+    {
+      name: 'wait',
+      value: 'DURATION',
+      summary: 'how long to wait for an API server that cannot be reached, like 5m (default 0)',
+    },
+    { name: 'dry-run', summary: 'write nothing to either cluster' },
+  ],
+  examples: [
+    { line: 'hostward run --config vcluster.yaml', says: 'inside the pod of a virtual cluster' },
+    { line: 'hostward run --config vcluster.yaml --wait 5m', says: 'the same, when the API server starts later' },
+    {
+      line: 'hostward run -c vcluster.yaml --virtual-kubeconfig v.yaml --host-kubeconfig h.yaml --dry-run',
+      says: 'from a laptop, without writes',
+    },
+  ],
+};
+
+export const statusCommand: CommandSpec = {
+  name: 'status',
+  operands: '[NAMESPACE/NAME]',
+  maxOperands: 1,
+  summary: 'Say whether the running daemon is well, and why one object is or is not on the host',
+  details: [
+    'The first line is the verdict: in step, behind, blocked, or an API server that cannot be reached and since when. The exit code is 0 when all is well, 1 when someone should look, 2 for usage, 3 when the daemon does not answer. With NAMESPACE/NAME it is 1 while the object is refused, waits or is tried again.',
+    'With --namespace, --state, --kind or --all, status lists objects with their states: inSync, pending, retry, waiting, refused, left, ineligible; a reason follows after a slash.',
+    'status asks the daemon through its local HTTP port. The port answers this question only on its own machine: inside a cluster, use kubectl exec or kubectl port-forward.',
+  ],
+  options: [
+    {
+      name: 'address',
+      value: 'HOST:PORT',
+      summary: 'address of the daemon (default 127.0.0.1:9440, or hostward.listen in --config)',
+    },
+    { name: 'all', summary: 'list every object with its state' },
+    { name: 'namespace', short: 'n', value: 'NAMESPACE', summary: 'list the objects of one namespace' },
+    { name: 'state', value: 'STATE', summary: 'list the objects in one state, like refused or refused/NotOwned' },
+    { name: 'kind', value: 'KIND', summary: 'list the objects of one kind: Endpoints or EndpointSlice' },
+    { name: 'watch', short: 'w', summary: 'ask again every two seconds, until Ctrl-C' },
+    ...settingOptions,
+    output('text', 'json'),
+  ],
+  examples: [
+    { line: 'hostward status', says: 'the daemon as a whole' },
+    { line: 'hostward status default/nginx', says: 'why one object is, or is not, on the host' },
+    { line: 'hostward status -n shop --state refused', says: 'refused objects of one namespace' },
+  ],
+};
+
+export const releaseCommand: CommandSpec = {
+  name: 'release',
+  operands: '',
+  maxOperands: 0,
+  summary: "Remove Hostward's annotations from the host objects so that vCluster can take over, or remove the copies",
+  details: [
+    "Stop the daemon first: a running daemon would put everything back. release touches only objects that bear Hostward's marks, each with its uid and resourceVersion as a precondition.",
+    'With --delete, release also deletes the Secrets and ConfigMaps that reference patches have copied to the host, now or earlier. Without the permission to list them it says so and does the rest.',
+  ],
+  options: [
+    ...settingOptions,
+    { name: 'delete', summary: 'delete the host copies instead' },
+    { name: 'dry-run', summary: 'list the objects and change nothing' },
+    output('text', 'json'),
+  ],
+  examples: [
+    { line: 'hostward release -c vcluster.yaml', says: 'hand the objects back to vCluster' },
+    { line: 'hostward release -c vcluster.yaml --delete --dry-run', says: 'list the copies that would be deleted' },
+  ],
+};

@@ -1,0 +1,121 @@
+// The commands of the people who run the management API: they keep its data, prove its audit log, and prepare clusters for it.
+import type { CommandSpec } from './command-spec.ts';
+import { config, output } from './management-options.ts';
+
+export const managementCommands: readonly CommandSpec[] = [
+  {
+    name: 'backup',
+    operands: 'FOLDER',
+    maxOperands: 1,
+    summary: 'Copy everything that the management API keeps into a new folder, while it runs or not',
+    details: [
+      'The folder gets a consistent copy of the database, the secrets of dataDir (peppers, keys of its own authority, token keys) and a manifest with the digests of all of them. Writes wait while the database is copied; requests go on. Only the owner of the files can read them: keep them like the server itself.',
+      'With --without-secrets the secrets stay out and are named, for a place that must not have them. Without secrets.json no access key can be proved, so keep a copy of it somewhere.',
+      'The audit log and the journal of revocations are not in the backup: the journal, revocations.log in dataDir, lists the revocations after the backup. Copy it away often, for example every minute.',
+      'The daemon on this machine is asked through its socket; when no daemon runs, the command opens dataDir itself; when another process holds it and does not answer, the exit code is 3.',
+    ],
+    options: [config, { name: 'without-secrets', summary: 'leave the secrets out, and name them' }, output],
+    examples: [
+      { line: 'hostward backup /backup/2026-11-23 --config hostward.yaml', says: 'every night, while the daemon runs' },
+    ],
+  },
+  {
+    name: 'restore',
+    operands: 'FOLDER',
+    maxOperands: 1,
+    summary: 'Put a backup of the management API in place, without reviving keys that were revoked since',
+    details: [
+      'Stop the daemon first; while it runs the exit code is 3. What lies in dataDir is checked before anything is replaced; the database that was there is moved aside, and secrets that are there stay.',
+      'Keys that were deleted, disabled, narrowed or rotated since the backup stay so, because the journal of revocations lists them: revocations.log in dataDir, or the files given with --journal. If the journal is missing, damaged or begins after the backup, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they were in the backup.',
+      'Every resourceVersion is above all that were ever given out, so that clients list again instead of missing changes.',
+    ],
+    options: [
+      config,
+      {
+        name: 'journal',
+        value: 'FILE',
+        repeats: true,
+        summary: 'the journal of revocations from elsewhere; several files oldest first',
+      },
+      {
+        name: 'trust-keys',
+        summary: 'leave the keys as they are in the backup when the journal does not say everything',
+      },
+      output,
+    ],
+    examples: [
+      {
+        line: 'hostward restore /backup/2026-11-23 --config hostward.yaml',
+        says: 'on the machine where dataDir still is',
+      },
+      {
+        line: 'hostward restore /backup/2026-11-23 --journal /copies/revocations.log --config hostward.yaml',
+        says: 'on a new machine',
+      },
+    ],
+  },
+  {
+    name: 'audit verify',
+    operands: '[FILE…]',
+    maxOperands: 1000,
+    summary: 'Check that no line of the audit log was changed, removed, added or moved',
+    details: [
+      'Every line holds the digest of the line before, made with a secret in dataDir, so that the command runs where that is. Without FILE it checks the whole log in dataDir, while the daemon writes or not: audit.log, and before it the full files that the daemon moved aside, audit-NUMBER.log, each named by its last line. Files from elsewhere are given oldest first. Exit code 1 names the first line that does not fit.',
+      'With a configuration that has hostward.direct alone, or with --direct, it checks the log of the direct endpoint. An endpoint has no secret, so that the check finds damage there, but not a log that somebody has written anew; the platform has its lines in its own log.',
+      'A cut-off end looks like the end. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file.',
+    ],
+    options: [
+      config,
+      { name: 'direct', summary: 'the log of hostward.direct, where the configuration has the management API too' },
+      { name: 'last', value: 'DIGEST', summary: 'the digest that the last line must have' },
+      output,
+    ],
+    examples: [
+      { line: 'hostward audit verify --config hostward.yaml', says: 'the log as it is now' },
+      {
+        line: 'hostward audit verify audit-000000204800.log audit.log --config hostward.yaml',
+        says: 'files that were moved away',
+      },
+    ],
+  },
+  {
+    name: 'upstream-rbac',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Print the roles and bindings that Hostward needs in a cluster behind the management API',
+    details: [
+      'Hostward passes requests on to clusters and virtual clusters and acts there for the users, teams and project roles of the configuration. The printed role lets it act for these names and no other, and the printed bindings give the roles of a project their rights: viewer is bound to view, user to edit, admin to admin in a space and to clientCert.clusterRole in a virtual cluster. Members of a cluster get no right there by this: bind the users hostward:user:NAME yourself.',
+      'The binding is for the user of the kubeconfig in the configuration. The command asks the cluster for the name of this user, unless --user gives it. Print and apply it again when users, teams, groups, projects or spaces change.',
+    ],
+    options: [
+      config,
+      { name: 'cluster', value: 'NAME', summary: 'one of hostward.management.clusters' },
+      { name: 'instance', value: 'PROJECT/NAME', summary: 'a virtual cluster of a project' },
+      { name: 'user', value: 'NAME', summary: 'the user of the kubeconfig (default: ask the cluster)' },
+      { name: 'output', short: 'o', value: 'yaml|json', choices: ['yaml', 'json'], summary: 'form of the output' },
+    ],
+    examples: [
+      {
+        line: 'hostward upstream-rbac --cluster c1 --config hostward.yaml',
+        says: 'into `kubectl apply -f -` of an administrator there',
+      },
+      {
+        line: 'hostward upstream-rbac --instance shop/v1 --user system:serviceaccount:hostward:hostward -c hostward.yaml',
+        says: 'for a service account, without asking',
+      },
+    ],
+  },
+];
+
+export const directCommand: CommandSpec = {
+  name: 'direct',
+  operands: '',
+  maxOperands: 0,
+  summary: 'Serve a direct endpoint beside a cluster: it lets only holders of direct tokens in',
+  details: [
+    'The block hostward.direct names the cluster, the management server that issues the tokens, and a file with an access key of the role agent, with which the endpoint follows revocations. A token ends within a second of its access key, open watches and sessions included. Without a sign of life of the management server for hostward.direct.silence seconds every request is refused with 503 and every stream is closed.',
+    'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted; hostward.listen has both in plain HTTP, with /metrics and /status. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
+  ],
+  options: [config],
+  examples: [{ line: 'hostward direct --config direct.yaml', says: 'see docs/direct-endpoints.md' }],
+};

@@ -1,0 +1,94 @@
+// Keeps the open connections to one API server: a pool for requests and a pool for streams, both with the same certificates. In:
+// the access of a request. Out: the pool that dispatches it. Must never know a request.
+import type { Dispatcher } from 'undici';
+import Pool from 'undici/lib/dispatcher/pool.js';
+import type { Log } from '../../log.ts';
+import type { Access, Credentials } from '../credentials/access.ts';
+import { sameTls } from '../credentials/access-cache.ts';
+
+export interface PoolsOptions {
+  name: string;
+  origin: string;
+  credentials: Credentials;
+  log: Log;
+}
+
+interface Wires {
+  access: Access;
+  requests: Dispatcher;
+  streams: Dispatcher;
+}
+
+/** The writer has at most this many requests in flight; a read may wait a moment behind them. */
+const requestConnections = 32;
+/** Each watch needs a connection; one daemon is not meant for several hundred mapped namespaces. */
+const streamConnections = 512;
+const connectTimeoutMs = 10_000;
+/** Below the 90 s after which kube-apiserver closes an idle connection. */
+const keepAliveMs = 60_000;
+
+export class Pools {
+  readonly #options: PoolsOptions;
+  #wires: Wires | undefined;
+  /** Pools with old certificates that still finish their requests. */
+  readonly #retired = new Set<Dispatcher>();
+
+  constructor(options: PoolsOptions) {
+    this.#options = options;
+  }
+
+  /** Opens new connections when the certificates have changed. */
+  of(access: Access): Wires {
+    const wires = this.#wires;
+    if (wires !== undefined && (wires.access === access || sameTls(wires.access, access))) return wires;
+    if (wires !== undefined) {
+      this.#options.log.info({ cluster: this.#options.name }, 'certificates changed, connecting anew');
+      this.#retire(wires.requests);
+      this.#retire(wires.streams);
+    }
+    const made = {
+      access,
+      requests: this.#dispatcher(access, requestConnections),
+      streams: this.#dispatcher(access, streamConnections),
+    };
+    this.#wires = made;
+    return made;
+  }
+
+  #dispatcher(access: Access, connections: number): Dispatcher {
+    const { ca, cert, key, servername, rejectUnauthorized } = access.tls;
+    const tls = {
+      rejectUnauthorized,
+      ...(ca === undefined ? {} : { ca }),
+      ...(cert === undefined ? {} : { cert }),
+      ...(key === undefined ? {} : { key }),
+      ...(servername === undefined ? {} : { servername }),
+    };
+    const { proxy } = this.#options.credentials;
+    if (proxy !== undefined) return new proxy.Agent({ uri: proxy.url, requestTls: tls, connections, allowH2: false });
+    return new Pool(this.#options.origin, {
+      connections,
+      pipelining: 1,
+      // HTTP/1.1, because HTTP/2 pings do not detect a dead peer, and one HTTP/2 connection would carry all traffic.
+      allowH2: false,
+      keepAliveTimeout: keepAliveMs,
+      keepAliveMaxTimeout: keepAliveMs,
+      connect: { ...tls, timeout: connectTimeoutMs },
+    });
+  }
+
+  #retire(dispatcher: Dispatcher): void {
+    this.#retired.add(dispatcher);
+    dispatcher.close().then(
+      () => this.#retired.delete(dispatcher),
+      () => this.#retired.delete(dispatcher),
+    );
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#retired, ...(this.#wires === undefined ? [] : [this.#wires.requests, this.#wires.streams])];
+    this.#retired.clear();
+    this.#wires = undefined;
+    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+  }
+}

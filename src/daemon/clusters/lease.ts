@@ -1,0 +1,56 @@
+// Opens the lease that lets only one of several replicas write, and the writers. In: settings and connections. Out: the lease,
+// with its object name and the identity of this process, and one writer for each cluster.
+import type { Connection } from '../../cluster/wire/connection.ts';
+import { type Lease, openLease } from '../../cluster/write/lease.ts';
+import { openWriter } from '../../cluster/write/open-writer.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { DaemonOptions } from '../daemon-options.ts';
+import type { Outages } from './outages.ts';
+
+export function openDaemonLease(options: DaemonOptions, host: Connection): Lease {
+  const { clock, random, log, metrics, environment, settings } = options;
+  const { hostNamespace, virtualClusterName } = settings;
+  const name = environment['POD_NAME'] ?? environment['HOSTNAME'] ?? 'hostward';
+  const identity = `${name}_${Math.floor(random() * 0xffffffffffff)
+    .toString(16)
+    .padStart(12, '0')}`;
+  return openLease({
+    connection: host,
+    namespace: hostNamespace,
+    name: `hostward-${virtualClusterName}`,
+    identity,
+    clock,
+    random,
+    log,
+    metrics,
+  });
+}
+
+/** One writer for each cluster, shared by all kinds, so that the limits hold for all of them together. */
+export function openWriters(
+  { clock, random, log, metrics }: Pick<DaemonOptions, 'clock' | 'random' | 'log' | 'metrics'>,
+  { virtual, host }: { virtual: Connection; host: Connection },
+  how: { permit: () => boolean; outages: Outages; maxWritesPerSecond: number | undefined },
+): { virtualWriter: Writer; hostWriter: Writer } {
+  const { permit, outages, maxWritesPerSecond } = how;
+  const shared = { clock, random, log, metrics, permit, fieldManager: 'hostward' };
+  return {
+    virtualWriter: openWriter({
+      ...shared,
+      connection: virtual,
+      onAnswer: (answer, tookMs) => outages.writes.virtual.note(answer, tookMs),
+    }),
+    hostWriter: openWriter({
+      ...shared,
+      connection: host,
+      onAnswer: (answer, tookMs) => outages.writes.host.note(answer, tookMs),
+      ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
+    }),
+  };
+}
+
+export function needsLease({ leaderElection, replicas }: Settings, isDryRun: boolean): boolean {
+  if (isDryRun) return false;
+  return leaderElection === 'always' || (leaderElection === 'auto' && replicas > 1);
+}

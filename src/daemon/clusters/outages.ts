@@ -1,0 +1,104 @@
+// Watches whether both API servers can be reached and written to. In: windows and the answers to writes. Out: the current
+// outages for status and readiness, one log line at the start and one at the end, and a series.
+
+import { isFailure, isUnreachable, WriteOutage } from '../../cluster/write/write-outage.ts';
+import { readSeries } from '../../metrics.ts';
+import { type Outage, outageSentence } from '../../sync/report/verdict.ts';
+import type { DaemonOptions } from '../daemon-options.ts';
+import type { OpenedWindow } from '../windows.ts';
+
+const sides = ['virtual', 'host'] as const;
+type Side = (typeof sides)[number];
+
+/** A watch that breaks and comes back at once is not an outage. */
+const noticedAfterMs = 2_000;
+/** Long enough for the restart of an API server. */
+export const unreadyAfterMs = 30_000;
+
+export interface WatchedOutages {
+  windows: () => readonly OpenedWindow[];
+  /** Called when an outage has ended: what failed during the outage may be tried again at once. */
+  over: () => void;
+}
+
+export class Outages {
+  readonly writes: Readonly<Record<Side, WriteOutage>>;
+  readonly #options: Pick<DaemonOptions, 'clock' | 'log'>;
+  readonly #watched: WatchedOutages;
+  readonly #logged = new Map<string, Outage>();
+
+  constructor(options: Pick<DaemonOptions, 'clock' | 'log' | 'metrics'>, watched: WatchedOutages) {
+    const { clock, metrics } = options;
+    this.#options = options;
+    this.#watched = watched;
+    this.writes = { virtual: new WriteOutage(clock, isUnreachable), host: new WriteOutage(clock, isFailure) };
+    for (const cluster of sides) {
+      readSeries(metrics, {
+        name: 'hostward_cluster_outage_seconds',
+        help: 'How long the API server has been unreachable or has taken no write, 0 while it is fine',
+        labels: { cluster },
+        read: () => Math.max(0, ...this.current().map((one) => (one.cluster === cluster ? one.seconds : 0))),
+      });
+    }
+  }
+
+  current(): Outage[] {
+    return sides.flatMap((cluster) => {
+      const unreachable = this.#unreachable(cluster);
+      // An unreachable server takes no writes either, so one sentence is enough.
+      if (unreachable !== undefined) return [unreachable];
+      const { current } = this.writes[cluster];
+      return current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
+    });
+  }
+
+  /** Write outages that last so long that the daemon is not ready. */
+  unwritable(): Outage[] {
+    return sides.flatMap((cluster) => {
+      const { current } = this.writes[cluster];
+      const outage = current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
+      return outage.filter(({ seconds }) => seconds * 1000 >= unreadyAfterMs);
+    });
+  }
+
+  /** Called every second. */
+  update({ areWritesWanted }: { areWritesWanted: boolean }): void {
+    if (!areWritesWanted) for (const side of sides) this.writes[side].clear();
+    const { log } = this.#options;
+    const now = new Map(this.current().map((outage) => [`${outage.cluster} ${outage.kind}`, outage]));
+    for (const [name, outage] of now) {
+      if (this.#logged.has(name)) continue;
+      this.#logged.set(name, outage);
+      const { cluster, kind, since, message } = outage;
+      log.error({ component: 'main', cluster, kind, since, trouble: message }, 'an api server has an outage');
+    }
+    for (const [name, { cluster, kind, since }] of this.#logged) {
+      if (now.has(name)) continue;
+      this.#logged.delete(name);
+      log.info({ component: 'main', cluster, kind, since }, 'the outage of an api server is over');
+      this.#watched.over();
+    }
+  }
+
+  sentences(): string[] {
+    return this.current().map(outageSentence);
+  }
+
+  #unreachable(cluster: Side): Outage | undefined {
+    let oldest: { sinceMs: number; message: string } | undefined;
+    for (const { name, window } of this.#watched.windows()) {
+      const { trouble } = window;
+      if (trouble === undefined || !name.startsWith(`${cluster} `)) continue;
+      if (oldest === undefined || trouble.sinceMs < oldest.sinceMs) oldest = trouble;
+    }
+    return oldest && this.#outage(cluster, 'unreachable', oldest)[0];
+  }
+
+  #outage(cluster: Side, kind: Outage['kind'], { sinceMs, message }: { sinceMs: number; message: string }): Outage[] {
+    const { clock } = this.#options;
+    const agoMs = clock.now() - sinceMs;
+    if (agoMs < noticedAfterMs) return [];
+    const since = new Date(clock.wallTime().getTime() - agoMs).toISOString().replace(/\.\d+Z$/, 'Z');
+    return [{ cluster, kind, since, seconds: Math.round(agoMs / 100) / 10, message }];
+  }
+}

@@ -1,0 +1,45 @@
+// Keeps the gauges of the syncs current while the daemon runs.
+import type { Timer } from '../clock.ts';
+import type { Lease } from '../cluster/write/lease.ts';
+import type { Sync } from '../sync/loop/sync.ts';
+import { setGauges } from '../sync/report/gauges.ts';
+import type { Outages } from './clusters/outages.ts';
+import type { DaemonOptions } from './daemon-options.ts';
+import { wantsWrites } from './report.ts';
+
+/** A gauge must be current before the next scrape. */
+const gaugeIntervalMs = 1000;
+
+export interface GaugeSources {
+  syncs: () => readonly Sync[];
+  lease: () => Lease | undefined;
+  outages: Outages;
+}
+
+export class Gauges {
+  readonly #options: DaemonOptions;
+  readonly #sources: GaugeSources;
+  #timer: Timer | undefined;
+
+  constructor(options: DaemonOptions, sources: GaugeSources) {
+    this.#options = options;
+    this.#sources = sources;
+  }
+
+  start(): void {
+    const { clock, isDryRun } = this.#options;
+    const lease = this.#sources.lease();
+    const isLeader = !isDryRun && (lease === undefined || lease.isHeld());
+    const syncs = this.#sources.syncs();
+    for (const sync of syncs) setGauges(sync, { isLeader });
+    if (syncs.length > 0) {
+      const areWritesWanted = syncs.some((sync) => wantsWrites({ sync, lease }));
+      this.#sources.outages.update({ areWritesWanted });
+    }
+    this.#timer = clock.after(gaugeIntervalMs, () => this.start());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+}

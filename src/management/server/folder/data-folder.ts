@@ -1,0 +1,111 @@
+// Opens the folder of the management API: the database, the secrets that must not lie in it, and its own certificate authority.
+// Only the owner of the folder may read it. The database is opened first, because its lock keeps other processes out of the
+// folder.
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import type { Store } from '../../../store/store.ts';
+import { FieldCipher } from '../../keys/secret/field-cipher.ts';
+import { Peppers, type SecretDigest } from '../../keys/secret/pepper.ts';
+import type { RandomBytes } from '../../keys/secret/token.ts';
+
+export interface Secrets {
+  peppers: Peppers;
+  cipher: FieldCipher;
+  /** Proves the audit log. */
+  auditKey: Uint8Array;
+}
+
+const secretsFile = 'secrets.json';
+const secretBytes = 32;
+
+export function databasePath(folder: string): string {
+  return join(folder, 'keys.db');
+}
+
+/** File names of the chains of lines, without the ending. */
+export const auditName = 'audit';
+export const revocationsName = 'revocations';
+
+export async function makeDataFolder(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // An existing folder may have another mode.
+  await chmod(folder, 0o700);
+}
+
+/** For a command that must not make new secrets: undefined when the folder has none. */
+export async function readSecrets(folder: string): Promise<Secrets | undefined> {
+  const path = join(folder, secretsFile);
+  const known = await textOf(path);
+  return known === undefined ? undefined : secretsOf(known, path, randomBytes);
+}
+
+/** `hasKeys`: the database holds keys already, which lost secrets would silently kill. */
+export async function openSecrets(folder: string, random: RandomBytes, hasKeys: boolean): Promise<Secrets> {
+  const path = join(folder, secretsFile);
+  const known = await textOf(path);
+  if (known !== undefined) return secretsOf(known, path, random);
+  if (hasKeys)
+    throw new Error(`read ${path}: wanted the secrets of the keys in the database, found no such file; ${wayOut}`);
+  const make = () => Buffer.from(random(secretBytes)).toString('base64');
+  const made = { peppers: [{ version: 1, bytes: make() }], fieldKey: make(), auditKey: make() };
+  const text = `${JSON.stringify(made, undefined, 2)}\n`;
+  await writeWhole(path, text);
+  return secretsOf(text, path, random);
+}
+
+function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new Error(`read ${path}: wanted JSON, found a damaged file; ${wayOut}`);
+  }
+  const { peppers, fieldKey, auditKey } = isRecord(value) ? value : {};
+  if (!Array.isArray(peppers) || typeof fieldKey !== 'string' || typeof auditKey !== 'string')
+    throw new Error(`read ${path}: one of peppers, fieldKey and auditKey is missing; ${wayOut}`);
+  const versions = peppers.filter(isRecord).map(({ version, bytes }) => {
+    return { version: Number(version), bytes: Buffer.from(String(bytes), 'base64') };
+  });
+  const audit = Buffer.from(auditKey, 'base64');
+  if (audit.length < secretBytes)
+    throw new Error(`read ${path}: wanted an auditKey of ${secretBytes} bytes, found ${audit.length}; ${wayOut}`);
+  try {
+    const cipher = new FieldCipher(Buffer.from(fieldKey, 'base64'), random);
+    return { peppers: new Peppers(versions), cipher, auditKey: audit };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`read ${path}: ${why}; ${wayOut}`, { cause: error });
+  }
+}
+
+const wayOut = 'bring it back from a backup, or see docs/bad-days.md for a lost pepper';
+
+const proofKey = '/management/secrets-proof';
+const proofText = 'hostward';
+
+/** Sealed with the secrets that the keys were made with: other secrets would silently kill every key. */
+export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, folder: string): Promise<void> {
+  const { record } = await store.get(proofKey);
+  const known = record === undefined ? undefined : (JSON.parse(record.value) as SecretsProof);
+  if (known !== undefined) {
+    const isOfThese = known.peppers.some(({ version, digest }) =>
+      peppers.digestUnder(version, proofText).includes(digest),
+    );
+    if (!isOfThese || cipher.open(known.sealed, proofKey) !== proofText)
+      throw new Error(
+        `read ${join(folder, secretsFile)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
+      );
+  }
+  const now = peppers.digests(proofText);
+  if (known !== undefined && JSON.stringify(known.peppers) === JSON.stringify(now)) return;
+  const proof: SecretsProof = { peppers: now, sealed: cipher.seal(proofText, proofKey) };
+  await store.write(proofKey, { expect: undefined, value: JSON.stringify(proof) });
+}
+
+interface SecretsProof {
+  peppers: readonly SecretDigest[];
+  sealed: string;
+}

@@ -1,0 +1,96 @@
+// Decides how a pass goes on after an answer: continue, read again, or end. In: the memory of the pass, a request and its
+// answer. Out: the new memory, from which decide.ts takes the next step. Pure.
+import type { Answer } from '../../../cluster/answer.ts';
+import { joinAgreements } from '../base.ts';
+import { projectHostService, type SyncedKind } from '../kind.ts';
+import type { Memory, Outcome, PlannedRequest } from '../step.ts';
+
+/** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
+const conflictLimit = 8;
+
+export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
+  const after = goOnAfter(memory, request, answer, kind);
+  if (request.verb !== 'get' || request.side !== 'host' || request.what !== 'service') return after;
+  if (answer.kind === 'notFound') return { ...after, hostService: { known: true, service: undefined } };
+  if (answer.kind !== 'ok') return after;
+  return { ...after, hostService: { known: true, service: projectHostService(answer.object) } };
+}
+
+function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
+  switch (answer.kind) {
+    case 'ok': {
+      const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+      return {
+        ...memory,
+        mustRead: undefined,
+        ...(isBackFlow && { agreed: joinAgreements(memory.agreed, request.agreed) }),
+      };
+    }
+    case 'notFound':
+      if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };
+      // A create answers 404 only when its namespace is missing.
+      return ended(memory, {
+        kind: 'waiting',
+        reason: 'HostNamespaceMissing',
+        message: `there is no host namespace "${request.object.metadata.namespace}" yet`,
+        retryAfterMs: namespaceRetryMs,
+      });
+    case 'conflict':
+    case 'alreadyExists': {
+      const conflicts = memory.conflicts + 1;
+      if (conflicts > conflictLimit) return ended(memory, { kind: 'retry', message: answer.message });
+      return { ...memory, conflicts, mustRead: request.side };
+    }
+    case 'forbidden':
+      if (answer.namespaceTerminating) {
+        return ended(memory, {
+          kind: 'waiting',
+          reason: 'OwnerMissing',
+          message: 'the host namespace is being deleted',
+          retryAfterMs: namespaceRetryMs,
+        });
+      }
+      return refused(memory, request, {
+        kind: 'refused',
+        reason: 'Forbidden',
+        message: forbiddenMessage(request, kind),
+        detail: answer.message,
+      });
+    case 'refused':
+      return refused(memory, request, {
+        kind: 'refused',
+        reason: 'HostRefused',
+        message: `the ${request.side} API server rejected the write`,
+        detail: answer.message,
+      });
+    case 'throttled':
+    case 'failed':
+      return ended(memory, { kind: 'retry', message: answer.message, retryAfterMs: answer.retryAfterMs });
+    case 'gone':
+    case 'unauthorized':
+      return ended(memory, { kind: 'retry', message: answer.message });
+    case 'notSent':
+      return ended(memory, { kind: 'retry', message: answer.reason === 'noLease' ? 'no valid lease' : 'stopping' });
+    default:
+      return answer satisfies never;
+  }
+}
+
+const namespaceRetryMs = 5000;
+
+function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {
+  const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';
+  const plural = isOfService ? 'services' : resource.resource;
+  const verb = request.verb === 'remove' ? 'delete' : request.verb;
+  return `the ${request.side} cluster does not allow "${verb}" on ${plural}`;
+}
+
+/** A back-flow that the virtual side refuses must not hold up the writes to the host. */
+function refused(memory: Memory, request: PlannedRequest, outcome: Outcome): Memory {
+  const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+  return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);
+}
+
+function ended(memory: Memory, end: Outcome): Memory {
+  return { ...memory, mustRead: undefined, end };
+}

@@ -1,0 +1,41 @@
+// Decides for an object whose name, or whose Service's name, on the host another object wants too, for decide.ts. Pure.
+import type { Translation } from '../draft.ts';
+import { judgeOwnership } from '../ownership.ts';
+import { ask, done, type Facts, type Memory, type NameContest, type Outcome, type PlanStep } from '../step.ts';
+import { collision, nameBusy, namePending, serviceCollision } from './outcomes.ts';
+import { decideRemoval, decideStrays } from './removal.ts';
+
+/** The next step of an object that may not stand on the host because of another one; undefined for a winner. */
+export function decideContest(facts: Facts, memory: Memory, translation: Translation): PlanStep | undefined {
+  const { contest, serviceKey, servicePlace, winner } = facts;
+  const isNamedLikeService = translation.kind.serviceOf === undefined;
+  if (contest?.isPending) return done(namePending);
+  if (contest !== undefined && contest.rivals.length > 0 && serviceKey && servicePlace) {
+    // The copy of one of the Services may stand on the host already; then consumers mean that one.
+    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
+    const copied = memory.hostService.service?.isCopyOf;
+    const holder = copied && [serviceKey, ...contest.rivals].includes(copied) ? copied : contest.holder;
+    if (holder !== undefined && holder !== serviceKey) {
+      const outcome = isNamedLikeService
+        ? collision(holder)
+        : serviceCollision({ service: serviceKey, name: servicePlace.name, holder });
+      return decideLoss(facts, translation, outcome);
+    }
+    if (isNamedLikeService) return decideLeaving(contest);
+  }
+  if (winner !== undefined && winner !== facts.key) return decideStrays(facts, translation, collision(winner));
+  return contest && decideLeaving(contest);
+}
+
+/** Removes the copy of an object that has lost its name, but never that of the winner at the same place. */
+function decideLoss(facts: Facts, translation: Translation, outcome: Outcome): PlanStep {
+  const { host, key } = facts;
+  const ownership = host && judgeOwnership(host, key, translation.placement);
+  const isOwn = ownership?.kind === 'ours' && ownership.isDeletable;
+  return isOwn ? decideRemoval(facts, translation, outcome) : decideStrays(facts, translation, outcome);
+}
+
+function decideLeaving({ leaving }: NameContest): PlanStep | undefined {
+  if (leaving === undefined) return undefined;
+  return done(nameBusy(leaving));
+}

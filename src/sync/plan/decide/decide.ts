@@ -1,0 +1,287 @@
+// Decides the next step for one key: a request, or the outcome of the pass. In: the facts about the key and the memory of
+// the pass. Out: a step. Pure, so that a test can enumerate a crash after every write. It must never know a window, a
+// writer, a timer or the log.
+import { type Draft, renderCreate, type Translation } from '../draft.ts';
+import type { HostItem, VirtualItem } from '../kind.ts';
+import { ownerReference } from '../owner.ts';
+import { judgeOwnership } from '../ownership.ts';
+import type { Place } from '../placement.ts';
+import {
+  ask,
+  done,
+  type Facts,
+  type HostMergePatch,
+  type Memory,
+  type Outcome,
+  type PatchFailure,
+  type PlanStep,
+} from '../step.ts';
+import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
+import { decideContest } from './contest.ts';
+import { addressRefused, notOurCopy, sourcePending, takenByService } from './outcomes.ts';
+import { decideRemoval, decideStrays, handsOff } from './removal.ts';
+
+/** The reason of the write that makes a native object our copy. */
+export const takeOverReason = 'taken over';
+
+export function decide(facts: Facts, memory: Memory, translation: Translation): PlanStep {
+  if (memory.end !== undefined) return done(memory.end);
+  const toRead = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
+  if (toRead !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(toRead) });
+  if (memory.mustRead === 'virtual' && facts.virtual) {
+    return ask({ side: 'virtual', verb: 'get', place: placeOf(facts.virtual) });
+  }
+  const { verdict } = facts;
+  if (verdict.kind === 'ineligible') {
+    return decideRemoval(facts, translation, { kind: 'ineligible', reason: verdict.reason, message: verdict.sentence });
+  }
+  // Checked before the contest for a name: an object with refused addresses must give up the host name it holds.
+  if (facts.refusals.length > 0 && facts.patchFailure === undefined) {
+    return decideRemoval(facts, translation, addressRefused(facts.refusals));
+  }
+  if (facts.isSourcePending) return done(sourcePending);
+  const lost = decideContest(facts, memory, translation);
+  if (lost !== undefined) return lost;
+  if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
+  if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
+  return decidePresence(facts, memory, translation);
+}
+
+/** Brings the host copy of an eligible object into the state that the draft describes. */
+function decidePresence(facts: Facts, memory: Memory, translation: Translation): PlanStep {
+  const virtual = facts.virtual as VirtualItem;
+  const draft = facts.draft as Draft;
+  const { host } = facts;
+  if (host === undefined) return decideCreate(facts, memory, { virtual, draft, translation });
+  const left = handsOff(host, virtual, translation.kind);
+  if (left !== undefined) return done(left);
+  if (host.isDeleting) {
+    return done({
+      kind: 'waiting',
+      reason: 'HostDeleting',
+      message: 'the host copy is being deleted; a new one is created afterwards',
+    });
+  }
+  const ownership = judgeOwnership(host, facts.key, translation.placement);
+  switch (ownership.kind) {
+    case 'ours':
+      return decideOurs(facts, ownership, { virtual, host, draft, translation, memory });
+    case 'oursForOther':
+      // Remove the strays meanwhile: the other key may in turn wait for a place that an old copy of this key holds.
+      return decideStrays(facts, translation, {
+        kind: 'waiting',
+        reason: 'HostNameBusy',
+        message: `its host name still holds the copy of "${ownership.key}", which must be removed first`,
+        wakes: ownership.key,
+      });
+    case 'foreign':
+      return done({
+        kind: 'refused',
+        reason: 'NotOwned',
+        message: 'its host name is taken by an object that Hostward does not manage',
+        detail: ownership.why,
+      });
+    case 'native':
+      return decideNative(facts, memory, {
+        virtual,
+        host,
+        draft,
+        translation,
+        // A native object has no base, so no earlier agreement applies to it.
+        memory: { ...memory, agreed: undefined },
+      });
+    default:
+      return ownership satisfies never;
+  }
+}
+
+function decideCreate(
+  facts: Facts,
+  memory: Memory,
+  { virtual, draft, translation }: { virtual: VirtualItem; draft: Draft; translation: Translation },
+): PlanStep {
+  if (facts.owner.kind === 'missing') {
+    return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
+  }
+  const { placement } = translation;
+  // A plain name may be that of a Service of the host's own people: an object beside it would answer for it.
+  const { servicePlace } = facts;
+  if (placement.mode === 'mapped' && servicePlace && servicePlace.namespace !== placement.hostNamespace) {
+    if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
+    const { service } = memory.hostService;
+    if (service !== undefined && service.isCopyOf !== facts.serviceKey) return done(takenByService);
+  }
+  const owner = ownerReference(facts.owner, virtual.hasController === true);
+  const object = renderCreate(virtual, draft, { translation, owner });
+  return ask(
+    { side: 'host', verb: 'create', object, reason: 'eligible and not on the host' },
+    { isLast: isLastOf(facts, memory) },
+  );
+}
+
+/** After a failed patch the host copy stays unchanged: no unpatched value is published and no address is withdrawn. */
+function decideStale(facts: Facts, failure: PatchFailure): PlanStep {
+  const copy = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
+  return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${copy}`, failure });
+}
+
+interface Presence {
+  virtual: VirtualItem;
+  host: HostItem;
+  draft: Draft;
+  translation: Translation;
+  memory: Pick<Memory, 'agreed' | 'backflowRefused'>;
+}
+
+/** A foreign host Service also removes an existing copy; otherwise the order of events would decide whether it exists. */
+function hasForeignService({ key, serviceKey, host, hostService }: Facts, { placement }: Translation): boolean {
+  if (host === undefined || hostService === undefined || hostService.isCopyOf === serviceKey) return false;
+  return judgeOwnership(host, key, placement).kind === 'ours';
+}
+
+/** Kubernetes' own object has our name. We take it over only if no other Service of the host can depend on it. */
+function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanStep {
+  const { kind, placement } = presence.translation;
+  const place = placeOf(presence.host);
+  const taken = `its host name is taken by an ${kind.kind} of the host cluster itself`;
+  if (!kind.takesOverNatives) return done({ kind: 'refused', reason: 'HostNameTaken', message: taken });
+  if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place });
+  const { service } = memory.hostService;
+  const isFree = service === undefined && placement.mode === 'single';
+  const isOurCopy = service !== undefined && service.isCopyOf === facts.serviceKey && !service.hasSelector;
+  if (isFree || isOurCopy) return decideUpdate(facts, { ...presence, isTakeOver: true });
+  const why =
+    service === undefined
+      ? 'there is no host Service of that name that is a copy of this virtual Service'
+      : service.hasSelector
+        ? 'the host Service of that name has a selector'
+        : notOurCopy;
+  return done({
+    kind: 'refused',
+    reason: 'HostNameTaken',
+    message: taken,
+    detail: why,
+  });
+}
+
+/** A change that the API server refuses in place: the copy is deleted and made anew, one after the other. */
+function decideOurs(facts: Facts, { isDeletable }: { isDeletable: boolean }, presence: Presence): PlanStep {
+  const { host, draft, translation } = presence;
+  const { kind } = translation;
+  const found = kind.payloadOf(host);
+  const why = kind.whyRemake?.(draft.payload, found);
+  if (why === undefined) return decideUpdate(facts, { ...presence, isTakeOver: false });
+  if (facts.owner.kind === 'missing') {
+    return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
+  }
+  if (!isDeletable) {
+    // Only the marks are mended in this step: no copy is deleted without all of them.
+    return decideUpdate(facts, { ...presence, draft: { ...draft, payload: found }, isTakeOver: false, isStep: true });
+  }
+  const { uid, resourceVersion } = host;
+  const preconditions = { uid, resourceVersion };
+  return ask({ side: 'host', verb: 'remove', place: placeOf(host), preconditions, reason: why });
+}
+
+function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; isStep?: boolean }): PlanStep {
+  const { virtual, host, draft, translation, memory, isTakeOver, isStep = false } = presence;
+  const plan = ({ holdsBack }: { holdsBack: boolean }): Update =>
+    planUpdate({
+      virtual,
+      host,
+      draft,
+      translation,
+      owner: ownerReference(facts.owner, virtual.hasController === true),
+      isTakeOver,
+      ignoreOrder: facts.ignoreOrder,
+      reversed: facts.reversed,
+      backflowFailures: facts.backflowFailures,
+      agreed: memory.agreed,
+      holdsBack,
+    });
+  const whole = plan({ holdsBack: false });
+  const held = heldBackFlow(whole, facts, memory);
+  // A held back-flow must not delay a change that the tenant made.
+  const update = held === undefined ? whole : plan({ holdsBack: true });
+  if (update.virtual !== undefined) {
+    return ask({
+      side: 'virtual',
+      verb: 'patch',
+      place: placeOf(virtual),
+      mergePatch: {
+        metadata: {
+          uid: virtual.uid,
+          resourceVersion: virtual.resourceVersion,
+          ...(update.virtual.labels.size > 0 && { labels: Object.fromEntries(update.virtual.labels) }),
+          ...(update.virtual.annotations.size > 0 && { annotations: Object.fromEntries(update.virtual.annotations) }),
+        },
+      },
+      reason: 'edited on the host',
+      back: update.virtual,
+      agreed: agreementOf(update.virtual, host, { draft, translation }),
+    });
+  }
+  if (update.host === undefined)
+    return held === undefined ? decideStrays(facts, translation, { kind: 'inSync' }) : done(held);
+  return ask(
+    {
+      side: 'host',
+      verb: 'patch',
+      place: placeOf(host),
+      mergePatch: mergePatchOf(host, update.host),
+      reason: isTakeOver ? takeOverReason : 'differs from the virtual side',
+      touches: update.touches,
+      conflicts: update.conflicts,
+    },
+    { isLast: !isTakeOver && !isStep && held === undefined && isLastOf(facts, memory) },
+  );
+}
+
+/**
+ * Whether this host write completes the pass. After a complete write the pass must not plan again: an expression that reads
+ * the host copy could return a new value every time, and the pass would never end.
+ */
+function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
+  return agreed === undefined && facts.strays.length === 0;
+}
+
+/** The reason why a back-flow must wait; undefined when it may go now. */
+function heldBackFlow(
+  update: Update,
+  facts: Facts,
+  { backflowRefused }: Pick<Memory, 'backflowRefused'>,
+): Outcome | undefined {
+  if (update.virtual === undefined) return undefined;
+  if (backflowRefused !== undefined) return backflowRefused;
+  if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
+    const message = 'labels removed on the host reach the virtual object once its Service is known to be current';
+    return { kind: 'waiting', reason: 'BackFlowHeld', message, retryAfterMs: 1000 };
+  }
+  if (facts.backFlowWaitMs === 0) return undefined;
+  const message = 'both sides keep changing the same fields';
+  return { kind: 'waiting', reason: 'Contested', message, retryAfterMs: facts.backFlowWaitMs };
+}
+
+function onlyRemovesLabels(update: Update): boolean {
+  const back = update.virtual;
+  return (
+    back !== undefined && back.annotations.size === 0 && [...back.labels.values()].every((value) => value === null)
+  );
+}
+
+function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
+  return {
+    metadata: {
+      uid: host.uid,
+      resourceVersion: host.resourceVersion,
+      ...(change.labels.size > 0 && { labels: Object.fromEntries(change.labels) }),
+      ...(change.annotations.size > 0 && { annotations: Object.fromEntries(change.annotations) }),
+      ...(change.ownerReferences && { ownerReferences: change.ownerReferences }),
+    },
+    ...change.payload,
+  };
+}
+
+function placeOf(item: Place): Place {
+  return { namespace: item.namespace, name: item.name };
+}

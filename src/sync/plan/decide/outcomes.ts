@@ -1,0 +1,69 @@
+// The outcomes that a decision ends with and whose words stand alone.
+import type { Key } from '../../../object/meta/object.ts';
+import type { AddressRefusal } from '../address-policy.ts';
+import type { Outcome } from '../step.ts';
+
+/** Three addresses show the mistake and still fit into one event. */
+const namedAddresses = 3;
+
+export const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
+
+export const sourcePending: Outcome = {
+  kind: 'waiting',
+  reason: 'SourcePending',
+  message: 'the object that it was made from has not been judged yet',
+};
+
+export const takenByService: Outcome = {
+  kind: 'refused',
+  reason: 'HostNameTaken',
+  message: 'its host name is taken by a Service of the host cluster itself',
+  detail: notOurCopy,
+};
+
+export function collision(winner: Key): Outcome {
+  return {
+    kind: 'refused',
+    reason: 'NameCollision',
+    message: `its host name belongs to "${winner}", which had it first`,
+  };
+}
+
+export function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
+  const named = refusals.slice(0, namedAddresses).map((refusal) => `"${refusal.address}" (${refusal.rule})`);
+  const more = refusals.length > namedAddresses ? ` and ${refusals.length - namedAddresses} more` : '';
+  return {
+    kind: 'refused',
+    reason: 'AddressRefused',
+    message: `the address policy refuses ${named.join(', ')}${more}`,
+  };
+}
+
+export function serviceCollision(names: { service: Key; name: string; holder: Key }): Outcome {
+  const { service, name, holder } = names;
+  return {
+    kind: 'refused',
+    reason: 'NameCollision',
+    message: `its Service "${service}" and the Service "${holder}" have one host name, "${name}", which belongs to "${holder}"`,
+  };
+}
+
+/** The copies of a loser are removed within milliseconds; no event tells about those of another kind. */
+const leavingRetryMs = 500;
+
+export const namePending: Outcome = {
+  kind: 'waiting',
+  reason: 'NamePending',
+  message:
+    'another Service may have the host name of its Service, and the objects of the other kind are not listed yet',
+  retryAfterMs: leavingRetryMs,
+};
+
+export function nameBusy(leaving: Key): Outcome {
+  return {
+    kind: 'waiting',
+    reason: 'HostNameBusy',
+    message: `the copy of "${leaving}" still stands behind the host name of its Service, and must be removed first`,
+    retryAfterMs: leavingRetryMs,
+  };
+}

@@ -1,0 +1,127 @@
+// Decides whose objects stand behind the host name of a Service when virtual Services of several namespaces get that name. All
+// kinds share one decision, because a consumer on the host joins every object of a Service. Nearly every name has a single
+// meaning, and costs a search in a text.
+import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
+import { type Claimant, chooseWinner } from '../plan/claims.ts';
+import { type Place, type Placement, sameNamed } from '../plan/placement.ts';
+import type { NameContest } from '../plan/step.ts';
+import { type Behind, CopiesBehind } from './copies-behind.ts';
+
+/** A tenant may have thousands of objects at one Service; the first ones show as well as all of them that it has some. */
+const judgedObjects = 100;
+
+/** What the contest asks of the world of a kind. */
+export interface NameView {
+  placement(): Placement;
+  hasService(service: Key): boolean;
+  /** Keys of the objects that a Service decides about. */
+  objectsOfService(service: Key): readonly Key[];
+  /** The object, if its own world would let it stand on the host. */
+  claimantOf(key: Key): Claimant | undefined;
+  /** Undefined for a host object that is no copy of ours. */
+  behindOf(hostKey: Key): Behind | undefined;
+  /** For a kind whose objects are named like their Services: which claimant the object at the place belongs to. */
+  incumbentAt?(place: Place, eligible: readonly Claimant[]): Key | undefined;
+}
+
+/** The sync of another kind that shares the names. */
+export interface OtherKind {
+  names: ServiceNames;
+  isReady(): boolean;
+  enqueue(key: Key): void;
+}
+
+export class ServiceNames {
+  /** `awaited` while it is unknown whether another kind is synced too. */
+  other: OtherKind | 'awaited' | undefined;
+  readonly #view: NameView;
+  readonly #behind = new CopiesBehind();
+
+  constructor(view: NameView) {
+    this.#view = view;
+  }
+
+  /** Called when a host object came, changed or went. `service` is that of its virtual object, if it is known. */
+  noteHost(hostKey: Key, service: Key | undefined): void {
+    const isSingle = service !== undefined && this.#sameNamed(service).length === 0;
+    if (isSingle && !this.#behind.has(hostKey)) return;
+    this.#behind.note(hostKey, this.#view.behindOf(hostKey));
+  }
+
+  /** Undefined for a name that no other Service can get. */
+  contestOf(service: Key, place: Place, hostKey: Key): NameContest | undefined {
+    const others = this.#sameNamed(service);
+    if (others.length === 0) return undefined;
+    const { other } = this;
+    const rivals = others.filter((one) => this.#view.hasService(one));
+    const { namespace } = splitKey(service);
+    const at = keyOf(place.namespace, place.name);
+    const leaving = this.#worlds().flatMap((names) => names.#behind.ofOthers(at, namespace) ?? [])[0];
+    return {
+      rivals,
+      isPending: other === 'awaited' || other?.isReady() === false,
+      holder: rivals.length === 0 ? service : this.#holder([service, ...rivals], place),
+      ...(leaving !== undefined && !this.#behind.isBehind(hostKey, at) && { leaving }),
+    };
+  }
+
+  /** The objects of this kind that may win or lose a name because something changed at a Service. */
+  rivalObjects(service: Key): readonly Key[] {
+    return this.#sameNamed(service).flatMap((rival) => this.#view.objectsOfService(rival));
+  }
+
+  /** Wakes the objects of the other kind for which something may have changed at a Service. */
+  wakeOther(service: Key): void {
+    const { other } = this;
+    const rivals = this.#sameNamed(service);
+    if (rivals.length === 0 || other === undefined || other === 'awaited') return;
+    for (const one of [service, ...rivals]) {
+      for (const key of other.names.#view.objectsOfService(one)) other.enqueue(key);
+    }
+  }
+
+  /** The kind whose objects are named like their Services goes first, so that both kinds decide alike. */
+  #worlds(): readonly ServiceNames[] {
+    const { other } = this;
+    if (other === undefined || other === 'awaited') return [this];
+    return this.#view.incumbentAt === undefined ? [other.names, this] : [this, other.names];
+  }
+
+  /** A Service with a copy behind the name keeps it. Without one the oldest object decides. */
+  #holder(services: readonly Key[], place: Place): Key | undefined {
+    const worlds = this.#worlds();
+    const eligible = worlds.map((names) => names.#eligible(services));
+    const [incumbent] = worlds.flatMap((names, at) => names.#incumbent(services, place, eligible[at] ?? []) ?? []);
+    return chooseWinner(eligible.flat(), incumbent);
+  }
+
+  #eligible(services: readonly Key[]): readonly Claimant[] {
+    return services.flatMap((service) => {
+      const claimants: Claimant[] = [];
+      for (const key of this.#view.objectsOfService(service).slice(0, judgedObjects)) {
+        const claimant = this.#view.claimantOf(key);
+        if (claimant !== undefined) claimants.push({ ...claimant, key: service });
+      }
+      return claimants;
+    });
+  }
+
+  #incumbent(services: readonly Key[], place: Place, eligible: readonly Claimant[]): Key | undefined {
+    const found = this.#view.incumbentAt?.(place, eligible);
+    if (found !== undefined) return eligible.some(({ key }) => key === found) ? found : undefined;
+    const at = keyOf(place.namespace, place.name);
+    // Sorted, so that the answer is the same for every rival.
+    return [...services].sort().find((service) => {
+      let judged = 0;
+      for (const key of this.#behind.of(at, splitKey(service).namespace)) {
+        if (this.#view.claimantOf(key) !== undefined) return true;
+        if (++judged >= judgedObjects) return false;
+      }
+      return false;
+    });
+  }
+
+  #sameNamed(service: Key): readonly Key[] {
+    return sameNamed(service, this.#view.placement());
+  }
+}

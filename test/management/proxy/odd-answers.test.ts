@@ -1,0 +1,130 @@
+// Answers that no API server gives, from a cluster that is broken or hostile. The client gets an answer that it can read, or a
+// closed connection, and the server goes on.
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../server/bench.ts';
+import { type Behind, openBehind, rawClient, requestText } from './upstream.ts';
+
+const pods = '/kubernetes/project/shop/virtualcluster/v1/api/v1/namespaces/default/pods';
+const websocket = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Protocol: v5.channel.k8s.io'];
+/** A read, which is not audited, and two requests whose answers wait for a line of the audit log. */
+const requests = [
+  { line: `GET ${pods}/web`, headers: ['Connection: close'] },
+  { line: `POST ${pods}`, headers: ['Connection: close', 'Content-Length: 0'] },
+  { line: `GET ${pods}/web/exec`, headers: websocket },
+];
+const bomb = gzipSync(Buffer.alloc(20_000_000));
+const ok = 'HTTP/1.1 200 OK\r\n';
+const refused = /^HTTP\/1\.1 502 [\s\S]*"kind":"Status"/;
+
+let behind: Behind;
+let alice: string;
+beforeAll(async () => {
+  behind = await openBehind();
+  alice = await behind.bench.keyFor('alice-key', { user: 'alice' });
+});
+afterAll(() => behind.stop());
+
+/** The upstream does this with each connection, once the head of the request is there. */
+function upstreamDoes(act: (socket: Socket) => void): void {
+  behind.answerWith(({ socket }) => act(socket));
+  behind.upgradeWith((_request, socket) => act(socket));
+}
+
+/** Throws when the server neither answers to the end nor closes. */
+async function answerTo({ line, headers }: { line: string; headers: readonly string[] }): Promise<string> {
+  const client = await rawClient(behind.bench);
+  client.write(requestText(`${line} HTTP/1.1`, [`Authorization: Bearer ${alice}`, ...headers]));
+  await until(() => client.socket.closed, `the end of the answer to ${line}`);
+  return client.text();
+}
+
+describe('an odd answer of a cluster', () => {
+  it.each([
+    ['101 without a protocol', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
+    ['a code below 100', 'HTTP/1.1 000 No\r\nContent-Length: 0\r\n\r\n'],
+    ['a code above 599', 'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n'],
+    ['a body in a foreign encoding', `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    ['two lengths', `${ok}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
+    ['a length and chunks', `${ok}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['a head of 100 KB', `${ok}X-Long: ${'x'.repeat(100_000)}\r\n\r\n`],
+    ['a folded line', `${ok}X-Fold: a\r\n b\r\nContent-Length: 0\r\n\r\n`],
+    ['no HTTP', 'SSH-2.0-OpenSSH\r\n'],
+    ['nothing', ''],
+  ])('is 502: %s', async (_what, text) => {
+    upstreamDoes((socket) => socket.end(text));
+    for (const request of requests) expect(await answerTo(request)).toMatch(refused);
+  });
+
+  it.each([
+    ['in a body with a length', `${ok}Content-Length: 100\r\n\r\n{"a":`],
+    ['in a chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n20\r\nabc`],
+    ['before the last chunk', `${ok}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
+    ['by a chunk without a size', `${ok}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n`],
+  ])('that breaks off %s never looks whole, and the client does not wait', async (_where, text) => {
+    upstreamDoes((socket) => socket.end(text));
+    for (const request of requests) {
+      const answer = await answerTo(request);
+      if (refused.test(answer)) continue;
+      expect(answer).not.toMatch(/\r\n0\r\n\r\n$/);
+      expect(answer).toMatch(/^$|\r\n(?:content-length: 100|transfer-encoding: chunked)\r\n/i);
+    }
+  });
+
+  it('does not end the server when the connection is cut right behind a 101', async () => {
+    for (const delayMs of [undefined, 0, 1]) {
+      upstreamDoes((socket) => {
+        const cut = () => socket.resetAndDestroy();
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n', () => {
+          if (delayMs === undefined) cut();
+          else setTimeout(cut, delayMs);
+        });
+      });
+      for (const request of requests) await answerTo(request);
+    }
+    upstreamDoes((socket) => socket.end(`${ok}Content-Length: 2\r\n\r\n{}`));
+    expect(await answerTo({ line: `GET ${pods}/web`, headers: ['Connection: close'] })).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('loses what is meant for another reader: trailers of the head, foreign places, cookies, odd words', async () => {
+    upstreamDoes((socket) =>
+      socket.end(
+        [
+          'HTTP/1.1 201 \u0001\r\nLocation: http://169.254.169.254/\r\nRefresh: 0; url=http://evil.example\r\nSet-Cookie: a=b\r\n',
+          'Clear-Site-Data: "*"\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n',
+          'X-Sum: 3\r\nSet-Cookie: a=b\r\nAuthorization: Bearer upstream-secret\r\nLocation: http://evil.example\r\n\r\n',
+        ].join(''),
+      ),
+    );
+    for (const request of requests) {
+      const answer = await answerTo(request);
+      expect(answer).toMatch(/^HTTP\/1\.1 201 Created\r\n/);
+      expect(answer).toMatch(/\r\n0\r\nX-Sum: 3\r\n\r\n$/);
+      expect(answer).not.toMatch(/169\.254|evil|cookie|upstream-secret|clear-site/i);
+    }
+  });
+
+  it('passes hints before it unread, and compressed bytes as they are', async () => {
+    const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\nSet-Cookie: a=b\r\n\r\n'.repeat(500);
+    upstreamDoes((socket) => {
+      socket.write(`${hints}${ok}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`);
+      socket.end(bomb);
+    });
+    for (const request of requests) {
+      const answer = await answerTo(request);
+      expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*content-encoding: gzip/i);
+      expect(answer).not.toContain('103');
+      expect(answer.length).toBeLessThan(bomb.length + 1_000);
+    }
+  });
+});
+
+describe('a request to a cluster', () => {
+  it('is 400 with a body in an encoding that the cluster would not be told', async () => {
+    behind.seen.length = 0;
+    const headers = ['Connection: close', 'Transfer-Encoding: gzip, chunked'];
+    expect(await answerTo({ line: `POST ${pods}`, headers })).toMatch(/^HTTP\/1\.1 400 [\s\S]*gzip, chunked/);
+    expect(behind.seen).toEqual([]);
+  });
+});
