@@ -17,7 +17,9 @@ export interface Exchange {
   rest: string;
 }
 
-/** A server that says nothing for so long says nothing more. */
+/** A server that says nothing at all for so long, on a busy machine too, does not answer. */
+const firstByteMs = 5_000;
+/** A server that has begun and says nothing for so long says nothing more. */
 const silenceMs = 400;
 /** After the last answer that was expected: time for one that was not. */
 const graceMs = 15;
@@ -56,7 +58,7 @@ export async function exchange(server: Server, bytes: Buffer, wanted: number): P
       resolve({ ...answersIn(received), isClosed });
     };
     const deadline = setTimeout(() => over(false), longestMs);
-    let silence = setTimeout(() => over(false), silenceMs);
+    let silence = setTimeout(() => over(false), firstByteMs);
     socket.on('data', (part: Buffer) => {
       received = Buffer.concat([received, part]);
       clearTimeout(silence);

@@ -42,7 +42,7 @@ export const smugglingTricks: Readonly<Record<string, Trick>> = {
   'an odd end of a chunk': (dice, hidden, head) =>
     `${head}Transfer-Encoding: chunked${end}${chunked('{}', dice.pick(['\n', '\r', '\n\r']))}${hidden}`,
   'an odd size of a chunk': (dice, hidden, head) =>
-    `${head}Transfer-Encoding: chunked${end}${dice.pick(['0x2', '-2', '+2', '2 ', ' 2', '2;a=\n', 'fffffffffffffffff', '2\u0000', '0000000000000000000000002'])}\r\n{}\r\n0${end}${hidden}`,
+    `${head}Transfer-Encoding: chunked${end}${dice.pick(['0x2', '-2', '+2', '2 ', ' 2', '2;a=\n', 'fffffffffffffffff', '2\u0000'])}\r\n{}\r\n0${end}${hidden}`,
   // The hidden request lies inside a body that is plainly one.
   'an extension of a chunk': (dice, hidden, head) =>
     `${head}Transfer-Encoding: chunked${end}${size(hidden)};${dice.pick(['a=b', 'a="b\r\n"', 'a\n', 'x'.repeat(100)])}\r\n${hidden}\r\n0${end}`,
