@@ -32,6 +32,15 @@ const files: Files = {
       throw Object.assign(fault as Error, { path });
     }
   },
+  async create(path, content, { mode } = {}) {
+    try {
+      await writeFile(path, content, { mode: mode ?? 0o644, flag: 'wx' });
+      return true;
+    } catch (fault) {
+      if ((fault as NodeJS.ErrnoException).code === 'EEXIST') return false;
+      throw fault;
+    }
+  },
   makeFolder: async (path, { mode } = {}) => void (await mkdir(path, { recursive: true, mode: mode ?? 0o755 })),
   list: async (path) => {
     const entries = await readdir(path, { withFileTypes: true });

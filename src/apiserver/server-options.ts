@@ -54,6 +54,8 @@ export interface ApiServerOptions {
   /** Prefix of every path, e.g. `/kubernetes/management`. */
   pathPrefix?: string;
   version: VersionInfo;
+  /** What keeps the server from being ready while it runs; absent = nothing does. */
+  readyTrouble?: () => string | undefined;
   watch?: Partial<WatchSettings>;
   /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
   otherPaths?: OtherPaths;

@@ -61,6 +61,7 @@ export class ApiServer {
       pathPrefix: options.pathPrefix ?? '',
       now: () => options.clock.wallTime(),
       state: () => this.#state,
+      readyTrouble: options.readyTrouble,
     });
     this.#impersonation = new Impersonation({
       authorize: options.authorize,
@@ -234,7 +235,7 @@ export class ApiServer {
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
-      await this.#paths.serve(target, request, response, user);
+      await this.#paths.serve(target, request, response, user, trail);
       return;
     }
     if (!this.kit.catalog.hasGroup(target.group)) {

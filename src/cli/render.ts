@@ -45,7 +45,8 @@ export async function render(context: Context, options: Options): Promise<ExitCo
   const results = options.has('back') ? [] : rendered.objects.map(({ after }) => after.object);
   noteBeside(context, configuration.settings, { objects, results });
   context.stdout.write(textOf(rendered, options.choice('output')));
-  return rendered.notices.some((notice) => notice.isFailure) ? exitCodes.input : exitCodes.fine;
+  const isWrong = rendered.notices.some((notice) => notice.isFailure || notice.isRefusal === true);
+  return isWrong ? exitCodes.input : exitCodes.fine;
 }
 
 /** Without patches and host objects, one translation gives the result. */
@@ -56,6 +57,7 @@ function renderPlain(
 ): ExitCode {
   const { settings, compiled } = configuration;
   const found: RenderResult['objects'] = [];
+  let hasRefusal = false;
   for (const { kind } of offlineKinds(settings, compiled)) {
     const rendered = renderHost(objects, {
       ...rulesOf(settings, undefined, kind),
@@ -63,8 +65,10 @@ function renderPlain(
       setOwner: settings.setOwner,
       withBookkeeping: options.has('bookkeeping'),
     });
-    for (const { key, message } of rendered.notices)
+    for (const { key, message, isRefusal } of rendered.notices) {
       context.stderr.write(`${kind.kind} "${key}" has no copy on the host: ${message}\n`);
+      hasRefusal ||= isRefusal;
+    }
     found.push(...rendered.objects);
   }
   const output = options.choice('output');
@@ -75,7 +79,7 @@ function renderPlain(
     return objectDiff({ name: `virtual ${key}`, object: virtual }, { name, object: host });
   });
   context.stdout.write(output === 'diff' ? diffs.join('') : objectsText(hosts, output));
-  return exitCodes.fine;
+  return hasRefusal ? exitCodes.input : exitCodes.fine;
 }
 
 /** A kind that is switched off is rendered too, but stands on no host. */

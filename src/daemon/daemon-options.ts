@@ -41,6 +41,8 @@ export interface ManagementService {
   apply(settings: ManagementSettings): Promise<void>;
   close(): Promise<void>;
   readonly isServing: boolean;
+  /** Why no change can be stored. */
+  readonly writeTrouble?: string | undefined;
   readonly url: string;
   /** `troubles`: what somebody must mend, in sentences. */
   status(): object & { troubles?: readonly string[] };

@@ -61,8 +61,14 @@ export class RunningManagement {
     if (this.#options.isDryRun) return { name: 'management', isReady: true, lines: ['management: off in a dry run'] };
     const isServing = this.#api?.isServing === true;
     const line = isServing ? `serving at ${this.#api?.url}` : 'not serving';
-    const trouble = this.#trouble === undefined ? [] : [`management: ${this.#trouble}`];
-    return { name: 'management', isReady: isServing, lines: [`management: ${line}`, ...trouble] };
+    const { writeTrouble } = this.#api ?? {};
+    const troubles = [this.#trouble, writeTrouble].filter((each) => each !== undefined);
+    const trouble = troubles.map((each) => `management: ${each}`);
+    return {
+      name: 'management',
+      isReady: isServing && writeTrouble === undefined,
+      lines: [`management: ${line}`, ...trouble],
+    };
   }
 
   status(): (object & { troubles?: readonly string[] }) | undefined {

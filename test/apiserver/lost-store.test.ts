@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Kind } from '../../src/apiserver/kinds/kind.ts';
-import { Caretaker } from '../../src/apiserver/owners/caretaker.ts';
+import { Caretaker, type Chore } from '../../src/apiserver/owners/caretaker.ts';
 import { systemClock } from '../../src/clock.ts';
 import { StoreFault } from '../../src/store/errors.ts';
 import { DistantStore } from '../store/distant-store.ts';
@@ -66,6 +66,24 @@ describe('a server whose store has missed changes', () => {
     await store.miss('/registry/gadgets/owned', stored('owned', 'ann', { ownerReferences: [owner] }));
     await shop.call('DELETE', `${gadgets}/owner`);
     while ((await shop.call('GET', `${gadgets}/owned`)).status !== 404);
+  });
+});
+
+describe('a caretaker', () => {
+  it('goes on when a chore fails while it reads every object again', async () => {
+    const { shop, store } = await start();
+    const done: string[] = [];
+    const marked: Chore['marked'] = async ({ name }) => {
+      if (name === 'bad') throw new StoreFault('STORE_WRITE_FAILED', 'no room');
+      done.push(name);
+    };
+    const caretaker = new Caretaker(shop.server.kit, [{ marked, gone: async () => undefined }]);
+    await caretaker.start();
+    closers.push(() => caretaker.stop());
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    await store.miss('/registry/gadgets/bad', stored('bad', 'ann', { deletionTimestamp }));
+    await store.miss('/registry/gadgets/good', stored('good', 'ann', { deletionTimestamp }));
+    await expect.poll(() => done).toContain('good');
   });
 });
 

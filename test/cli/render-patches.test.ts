@@ -75,7 +75,7 @@ describe('hostward render, with patches', () => {
 
   it('judges the addresses that patches make', async () => {
     const { code, out, err } = await render(endpoints({}, '10.0.7.1'));
-    expect([code, out]).toEqual([0, '']);
+    expect([code, out]).toEqual([1, '']);
     expect(err).toContain('has no copy on the host: the address policy refuses "10.9.7.1"');
   });
 

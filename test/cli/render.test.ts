@@ -70,11 +70,12 @@ describe('hostward render', () => {
     expect(out).toContain('+  name: a-x-shop-x-vc\n');
   });
 
-  it.each<[string, unknown[], RegExp]>([
+  it.each<[string, unknown[], RegExp, number]>([
     [
       'a Service with a selector',
       [{ kind: 'Service', metadata: { name: 'a', namespace: 'shop' }, spec: { selector: { x: 'y' } } }],
       /"shop\/a" has no copy on the host: the virtual Service has a selector/,
+      0,
     ],
     [
       'an object that is controlled by another',
@@ -84,23 +85,29 @@ describe('hostward render', () => {
         }),
       ],
       /controlled-by/,
+      0,
     ],
     [
       'a refused address',
       [endpoints('b', { subsets: [{ addresses: [{ ip: '10.9.1.1' }] }] })],
       /the address policy refuses "10.9.1.1"/,
+      1,
     ],
-  ])('prints nothing but a sentence for %s', async (_, items, sentence) => {
-    const list = { kind: 'List', items: [endpoints('a'), ...items] };
-    const { code, err } = await render(list, '-c', 'v.yaml');
-    expect([code, err]).toEqual([0, expect.stringMatching(sentence)]);
-  });
+  ])(
+    'prints nothing but a sentence for %s, and fails where a rule refuses the object',
+    async (_, items, sentence, wanted) => {
+      const list = { kind: 'List', items: [endpoints('a'), ...items] };
+      const { code, err } = await render(list, '-c', 'v.yaml');
+      expect([code, err]).toEqual([wanted, expect.stringMatching(sentence)]);
+    },
+  );
 
   it('gives a contested host name to the older object and explains it for the other', async () => {
     const named = (namespace: string, name: string, created: string) =>
       endpoints(name, { metadata: { namespace, name, creationTimestamp: created } });
     const items = [named('d', 'api-x-d', '2026-01-02T00:00:00Z'), named('d-x-d', 'api', '2026-01-01T00:00:00Z')];
-    const { out, err } = await render({ kind: 'List', items }, '-o', 'json');
+    const { code, out, err } = await render({ kind: 'List', items }, '-o', 'json');
+    expect(code).toBe(1);
     expect(JSON.parse(out).metadata.annotations['vcluster.loft.sh/object-namespace']).toBe('d-x-d');
     expect(err).toBe(
       'Endpoints "d/api-x-d" has no copy on the host: its host name "api-x-d-x-d-x-vc" belongs to "d-x-d/api", which had it first\n',

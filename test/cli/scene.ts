@@ -62,6 +62,11 @@ export function scene(options: SceneOptions = {}): Scene {
       async write(path, text, { mode = 0o644 } = {}) {
         files.set(path, { text, mode });
       },
+      async create(path, text, { mode = 0o644 } = {}) {
+        if (files.has(path)) return false;
+        files.set(path, { text, mode });
+        return true;
+      },
       async makeFolder() {},
       async list(folder) {
         const inside = [...files.keys()].filter((path) => path.startsWith(`${folder}/`));

@@ -24,6 +24,8 @@ export interface LiveOptions {
   /** Kubeconfig text for another user than the daemon's. */
   kubeconfig?: Partial<Record<Side, string>>;
   isDryRun?: boolean;
+  /** By default 'debug', for tests that read the log. */
+  logLevel?: 'debug' | 'info';
   virtualClusterName?: string;
   hostNamespace?: string;
   environment?: Record<string, string>;
@@ -47,7 +49,7 @@ export class LiveDaemon {
     this.#stage = stage;
     this.#options = options;
     const log = createLog({
-      level: 'debug',
+      level: options.logLevel ?? 'debug',
       destination: { write: (line) => void this.logged.push(JSON.parse(line)) },
     });
     const { settings, patches } = this.#settings(options.config);

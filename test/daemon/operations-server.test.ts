@@ -117,6 +117,16 @@ describe('OperationsServer', () => {
     expect((await fetch(`${base}/healthz`)).status).toBe(200);
   });
 
+  it('cuts an answer off that fails in its middle', async () => {
+    const rows = function* () {
+      for (let row = 0; row < 600; row++) yield { row };
+      throw new Error('no more rows');
+    };
+    const base = await started({ ...answers, objects: rows });
+    await expect(fetch(`${base}/status/objects`).then((response) => response.text())).rejects.toThrow('terminated');
+    expect((await fetch(`${base}/healthz`)).status).toBe(200);
+  });
+
   it('rejects when the port is taken', async () => {
     await started();
     const second = new OperationsServer(server!.address, answers);

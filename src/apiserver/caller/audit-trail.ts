@@ -44,5 +44,8 @@ export function entryOf(request: IncomingMessage, target: Target): AuditEntry {
   const userAgent = headers['user-agent'] ?? '';
   const given = headers['audit-id'];
   const id = typeof given === 'string' && plainId.test(given) ? given : randomUUID();
-  return { id, target, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
+  // A path outside of the prefix has no place in a target, and its line would not say what was asked for.
+  const [path = ''] = (request.url ?? '').split('?', 1);
+  const told = target.path === '' ? { ...target, path } : target;
+  return { id, target: told, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
 }

@@ -1,7 +1,9 @@
 // Serves the paths that are not resources: version, health, discovery, OpenAPI and the tenant's own paths.
+
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pathNotFound } from '../../object/meta/status.ts';
+import type { AuditTrail } from '../caller/audit-trail.ts';
 import type { Catalog } from '../kinds/catalog.ts';
 import type { User } from '../request/identity.ts';
 import { negotiate } from '../request/negotiate.ts';
@@ -23,7 +25,11 @@ export type OtherPaths = (
   request: IncomingMessage,
   response: ServerResponse,
   user: User,
+  /** For a path that streams: the lines of the audit log about it. */
+  trail: StreamTrail,
 ) => Promise<boolean>;
+
+export type StreamTrail = Pick<AuditTrail, 'streamStarts' | 'ends'>;
 
 export interface ServedPathsOptions {
   catalog: Catalog;
@@ -34,6 +40,8 @@ export interface ServedPathsOptions {
   now: () => Date;
   /** Lifecycle state of the server; only `ready` is healthy. */
   state: () => string;
+  /** What keeps a server that runs from being ready. */
+  readyTrouble?: (() => string | undefined) | undefined;
 }
 
 /** Each may be asked for by its name, e.g. `/livez/ping`. */
@@ -49,9 +57,15 @@ export class ServedPaths {
     this.#openApi = new OpenApi(options.catalog, options.version.gitVersion);
   }
 
-  async serve(target: Target, request: IncomingMessage, response: ServerResponse, user: User): Promise<void> {
+  async serve(
+    target: Target,
+    request: IncomingMessage,
+    response: ServerResponse,
+    user: User,
+    trail: StreamTrail,
+  ): Promise<void> {
     if (target.verb === 'get' && this.#serveOwn(target, request, response)) return;
-    if (await this.#options.otherPaths?.(target, request, response, user)) return;
+    if (await this.#options.otherPaths?.(target, request, response, user, trail)) return;
     sendText(response, 404, '404 page not found\n');
   }
 
@@ -131,9 +145,10 @@ export class ServedPaths {
     const [, name = '', check = ''] = path.split('/');
     if (path.split('/').length > 3 || (check !== '' && !checks.includes(check))) return false;
     const state = this.#options.state();
-    const isReady = state === 'ready';
+    const trouble = name === 'readyz' ? this.#options.readyTrouble?.() : undefined;
+    const isReady = state === 'ready' && trouble === undefined;
     if (!query.has('verbose')) {
-      sendText(response, isReady ? 200 : 500, isReady ? 'ok' : `the server is ${state}\n`);
+      sendText(response, isReady ? 200 : 500, isReady ? 'ok' : `${trouble ?? `the server is ${state}`}\n`);
       return true;
     }
     const lines = ['[+]ping ok', isReady ? '[+]server ok' : '[-]server failed: reason withheld'];

@@ -82,21 +82,23 @@ export class Caretaker {
       const start = afterKey === undefined ? {} : { afterKey };
       const page = await this.#kit.store.list(root, { atRevision: revision, limit: pageRecords, ...start });
       if (page.kind !== 'page') return;
-      for (const { key, value } of page.records) await this.#inspect(key, value);
+      for (const { key, value } of page.records) await this.#try(key, () => this.#inspect(key, value));
       afterKey = page.records.at(-1)?.key;
       if (!page.hasMore) return;
     }
   }
 
   async #follow(watch: StoreWatch): Promise<void> {
-    for await (const batch of watch.events()) {
-      for (const event of batch) {
-        try {
-          await this.#handle(event);
-        } catch (error) {
-          this.#kit.log.error({ key: event.key, error: String(error) }, 'caretaker failed');
-        }
-      }
+    for await (const batch of watch.events())
+      for (const event of batch) await this.#try(event.key, () => this.#handle(event));
+  }
+
+  /** One object that fails must not end the work for all others. */
+  async #try(key: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#kit.log.error({ key, error: String(error) }, 'caretaker failed');
     }
   }
 

@@ -68,6 +68,7 @@ function openOperations(context: Context, { endpoint, failedLogins, listen, sett
     feedAgeSeconds: () => endpoint.feedAgeSeconds,
     failedLogins: () => failedLogins.count,
     auditLines: () => endpoint.auditLines,
+    connections: () => endpoint.connections,
     isReady: () => endpoint.trouble === undefined,
   });
   const sentence = () => endpoint.trouble ?? `the direct endpoint of ${settings.cluster} accepts tokens`;

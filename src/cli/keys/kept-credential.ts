@@ -1,7 +1,7 @@
 // The credential that the plugin of kubectl keeps between two calls: a file of its owner, one for every server, virtual cluster, form and
 // access key. In: what the command was asked. Out: the credential while more than a quarter of its life is left.
 import { createHash } from 'node:crypto';
-import { isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { isRecord } from '../../object/text/json.ts';
 import type { Context } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
@@ -66,10 +66,15 @@ export async function readKept(context: Context, path: string): Promise<KeptCred
   return context.clock.wallTime().getTime() < renewAtMs(kept) ? kept : undefined;
 }
 
+/** A folder that cannot be made is reported when the credential is to be kept. */
+export async function makeCacheFolder(context: Context, path: string): Promise<void> {
+  await context.files.makeFolder(dirname(path), { mode: 0o700 }).catch(() => undefined);
+}
+
 /** A credential that cannot be kept is still good: without it no container with a file system that is read-only had one. */
 export async function keep(context: Context, path: string, kept: KeptCredential): Promise<void> {
   try {
-    await context.files.makeFolder(join(path, '..'), { mode: 0o700 });
+    await context.files.makeFolder(dirname(path), { mode: 0o700 });
     await context.files.write(path, `${JSON.stringify(kept)}\n`, { mode: 0o600 });
   } catch (error) {
     const fault = systemFault(error);

@@ -5,8 +5,9 @@ import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { type AnsweredKubeconfig, askKubeconfig, type Instance, instanceOperand } from './ask-kubeconfig.ts';
-import { type KeptCredential, keep, keptPath, readKept, renewAtMs } from './kept-credential.ts';
+import { type KeptCredential, keep, keptPath, makeCacheFolder, readKept, renewAtMs } from './kept-credential.ts';
 import { apiPrefix, ManagementClient } from './management-client.ts';
+import { oneAtATime } from './one-at-a-time.ts';
 import { sayWarnings, textAt } from './print-key.ts';
 import { distantPlace } from './reach-server.ts';
 
@@ -73,9 +74,9 @@ function pluginArguments({ cwd }: Context, options: Options, { project, name }: 
 
 async function printCredential(context: Context, options: Options, of: Instance): Promise<ExitCode> {
   const path = await keptPath(context, options, of);
-  const kept = path === undefined ? undefined : await readKept(context, path);
-  const good = kept !== undefined && (await isTaken(context, options, kept)) ? kept : undefined;
-  const credential = good ?? (await freshCredential(context, options, { of, path }));
+  const credential = await (path === undefined
+    ? freshCredential(context, options, { of, path })
+    : sharedCredential(context, options, { of, path }));
   const status = {
     // Programs that run for long ask again then, while the credential is still good.
     expirationTimestamp: `${new Date(renewAtMs(credential)).toISOString().slice(0, 19)}Z`,
@@ -84,6 +85,21 @@ async function printCredential(context: Context, options: Options, of: Instance)
   const answer = { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status };
   context.stdout.write(`${JSON.stringify(answer)}\n`);
   return exitCodes.fine;
+}
+
+/** kubectl starts a plugin for each of its processes, and all of them use one credential. */
+async function sharedCredential(
+  context: Context,
+  options: Options,
+  { of, path }: { of: Instance; path: string },
+): Promise<KeptCredential> {
+  const look = async () => {
+    const kept = await readKept(context, path);
+    return kept !== undefined && (await isTaken(context, options, kept)) ? kept : undefined;
+  };
+  const make = () => freshCredential(context, options, { of, path });
+  await makeCacheFolder(context, path);
+  return oneAtATime(context, `${path}.lock`, { look, make });
 }
 
 async function freshCredential(

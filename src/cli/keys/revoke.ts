@@ -27,11 +27,19 @@ export async function revokeKey(context: Context, options: Options): Promise<Exi
       if (!isJson) context.stdout.write(`revoked ${key.name}\n`);
     };
     // Before anything is deleted: who may not ask for the tree should not be left with half of it.
-    if (isTree) await madeBy(client, [root]);
+    if (isTree) await mayAskForTree(client, root);
     return isTree ? revokeTree(client, root, said) : revokeAll(client, [root], said);
   });
   if (isJson) context.stdout.write(`${JSON.stringify({ revoked: revoked.map((key) => key.name) }, undefined, 2)}\n`);
   return exitCodes.fine;
+}
+
+async function mayAskForTree(client: ManagementClient, root: MadeKey): Promise<void> {
+  const { code } = await client.send({ method: 'GET', path: madeByPath([root]) });
+  if (code !== 403) return void (await madeBy(client, [root]));
+  const message = `--tree: only an administrator, with an access key without scope, may ask which keys ${root.name} has made; nothing was revoked`;
+  const hint = `hostward keys revoke ${root.name} revokes this key, and the keys that a key with a scope has made stop with it; ask an administrator for the others`;
+  throw new CommandFault(exitCodes.environment, message, { hint });
 }
 
 async function revokeTree(client: ManagementClient, root: MadeKey, said: (key: MadeKey) => void): Promise<MadeKey[]> {
@@ -77,9 +85,12 @@ async function isGone(client: ManagementClient, { name, uid }: MadeKey): Promise
 async function madeBy(client: ManagementClient, makers: readonly MadeKey[]): Promise<MadeKey[]> {
   const found = new Map<string, MadeKey>();
   for (let from = 0; from < makers.length; from += uidsAtOnce) {
-    const query = new URLSearchParams(makers.slice(from, from + uidsAtOnce).map(({ uid }) => ['uid', uid]));
-    const { body } = await client.ask({ method: 'GET', path: `${apiPrefix}/hostward/made-by?${query}` });
+    const { body } = await client.ask({ method: 'GET', path: madeByPath(makers.slice(from, from + uidsAtOnce)) });
     for (const key of body['keys'] as MadeKey[]) found.set(key.uid, key);
   }
   return [...found.values()];
+}
+
+function madeByPath(makers: readonly MadeKey[]): string {
+  return `${apiPrefix}/hostward/made-by?${new URLSearchParams(makers.map(({ uid }) => ['uid', uid]))}`;
 }

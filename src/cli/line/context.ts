@@ -23,6 +23,8 @@ export interface Files {
   readConfiguration: ReadFile;
   /** Writes the whole file or nothing. The mode applies from the first byte, because a kubeconfig holds credentials. */
   write(path: string, text: string, options?: { mode?: number }): Promise<void>;
+  /** Writes a new file; false when the path is taken. Of several processes that try at once, one gets true. */
+  create(path: string, text: string, options?: { mode?: number }): Promise<boolean>;
   makeFolder(path: string, options?: { mode?: number }): Promise<void>;
   /** Names in a folder; the names of folders end in a slash. */
   list(path: string): Promise<string[]>;

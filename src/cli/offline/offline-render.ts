@@ -34,7 +34,8 @@ export interface OfflineRenderInput {
 
 export interface OfflineRender {
   objects: { before: NamedObject; after: NamedObject }[];
-  notices: { message: string; isFailure: boolean }[];
+  /** isRefusal: the tenant wants the object on the host, and a rule forbids it. */
+  notices: { message: string; isFailure: boolean; isRefusal?: boolean }[];
   /** For each kind with objects, with --explain. */
   explained: { explanation: Explanation; set: PatchSet }[];
 }
@@ -143,7 +144,8 @@ function noticeOf({ key, outcome, host }: Rehearsed, told: Told): OfflineRender[
       const { failure, message, detail } = outcome;
       if (failure === undefined) {
         const why = detail === undefined ? message : `${message}: ${detail}`;
-        return { message: `${told.kind} "${key}" has no copy on the host: ${why}`, isFailure: false };
+        const notice = `${told.kind} "${key}" has no copy on the host: ${why}`;
+        return { message: notice, isFailure: false, isRefusal: true };
       }
       return failureNotice(key, failure, told);
     }

@@ -102,8 +102,6 @@ export class RawAttempt {
     });
     sent.on('upgrade', (response, socket, head) => {
       this.#timer?.cancel();
-      // Node takes its own listener away here, and who gets the socket may write an audit line before it listens.
-      socket.on('error', () => socket.destroy());
       this.#socket = socket;
       // A socket without a listener for faults would end the process if the server cuts it before the session has begun.
       socket.on('error', () => socket.destroy());

@@ -105,7 +105,8 @@ export class OperationsServer {
         slots.answering(request.socket);
         // A client that leaves before the end gives up its slot when its socket closes.
         response.once('finish', () => slots.waiting(request.socket));
-        void this.#respond(request, response);
+        // The head is sent by then, so that only a broken connection tells the client that its answer is not whole.
+        this.#respond(request, response).catch(() => response.destroy());
       },
     );
     // Node counts from the last byte in either direction, so this limit ends clients that do not read their answer.

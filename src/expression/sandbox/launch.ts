@@ -1,7 +1,7 @@
 // The options of a sandbox process, and its start: the owner gets a channel, a kill and a promise of its end. Tests pass a fake
 // process instead.
 import { spawn } from 'node:child_process';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
@@ -71,7 +71,8 @@ export const launchProcess: Launch = (nodePath, args) => {
     });
     child.on('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
   });
-  const channel = child.stdio[3] as Duplex;
+  // Without a free file descriptor, Node makes neither a process nor its channels, whatever the types say.
+  const [, , , channel = new Duplex().destroy()] = (child.stdio ?? []) as (Duplex | undefined)[];
   // Ignored, because a broken channel means that the process ends, and `ended` reports the end.
   channel.on('error', () => {});
   return {

@@ -127,9 +127,11 @@ export class JournaledStore implements Store {
   }
 
   async #begin(): Promise<void> {
-    this.#covered = await this.#store.currentRevision();
-    await this.#append(this.#covered, [{ uid: '', name: '', change: { kind: 'begins' } }]);
-    this.#written = this.#covered;
+    const revision = await this.#store.currentRevision();
+    await this.#append(revision, [{ uid: '', name: '', change: { kind: 'begins' } }]);
+    // Not before the line: a second attempt would find nothing missing.
+    this.#covered = revision;
+    this.#written = revision;
   }
 
   async #open(): Promise<StoreWatch> {
@@ -152,8 +154,35 @@ export class JournaledStore implements Store {
         if (this.#isStopped && this.#fault !== undefined) return;
       }
       if (this.#isStopped || watch.ended === 'closed') return;
-      this.#watch = await this.#open();
+      this.#watch = await this.#reopen();
     }
+  }
+
+  /** Tries again until the journal says that revocations may be missing; all writes are refused meanwhile. */
+  async #reopen(): Promise<StoreWatch | undefined> {
+    while (!this.#isStopped) {
+      try {
+        const watch = await this.#open();
+        this.#fault = undefined;
+        this.#settle(this.#covered);
+        if (this.#isStopped) watch.close();
+        return watch;
+      } catch (fault) {
+        await this.#failed(fault, 'revocations not followed');
+      }
+    }
+    return undefined;
+  }
+
+  /** Refuses all writes until the next attempt has worked, and waits until it is due. */
+  async #failed(fault: unknown, message: string): Promise<void> {
+    this.#fault = fault;
+    this.#options.log.error({ component: 'management', error: String(fault) }, message);
+    this.#settle(undefined, journalFault(fault));
+    if (this.#isStopped) return;
+    await new Promise<void>((resolve) => {
+      this.#options.clock.after(retryMs, resolve);
+    });
   }
 
   async #take(batch: readonly StoreEvent[]): Promise<void> {
@@ -169,15 +198,10 @@ export class JournaledStore implements Store {
         this.#settle(upTo);
         return;
       } catch (fault) {
-        this.#fault = fault;
-        this.#options.log.error({ component: 'management', error: String(fault) }, 'revocation not written down');
-        this.#settle(undefined, journalFault(fault));
+        await this.#failed(fault, 'revocation not written down');
       }
       if (this.#isStopped) return;
       // The next attempt writes the same lines; a repeated line does no harm.
-      await new Promise<void>((resolve) => {
-        this.#options.clock.after(retryMs, resolve);
-      });
     }
   }
 

@@ -44,8 +44,8 @@ const longestBody = 16 * 1024;
 const recordKinds: readonly RecordKind[] = ['user', 'team', 'project', 'cluster', 'virtualCluster'];
 
 export function keyQuestions(parts: QuestionParts): OtherPaths {
-  return async (target, request, response, user) => {
-    if (!target.path.startsWith('/hostward/')) return parts.otherwise(target, request, response, user);
+  return async (target, request, response, user, trail) => {
+    if (!target.path.startsWith('/hostward/')) return parts.otherwise(target, request, response, user, trail);
     if (!parts.isAdministrator(user))
       throw new StatusFault(deniedBecause(user, target, 'only an administrator with a key without scope may ask'));
     const isHere = parts.isHere(user);

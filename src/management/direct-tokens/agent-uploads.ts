@@ -37,9 +37,9 @@ const maxUploadBytes = 1024 * 1024;
 export const uploadPath = /^\/agent\/([^/%]+)\/(audit|activity)$/;
 
 export function agentUploads(parts: UploadParts, otherwise: OtherPaths): OtherPaths {
-  return async (target, request, response, user) => {
+  return async (target, request, response, user, trail) => {
     const [, cluster, what] = uploadPath.exec(target.path) ?? [];
-    if (cluster === undefined) return otherwise(target, request, response, user);
+    if (cluster === undefined) return otherwise(target, request, response, user, trail);
     if (request.method !== 'POST') throw methodNotAllowed();
     if (!parts.world.directory.clusters.has(cluster))
       throw new StatusFault(notFound({ group: '', resource: 'clusters' }, cluster));

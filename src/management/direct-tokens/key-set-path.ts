@@ -4,10 +4,10 @@ import { sendJson } from '../../apiserver/wire/respond.ts';
 import { keySetMaxAgeSeconds, type TokenKeys } from './token-keys.ts';
 
 export function keySetPath(keys: TokenKeys, otherwise: OtherPaths): OtherPaths {
-  return async (target, request, response, user) => {
+  return async (target, request, response, user, trail) => {
     const isAsked = target.path === '' && /^\/\.well-known\/jwks\.json(?:\?|$)/.test(request.url ?? '');
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!isAsked || !isRead) return otherwise(target, request, response, user);
+    if (!isAsked || !isRead) return otherwise(target, request, response, user, trail);
     sendJson(response, 200, JSON.stringify(keys.document), {
       'cache-control': `public, max-age=${keySetMaxAgeSeconds}`,
     });

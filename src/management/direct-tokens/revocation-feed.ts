@@ -4,7 +4,7 @@
 // to its own list.
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
+import type { OtherPaths, StreamTrail } from '../../apiserver/discovery/serve-path.ts';
 import { deniedBecause } from '../../apiserver/request/denial.ts';
 import type { Decision, User } from '../../apiserver/request/identity.ts';
 import { badRequest, methodNotAllowed, StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -33,6 +33,11 @@ const maxUnsentBytes = 1024 * 1024;
 const maxReaders = 1_000;
 const agentPath = /^\/agent\/[^/]+\/revocations$/;
 
+interface Following {
+  user: User;
+  trail: StreamTrail;
+}
+
 interface Reader {
   user: User;
   end(): void;
@@ -49,14 +54,14 @@ export class RevocationFeed {
   }
 
   paths(otherwise: OtherPaths): OtherPaths {
-    return async (target, request, response, user) => {
+    return async (target, request, response, user, trail) => {
       const [path, query = ''] = (request.url ?? '').split('?', 2);
       const isForAll = target.path === '' && path === '/revocations';
-      if (!isForAll && !agentPath.test(target.path)) return otherwise(target, request, response, user);
+      if (!isForAll && !agentPath.test(target.path)) return otherwise(target, request, response, user, trail);
       if (request.method !== 'GET') throw methodNotAllowed();
       if (isForAll) this.#checkRight(user, target);
       const asked = askedIn(new URLSearchParams(query));
-      if (asked.isWatch) await this.#watch(asked, user, response);
+      if (asked.isWatch) await this.#watch(asked, { user, trail }, response);
       else sendJson(response, 200, JSON.stringify(this.#list(0)), noStore);
       return true;
     };
@@ -90,14 +95,21 @@ export class RevocationFeed {
     };
   }
 
-  async #watch({ after, seconds }: Asked, user: User, response: ServerResponse): Promise<void> {
+  async #watch({ after, seconds }: Asked, { user, trail }: Following, response: ServerResponse): Promise<void> {
     if (this.#readers.size >= maxReaders)
       throw new StatusFault(tooManyRequests(`at most ${maxReaders} readers follow the revocations`, 5));
     const { ledger, clock } = this.#parts;
+    const startedMs = clock.now();
     response.writeHead(200, { 'content-type': 'application/json', ...noStore });
-    let position = this.#positionIn(after);
+    void trail.streamStarts();
+    let [position, bytes] = [this.#positionIn(after), 0];
     const send = (line: object) => {
-      response.write(`${JSON.stringify(line)}\n`);
+      // The end waits for the client to read; a line behind it would be a fault that nothing catches.
+      if (response.writableEnded) return;
+      const text = `${JSON.stringify(line)}
+`;
+      bytes += Buffer.byteLength(text);
+      response.write(text);
       if (response.writableLength > maxUnsentBytes) response.destroy();
     };
     const sendNew = () => {
@@ -126,6 +138,7 @@ export class RevocationFeed {
     forget();
     heartbeat.cancel();
     timeout.cancel();
+    await trail.ends(200, { bytes, durationMs: clock.now() - startedMs });
   }
 
   #mark(): object {

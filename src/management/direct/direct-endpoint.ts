@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
 import { answerClientErrors } from '../../apiserver/request/client-error.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { handshakeTimeout, Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
@@ -37,6 +38,8 @@ export interface DirectEndpointOptions {
   log: Log;
   /** Seconds to wait for a source with too many wrong tokens. */
   failedLogin(source: string): number | undefined;
+  /** The limits of the management server, unless a test makes them small. */
+  callerLimits?: Readonly<Record<Held, Limit>>;
 }
 
 /** The same limit as on the management server. */
@@ -56,6 +59,7 @@ export class DirectEndpoint {
   readonly #upstream: DirectUpstream;
   readonly #paths: ProxiedPaths;
   readonly #strangers: Strangers;
+  readonly #limits: CallerLimits;
   readonly #audit: AuditFile;
   readonly #uploads: Uploads;
   #server: Server | undefined;
@@ -102,6 +106,8 @@ export class DirectEndpoint {
     this.#upstream = new DirectUpstream({ settings, environment, clock, log });
     const strangers = new Strangers({ clock, log });
     this.#strangers = strangers;
+    const limits = new CallerLimits(options.callerLimits);
+    this.#limits = limits;
     const nobody = new Directory(emptySettings);
     this.#paths = new ProxiedPaths({
       authenticate: async (bearer, address) => {
@@ -109,7 +115,10 @@ export class DirectEndpoint {
         if (holder !== undefined) uploads.used(holder.claims.keyUid, clock.wallTime().getTime());
         return holder;
       },
-      proved: (socket) => strangers.proved(socket),
+      proved: (socket, { credential }) => {
+        limits.connects(socket, credential.keyName);
+        strangers.proved(socket);
+      },
       failedLogin,
       // The claims of each holder hold a directory.
       directory: () => nobody,
@@ -197,6 +206,11 @@ export class DirectEndpoint {
   /** Requests, streams and sessions that pass through. */
   get proxied(): number {
     return this.#live.count;
+  }
+
+  /** Of holders of tokens, each counted by the access key of its token. */
+  get connections(): { open: number; refused: number } {
+    return { open: this.#limits.open('connections'), refused: this.#limits.refused('connections') };
   }
 
   /** Audit lines that the platform does not have yet, and those that it will not get. */

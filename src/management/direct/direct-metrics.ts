@@ -9,6 +9,7 @@ export interface DirectCounted {
   feedAgeSeconds(): number;
   failedLogins(): number;
   auditLines(): { waiting: number; lost: number };
+  connections(): { open: number; refused: number };
   isReady(): boolean;
 }
 
@@ -30,6 +31,12 @@ export function declareDirectMetrics(metrics: Metrics, counted: DirectCounted): 
       'hostward_direct_audit_lost_lines',
       'Audit lines since the start that the platform has not taken and will not get; the files of the endpoint have them',
       () => counted.auditLines().lost,
+    ],
+    ['hostward_direct_connections', 'Open connections of holders of tokens', () => counted.connections().open],
+    [
+      'hostward_direct_refused_connections',
+      'Answers of 429 because an access key, or all of them together, had too many connections',
+      () => counted.connections().refused,
     ],
     ['hostward_direct_ready', 'Whether tokens are accepted: 1 or 0', () => (counted.isReady() ? 1 : 0)],
   ];

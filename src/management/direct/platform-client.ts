@@ -69,7 +69,7 @@ export class PlatformClient {
         sent.destroy(new Error(`want an answer within ${answerWithinMs / 1000} seconds, got none`)),
       );
       sent.once('response', () => timer.cancel());
-      sent.once('error', (error) => {
+      sent.on('error', (error) => {
         timer.cancel();
         reject(error);
       });

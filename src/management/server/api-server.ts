@@ -40,6 +40,8 @@ export interface ApiServerParts {
   /** A command of this machine needs no key. */
   cameThroughDoor(request: IncomingMessage): boolean;
   isReady(): boolean;
+  /** Why no change can be stored. */
+  writeTrouble(): string | undefined;
   backUp(folder: string, withSecrets: boolean): Promise<BackupTaken>;
   at: { host: string; port: number; tls: ServingCertificate['tls'] };
   clock: Clock;
@@ -50,7 +52,7 @@ export interface ApiServerParts {
 
 export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
-  const { clock, log, version, metrics, strangers, limits, isReady, backUp } = how;
+  const { clock, log, version, metrics, strangers, limits, isReady, writeTrouble, backUp } = how;
   const kinds: Kind[] = [
     key,
     issuing.kind,
@@ -58,7 +60,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     namespaceKind,
     ...selfReviews(parts),
   ];
-  const otherwise = issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady }));
+  const otherwise = issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady, writeTrouble }));
   return new ApiServer({
     kinds,
     schemas: managementSchemas,
@@ -85,6 +87,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     ...how.at,
     pathPrefix,
     version: versionOf(version),
+    readyTrouble: writeTrouble,
     intercept: (_target, { method = 'GET', url = '/', headers }) => {
       const found = classify({ method, url, isUpgrade: headers.upgrade !== undefined });
       return found.kind === 'bad' ? { kind: 'answer', status: badRequest(found.message) } : { kind: 'pass' };

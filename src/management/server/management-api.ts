@@ -21,6 +21,7 @@ import { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import { keyTarget, makeKey } from '../kubeconfig-issue/make-key.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { apiServerOf, maxHeaderBytes, servingCertificate } from './api-server.ts';
+import { WriteCheck, writeAttempt } from './folder/write-check.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
 import { closeParts, type Database, type OpenParts, openParts, proxiedCallers } from './open-parts.ts';
@@ -38,6 +39,8 @@ export interface ManagementOptions {
   environment?: Readonly<Record<string, string | undefined>>;
   /** What one key and all keys may hold open at a time; a test makes it small. */
   callerLimits?: Readonly<Record<Held, Limit>>;
+  /** Replaces the write to the disk by which readiness looks; a test makes it fail. */
+  writeAttempt?: () => Promise<void>;
   /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
   metrics?: Metrics;
 }
@@ -62,6 +65,7 @@ export class ManagementApi {
   #grace: GraceChore | undefined;
   #expired: ExpiredKeys | undefined;
   #streamCheck: Timer | undefined;
+  #writes: WriteCheck | undefined;
   #caPem = '';
   #isServing = false;
 
@@ -107,6 +111,7 @@ export class ManagementApi {
       limits: this.#limits,
       cameThroughDoor: (request) => this.#door?.cameThrough(request) === true,
       isReady: () => this.#isServing,
+      writeTrouble: () => this.writeTrouble,
       backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
       at: { host, port, tls },
       clock,
@@ -138,6 +143,8 @@ export class ManagementApi {
     this.#expired.start();
     await kubeconfigs.start(this.#need().proxy.paths);
     this.#checkStreams();
+    this.#writes = new WriteCheck({ clock, log, metrics, attempt: this.#attempt() });
+    this.#writes.start();
     proxy.look();
     await this.openDoor();
     this.#isServing = true;
@@ -167,6 +174,10 @@ export class ManagementApi {
     await this.#door.open();
   }
 
+  #attempt(): () => Promise<void> {
+    return this.#options.writeAttempt ?? writeAttempt(this.#options.server.dataDir, this.#need().database);
+  }
+
   #checkStreams(): void {
     this.#need().issuing.ledger.passTime();
     this.#endStreams();
@@ -186,6 +197,7 @@ export class ManagementApi {
     if (running === undefined) return;
     this.#isServing = false;
     this.#streamCheck?.cancel();
+    await this.#writes?.stop();
     await this.#door?.close();
     this.#expired?.stop();
     await running.proxy.stop();
@@ -268,6 +280,11 @@ export class ManagementApi {
 
   get issuing(): Issuing {
     return this.#need().issuing;
+  }
+
+  /** Why no change can be stored; undefined while changes can be. */
+  get writeTrouble(): string | undefined {
+    return this.#writes?.trouble;
   }
 
   get isServing(): boolean {

@@ -27,7 +27,14 @@ import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog, type AuditLogOptions } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
-import { auditName, checkSecrets, databasePath, makeDataFolder, openSecrets, revocationsName } from './data-folder.ts';
+import {
+  auditName,
+  checkSecrets,
+  databasePath,
+  makeDataFolder,
+  openSecrets,
+  revocationsName,
+} from './folder/data-folder.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
 import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';

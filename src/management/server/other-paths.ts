@@ -9,14 +9,21 @@ export function otherPaths(parts: {
   metrics: Metrics | undefined;
   version: VersionInfo;
   isReady: () => boolean;
+  /** Stops readiness alone: a new start would not free the disk. */
+  writeTrouble: () => string | undefined;
 }): OtherPaths {
-  const { metrics, version, isReady } = parts;
+  const { metrics, version, isReady, writeTrouble } = parts;
   return async (target, request, response) => {
     const path = (request.url ?? '').split('?', 1)[0];
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (isRead && target.path === '' && /^\/(?:healthz|livez|readyz|readyz\/management)$/.test(path ?? '')) {
-      if (isReady()) sendText(response, 200, 'ok');
-      else sendText(response, 500, 'the server is not ready\n');
+      const trouble = isReady()
+        ? path?.startsWith('/readyz')
+          ? writeTrouble()
+          : undefined
+        : 'the server is not ready';
+      if (trouble === undefined) sendText(response, 200, 'ok');
+      else sendText(response, 500, `${trouble}\n`);
     } else if (isRead && target.path === '' && path === '/version') {
       sendJson(response, 200, JSON.stringify(version));
     } else if (isRead && target.path === '/metrics' && metrics !== undefined) {

@@ -11,7 +11,7 @@ import type { Place } from '../plan/placement.ts';
 export interface RenderResult {
   objects: { key: string; virtual: KubeObject; host: KubeObject }[];
   /** The reason for each object that gets no host copy. */
-  notices: { key: string; reason: string; message: string }[];
+  notices: { key: string; reason: string; message: string; isRefusal: boolean }[];
 }
 
 export interface RenderOptions {
@@ -67,14 +67,14 @@ function judge(
   if (verdict.kind === 'ineligible' || place === undefined) {
     const { reason, sentence } =
       verdict.kind === 'ineligible' ? verdict : { reason: 'NotMapped', sentence: 'it has no host namespace' };
-    result.notices.push({ key, reason, message: sentence });
+    result.notices.push({ key, reason, message: sentence, isRefusal: false });
     return undefined;
   }
   const refusals = options.policy.refusals(kind.addressesOf(kind.translate(virtual, placement)));
   const [first] = refusals;
   if (first !== undefined) {
     const message = `the address policy refuses "${first.address}" (${first.rule})${refusals.length > 1 ? ` and ${refusals.length - 1} more` : ''}`;
-    result.notices.push({ key, reason: 'AddressRefused', message });
+    result.notices.push({ key, reason: 'AddressRefused', message, isRefusal: true });
     return undefined;
   }
   return { key, object, virtual, place };
@@ -96,6 +96,7 @@ function renderOne(
       key,
       reason: 'NameCollision',
       message: `its host name "${place.name}" belongs to "${winner}", which had it first`,
+      isRefusal: true,
     });
     return;
   }

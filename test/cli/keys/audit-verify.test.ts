@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chainLine, keyedDigest, readLine } from '../../../src/management/audit/chain.ts';
-import { type KeysBench, newFolder, openKeysBench, runIn } from './keys-bench.ts';
+import { beginning, chainLine, keyedDigest, plainDigest, readLine } from '../../../src/management/audit/chain.ts';
+import { type KeysBench, newFolder, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 
 let bench: KeysBench;
 let text: string;
@@ -90,6 +90,34 @@ describe('hostward audit verify', () => {
       0,
       'lines 1 to 3 were removed on 2026-01-02T03:04:05.678Z, as hostward.management.audit.keepFiles wants',
     ]);
+  });
+
+  it('reads the log of a direct endpoint, and says that nothing proves who wrote it', async () => {
+    const { folder } = bench;
+    const { line, state } = chainLine(beginning, { id: 'x', stage: 'outcome', code: 200 }, plainDigest);
+    const next = chainLine(state, { id: 'y', stage: 'outcome', code: 200 }, plainDigest).line;
+    const direct = { cluster: 'c1', platform: 'https://localhost:8443', keyFile: '/agent.key', dataDir: folder };
+    const both = { direct, management: { dataDir: bench.folder } };
+    const at = (hostward: object, ...argv: string[]) => {
+      const files = {
+        '/home/h.yaml': JSON.stringify({ hostward }),
+        [join(folder, 'audit.log')]: `${line}\n${next}\n`,
+        '/home/bad.log': `${line.replace('200', '201')}\n${next}\n`,
+      };
+      return runKeys(['audit', 'verify', '--config', 'h.yaml', ...argv], { files });
+    };
+    for (const said of [await at({ direct }), await at(both, '--direct')]) {
+      expect(said).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/audit\.log: 2 lines, whole; last [0-9a-f]{64}/),
+      });
+      expect(said.err).toContain('not lines that somebody has written anew');
+    }
+    expect(await at({ direct }, 'bad.log')).toMatchObject({ code: 1, out: 'bad.log:1: the line was changed\n' });
+    expect(await at({ management: both.management }, '--direct')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('there is no hostward.direct'),
+    });
   });
 
   it('makes no secrets where there are none', async () => {

@@ -28,6 +28,7 @@ function machine(environment: Record<string, string> = {}) {
     clock,
     files: played.files,
     context: played.context,
+    printed: played.out,
     async run(...argv: string[]) {
       const before = played.out().length;
       const code = await runCommandLine({ ...played.context, clock }, [...argv, ...server, '--key-file', '/my.key']);
@@ -119,6 +120,7 @@ describe('hostward kubeconfig', () => {
     const at = machine();
     const readOnly = Object.assign(new Error(), { code: 'EROFS', syscall: 'mkdir', path: '/home' });
     at.context.files.makeFolder = () => Promise.reject(readOnly);
+    at.context.files.create = () => Promise.reject(readOnly);
     const said = await at.run('kubeconfig', 'shop/v1', '--exec-credential');
     expect(said.code).toBe(0);
     expect(JSON.parse(said.out).status.token).toMatch(/^mpk_/);
@@ -126,6 +128,39 @@ describe('hostward kubeconfig', () => {
       /is not kept: cannot make the folder "\/home": the file system is read-only; .*XDG_CACHE_HOME/,
     );
     expect(await at.run('kubeconfig', 'shop/v1', '--exec')).toMatchObject({ code: 0 });
+  });
+
+  it('makes one key for eight processes that start at once, and for those that meet a lock of a killed one', async () => {
+    const at = machine();
+    const before = (await kubeconfigKeys()).length;
+    const together = async (count: number) => {
+      const from = at.printed().length;
+      const all = Array.from({ length: count }, () => at.run('kubeconfig', 'shop/v1', '--exec-credential'));
+      expect((await Promise.all(all)).map(({ code }) => code)).toEqual(all.map(() => 0));
+      const tokens = at.printed().slice(from).trim().split('\n');
+      expect(tokens).toHaveLength(count);
+      return new Set(tokens.map((line) => JSON.parse(line).status.token as string));
+    };
+    const [first] = await together(8);
+    expect(await together(8)).toEqual(new Set([first]));
+    expect((await kubeconfigKeys()).length).toBe(before + 1);
+    const [path = ''] = [...at.files.keys()].filter((name) => name.includes('hostward/kubeconfig'));
+    at.files.delete(path);
+    at.files.set(`${path}.lock`, { text: 'of a process that was killed', mode: 0o600 });
+    const later = together(3);
+    // Two looks at the lock, as far apart as it takes for a lock to count as left.
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    at.clock.moveMonotonic(5_000);
+    expect((await later).size).toBe(1);
+    expect((await kubeconfigKeys()).length).toBe(before + 2);
+    expect(at.files.has(`${path}.lock`)).toBe(false);
+  });
+
+  it('gives the turn to the next process when one fails', async () => {
+    const at = machine();
+    const run = () => at.run('kubeconfig', 'shop/v9', '--exec-credential');
+    expect((await Promise.all([run(), run(), run()])).map(({ code }) => code)).toEqual([1, 1, 1]);
+    expect([...at.files.keys()].filter((name) => name.endsWith('.lock'))).toEqual([]);
   });
 
   it('keeps nothing in a relative folder', async () => {

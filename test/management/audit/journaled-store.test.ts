@@ -10,7 +10,9 @@ import { ChainFile, type OpenChain } from '../../../src/management/audit/chain-f
 import { JournaledStore } from '../../../src/management/audit/journaled-store.ts';
 import { revokedBy } from '../../../src/management/audit/revoked-by.ts';
 import type { KeyRecord } from '../../../src/management/keys/secret/key-record.ts';
+import type { StoreFault } from '../../../src/store/errors.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
+import { DistantStore } from '../../store/distant-store.ts';
 
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
@@ -28,7 +30,7 @@ function key(uid: string, spec: object = {}, record: object = {}, meta: object =
   return JSON.stringify({ metadata: { name: 'k', uid, ...meta }, spec, hidden: { record: whole } });
 }
 
-async function start(options: { folder?: string; memory?: MemoryStore; open?: OpenChain } = {}) {
+async function start(options: { folder?: string; memory?: MemoryStore | DistantStore; open?: OpenChain } = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-journal-'));
   endings.push(() => rmSync(folder, { recursive: true, force: true }));
   const memory = options.memory ?? new MemoryStore({ clock: systemClock });
@@ -148,6 +150,32 @@ describe('a store with a journal', () => {
       .toBe('taken');
     // The refused change is in the store, so that the journal has it too.
     expect(entries().at(-1)).toMatchObject({ uid: 'a', change: { limits: { disabled: true } } });
+  });
+
+  it('goes on after a lost watch, also when the journal cannot be written at first', async () => {
+    let isFull = false;
+    const failing: OpenChain = async (path) => {
+      const file = await open(path, 'a+');
+      const { appendFile } = file;
+      return Object.assign(file, {
+        appendFile: (bytes: Buffer) => (isFull ? Promise.reject(new Error('ENOSPC')) : appendFile.call(file, bytes)),
+      });
+    };
+    const memory = new DistantStore({ clock: systemClock });
+    await memory.start();
+    const { store, kinds } = await start({ open: failing, memory });
+    await put(store, key('a'), 0);
+    isFull = true;
+    await memory.miss('/keys/b', key('b'));
+    const write = () =>
+      store.write('/other', { expect: undefined, value: 'x' }).then(
+        () => 'taken',
+        (fault: StoreFault) => fault.code,
+      );
+    await expect.poll(write).toBe('STORE_WRITE_FAILED');
+    isFull = false;
+    await expect.poll(write, { timeout: 5000 }).toBe('taken');
+    expect(kinds().filter((kind) => kind === 'begins')).toHaveLength(2);
   });
 
   it('announces revisions before they are used', async () => {

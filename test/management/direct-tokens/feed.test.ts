@@ -92,6 +92,15 @@ describe('the revocation feed', () => {
     await until(() => bench.api.issuing.feed.readers === 0, 'the end of the reader');
   });
 
+  it('writes nothing behind its end, although the client has not read all of it yet', async () => {
+    const stream = await bench.follow('/revocations?watch=true&timeoutSeconds=4', agent);
+    await until(() => stream.events.length > 0, 'the first bookmark');
+    clock.fire(4_000);
+    clock.fire(heartbeatMs);
+    await stream.ended;
+    await until(() => bench.api.issuing.feed.readers === 0, 'the end of the reader');
+  });
+
   it('ends for a reader whose key no longer counts', async () => {
     const key = await bench.keyFor('agent-2', { user: 'admin', scope: { roles: [{ role: 'agent' }] } });
     const stream = await bench.follow(`${agentPath}?watch=true`, key);

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { callerLimits } from '../../../src/apiserver/request/caller-limits.ts';
 import type { DirectSettings } from '../../../src/config/settings/management-settings.ts';
 import { createLog } from '../../../src/log.ts';
 import { DirectEndpoint } from '../../../src/management/direct/direct-endpoint.ts';
@@ -36,7 +37,7 @@ export interface EndpointBench {
   /** A request to change to SPDY/3.1; resolves with the open connection. */
   upgrade(path: string, token: string): Promise<Omit<Opened, 'response'>>;
   /** Another endpoint on the same platform and cluster. */
-  endpointWith(settings: Partial<DirectSettings>): Promise<DirectEndpoint>;
+  endpointWith(settings: Partial<DirectSettings>, limits?: typeof callerLimits): Promise<DirectEndpoint>;
   stop(): Promise<void>;
 }
 
@@ -59,7 +60,7 @@ export async function openEndpoint(more: Partial<DirectSettings> = {}): Promise<
   };
   const log = createLog({ level: 'info', destination: { write } });
   const running: DirectEndpoint[] = [];
-  const endpointWith = async (settings: Partial<DirectSettings>) => {
+  const endpointWith = async (settings: Partial<DirectSettings>, limits = callerLimits) => {
     const endpoint = new DirectEndpoint({
       settings: {
         listen: '127.0.0.1:0',
@@ -77,6 +78,7 @@ export async function openEndpoint(more: Partial<DirectSettings> = {}): Promise<
       clock,
       log,
       failedLogin: () => undefined,
+      callerLimits: limits,
     });
     running.push(endpoint);
     await endpoint.start();

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { callerLimits } from '../../../src/apiserver/request/caller-limits.ts';
 import { gatherMs } from '../../../src/management/direct/uploads.ts';
 import { keysPath, until } from '../server/bench.ts';
 import { hmacToken, makeSigner, payloadIn, tokenOf, withOther, wronglySigned } from '../tokens/token-bench.ts';
-import { askAt, type EndpointBench, openEndpoint } from './endpoint-bench.ts';
+import { askAt, type EndpointBench, openAt, openEndpoint } from './endpoint-bench.ts';
 
 const cluster = '/kubernetes/cluster/c1';
 const pods = '/api/v1/namespaces/default/pods';
@@ -160,6 +161,23 @@ describe('a direct endpoint', () => {
     await ended;
     expect(response.statusCode).toBe(403);
     expect(bench.behind.seen).toEqual([]);
+  });
+
+  it('has no more connections than one access key may, while tokens of another key are served', async () => {
+    const small = await bench.endpointWith({}, { ...callerLimits, connections: { ofOne: 2, altogether: 4 } });
+    await until(() => small.trouble === undefined, 'the first revocations');
+    const [token, other] = [await bench.tokenFor('dialler'), await bench.tokenFor('neighbour')];
+    const watch = `${cluster}${pods}?watch=true`;
+    const kept = [await openAt(small, watch, token), await openAt(small, watch, token)];
+    const refused = await openAt(small, watch, token);
+    await refused.ended;
+    expect([refused.response.statusCode, refused.response.headers['retry-after']]).toEqual([429, '1']);
+    expect(refused.text()).toContain('your access key has 2 open connections');
+    expect((await askAt(small, `${cluster}${pods}`, other)).code).toBe(200);
+    for (const { response } of kept) response.destroy();
+    await until(() => small.connections.open === 0, 'the end of the connections');
+    expect((await askAt(small, `${cluster}${pods}`, token)).code).toBe(200);
+    expect(small.connections.refused).toBe(1);
   });
 
   it('answers probes without a token, and nothing else', async () => {

@@ -255,7 +255,9 @@ describe('a new key', () => {
   it('counts against the quota of its owner', () => {
     const judged = (keys: number) => said(judgeNewKey(key({ user: 'alice' }), by('alice'), keys));
     expect(judged(999)).toEqual([]);
-    expect(judged(1000)).toEqual(['403 metadata: the owner has 1000 keys, and may have 1000']);
+    expect(judged(1000)).toEqual([
+      '403 metadata: the owner has all the keys that an owner may have, 1000; delete keys that are not used',
+    ]);
   });
 
   it('brings no marks of the server', () => {

@@ -304,7 +304,7 @@ describe('a kubeconfig with a token', () => {
     expect((await post(on, { key: alice })).code).toBe(201);
     expect(await post(on, { key: alice })).toMatchObject({
       code: 403,
-      body: { message: expect.stringContaining('the owner has 2 keys, and may have 2') },
+      body: { message: expect.stringContaining('the owner has all the keys that an owner may have, 2') },
     });
   });
 

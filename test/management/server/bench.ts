@@ -158,6 +158,8 @@ export async function openBench(
     port?: number;
     /** In place of the file. */
     database?: Database;
+    /** In place of the write by which readiness looks at the disk. */
+    writeAttempt?: () => Promise<void>;
   } = {},
 ): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
@@ -175,6 +177,7 @@ export async function openBench(
       ...(metrics === undefined ? {} : { metrics }),
       ...(options.callerLimits === undefined ? {} : { callerLimits: options.callerLimits }),
       ...(options.database === undefined ? {} : { database: options.database }),
+      ...(options.writeAttempt === undefined ? {} : { writeAttempt: options.writeAttempt }),
     };
     const api = new ManagementApi({ settings, server, clock, log, version: '0.1.0', ...told });
     await api.open();

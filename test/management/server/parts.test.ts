@@ -1,4 +1,13 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +26,7 @@ import {
 import { removeOldFiles } from '../../../src/management/audit/retention.ts';
 import { linesBefore, verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
 import { AuditLog } from '../../../src/management/server/audit-log.ts';
+import { writeAttempt } from '../../../src/management/server/folder/write-check.ts';
 import { ManagementApi } from '../../../src/management/server/management-api.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
@@ -245,6 +255,22 @@ describe('audit.reads', () => {
       { stage: 'streamEnd', id: stages[0].id, bytesOut: expect.any(Number) },
     ]);
     expect(stages[2].bytesOut).toBeGreaterThan(100);
+    const feed = await one.follow('/revocations?watch=true', one.admin);
+    await until(() => feed.events.length > 0, 'the first mark of the feed');
+    feed.stop();
+    const ends = () => lines().match(/"stage":"streamEnd"/g)?.length ?? 0;
+    await until(() => ends() === 2, 'the end of the feed');
+    expect(
+      lines()
+        .trim()
+        .split('\n')
+        .slice(-3)
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { stage: 'intent', request: expect.stringContaining('/revocations') },
+      { stage: 'streamStart' },
+      { stage: 'streamEnd', bytesOut: expect.any(Number) },
+    ]);
   });
 });
 
@@ -299,6 +325,50 @@ async function codeLater(one: Bench, clock: MovedClock, { seconds, name }: { sec
   await until(() => clock.waitingFor(60_000) === chores, 'the chores of a minute');
   return (await one.ask('GET', `${keysPath}/${name}`)).code;
 }
+
+describe('a disk that takes no writes', () => {
+  const noRoom = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+
+  it('ends readiness but not life, says why and how to mend it, and comes back by itself', async () => {
+    const [clock, metrics] = [movedClock(), createMetrics()];
+    let attempt: () => Promise<void> = () => Promise.resolve();
+    const { ask, api } = await bench({ clock, metrics, writeAttempt: () => attempt() });
+    const look = async (wanted: number) => {
+      clock.fire(5_000);
+      await until(async () => (await ask('GET', '/readyz/management')).code === wanted, `${wanted}`);
+      return ask('GET', '/readyz/management');
+    };
+    expect(api.writeTrouble).toBeUndefined();
+    attempt = () => Promise.reject(noRoom);
+    expect((await look(500)).text).toContain('reads go on: dataDir: no space is left on its disk; free some');
+    for (const path of ['/readyz', '/kubernetes/management/readyz'])
+      expect((await ask('GET', path)).text, path).toContain('no space is left');
+    for (const path of ['/livez', '/healthz', '/kubernetes/management/livez', keysPath])
+      expect(await ask('GET', path), path).toMatchObject({ code: 200 });
+    expect(await metrics.metrics()).toContain('hostward_management_writable 0');
+    attempt = () => Promise.resolve();
+    await look(200);
+    expect(await metrics.metrics()).toContain('hostward_management_writable 1');
+    let release = () => {};
+    attempt = () => new Promise((resolve) => (release = resolve));
+    clock.fire(5_000);
+    expect((await look(500)).text).toContain('a write to it has not ended for seconds');
+    release();
+    attempt = () => Promise.resolve();
+    await look(200);
+  });
+
+  it('is found by a write into the folder, of which nothing stays', async () => {
+    const made = folder();
+    const written: unknown[] = [];
+    const store = {
+      writeSideValues: async (changes: ReadonlyMap<string, string | undefined>) => void written.push(changes),
+    };
+    await writeAttempt(made, store)();
+    expect([readdirSync(made), written.length]).toEqual([[], 1]);
+    await expect(writeAttempt(join(made, 'gone'), store)()).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
 
 describe('what time does to keys', () => {
   it('an expired key stays readable for a week, and goes then', async () => {

@@ -123,7 +123,7 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Delete an access key: it is refused from the next request on',
     details: [
-      'Keys that a key with a scope has made stop with it. With --tree they are deleted too, and those that they have made.',
+      'Keys that a key with a scope has made stop with it. With --tree they are deleted too, and those that they have made; over --server only an administrator may ask for that.',
       'A key that may come back is better disabled: kubectl patch ownedaccesskey NAME --type merge -p \'{"spec":{"disabled":true}}\'.',
       reach,
     ],

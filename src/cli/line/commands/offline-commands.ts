@@ -33,7 +33,7 @@ export const offlineCommands: readonly CommandSpec[] = [
     summary: 'Print the host object that a virtual Endpoints or EndpointSlice becomes, without any cluster',
     details: [
       'Reads Endpoints and EndpointSlices, and optionally Services, from YAML or JSON: several documents and Lists are fine, `-` is standard input. An object counts as eligible unless a Service in the input says otherwise; a sentence on standard error then replaces the object.',
-      'Several objects are printed as a v1 List.',
+      'Several objects are printed as a v1 List. The exit code is 1 when a rule refuses an object that would be on the host otherwise, for its addresses or its name.',
       'Patches run in the sandbox process, as in the daemon. For a patch that fails, standard error names its position in the file, and the exit code is 1. With --host-object, render updates the host copy as the daemon would. With --back as well, render takes --host-object as an edit on the host and prints the virtual object that results from it.',
     ],
     options: [

@@ -70,7 +70,8 @@ export function judgeNewKey(object: KubeObject, context: JudgeContext, ownerKeys
   if (ownerKeys >= limits.perOwner)
     judgement.refusals.push({
       field: 'metadata',
-      message: `the owner has ${ownerKeys} keys, and may have ${limits.perOwner}`,
+      // Without a count of present keys: requests at the same time, refused ones too, hold a place each until they end.
+      message: `the owner has all the keys that an owner may have, ${limits.perOwner}; delete keys that are not used`,
     });
   if ((isScoped(caller.credential) || context.inherits === true) && caller.makers >= maxMakers)
     judgement.refusals.push({

@@ -4,12 +4,12 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { textOf, writeWhole } from '../../apiserver/tls/secret-files.ts';
-import { isRecord } from '../../object/text/json.ts';
-import type { Store } from '../../store/store.ts';
-import { FieldCipher } from '../keys/secret/field-cipher.ts';
-import { Peppers, type SecretDigest } from '../keys/secret/pepper.ts';
-import type { RandomBytes } from '../keys/secret/token.ts';
+import { textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import type { Store } from '../../../store/store.ts';
+import { FieldCipher } from '../../keys/secret/field-cipher.ts';
+import { Peppers, type SecretDigest } from '../../keys/secret/pepper.ts';
+import type { RandomBytes } from '../../keys/secret/token.ts';
 
 export interface Secrets {
   peppers: Peppers;

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../../src/log.ts';
+import { hostName } from '../../../src/object/meta/names.ts';
+import { type Key, keyOf } from '../../../src/object/meta/object.ts';
+import type { HostItem } from '../../../src/sync/plan/kind.ts';
+import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { MassDelete } from '../../../src/sync/world/mass-delete.ts';
+import type { World } from '../../../src/sync/world/world.ts';
+import { copyWith, translation } from '../facts.ts';
+
+/** Two full turns and a rest. */
+const copies = 4_500;
+
+const keyAt = (at: number): Key => `default/o${at}`;
+const nameAt = (at: number) => hostName({ namespace: 'default', name: `o${at}` }, 'vc');
+
+function copyAt(at: number, sample: HostItem): HostItem {
+  const named = { [objectKeys.name]: `o${at}`, [objectKeys.hostName]: nameAt(at) };
+  return { ...sample, name: nameAt(at), annotations: { ...sample.annotations, ...named } };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+function opened() {
+  const sample = copyWith();
+  const host = new Map<string, HostItem>();
+  const virtual = new Set<Key>();
+  for (let at = 0; at < copies; at++) {
+    host.set(keyOf('vcluster-vc', nameAt(at)), copyAt(at, sample));
+    virtual.add(keyAt(at));
+  }
+  const relists: string[] = [];
+  const enqueued: Key[] = [];
+  const relist = async (why: string) => {
+    relists.push(why);
+    await turn();
+  };
+  const window = { has: (key: Key) => virtual.has(key), relist };
+  const world = {
+    windows: {
+      virtual: window,
+      services: window,
+      host: {
+        keys: () => host.keys(),
+        get: (key: string) => host.get(key),
+        has: (key: string) => host.has(key),
+        markOf: (key: string) => {
+          const item = host.get(key);
+          return item && `default/${item.annotations?.[objectKeys.name]}`;
+        },
+        get size() {
+          return host.size;
+        },
+      },
+    },
+    rules: { translation },
+    hasService: (key: Key) => virtual.has(key),
+    placeOf: (key: Key) => translation.placement.placeOf(key),
+  } as unknown as World;
+  const guarded = new MassDelete({ world, log: silentLog, enqueue: (key) => void enqueued.push(key) });
+  return { guarded, virtual, relists, enqueued };
+}
+
+describe('the first lists', () => {
+  it('are judged in several turns of the event loop, and suspect no key before the last one', async () => {
+    const { guarded, virtual, enqueued } = opened();
+    for (let at = 0; at < 30; at++) virtual.delete(keyAt(at));
+    let isOver = false;
+    const judged = guarded.judgeFirstLists().then(() => {
+      isOver = true;
+    });
+    let turns = 0;
+    for (; !isOver; turns++) {
+      expect([guarded.guard.size, enqueued]).toEqual([0, []]);
+      await turn();
+    }
+    await judged;
+    expect(turns).toBeGreaterThanOrEqual(2);
+    expect(enqueued).toHaveLength(30);
+  });
+
+  it('do not suspect an object that comes while they are judged', async () => {
+    const { guarded, virtual, enqueued } = opened();
+    for (let at = 0; at < 30; at++) virtual.delete(keyAt(at));
+    const judged = guarded.judgeFirstLists();
+    for (let at = 0; at < 20; at++) {
+      virtual.add(keyAt(at));
+      guarded.noteChange(keyAt(at), 'objects', { isAbsentFromList: false });
+    }
+    await judged;
+    expect(enqueued.toSorted()).toEqual(Array.from({ length: 10 }, (_, at) => keyAt(at + 20)).toSorted());
+  });
+
+  it('ask for second lists when they lack many objects, although each turn saw few of them', async () => {
+    const { guarded, virtual, relists, enqueued } = opened();
+    for (let at = 0; at < copies; at += 90) virtual.delete(keyAt(at));
+    virtual.delete(keyAt(1));
+    await guarded.judgeFirstLists();
+    expect(enqueued).toEqual([]);
+    await turn();
+    await turn();
+    expect(relists).toEqual(['confirm a mass delete']);
+    expect(enqueued).toHaveLength(51);
+  });
+});
