@@ -28,7 +28,7 @@ const { values } = parseArgs({
 });
 const keys = keysOf(Number(values.count));
 const rounds = Number(values.rounds);
-/** Shorter than the default, so that the bench is: the cost of a list does not depend on the interval. */
+/** Shorter than the default, so that the bench ends soon; the cost of a list does not depend on the interval. */
 const intervalMs = 10_000;
 /** A list begins in four fifths of the interval. */
 const periodMs = intervalMs * 0.8;

@@ -21,7 +21,7 @@ import {
 import { instanceKey, markerLabel } from '../sync/plan/reserved-keys.ts';
 import type { ContentKind } from '../sync/references/content-kind.ts';
 import type { ContentWindows } from '../sync/references/content-world.ts';
-import type { Windows } from '../sync/world/world.ts';
+import type { Windows } from '../sync/world/sources.ts';
 import type { Clusters } from './clusters/connections.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { openContentWindows, type WindowScope } from './references.ts';

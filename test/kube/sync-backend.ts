@@ -126,7 +126,7 @@ function entries(log: string): RecordedRequest[] {
     if (line === '') return [];
     const { verb, objectRef = {}, responseStatus = {} } = JSON.parse(line) as AuditEntry;
     const { resource = '', namespace = '', name = '' } = objectRef;
-    // A create has no name in its path, so it has none here either.
+    // A create has no name in its path, so its entry here has no name either.
     return [{ verb, resource, namespace, name: verb === 'create' ? '' : name, code: responseStatus.code ?? 0 }];
   });
 }

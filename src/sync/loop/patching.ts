@@ -8,7 +8,8 @@ import type { Patched, Patcher } from '../patch/run/patcher.ts';
 import type { Facts } from '../plan/step.ts';
 import type { Referrers } from '../references/count/referrers.ts';
 import { targetOf } from '../references/count/registry.ts';
-import type { Rules, World } from '../world/world.ts';
+import type { Rules } from '../world/sources.ts';
+import type { World } from '../world/world.ts';
 import type { Patching } from './reconcile.ts';
 
 /** Without a patcher it only forgets the references that earlier rules have counted. */

@@ -17,7 +17,8 @@ import {
   type PlannedRequest,
   type PlanStep,
 } from '../plan/step.ts';
-import type { Circumstances, World } from '../world/world.ts';
+import type { Circumstances } from '../world/sources.ts';
+import type { World } from '../world/world.ts';
 import type { StoredAsRequested } from './stored-as-requested.ts';
 import { tellWindows } from './tell-windows.ts';
 

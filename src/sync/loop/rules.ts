@@ -5,7 +5,8 @@ import { createAddressPolicy } from '../plan/address-policy.ts';
 import { annotationRules, labelRules } from '../plan/keys.ts';
 import type { SyncedKind } from '../plan/kind.ts';
 import { createPlacement, type NamespaceMapping } from '../plan/placement.ts';
-import type { Rules, World } from '../world/world.ts';
+import type { Rules } from '../world/sources.ts';
+import type { World } from '../world/world.ts';
 
 export type RuleSettings = Pick<
   Settings,

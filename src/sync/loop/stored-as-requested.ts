@@ -7,7 +7,8 @@ import type { Translation } from '../plan/draft.ts';
 import type { HostItem } from '../plan/kind.ts';
 import { ownerReference, repairOwners } from '../plan/owner.ts';
 import { type Facts, type HostMergePatch, isHostWrite, type RequestStep } from '../plan/step.ts';
-import type { Rules, World } from '../world/world.ts';
+import type { Rules } from '../world/sources.ts';
+import type { World } from '../world/world.ts';
 
 /** Events about a key during its pass; the work queue knows them. */
 export interface News {

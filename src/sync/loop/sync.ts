@@ -1,14 +1,10 @@
 // Keeps the host cluster in step with the virtual cluster: listens to the windows, queues the keys that changed, and runs one
 // pass for each. In: windows onto both clusters, two writers and the rules. Out: writes, events, metrics and the state behind
 // `hostward status`. It must never know HTTP, a file, or how a window follows its cluster.
-import type { Clock, Timer } from '../../clock.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
+import type { Timer } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { ReferencePorts } from '../references/count/joint-ports.ts';
-import type { Referrers } from '../references/count/referrers.ts';
 import { type Companion, standingOf } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
 import { Ledger } from '../world/ledger.ts';
@@ -16,7 +12,8 @@ import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
 import { Proven } from '../world/proven.ts';
 import { failedByServer } from '../world/server-fault.ts';
-import { type Circumstances, type Windows, World } from '../world/world.ts';
+import type { Circumstances } from '../world/sources.ts';
+import { World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
@@ -27,27 +24,8 @@ import { createReconcilePorts } from './reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
 import { createReferencePorts } from './reference-ports.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
+import type { SyncOptions } from './sync-options.ts';
 import { allWindows, WindowListener } from './window-listener.ts';
-
-export interface SyncOptions {
-  windows: Windows;
-  rules: SyncRules;
-  virtualWriter: Writer;
-  hostWriter: Writer;
-  clock: Clock;
-  random: () => number;
-  log: Log;
-  metrics: Metrics;
-  /** Whether this process may write now; the writers check again when they send. */
-  isLeader: () => boolean;
-  isDryRun: boolean;
-  /** Names and content for reference patches; without them, names follow from rules alone. */
-  references?: Referrers;
-  /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
-  isHostRecent: boolean;
-  /** Another sync will share the names of Services: shareNames() or goOnAlone() will be called. */
-  awaitsOther?: boolean;
-}
 
 /** Keys processed at once; the writer limits the number of requests by itself. */
 const concurrency = 48;

@@ -3,7 +3,7 @@
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { VirtualList } from '../world/delete-guard.ts';
 import type { MassDelete } from '../world/mass-delete.ts';
-import type { Windows } from '../world/world.ts';
+import type { Windows } from '../world/sources.ts';
 import type { SyncWorld } from './rules.ts';
 
 export interface WindowListenerOptions {

@@ -51,7 +51,7 @@ export interface Claimant {
   creationTimestamp: string;
 }
 
-/** An eligible incumbent keeps the name. Without one the oldest claimant wins, and of equal ages the smallest key. */
+/** An eligible incumbent keeps the name. Without an incumbent the oldest claimant wins; among claimants of one age the smallest key wins. */
 export function chooseWinner(eligible: readonly Claimant[], incumbent: Key | undefined): Key | undefined {
   if (incumbent !== undefined && eligible.some((claimant) => claimant.key === incumbent)) return incumbent;
   let winner: Claimant | undefined;

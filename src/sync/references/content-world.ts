@@ -4,7 +4,7 @@ import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { annotatedKeyOf, isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
-import type { Rules } from '../world/world.ts';
+import type { Rules } from '../world/sources.ts';
 import { type ContentKind, type HostContent, isToken, type VirtualContent } from './content-kind.ts';
 import { isOwnCopy } from './own-copy.ts';
 import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './reference-names.ts';

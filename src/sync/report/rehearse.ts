@@ -11,7 +11,8 @@ import { baseOf, fixedAnnotations, fixedLabels, present } from '../plan/draft.ts
 import { projectService, serviceKeyOf } from '../plan/kind.ts';
 import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
-import { type Circumstances, World } from '../world/world.ts';
+import type { Circumstances } from '../world/sources.ts';
+import { World } from '../world/world.ts';
 import { MemoryCluster } from './memory-cluster.ts';
 
 export interface RehearsalInput {

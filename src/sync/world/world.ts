@@ -1,18 +1,8 @@
 // Collects the facts about one key from the windows onto both clusters. In: the windows and the rules in force. Out: facts. It
 // must never write. It caches only values that follow from windows and rules.
-import type { Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import type { AddressPolicy } from '../plan/address-policy.ts';
 import { type Claimant, Claims, chooseWinner } from '../plan/claims.ts';
-import type { Translation } from '../plan/draft.ts';
-import {
-  type HostItem,
-  type HostServiceItem,
-  type ServiceItem,
-  serviceKeyOf,
-  type Verdict,
-  type VirtualItem,
-} from '../plan/kind.ts';
+import { type HostItem, type ServiceItem, serviceKeyOf, type Verdict, type VirtualItem } from '../plan/kind.ts';
 import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
 import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
@@ -24,33 +14,7 @@ import { CopyIndex } from './copy-index.ts';
 import { DraftMemory } from './draft-memory.ts';
 import { ServiceIndex } from './service-index.ts';
 import { ServiceNames } from './service-names.ts';
-
-export interface Windows {
-  virtual: Window<VirtualItem>;
-  services: Window<ServiceItem>;
-  host: Window<HostItem>;
-  /** The Service VC in HNS; undefined when no owner reference is written. */
-  owner: Window<ServiceItem> | undefined;
-  /** The host window watches only objects with our marker label; other objects are known from single reads. */
-  showsMarkedOnly?: boolean;
-  /** Services of the mapped host namespaces, where objects of the host itself may have the same names. */
-  hostServices?: Window<HostServiceItem> | undefined;
-}
-
-export interface Rules {
-  translation: Translation;
-  policy: AddressPolicy;
-  /** With patches the address policy judges their result, because they decide which addresses are published. */
-  isPatched: boolean;
-}
-
-/** Facts that do not come from the windows. */
-export interface Circumstances {
-  isDeleteWithheld: boolean;
-  ignoreOrder: boolean;
-  mayRemoveLabelsBack: boolean;
-  backFlowWaitMs: number;
-}
+import type { Circumstances, Rules, Windows } from './sources.ts';
 
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;

@@ -68,7 +68,7 @@ describe('hostward backup', () => {
   });
 
   it('names the secrets that it leaves out', async () => {
-    // The folders above are made too, as docs/bad-days.md types the command.
+    // docs/bad-days.md gives a folder whose parents do not exist, so the command makes them too.
     const { out } = await backup('above/one', '--without-secrets');
     expect(readdirSync(join(outside, 'above', 'one')).sort()).toEqual(['keys.db', 'manifest.json']);
     expect(out).toContain('not in it: ca.crt, ca.key, secrets.json; without secrets.json no key can be proved');

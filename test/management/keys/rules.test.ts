@@ -378,7 +378,7 @@ describe('a changed key', () => {
     expect(own({ user: 'bob' })).toEqual([expect.stringMatching(/^422 spec.user/)]);
   });
 
-  it('is enabled by an administrator when one disabled it', () => {
+  it('is enabled only by an administrator after an administrator disabled it', () => {
     const disabled = key({ ...before, disabled: true });
     markDisabled(disabled, false, { kind: 'user', name: 'root' }, true);
     expect(disabled.metadata.annotations).toEqual({ 'hostward.dev/disabled-by': 'administrator:root' });

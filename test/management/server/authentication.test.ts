@@ -47,7 +47,7 @@ describe('authentication by access keys', () => {
     expect(await bench.ask('GET', keysPath, { key: undefined, headers })).toMatchObject({ code: 200 });
   });
 
-  it('47: nobody acts for another user', async () => {
+  it('47: no caller acts for another user', async () => {
     const answer = await bench.ask('GET', keysPath, { headers: { 'impersonate-user': 'bob' } });
     expect(answer).toMatchObject({ code: 403, body: { reason: 'Forbidden' } });
   });

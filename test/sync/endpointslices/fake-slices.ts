@@ -6,7 +6,8 @@ import type { MirroredSlices } from '../../../src/sync/endpointslices/eligibilit
 import { createEndpointSliceKind } from '../../../src/sync/endpointslices/endpointslice-kind.ts';
 import { projectHostSlice, projectVirtualSlice } from '../../../src/sync/endpointslices/items.ts';
 import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
-import { Sync, type SyncOptions } from '../../../src/sync/loop/sync.ts';
+import { Sync } from '../../../src/sync/loop/sync.ts';
+import type { SyncOptions } from '../../../src/sync/loop/sync-options.ts';
 import type { Patcher } from '../../../src/sync/patch/run/patcher.ts';
 import { projectService } from '../../../src/sync/plan/kind.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';

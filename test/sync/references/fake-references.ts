@@ -5,7 +5,7 @@ import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
-import type { SyncOptions } from '../../../src/sync/loop/sync.ts';
+import type { SyncOptions } from '../../../src/sync/loop/sync-options.ts';
 import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { projectCopy, projectImportable, projectVirtualContent } from '../../../src/sync/references/content-kind.ts';

@@ -3,7 +3,7 @@
 import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Key } from '../../../object/meta/object.ts';
 import type { OwnerState } from '../../plan/owner.ts';
-import type { Rules } from '../../world/world.ts';
+import type { Rules } from '../../world/sources.ts';
 import type { Referrer } from './registry.ts';
 
 /** What the sync of references uses of the sync of one kind of referring objects. */
