@@ -68,9 +68,9 @@ export class ApiServer {
       isOn: options.allowsImpersonation === true,
     });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
-    const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
+    const { store, clock, log, randomness = systemRandomness, admission = [], pageSeal } = options;
     const indexes = new Indexes(store);
-    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission };
+    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission, pageSeal };
   }
 
   /** For a listener of the tenant's own beside the one that `start` opens. */
