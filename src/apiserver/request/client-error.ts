@@ -15,6 +15,15 @@ function opens({ socket }: IncomingMessage, response: ServerResponse): void {
   response.once('close', () => open.delete(response));
 }
 
+function hasForeignEncoding({ code }: Error & { code?: string }): boolean {
+  return code === 'HPE_INVALID_TRANSFER_ENCODING';
+}
+
+function hasOneUnbegun(socket: Socket): boolean {
+  const [first, ...more] = openAnswers.get(socket) ?? [];
+  return socket.writable && first?.headersSent === false && more.length === 0;
+}
+
 function isAnswering(socket: Socket): boolean {
   return (openAnswers.get(socket)?.size ?? 0) > 0;
 }
@@ -49,6 +58,11 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
   server.on('request', opens);
   server.on('clientError', (error, stream) => {
     const socket = stream as Socket;
+    // Node has begun the request already; the Status takes the place of its answer.
+    if (hasForeignEncoding(error) && hasOneUnbegun(socket)) {
+      write(socket, refusalOf('HPE_INVALID_TRANSFER_ENCODING', maxHeaderBytes), () => cutOff(socket));
+      return;
+    }
     answer(error, socket, { maxHeaderBytes, isAnswering: isAnswering(socket) });
   });
   server.on('connect', (_request, stream) => {
@@ -107,6 +121,10 @@ function refusalOf(code: string | undefined, maxHeaderBytes: number): { line: st
     case 'ERR_HTTP_REQUEST_TIMEOUT': {
       const message = 'the request did not arrive in time; send it again';
       return { line: '408 Request Timeout', status: { ...badRequest(message), reason: 'Timeout', code: 408 } };
+    }
+    case 'HPE_INVALID_TRANSFER_ENCODING': {
+      const message = 'send the body with "Transfer-Encoding: chunked" or with its length';
+      return { line: '400 Bad Request', status: badRequest(message) };
     }
     default:
       return { line: '400 Bad Request', status: badRequest('the request is not well-formed HTTP') };
