@@ -1,6 +1,7 @@
 // A Kubernetes-style API server over HTTP or TLS: authenticates, authorizes, routes, answers, audits and counts requests.
 // In: requests, a store, kinds, and the tenant's hooks for users and rights. Out: answers, watch streams, a request journal.
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -27,6 +28,7 @@ import type { ApiServerOptions } from './server-options.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
 import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
+import { listen } from './wire/listen.ts';
 import { sendStatus } from './wire/respond.ts';
 
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
@@ -99,10 +101,7 @@ export class ApiServer {
     this.#options.strangers?.guard(server, { isTls: pair !== undefined });
     if (beside !== undefined) acceptUpgrades(server, (request, socket, head) => beside.upgrade(request, socket, head));
     this.#server = server;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, resolve);
-    });
+    await listen(server, { port, host }, this.#options.log);
     if (tls !== undefined && 'files' in tls && pair !== undefined)
       this.#followFiles(tls.files, pair, server as TlsServer);
     this.#state = 'ready';

@@ -46,7 +46,14 @@ export async function runPlugin(
 }
 
 function run(command: string, args: string[], env: Record<string, string | undefined>): Promise<string> {
-  const options = { env, timeout: pluginTimeoutMs, maxBuffer: pluginOutputLimit, encoding: 'utf8' as const };
+  const options = {
+    env,
+    timeout: pluginTimeoutMs,
+    // A plugin may ignore a friendlier signal, and then every request that needs its credential would wait for it.
+    killSignal: 'SIGKILL' as const,
+    maxBuffer: pluginOutputLimit,
+    encoding: 'utf8' as const,
+  };
   return new Promise((resolve, reject) => {
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);

@@ -1,8 +1,10 @@
 // The daemon's local HTTP port: /healthz, /readyz and /metrics for the cluster, /status for `hostward status`. In: functions
 // that answer. Out: text and JSON. Requests change nothing and have no body. This file must never know what is being synced.
 // Only programs on this machine may read /status, because it names objects and their faults.
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, BlockList, isIP } from 'node:net';
+import { listen } from '../../apiserver/wire/listen.ts';
 import { safeText } from '../../safe-text.ts';
 import type { ObjectFilter } from '../../sync/report/object-list.ts';
 import { ConnectionSlots } from './connection-slots.ts';
@@ -113,13 +115,7 @@ export class OperationsServer {
     server.timeout = answerTimeoutMs;
     server.on('connection', (socket) => slots.take(socket));
     this.#server = server;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(this.#listen.port, this.#listen.host, () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
+    await listen(server, this.#listen);
   }
 
   /** Cuts off running answers: most of them are for probes, and the next probe finds a closed port anyway. */

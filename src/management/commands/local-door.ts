@@ -1,10 +1,12 @@
 // Opens a socket in the folder of the management API, for commands on the same machine. Only the owner of the folder can open the
 // socket, so a request through it needs no other proof of its sender. In: the handler of the API. Out: whether a request came
 // through the socket. Knows no key.
+
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { listen } from '../../apiserver/wire/listen.ts';
 
 /** The system keeps the path of a socket in so many bytes: 104 with the closing zero where there are fewest. */
 export const longestSocketPath = 103;
@@ -45,10 +47,7 @@ export class LocalDoor {
     await rm(path, { force: true });
     const server = createServer({ maxHeaderSize: maxHeaderBytes }, handler);
     server.on('connection', (socket: Socket) => this.#sockets.add(socket));
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(path, resolve);
-    });
+    await listen(server, { path });
     this.#server = server;
     // The folder is its owner's alone already.
     await chmod(path, 0o600);

@@ -1,5 +1,6 @@
 // Starts and stops a direct endpoint: an HTTPS server beside a cluster that passes on the requests of holders of direct tokens.
 // In: settings, a clock, a log. Out: the server, its probes, and streams that end with their tokens.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -10,6 +11,7 @@ import { handshakeTimeout, Strangers, slowHeads } from '../../apiserver/request/
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { CertificateFiles, readPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
+import { listen } from '../../apiserver/wire/listen.ts';
 import { sendStatus, sendText } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
@@ -163,10 +165,7 @@ export class DirectEndpoint {
         log,
         changed: ({ certPem, keyPem }) => server.setSecureContext({ cert: certPem, key: keyPem }),
       });
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, resolve);
-    });
+    await listen(server, { port, host }, log);
     this.#watch.start();
     await Promise.all([this.#keys.start(), this.#upstream.open()]);
     this.#checkStreams();

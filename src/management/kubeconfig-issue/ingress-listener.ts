@@ -1,6 +1,7 @@
 // Listens for virtual clusters with `servedBy: hostward`. The TLS server name selects the instance, and `/` is the API of that
 // instance. It accepts keys, direct tokens and client certificates of our own CA. A load balancer in front must pass TLS through.
 // In: the configured instances and the proxied paths. Out: requests, each with the entrance that it came through.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
@@ -9,6 +10,7 @@ import { acceptUpgrades, answerClientErrors, refuseUpgrade } from '../../apiserv
 import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { type Authority, makeServingCertificate } from '../../apiserver/tls/certificates.ts';
+import { listen } from '../../apiserver/wire/listen.ts';
 import { sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -66,8 +68,8 @@ export class IngressListener {
   }
 
   async start(): Promise<void> {
-    const { listen, clientCaPem, forwarder } = this.#options;
-    const { host, port } = parseListen(listen) as { host: string; port: number };
+    const { listen: address, clientCaPem, forwarder } = this.#options;
+    const { host, port } = parseListen(address) as { host: string; port: number };
     const server = createServer(
       {
         maxHeaderSize: maxHeaderBytes,
@@ -95,10 +97,7 @@ export class IngressListener {
     answerClientErrors(server, maxHeaderBytes);
     this.#options.strangers.guard(server, { isTls: true });
     this.#server = server;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, resolve);
-    });
+    await listen(server, { port, host }, this.#options.log);
   }
 
   async stop(): Promise<void> {

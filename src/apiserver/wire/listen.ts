@@ -1,0 +1,17 @@
+// Opens the port of a server. A fault before the server listens is the caller's. A later one, such as a connection that the system
+// cannot accept for want of file descriptors, only becomes a line in the log: without a listener it would end the process.
+import type { ListenOptions, Server } from 'node:net';
+import type { Log } from '../../log.ts';
+
+export function listen(server: Server, at: ListenOptions, log?: Log): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(at, () => {
+      server.off('error', reject);
+      server.on('error', (error) =>
+        log?.error({ component: 'main', error: String(error) }, 'a connection was not accepted'),
+      );
+      resolve();
+    });
+  });
+}
