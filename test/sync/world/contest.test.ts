@@ -58,10 +58,15 @@ describe('the delay for contested objects (rule 12)', () => {
     const clock = new VirtualClock();
     const contest = new Contest(clock);
     const repair = (from: number, to: number) => {
-      for (let index = from; index < to; index++) for (let nth = 0; nth < 5; nth++) contest.noteRepair(`${index}`, 'hook');
+      for (let index = from; index < to; index++)
+        for (let nth = 0; nth < 5; nth++) contest.noteRepair(`${index}`, 'hook');
     };
     const delays: number[] = [];
-    for (const [from, to] of [[0, 50], [50, 500], [500, 10_000]] as const) {
+    for (const [from, to] of [
+      [0, 50],
+      [50, 500],
+      [500, 10_000],
+    ] as const) {
       repair(from, to);
       delays.push(contest.delayBeforeRepair('0'));
     }
