@@ -31,6 +31,8 @@ export interface ApiServerOptions {
   admission?: readonly Admission[];
   audit?: Audit;
   randomness?: Randomness;
+  /** Seals continue tokens; absent = a token counts for every caller, as on the real server. */
+  pageSeal?: (user: User, text: string) => string;
   /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
   /**

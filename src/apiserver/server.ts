@@ -3,7 +3,7 @@
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { pause } from '../clock.ts';
 import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/meta/status.ts';
 import { StoreFault } from '../store/errors.ts';
@@ -12,7 +12,7 @@ import { Indexes } from './caller/kind-index.ts';
 import { refuseUnknownGroup, ServedPaths } from './discovery/serve-path.ts';
 import { Catalog } from './kinds/catalog.ts';
 import { type Kit, systemRandomness } from './kinds/kit.ts';
-import { answerClientErrors } from './request/client-error.ts';
+import { acceptUpgrades, answerClientErrors } from './request/client-error.ts';
 import { deniedBecause } from './request/denial.ts';
 import type { User } from './request/identity.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
@@ -68,9 +68,9 @@ export class ApiServer {
       isOn: options.allowsImpersonation === true,
     });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
-    const { store, clock, log, randomness = systemRandomness, admission = [] } = options;
+    const { store, clock, log, randomness = systemRandomness, admission = [], pageSeal } = options;
     const indexes = new Indexes(store);
-    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission };
+    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission, pageSeal };
   }
 
   /** For a listener of the tenant's own beside the one that `start` opens. */
@@ -97,8 +97,7 @@ export class ApiServer {
         : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
     answerClientErrors(server, maxHeaderBytes);
     this.#options.strangers?.guard(server, { isTls: pair !== undefined });
-    if (beside !== undefined)
-      server.on('upgrade', (request, socket, head) => beside.upgrade(request, socket as Socket, head));
+    if (beside !== undefined) acceptUpgrades(server, (request, socket, head) => beside.upgrade(request, socket, head));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

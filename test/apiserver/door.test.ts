@@ -115,6 +115,16 @@ describe('a malformed request', () => {
     expect(bodyOf(answer)).toMatchObject({ kind: 'Status', code: 400, reason: 'BadRequest' });
   });
 
+  it('with a body in an encoding that is no encoding gets 400 with a Status, and nothing behind it', async () => {
+    const shop = await start();
+    const encoding = 'Transfer-Encoding: xchunked';
+    for (const path of ['/healthz', collection]) {
+      const answer = await raw(shop, `POST ${path} HTTP/1.1\r\nHost: x\r\n${encoding}\r\n\r\n{}`);
+      expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+      expect(bodyOf(answer)).toMatchObject({ kind: 'Status', code: 400, message: expect.stringContaining('chunked') });
+    }
+  });
+
   it('that is a CONNECT or expects too much gets a Status too', async () => {
     const shop = await start();
     const connecting = await raw(shop, 'CONNECT localhost:22 HTTP/1.1\r\nHost: x\r\n\r\n');

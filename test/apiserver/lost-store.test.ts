@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Kind } from '../../src/apiserver/kinds/kind.ts';
 import { Caretaker, type Chore } from '../../src/apiserver/owners/caretaker.ts';
 import { systemClock } from '../../src/clock.ts';
+import { KeyBook } from '../../src/management/server/key-book.ts';
 import { StoreFault } from '../../src/store/errors.ts';
 import { DistantStore } from '../store/distant-store.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from './gadgets.ts';
@@ -84,6 +85,40 @@ describe('a caretaker', () => {
     await store.miss('/registry/gadgets/bad', stored('bad', 'ann', { deletionTimestamp }));
     await store.miss('/registry/gadgets/good', stored('good', 'ann', { deletionTimestamp }));
     await expect.poll(() => done).toContain('good');
+  });
+});
+
+describe('a stop while a lost watch is being opened again', () => {
+  const followers: [string, (shop: Shop, store: DistantStore) => { start(): Promise<void>; stop(): Promise<void> }][] =
+    [
+      ['of a caretaker', ({ server }) => new Caretaker(server.kit)],
+      ['of a book of keys', (_shop, store) => new KeyBook(store, () => undefined)],
+    ];
+
+  const steps = ['currentRevision', 'watch', 'list'] as const;
+  const cases = followers.flatMap(([whose, made]) => steps.map((step) => ({ whose, made, step })));
+
+  it.each(cases)('$whose comes to an end, in the step $step', async ({ made, step }) => {
+    const { shop, store } = await start();
+    const follower = made(shop, store);
+    await follower.start();
+    const [reached, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const held = store as unknown as Record<typeof step, (...asked: unknown[]) => Promise<unknown>>;
+    const carryOut = held[step].bind(store);
+    held[step] = async (...asked) => {
+      reached.resolve();
+      await goOn.promise;
+      return carryOut(...asked);
+    };
+    await store.miss('/registry/gadgets/a', stored('a', 'ann'));
+    await reached.promise;
+    const stopped = follower.stop().then(() => 'stopped');
+    goOn.resolve();
+    const turns = async () => {
+      for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setImmediate(resolve));
+      return 'still running';
+    };
+    expect(await Promise.race([stopped, turns()])).toBe('stopped');
   });
 });
 

@@ -91,6 +91,8 @@ export interface Kit {
   randomness: Randomness;
   admission: readonly Admission[];
   indexes: KeyIndexes;
+  /** Proves that this server made a continue token for this user; undefined = tokens are not sealed. */
+  pageSeal?: ((user: User, text: string) => string) | undefined;
 }
 
 /** One request for a known kind. */

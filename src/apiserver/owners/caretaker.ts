@@ -71,6 +71,8 @@ export class Caretaker {
     if (!('events' in watch))
       throw new Error(`watch the store: revision ${revision} was compacted before the watch began`);
     this.#watch = watch;
+    // The stop could only close the watch before this one.
+    if (this.#isStopped) watch.close();
     await this.#readAll(revision);
     return watch;
   }

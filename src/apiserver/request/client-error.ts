@@ -1,30 +1,80 @@
 // Answers what Node would answer itself, or not at all: connections that do not speak HTTP or that send too large headers, CONNECT,
 // and an Expect header that asks for something else than 100-continue. Each answer is a Status like every other refusal. Where Node
-// has no response object yet, this file writes the answer by hand.
-import type { Server } from 'node:http';
+// has no response object yet, this file writes the answer by hand. It also guards the sockets that Node hands over for an upgrade.
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest, type Status } from '../../object/meta/status.ts';
 import { methodNotAllowed } from './status-fault.ts';
 
-export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
-  const answering = new WeakSet<Socket>();
-  server.on('request', ({ socket }, response) => {
-    answering.add(socket);
-    response.once('close', () => answering.delete(socket));
+/** Open answers of each socket: a client may send further requests before the first is answered. */
+const openAnswers = new WeakMap<Socket, Set<ServerResponse>>();
+
+function opens({ socket }: IncomingMessage, response: ServerResponse): void {
+  const open = openAnswers.get(socket) ?? new Set();
+  openAnswers.set(socket, open.add(response));
+  response.once('close', () => open.delete(response));
+}
+
+function hasForeignEncoding({ code }: Error & { code?: string }): boolean {
+  return code === 'HPE_INVALID_TRANSFER_ENCODING';
+}
+
+function hasOneUnbegun(socket: Socket): boolean {
+  const [first, ...more] = openAnswers.get(socket) ?? [];
+  return socket.writable && first?.headersSent === false && more.length === 0;
+}
+
+function isAnswering(socket: Socket): boolean {
+  return (openAnswers.get(socket)?.size ?? 0) > 0;
+}
+
+/** For a socket that Node has handed over: Node no longer tells its end to the answers that wait behind the first. */
+function cutOff(socket: Socket): void {
+  for (const response of [...(openAnswers.get(socket) ?? [])]) response.destroy();
+  socket.destroy();
+}
+
+/** For a server with `answerClientErrors`, which counts the open answers. */
+export function acceptUpgrades(
+  server: Server,
+  accepted: (request: IncomingMessage, socket: Socket, head: Buffer) => void,
+): void {
+  server.on('upgrade', (request, stream, head) => {
+    const socket = stream as Socket;
+    // Node no longer listens to this socket, and a fault without a listener would end the process.
+    socket.on('error', () => socket.destroy());
+    // The socket still belongs to the answer that is being sent, and a second answer cannot have it.
+    if (isAnswering(socket)) cutOff(socket);
+    else accepted(request, socket, head);
   });
+}
+
+/** The socket closes behind the answer, because nobody else will read from it. */
+export function refuseUpgrade(socket: Socket, status: Status): void {
+  write(socket, { line: `${status.code} ${STATUS_CODES[status.code ?? 0]}`, status }, () => socket.destroy());
+}
+
+export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
+  server.on('request', opens);
   server.on('clientError', (error, stream) => {
     const socket = stream as Socket;
-    answer(error, socket, { maxHeaderBytes, isAnswering: answering.has(socket) });
+    // Node has begun the request already; the Status takes the place of its answer.
+    if (hasForeignEncoding(error) && hasOneUnbegun(socket)) {
+      write(socket, refusalOf('HPE_INVALID_TRANSFER_ENCODING', maxHeaderBytes), () => cutOff(socket));
+      return;
+    }
+    answer(error, socket, { maxHeaderBytes, isAnswering: isAnswering(socket) });
   });
   server.on('connect', (_request, stream) => {
     const socket = stream as Socket;
     // Node no longer listens to this socket, and a fault without a listener would end the process.
     socket.on('error', () => socket.destroy());
-    if (answering.has(socket)) socket.destroy();
+    if (isAnswering(socket)) cutOff(socket);
     // Node's time limits no longer hold here, and a client that keeps its end open must not keep the socket.
     else write(socket, { line: '405 Method Not Allowed', status: methodNotAllowed().status }, () => socket.destroy());
   });
-  server.on('checkExpectation', (_request, response) => {
+  server.on('checkExpectation', (request, response) => {
+    opens(request, response);
     const message = 'the header Expect: only 100-continue is known here; send the request without this header';
     const body = JSON.stringify({ ...badRequest(message), code: 417 });
     const headers = {
@@ -39,10 +89,10 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
 function answer(
   error: Error & { code?: string },
   socket: Socket,
-  { maxHeaderBytes, isAnswering }: { maxHeaderBytes: number; isAnswering: boolean },
+  { maxHeaderBytes, isAnswering: hasOpenAnswer }: { maxHeaderBytes: number; isAnswering: boolean },
 ): void {
   // A second answer on this connection would mix with the one that is being sent.
-  if (error.code === 'ECONNRESET' || !socket.writable || isAnswering) {
+  if (error.code === 'ECONNRESET' || !socket.writable || hasOpenAnswer) {
     socket.destroy();
     return;
   }
@@ -71,6 +121,10 @@ function refusalOf(code: string | undefined, maxHeaderBytes: number): { line: st
     case 'ERR_HTTP_REQUEST_TIMEOUT': {
       const message = 'the request did not arrive in time; send it again';
       return { line: '408 Request Timeout', status: { ...badRequest(message), reason: 'Timeout', code: 408 } };
+    }
+    case 'HPE_INVALID_TRANSFER_ENCODING': {
+      const message = 'send the body with "Transfer-Encoding: chunked" or with its length';
+      return { line: '400 Bad Request', status: badRequest(message) };
     }
     default:
       return { line: '400 Bad Request', status: badRequest('the request is not well-formed HTTP') };

@@ -128,7 +128,7 @@ function applyConfiguration(call: Call, old: KubeObject | undefined, config: Kub
   if (!result.ok) throw new StatusFault(result.status);
   const { object } = result;
   const managers = object.metadata.managedFields;
-  const fittedObject = fitted(call, { value: object, duplicateFields: [] }, 'Ignore');
+  const fittedObject = fitted(call, { value: object, duplicates: [] }, 'Ignore');
   call.kind.strategy.restore?.(fittedObject, config);
   // When neither a field nor an owner changes, managedFields keeps its times, so that a repeated apply writes nothing.
   const kept = old?.metadata.managedFields;

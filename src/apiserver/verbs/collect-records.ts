@@ -8,7 +8,7 @@ import type { Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import { expiredContinue, StatusFault } from '../request/status-fault.ts';
 import { shownFromText, storageKey } from '../wire/stored-text.ts';
-import { encodeContinue } from './continue-token.ts';
+import { encodeContinue, sealOf } from './continue-token.ts';
 import type { Selection } from './selection.ts';
 
 /** Records read before other requests get a turn. */
@@ -22,7 +22,7 @@ export interface Listed {
   remaining: number | undefined;
 }
 
-type CollectCall = Pick<Call, 'kit' | 'kind' | 'target' | 'visibility'>;
+type CollectCall = Pick<Call, 'kit' | 'kind' | 'target' | 'visibility' | 'user'>;
 
 interface Candidates {
   keys: readonly string[];
@@ -61,7 +61,7 @@ async function collectKeys(
     if (page.kind === 'futureRevision') {
       throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
     }
-    if (page.kind === 'compacted') throw tooOld(range, records.at(-1)?.key ?? afterKey);
+    if (page.kind === 'compacted') throw tooOld(call, range, records.at(-1)?.key ?? afterKey);
     const found = page.records.filter((record) => record.key === key);
     if (found.length === 0) readStandIn(call);
     take(records, found, call.kind, selection, range.limit);
@@ -76,7 +76,7 @@ async function collectKeys(
 
 async function checkRevision(call: CollectCall, range: ListRange, revision: number): Promise<void> {
   const page = await call.kit.store.list(range.prefix, { atRevision: revision, limit: 1 });
-  if (page.kind === 'compacted') throw tooOld(range, range.afterKey);
+  if (page.kind === 'compacted') throw tooOld(call, range, range.afterKey);
   if (page.kind === 'futureRevision') throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
 }
 
@@ -104,7 +104,7 @@ export async function collect(call: CollectCall, selection: Selection, range: Li
     if (page.kind === 'futureRevision') {
       throw new StatusFault(tooLargeResourceVersion(atRevision ?? 0, page.currentRevision));
     }
-    if (page.kind === 'compacted') throw tooOld(range, afterKey);
+    if (page.kind === 'compacted') throw tooOld(call, range, afterKey);
     atRevision ??= page.revision;
     const lastKey = take(records, page.records, call.kind, selection, range.limit);
     afterKey = lastKey ?? page.records.at(-1)?.key ?? afterKey;
@@ -136,11 +136,11 @@ function take(
   return undefined;
 }
 
-function tooOld(range: ListRange, afterKey: string | undefined): StatusFault {
+function tooOld(call: CollectCall, range: ListRange, afterKey: string | undefined): StatusFault {
   if (range.afterKey === undefined) {
     return new StatusFault(expired('The resourceVersion for the provided list is too old.'));
   }
-  const freshToken = encodeContinue({ revision: -1, after: (afterKey ?? '').slice(range.prefix.length) });
+  const freshToken = encodeContinue({ revision: -1, after: (afterKey ?? '').slice(range.prefix.length) }, sealOf(call));
   const message =
     'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
   return expiredContinue(message, freshToken);

@@ -30,6 +30,6 @@ export async function deleteCollection(call: Call, options: DeleteOptions): Prom
     const { kind: _kind, apiVersion: _apiVersion, ...item } = shown(object, kind);
     items.push(item);
   }
-  const metadata = { resourceVersion: String(listed.revision), ...nextPage(listed, prefix) };
+  const metadata = { resourceVersion: String(listed.revision), ...nextPage(call, listed, prefix) };
   return { kind: 'value', code: 200, value: { ...listKindOf(kind), metadata, items } };
 }

@@ -13,7 +13,8 @@ import type { FieldValidation } from './write-options.ts';
 
 export interface Submitted {
   value: unknown;
-  duplicateFields: readonly string[];
+  /** Sentences about fields that stand twice. */
+  duplicates: readonly string[];
 }
 
 export function incomingObject(call: Call, submitted: Submitted, validation: FieldValidation): KubeObject {
@@ -41,10 +42,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   const decoded = decode(submitted.value, call.kit.catalog.schemaOf(kind), names);
   checkTypes(call, decoded, validation);
   const { value, unknownFields } = decoded;
-  const faults = [
-    ...unknownFields.map((field) => `unknown field "${field}"`),
-    ...submitted.duplicateFields.map((field) => `duplicate field "${field}"`),
-  ];
+  const faults = [...unknownFields.map((field) => `unknown field "${field}"`), ...submitted.duplicates];
   if (faults.length > 0) {
     if (validation === 'Strict') throw refusal(names, `strict decoding error: ${faults.join(', ')}`);
     if (validation === 'Warn') call.warnings.push(...faults);

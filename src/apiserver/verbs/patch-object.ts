@@ -59,7 +59,7 @@ function fittedResult(call: Call, patched: JsonObject, options: WriteOptions & {
     if (options.checksVersion && version && version !== wanted)
       throw badRequest(`the API version in the data (${version}) does not match the expected API version (${wanted})`);
     if (patched['kind'] !== call.kind.kind) throw badRequest(`no kind "${patched['kind']}" is served at this path`);
-    return fitted(call, { value: patched, duplicateFields: [] }, options.fieldValidation);
+    return fitted(call, { value: patched, duplicates: [] }, options.fieldValidation);
   } catch (error) {
     if (!(error instanceof StatusFault) || error.status.reason !== 'BadRequest') throw error;
     const why = (error.status.message ?? '').replace(/^.* cannot be handled as a [^:]*: /, '');

@@ -10,7 +10,7 @@ import { StatusFault } from '../request/status-fault.ts';
 import { listHead, listItems } from '../wire/representation.ts';
 import { itemText, storageKey, storagePrefix } from '../wire/stored-text.ts';
 import { collect, type Listed, stepRecords } from './collect-records.ts';
-import { decodeContinue, encodeContinue } from './continue-token.ts';
+import { decodeContinue, encodeContinue, sealOf } from './continue-token.ts';
 import { listQuery } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 
@@ -40,7 +40,7 @@ export async function listObjects(call: Call): Promise<Outcome> {
     return streamedList(call, selection, { prefix, ...from });
   }
   const listed = await collect(call, selection, { prefix, limit: query.limit, ...from });
-  const { continue: next } = nextPage(listed, prefix);
+  const { continue: next } = nextPage(call, listed, prefix);
   return {
     kind: 'json',
     code: 200,
@@ -58,7 +58,7 @@ async function streamedList(
   // After the first byte a refusal is impossible, so the first step is read before the answer begins.
   const first = await collect(call, selection, { ...range, limit: stepRecords });
   const text = (records: readonly StoredRecord[]) =>
-    records.map((record) => itemText(record.value, kind, record.revision)).join(',');
+    records.map((record) => itemText(record.value, kind, record.revision, call.kit.dialect)).join(',');
   const head = `${listHead(kind, JSON.stringify({ resourceVersion: String(first.revision) }))}${text(first.records)}`;
   if (first.more === undefined) return { kind: 'json', code: 200, json: `${head}]}` };
   const chunks = async function* () {
@@ -79,8 +79,9 @@ async function streamedList(
   return { kind: 'stream', code: 200, parts: chunks() };
 }
 
-export function nextPage({ more, revision }: Listed, prefix: string): { continue?: string } {
-  return more === undefined ? {} : { continue: encodeContinue({ revision, after: more.slice(prefix.length) }) };
+export function nextPage(call: Call, { more, revision }: Listed, prefix: string): { continue?: string } {
+  if (more === undefined) return {};
+  return { continue: encodeContinue({ revision, after: more.slice(prefix.length) }, sealOf(call)) };
 }
 
 /** Where the query wants the list to begin. */
@@ -90,7 +91,7 @@ export async function startOf(
 ): Promise<{ atRevision?: number; afterKey?: string }> {
   const prefix = storagePrefix(call.kind, call.target.namespace);
   if (query.continueToken !== '') {
-    const { revision, after } = decodeContinue(query.continueToken);
+    const { revision, after } = decodeContinue(query.continueToken, sealOf(call));
     checkView(call, revision);
     return revision < 0 ? { afterKey: prefix + after } : { afterKey: prefix + after, atRevision: revision };
   }

@@ -22,7 +22,7 @@ export function listItems(call: Call, records: readonly StoredRecord[], meta: Li
   });
   switch (call.negotiated.representation) {
     case 'object': {
-      return `${listHead(kind, metadata)}${records.map((record) => itemText(record.value, kind, record.revision)).join(',')}]}`;
+      return `${listHead(kind, metadata)}${records.map((record) => itemText(record.value, kind, record.revision, call.kit.dialect)).join(',')}]}`;
     }
     case 'table': {
       const objects = records.map((record) => shownFromText(record.value, kind, record.revision));

@@ -57,7 +57,8 @@ export function mediaTypeOf(request: IncomingMessage): string {
 
 export interface ParsedBody {
   value: unknown;
-  duplicateFields: string[];
+  /** A sentence for each field that stands twice in its map. */
+  duplicates: string[];
 }
 
 /** Chooses the format by media type; without a media type, text that begins with `{` is JSON and other text is YAML. */
@@ -67,7 +68,7 @@ export async function parseObjectBody(
   more: { kind?: string; protobuf: ProtobufReader | undefined },
 ): Promise<ParsedBody> {
   if (mediaType === protobufType && more.protobuf !== undefined) {
-    return { value: more.protobuf.read(body), duplicateFields: [] };
+    return { value: more.protobuf.read(body), duplicates: [] };
   }
   const { kind } = more;
   const text = body.toString('utf8');
@@ -91,7 +92,7 @@ export function parseJsonText(text: string, kind?: string): ParsedBody {
   }
   // Compact JSON with a duplicate is longer than its parsed value, so an equal length rules duplicates out without a scan.
   const isCompact = JSON.stringify(value)?.length === text.length;
-  return { value, duplicateFields: isCompact ? [] : duplicateFields(text) };
+  return { value, duplicates: isCompact ? [] : duplicateFields(text).map((field) => `duplicate field "${field}"`) };
 }
 
 /** Without the text around the fault, in which a secret may stand. */
@@ -111,12 +112,31 @@ export async function parseYamlText(text: string): Promise<ParsedBody> {
   const { load, CORE_SCHEMA, mergeTag } = await import('js-yaml');
   // Without merge keys, a scope that a document merges into its spec would be dropped as an unknown field.
   const schema = CORE_SCHEMA.withTags(mergeTag);
-  const value = loadedYaml(text, (read) => load(read, { maxAliases, schema }));
+  const duplicates: string[] = [];
+  const value = loadedYaml(text, (read) => {
+    try {
+      return load(read, { maxAliases, schema });
+    } catch (error) {
+      const duplicate = duplicateKey(error, read);
+      if (duplicate === undefined) throw error;
+      duplicates.push(duplicate);
+      // The last one wins, as in JSON.
+      return load(read, { maxAliases, schema, json: true });
+    }
+  });
   const fault = expansionFault(value, maxBodyBytes);
   if (fault === 'too deep') throw nestedTooDeep();
   if (fault === 'too long')
     throw badRequest(`yaml: with its aliases written out the document is longer than ${maxBodyBytes} bytes`);
-  return { value, duplicateFields: [] };
+  return { value, duplicates };
+}
+
+/** The real server's sentence about the first duplicate; the parser tells no more than the first. */
+function duplicateKey(error: unknown, text: string): string | undefined {
+  if (!isRecord(error) || error['reason'] !== 'duplicated mapping key' || !isRecord(error['mark'])) return undefined;
+  const { line, position } = error['mark'];
+  const [key = ''] = /^[^:\n]{1,100}/.exec(text.slice(Number(position), Number(position) + 101)) ?? [];
+  return `line ${Number(line) + 1}: key "${key.trim().replace(/^["']|["']$/g, '')}" already set in map`;
 }
 
 function loadedYaml(text: string, load: (text: string) => unknown): unknown {

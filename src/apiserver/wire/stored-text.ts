@@ -2,6 +2,7 @@
 // fields at the front of the text, so that most reads need no parsing.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { groupVersionOf, type Kind } from '../kinds/kind.ts';
+import type { Dialect } from '../request/dialect.ts';
 
 const opening = '{"metadata":{';
 
@@ -53,8 +54,9 @@ export function withoutZeroRevision(object: KubeObject): KubeObject {
   return object;
 }
 
-/** The JSON of a list item, without kind and apiVersion, as in the real server's lists. */
-export function itemText(text: string, kind: Kind, revision: number): string {
+/** The JSON of a list item. The real server leaves kind and apiVersion out; the strict dialect names them in every item. */
+export function itemText(text: string, kind: Kind, revision: number, dialect: Dialect): string {
+  if (dialect === 'strict') return wireText(text, kind, revision);
   if (!isSentAsStored(kind)) {
     const { kind: _kind, apiVersion: _apiVersion, ...item } = shownFromText(text, kind, revision);
     return JSON.stringify(item);

@@ -129,9 +129,28 @@ export class RawAttempt {
     // A server says at once whether it changes the protocol; only what follows may take its time.
     if ((isStream && upgrade === undefined) || this.#isSettled) return;
     const wait = () => this.#after(silentAfterMs, `no answer within ${silentAfterMs / 1000} s`);
-    // How long a body takes is up to the client; the answer is up to the server.
-    if (this.#sent.writableFinished) wait();
-    else this.#sent.once('finish', wait);
+    // How long a body takes is up to the client; to read it and to answer is up to the server.
+    if (this.#sent.writableFinished) {
+      wait();
+      return;
+    }
+    this.#sent.once('finish', wait);
+    this.#progressOfBody();
+  }
+
+  /** A server that reads no more would else hold a body for ever that has arrived here already. */
+  #progressOfBody(taken = -1): void {
+    this.#timer = this.#parts.clock.after(silentAfterMs, () => {
+      const { socket } = this.#sent;
+      if (socket === null || this.#isSettled) return;
+      const now = socket.bytesWritten - socket.writableLength;
+      if (this.#sent.writableLength === 0 || now !== taken) {
+        this.#progressOfBody(now);
+        return;
+      }
+      this.#finish({ kind: 'silent', message: `no byte of the body taken within ${silentAfterMs / 1000} s` });
+      this.#sent.destroy();
+    });
   }
 
   #after(delayMs: number, message: string): void {

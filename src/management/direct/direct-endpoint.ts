@@ -2,9 +2,9 @@
 // In: settings, a clock, a log. Out: the server, its probes, and streams that end with their tokens.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
-import { answerClientErrors } from '../../apiserver/request/client-error.ts';
+import { acceptUpgrades, answerClientErrors } from '../../apiserver/request/client-error.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { handshakeTimeout, Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
@@ -150,7 +150,7 @@ export class DirectEndpoint {
       },
       (request, response) => this.#serve(request, response),
     );
-    server.on('upgrade', (request, socket, head) => this.#paths.upgrade(request, socket as Socket, head));
+    acceptUpgrades(server, (request, socket, head) => this.#paths.upgrade(request, socket, head));
     answerClientErrors(server, maxHeaderBytes);
     this.#strangers.guard(server, { isTls: true });
     this.#server = server;

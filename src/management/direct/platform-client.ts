@@ -16,8 +16,8 @@ export interface PlatformOptions {
 
 /** A key set has a few hundred bytes. */
 const maxBodyBytes = 256 * 1024;
-/** Limit for the head of an answer; far below the time after which a silent platform is no longer trusted. */
-const answerWithinMs = 5_000;
+/** Limit for the head of an answer, and for its body; far below the time after which a silent platform is no longer trusted. */
+export const answerWithinMs = 5_000;
 /** Characters of a refusal that the log shows. */
 const longestMessage = 500;
 
@@ -31,7 +31,7 @@ export class PlatformClient {
   /** Open to everybody, so that no key is sent. */
   async keySet(): Promise<unknown> {
     const response = await this.#open('/.well-known/jwks.json', {});
-    return JSON.parse(await bodyOf(response));
+    return JSON.parse(await this.#bodyOf(response));
   }
 
   /** A refusal is an answer; without an answer it throws. */
@@ -40,7 +40,7 @@ export class PlatformClient {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const response = await this.#send(`/kubernetes/management/agent/${cluster}/${what}`, headers, body);
     const { statusCode: code = 0 } = response;
-    const text = await bodyOf(response);
+    const text = await this.#bodyOf(response);
     if (code === 200) return { kind: 'taken' };
     return { kind: 'refused', code, message: text.slice(0, longestMessage) + hintOf(code) };
   }
@@ -78,6 +78,18 @@ export class PlatformClient {
     // A stream that breaks off is noticed by its reader.
     response.on('error', () => undefined);
     return response;
+  }
+
+  /** An answer that stops in its middle must not hold up the audit lines and the keys behind it. */
+  async #bodyOf(response: IncomingMessage): Promise<string> {
+    const timer = this.#options.clock.after(answerWithinMs, () =>
+      response.destroy(new Error(`want the whole answer within ${answerWithinMs / 1000} seconds, got a part`)),
+    );
+    try {
+      return await bodyOf(response);
+    } finally {
+      timer.cancel();
+    }
   }
 }
 

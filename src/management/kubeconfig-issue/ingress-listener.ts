@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
-import { answerClientErrors } from '../../apiserver/request/client-error.ts';
+import { acceptUpgrades, answerClientErrors, refuseUpgrade } from '../../apiserver/request/client-error.ts';
 import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { type Authority, makeServingCertificate } from '../../apiserver/tls/certificates.ts';
@@ -87,10 +87,10 @@ export class IngressListener {
         else forwarder.serve(request, response, entrance);
       },
     );
-    server.on('upgrade', (request, socket, head) => {
+    acceptUpgrades(server, (request, socket, head) => {
       const entrance = this.#entranceOf(request);
-      if (entrance === undefined) socket.destroy();
-      else forwarder.upgrade(request, socket as Socket, head, entrance);
+      if (entrance === undefined) refuseUpgrade(socket, pathNotFound());
+      else forwarder.upgrade(request, socket, head, entrance);
     });
     answerClientErrors(server, maxHeaderBytes);
     this.#options.strangers.guard(server, { isTls: true });

@@ -20,7 +20,7 @@ export async function makeKey(
 ): Promise<KubeObject | undefined> {
   const about = { kit, kind, target: keyTarget(kind), user, visibility: undefined };
   const call = { ...about, negotiated: negotiate(undefined), fieldManager: 'hostward', warnings: [] };
-  const object = incomingObject(call, { value: submitted, duplicateFields: [] }, 'Strict');
+  const object = incomingObject(call, { value: submitted, duplicates: [] }, 'Strict');
   const outcome = await createObject(call, object, { dryRun });
   if (dryRun) return undefined;
   if (outcome.kind !== 'stored' || outcome.once === undefined)

@@ -98,9 +98,8 @@ export class ProxiedPaths implements Beside {
     void this.#handle(request, { kind: 'response', response }, entrance);
   }
 
+  /** The socket has a listener for its faults, and no other answer is being sent on it. */
   upgrade(request: IncomingMessage, socket: Socket, head: Buffer, entrance?: Entrance): void {
-    // Without a listener, a fault of the socket would end the process before the session or the answer listens.
-    socket.on('error', () => socket.destroy());
     void this.#handle(request, { kind: 'socket', socket, head }, entrance);
   }
 
@@ -125,7 +124,11 @@ export class ProxiedPaths implements Beside {
       if (classified.kind === 'notFound') throw new StatusFault(pathNotFound());
       await this.#forward(request, client, { caller, entry, entrance, asked: classified });
     } catch (error) {
-      await this.#refuse(error, request, client, entry);
+      // A refusal that cannot be sent must not end the process.
+      await this.#refuse(error, request, client, entry).catch((fault: unknown) => {
+        this.#options.log.error({ component: 'management', error: String(fault) }, 'no answer could be sent');
+        socket.destroy();
+      });
     }
   }
 

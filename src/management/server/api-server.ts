@@ -66,6 +66,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     schemas: managementSchemas,
     protobuf: managementProtobuf,
     dialect: 'strict',
+    pageSeal: parts.pageSeal,
     store,
     clock,
     log,

@@ -110,6 +110,8 @@ export class KeyBook implements KeyIndex {
     const watch = await this.#store.watch(keyPrefix, revision);
     if (!('events' in watch)) throw new Error('watch the keys: want a watch from now on, the store has forgotten now');
     this.#watch = watch;
+    // The stop could only close the watch before this one.
+    if (this.#isStopped) watch.close();
     const seen = new Set<string>();
     let afterKey: string | undefined;
     for (;;) {

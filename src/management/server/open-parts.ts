@@ -22,6 +22,7 @@ import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { stateByOthers } from '../keys/life/key-state.ts';
+import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
@@ -56,6 +57,8 @@ export interface OpenParts {
   rights: Rights;
   audit: AuditLog;
   failedLogins: FailedLogins;
+  /** Binds continue tokens to their callers. */
+  pageSeal(user: User, text: string): string;
   key: Kind;
   lastActivityMs(facts: KeyFacts): number | undefined;
   world: KeyWorld;
@@ -146,10 +149,11 @@ async function partsOf(
   const about = { folder, store, world, clock, log, issuer, uploads };
   const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
+  const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
   const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
   const made = { callers, rights, audit, failedLogins: new FailedLogins(clock), key, lastActivityMs, world, issuing };
   opened.length = 0;
-  return { ...given, ...made };
+  return { ...given, ...made, ...pageSealed };
 }
 
 /** The store knows no command that mends it. */

@@ -133,7 +133,7 @@ function isSameSet(one: readonly unknown[], other: readonly unknown[]): boolean 
   return left.size === right.size && [...left].every((text) => right.has(text));
 }
 
-/** Without a name yet, a slice of names has its type in their place, so that the address policy judges it as any other of them. */
+/** Without a name yet, a slice of names has its type in their place, so that the address policy judges it like every slice of names. */
 export function addressesOf({ addressType, endpoints }: SlicePayload): string[] {
   const addresses = (endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []);
   return addressType === 'FQDN' && addresses.length === 0 ? ['fqdn'] : addresses;

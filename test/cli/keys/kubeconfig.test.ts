@@ -1,7 +1,7 @@
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
-import { keysPath, movedClock } from '../../management/server/bench.ts';
+import { keysPath, movedClock, until } from '../../management/server/bench.ts';
 import { scene } from '../scene.ts';
 import { type KeysBench, openKeysBench, runKeys } from './keys-bench.ts';
 
@@ -147,9 +147,15 @@ describe('hostward kubeconfig', () => {
     const [path = ''] = [...at.files.keys()].filter((name) => name.includes('hostward/kubeconfig'));
     at.files.delete(path);
     at.files.set(`${path}.lock`, { text: 'of a process that was killed', mode: 0o600 });
+    const { read } = at.context.files;
+    let looks = 0;
+    at.context.files.read = (name) => {
+      if (name.endsWith('.lock')) looks++;
+      return read(name);
+    };
     const later = together(3);
-    // Two looks at the lock, as far apart as it takes for a lock to count as left.
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    // A lock counts as left when a look finds it unchanged much later.
+    await until(() => looks >= 3, 'a first look of each process at the lock');
     at.clock.moveMonotonic(5_000);
     expect((await later).size).toBe(1);
     expect((await kubeconfigKeys()).length).toBe(before + 2);

@@ -3,22 +3,25 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/clock.ts';
+import { makeServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
+import { type Clock, systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
 import { chainFiles } from '../../../src/management/audit/chain-file.ts';
 import { AuditFile } from '../../../src/management/direct/audit-file.ts';
 import { KnownKeys, refetchMs } from '../../../src/management/direct/known-keys.ts';
+import { answerWithinMs, PlatformClient } from '../../../src/management/direct/platform-client.ts';
 import { RevocationWatch } from '../../../src/management/direct/revocation-watch.ts';
 import { maxWaitingLines, type Posted, Uploads } from '../../../src/management/direct/uploads.ts';
 import type { RevocationEntry } from '../../../src/management/tokens/revocations.ts';
 import { freePort } from '../../free-ports.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { until } from '../server/bench.ts';
+import { movedClock, until } from '../server/bench.ts';
 import { keySetDocument, makeSigner } from '../tokens/token-bench.ts';
 import { askAt, openEndpoint } from './endpoint-bench.ts';
 
@@ -26,6 +29,38 @@ const pods = '/kubernetes/cluster/c1/api/v1/namespaces/default/pods';
 const endings: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of endings.splice(0).reverse()) await end();
+});
+
+describe('a platform that stops in the middle of an answer', () => {
+  it('holds up neither the key set nor the audit lines', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-platform-'));
+    endings.push(() => rmSync(folder, { recursive: true, force: true }));
+    const { certPem, keyPem, caPem } = await makeServingCertificate('platform', ['localhost'], new Date());
+    const [certificateAuthority, keyFile] = [join(folder, 'ca'), join(folder, 'key')];
+    writeFileSync(certificateAuthority, caPem);
+    writeFileSync(keyFile, 'key');
+    const server = createTlsServer({ cert: certPem, key: keyPem }, (_request, response) => {
+      response.writeHead(200, { 'content-length': 100 }).write('{');
+    });
+    endings.push(() => server.closeAllConnections() ?? server.close());
+    await once(server.listen(0, 'localhost'), 'listening');
+    const platform = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const moved = movedClock();
+    let limits = 0;
+    const after: Clock['after'] = (delayMs, run) => {
+      limits++;
+      return moved.after(delayMs, run);
+    };
+    const clock = { ...moved, after };
+    const client = new PlatformClient({ platform, certificateAuthority, keyFile, clock });
+    for (const ask of [() => client.keySet(), () => client.post('c1', 'audit', '{}')]) {
+      limits = 0;
+      const asked = ask().catch((fault: Error) => fault.message);
+      await until(() => limits === 2, 'a limit for the head and one for the body');
+      clock.fire(answerWithinMs);
+      expect(await asked).toMatch(/^want the whole answer within 5 seconds/);
+    }
+  });
 });
 
 describe('the audit while the platform does not take it', () => {

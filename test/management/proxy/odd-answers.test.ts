@@ -40,6 +40,28 @@ async function answerTo({ line, headers }: { line: string; headers: readonly str
   return client.text();
 }
 
+describe('a request to change the protocol behind a request that is still being answered', () => {
+  it.each([
+    ['without credentials', [], [`GET ${pods}/web`]],
+    ['with credentials', ['Authorization: Bearer KEY'], [`GET ${pods}/web`]],
+    ['behind two that wait', ['Authorization: Bearer KEY'], [`GET ${pods}/web`, `GET ${pods}/api`]],
+    ['behind one that was answered already', ['Authorization: Bearer KEY'], ['GET /nothing', `GET ${pods}/web`]],
+    ['with an impossible protocol', ['Authorization: Bearer KEY', 'Impersonate-User: a'], [`GET ${pods}/web`]],
+  ])('closes the connection and does not end the server: %s', async (_what, headers, before) => {
+    behind.answerWith(() => undefined);
+    const lines = headers.map((line) => line.replace('KEY', alice));
+    const client = await rawClient(behind.bench);
+    const first = before.map((line) => requestText(`${line} HTTP/1.1`, lines)).join('');
+    client.write(first + requestText(`GET ${pods}/web/exec HTTP/1.1`, [...lines, ...websocket]));
+    await until(() => client.socket.closed, 'the end of the connection');
+    expect(client.text()).not.toContain('101 Switching');
+    const { api } = behind.bench;
+    await until(() => (api.status() as { proxied: number }).proxied === 0, 'the end of every request');
+    upstreamDoes((socket) => socket.end(`${ok}Content-Length: 2\r\n\r\n{}`));
+    expect(await answerTo({ line: `GET ${pods}/web`, headers: ['Connection: close'] })).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});
+
 describe('an odd answer of a cluster', () => {
   it.each([
     ['101 without a protocol', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],

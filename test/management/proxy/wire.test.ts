@@ -3,16 +3,20 @@ import dns from 'node:dns';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, connect, createServer as createSocketServer, type Server } from 'node:net';
+import { type AddressInfo, connect, createServer as createSocketServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { makeServingCertificate, type ServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
+import type { Clock } from '../../../src/clock.ts';
 import { connectWithinMs, silentAfterMs } from '../../../src/cluster/wire/raw-attempt.ts';
 import { type Bench, movedClock, openBench, until } from '../server/bench.ts';
 import { type Behind, kubeconfigText, openBehind, placesAt, rawClient, requestText } from './upstream.ts';
 
 const pods = '/kubernetes/cluster/c1/api/v1/namespaces/default/pods';
+
+/** More than the system takes for two sockets whose readers do not read. */
+const unreadBytes = 32 * 1024 * 1024;
 
 type Found = (fault: Error | null, addresses: { address: string; family: number }[]) => void;
 
@@ -48,10 +52,11 @@ async function overTls({ certPem, keyPem }: ServingCertificate, caPem: string, m
 }
 
 /** A server of ours whose clusters all have this kubeconfig. */
-async function benchWith(kubeconfig: string): Promise<Bench> {
+async function benchWith(kubeconfig: string, clock?: Clock): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-wire-'));
   writeFileSync(join(folder, 'kubeconfig'), kubeconfig);
-  const bench = await openBench({ settings: placesAt(join(folder, 'kubeconfig')) });
+  const settings = placesAt(join(folder, 'kubeconfig'));
+  const bench = await openBench({ settings, ...(clock === undefined ? {} : { clock }) });
   endings.push(async () => {
     await bench.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -212,6 +217,45 @@ describe('time', () => {
     clock.fire(silentAfterMs);
     await client.closed;
     expect(client.text()).toMatch(/^HTTP\/1.1 504 /);
+  });
+
+  it('504: so is one that takes no more of the body that is sent to it', async () => {
+    const sockets: Socket[] = [];
+    const upstream = createSocketServer({ pauseOnConnect: true }, (socket) => {
+      socket.on('error', () => undefined);
+      sockets.push(socket);
+      endings.push(() => socket.destroy());
+    });
+    const text = kubeconfigText(`http://127.0.0.1:${await listening(upstream)}`, 'upstream-secret');
+    const clock = movedClock();
+    const bench = await benchWith(text, clock);
+    await until(() => sockets.length > 0, 'the look for missing rights');
+    const before = sockets.length;
+    const client = await rawClient(bench);
+    const headers = [`Authorization: Bearer ${bench.admin}`, `Content-Length: ${unreadBytes + 1}`];
+    client.write(requestText(`POST ${pods} HTTP/1.1`, headers));
+    client.write(Buffer.alloc(unreadBytes));
+    await until(() => sockets.length > before && client.socket.writableNeedDrain, 'a server that reads no more');
+    await until(() => {
+      clock.fire(silentAfterMs);
+      return client.socket.destroyed;
+    }, 'the end');
+    // The end of a connection with unread bytes may overtake the answer.
+    expect(client.text()).toMatch(/^(?:HTTP\/1.1 504 |$)/);
+  });
+
+  it('504: so is one that says again and again that it goes on, and never more', async () => {
+    const clock = movedClock();
+    const behind = await behindWith({ clock });
+    behind.answerWith((_request, response) => {
+      const hint = () => !response.destroyed && response.writeProcessing();
+      const hints = setInterval(hint, 1);
+      endings.push(() => clearInterval(hints));
+    });
+    const answer = behind.bench.ask('GET', pods);
+    await until(() => behind.seen.length === 1 && clock.waitingFor(silentAfterMs) === 1, 'the request');
+    clock.fire(silentAfterMs);
+    expect(await answer).toMatchObject({ code: 504, body: { reason: 'Timeout' } });
   });
 
   it('an answer that stops in its middle is cut off', async () => {

@@ -279,6 +279,19 @@ status: {}
     const silent = await create(body(), { query: '?fieldValidation=Ignore' });
     expect([silent.code, String(silent.headers['warning'])]).toEqual([201, expect.not.stringMatching(/field/)]);
     expect(await create(body(), { query: '?fieldValidation=Perhaps' })).toMatchObject({ code: 422 });
+    const yaml = (query = '') =>
+      create(`metadata:\n  name: ${fresh()}\nspec:\n  user: bob\n  "user": alice\n`, {
+        query,
+        headers: { 'content-type': 'application/yaml' },
+      });
+    const told = await yaml();
+    expect(told).toMatchObject({ code: 201, body: { spec: { user: 'alice' } } });
+    expect([told.headers['warning']].flat().join()).toContain('line 5: key \\"user\\" already set in map');
+    expect(await yaml('?fieldValidation=Strict')).toMatchObject({
+      code: 400,
+      body: { message: expect.stringContaining('strict decoding error: line 5: key "user" already set in map') },
+    });
+    expect((await yaml('?fieldValidation=Ignore')).code).toBe(201);
   });
 
   it('92, 93: a dry run checks everything, keeps nothing and shows no key', async () => {
