@@ -287,13 +287,15 @@ describe('an edit after our write and before its answer', () => {
   });
 });
 
-describe('a host that forbids a write', () => {
-  async function forbidden(): Promise<{ world: FakeWorld; tries: number[]; allow(): void }> {
+describe('a host that forbids or rejects a write', () => {
+  const forbids: Answer = { kind: 'forbidden', message: 'no', namespaceTerminating: false };
+  const rejects: Answer = { kind: 'refused', status: 422, reason: 'Invalid', message: 'change freeze until Monday' };
+
+  async function forbidden(no = forbids): Promise<{ world: FakeWorld; tries: number[]; allow(): void }> {
     const world = new FakeWorld();
     putPair(world, 'web');
     let isForbidden = true;
     const tries: number[] = [];
-    const no: Answer = { kind: 'forbidden', message: 'no', namespaceTerminating: false };
     const writer = world.host.writer();
     await world.run({
       hostWriter: {
@@ -329,6 +331,26 @@ describe('a host that forbids a write', () => {
     expect(tries.length).toBeGreaterThan(10);
     expect(tries.length).toBeLessThan(16);
     expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'refused', reason: 'Forbidden' });
+    await world.stop();
+  });
+
+  it('is tried again after a rejection, because a policy of the host may end, with pauses up to ten minutes', async () => {
+    const { world, tries, allow } = await forbidden(rejects);
+    const pass = async (seconds: number): Promise<void> => {
+      for (let left = seconds; left > 0; left -= 10) {
+        await world.clock.advance(10_000);
+        await world.quiet();
+      }
+    };
+    await pass(2000);
+    const seconds = tries.map((atMs) => Math.round((atMs - (tries[0] as number)) / 1000));
+    expect(seconds.slice(0, 7)).toEqual([0, 10, 20, 40, 80, 160, 320]);
+    // The full look of every ten minutes comes in between.
+    expect(seconds.length).toBeLessThan(15);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'refused', reason: 'HostRefused' });
+    allow();
+    await pass(600);
+    expect(world.copy('web')).toBeDefined();
     await world.stop();
   });
 });

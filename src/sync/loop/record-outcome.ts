@@ -7,7 +7,7 @@ import type { WorkQueue } from '../../queue/work-queue.ts';
 import { backflowMessage, backflowRetryMs } from '../plan/backflow.ts';
 import type { Facts, Outcome } from '../plan/step.ts';
 import type { Contest } from '../world/contest.ts';
-import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
+import { forbiddenDelayMs, rejectedDelayMs } from '../world/forbidden-delay.ts';
 import { type Ledger, labelOf } from '../world/ledger.ts';
 import { headsOf } from '../world/proven.ts';
 import type { EventNote } from './event-recorder.ts';
@@ -66,13 +66,14 @@ export function recordOutcome(
       if (outcome.reason !== 'DryRun') ledger.forget(key);
       queue.forget(key);
       break;
-    case 'refused':
+    case 'refused': {
       queue.forget(key);
-      if (outcome.reason === 'Forbidden') {
-        queue.addAfter(key, forbiddenDelayMs(now - (ledger.entry(key)?.sinceMs ?? now)));
-      }
+      const refusedForMs = now - (ledger.entry(key)?.sinceMs ?? now);
+      if (outcome.reason === 'Forbidden') queue.addAfter(key, forbiddenDelayMs(refusedForMs));
+      if (outcome.reason === 'HostRefused') queue.addAfter(key, rejectedDelayMs(refusedForMs));
       if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
       break;
+    }
     case 'waiting':
       if (dirtySince !== undefined) ledger.noteDirty(key, dirtySince);
       if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);

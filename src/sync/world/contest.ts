@@ -1,5 +1,6 @@
 // Slows down repairs of an object that another client on the host keeps changing: after a few quick repairs, one write a
-// second. The contest ends after a quiet minute. Writes for changes of the virtual side are never slowed.
+// second. With many such objects, as when an admission webhook changes every write, they share a total rate. The contest ends
+// after a quiet minute. Writes for changes of the virtual side are never slowed.
 import type { Clock } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 
@@ -7,10 +8,18 @@ import type { Key } from '../../object/meta/object.ts';
 const freeRepairs = 4;
 const windowMs = 10_000;
 const contestedIntervalMs = 1000;
+/** All contested objects together are repaired 50 times a second, because a webhook of the host can contest every object. */
+const shareMs = 20;
+/** However many objects are contested, each is repaired again this soon after the other client has stopped. */
+const longestIntervalMs = 60_000;
 const quietMs = 60_000;
+/** A contest is over when an object has let this many of its turns pass, if they take longer than a minute. */
+const quietTurns = 2;
 
 /** With more records, quiet ones are removed: a tenant can invent any number of names. */
 const recordLimit = 1000;
+/** The next sweep comes when the records have grown by this factor, so that one repair costs little when no record is quiet. */
+const sweepGrowth = 2;
 
 interface Repairs {
   repairsMs: number[];
@@ -27,6 +36,8 @@ export interface ContestView {
 export class Contest {
   readonly #clock: Clock;
   readonly #records = new Map<Key, Repairs>();
+  #contestedCount = 0;
+  #sweepAbove = recordLimit;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -37,14 +48,14 @@ export class Contest {
     const record = this.#records.get(key);
     if (record === undefined) return 0;
     const now = this.#clock.now();
-    const last = record.repairsMs.at(-1) ?? Number.NEGATIVE_INFINITY;
-    if (now - last >= quietMs) {
-      this.#records.delete(key);
+    if (this.#isQuiet(record, now)) {
+      this.forget(key);
       return 0;
     }
+    const last = record.repairsMs.at(-1) ?? Number.NEGATIVE_INFINITY;
     const recent = record.repairsMs.filter((atMs) => now - atMs < windowMs).length;
     if (record.contestedSinceMs === undefined && recent < freeRepairs) return 0;
-    return Math.max(0, last + contestedIntervalMs - now);
+    return Math.max(0, last + this.#intervalMs - now);
   }
 
   /** Records a repair that was sent. Returns true when it makes the object contested. */
@@ -54,24 +65,33 @@ export class Contest {
     record.repairsMs = [...record.repairsMs.filter((atMs) => now - atMs < windowMs), now];
     record.manager = manager ?? record.manager;
     this.#records.set(key, record);
-    if (this.#records.size > recordLimit) this.#sweep(now);
+    if (this.#records.size > this.#sweepAbove) this.#sweep(now);
     if (record.contestedSinceMs !== undefined || record.repairsMs.length <= freeRepairs) return false;
     record.contestedSinceMs = now;
+    this.#contestedCount++;
     return true;
   }
 
+  get #intervalMs(): number {
+    return Math.min(Math.max(contestedIntervalMs, this.#contestedCount * shareMs), longestIntervalMs);
+  }
+
+  /** An object that waits for its turn is not quiet: its next repair may be undone again. */
+  #isQuiet({ repairsMs }: Repairs, now: number): boolean {
+    const last = repairsMs.at(-1) ?? Number.NEGATIVE_INFINITY;
+    return now - last >= Math.max(quietMs, quietTurns * this.#intervalMs);
+  }
+
   #sweep(now: number): void {
-    for (const [key, { repairsMs }] of this.#records) {
-      if (now - (repairsMs.at(-1) ?? Number.NEGATIVE_INFINITY) >= quietMs) this.#records.delete(key);
-    }
+    for (const [key, record] of this.#records) if (this.#isQuiet(record, now)) this.forget(key);
+    this.#sweepAbove = Math.max(recordLimit, sweepGrowth * this.#records.size);
   }
 
   contested(): ContestView[] {
     const now = this.#clock.now();
     const views: ContestView[] = [];
     for (const [key, record] of this.#records) {
-      const lastMs = record.repairsMs.at(-1) ?? Number.NEGATIVE_INFINITY;
-      if (now - lastMs >= quietMs) this.#records.delete(key);
+      if (this.#isQuiet(record, now)) this.forget(key);
       else if (record.contestedSinceMs !== undefined) {
         views.push({ key, manager: record.manager, sinceMs: record.contestedSinceMs });
       }
@@ -80,6 +100,7 @@ export class Contest {
   }
 
   forget(key: Key): void {
+    if (this.#records.get(key)?.contestedSinceMs !== undefined) this.#contestedCount--;
     this.#records.delete(key);
   }
 }

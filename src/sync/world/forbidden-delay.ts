@@ -1,4 +1,4 @@
-// Computes when to repeat a request that the API server has forbidden. Pure.
+// Computes when to repeat a request that the API server has forbidden or rejected. Pure.
 
 /**
  * People grant a missing permission, so one try a minute is enough in the long run. But an API server that has just started
@@ -10,4 +10,15 @@ const longestMs = 60_000;
 /** `refusedForMs` is the time since the first of the consecutive refusals. */
 export function forbiddenDelayMs(refusedForMs: number): number {
   return Math.min(Math.max(firstMs, 2 * refusedForMs), longestMs);
+}
+
+/**
+ * A wrong object stays wrong until it changes, but an admission policy (422 too) may end at any time, and no window shows its
+ * end. The last pause is long, because a tenant may have any number of wrong objects.
+ */
+const firstRejectedMs = 10_000;
+const longestRejectedMs = 10 * 60_000;
+
+export function rejectedDelayMs(refusedForMs: number): number {
+  return Math.min(Math.max(firstRejectedMs, refusedForMs), longestRejectedMs);
 }

@@ -54,6 +54,33 @@ describe('the delay for contested objects (rule 12)', () => {
     expect(contest.noteRepair(key, 'rival')).toBe(false);
   });
 
+  it('sends at most 50 repairs a second over all contested objects, and each object at least one a minute', async () => {
+    const clock = new VirtualClock();
+    const contest = new Contest(clock);
+    const repair = (from: number, to: number) => {
+      for (let index = from; index < to; index++)
+        for (let nth = 0; nth < 5; nth++) contest.noteRepair(`${index}`, 'hook');
+    };
+    const delays: number[] = [];
+    for (const [from, to] of [
+      [0, 50],
+      [50, 500],
+      [500, 10_000],
+    ] as const) {
+      repair(from, to);
+      delays.push(contest.delayBeforeRepair('0'));
+    }
+    expect(delays).toEqual([1000, 10_000, 60_000]);
+    await clock.advance(60_000);
+    // An object that waited its turn is still contested, and not free for four quick repairs.
+    contest.noteRepair('0', 'hook');
+    expect(contest.delayBeforeRepair('0')).toBe(60_000);
+    await clock.advance(120_000);
+    expect(contest.contested()).toEqual([]);
+    repair(0, 1);
+    expect(contest.delayBeforeRepair('0')).toBe(1000);
+  });
+
   it('counts each object separately, and forgets an object on request', async () => {
     const { contest } = await repaired(many(5, 10));
     expect(contest.delayBeforeRepair('default/other')).toBe(0);
