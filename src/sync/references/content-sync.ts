@@ -9,7 +9,7 @@ import type { Metrics } from '../../metrics.ts';
 import { type Key, splitKey } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../world/contest.ts';
-import { forbiddenDelayMs } from '../world/forbidden-delay.ts';
+import { forbiddenDelayMs, rejectedDelayMs } from '../world/forbidden-delay.ts';
 import type { Difference } from '../world/ledger.ts';
 import { failedByServer } from '../world/server-fault.ts';
 import { WriteLog } from '../world/write-log.ts';
@@ -67,7 +67,8 @@ export class ContentSync {
   readonly #settledAt = new Map<Key, string>();
   readonly #undecided = new Set<Key>();
   /** Since when the API server has forbidden each write of the key. */
-  readonly #forbiddenSinceMs = new Map<Key, number>();
+  /** Since when an API server refuses the writes of an object. */
+  readonly #refusedSinceMs = new Map<Key, number>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ContentSyncOptions) {
@@ -177,11 +178,12 @@ export class ContentSync {
     this.queue.add(key);
   }
 
-  #forbiddenDelayMs(key: Key): number {
+  #refusedDelayMs(key: Key, reason: string): number {
+    if (reason !== 'Forbidden' && reason !== 'HostRefused') return refusedRetryMs;
     const nowMs = this.#options.clock.now();
-    const sinceMs = this.#forbiddenSinceMs.get(key) ?? nowMs;
-    this.#forbiddenSinceMs.set(key, sinceMs);
-    return forbiddenDelayMs(nowMs - sinceMs);
+    const sinceMs = this.#refusedSinceMs.get(key) ?? nowMs;
+    this.#refusedSinceMs.set(key, sinceMs);
+    return reason === 'Forbidden' ? forbiddenDelayMs(nowMs - sinceMs) : rejectedDelayMs(nowMs - sinceMs);
   }
 
   async #handle(key: Key): Promise<void> {
@@ -189,7 +191,7 @@ export class ContentSync {
     this.differences.delete(key);
     const outcome = await this.#pass(key);
     const before = this.outcomes.get(key);
-    if (outcome.kind !== 'refused' || outcome.reason !== 'Forbidden') this.#forbiddenSinceMs.delete(key);
+    if (outcome.kind !== 'refused') this.#refusedSinceMs.delete(key);
     if (outcome.kind === 'settled' && outcome.as === 'none') this.#forget(key);
     else this.outcomes.set(key, outcome);
     this.#recordOutcome(key, outcome, before);
@@ -262,7 +264,7 @@ export class ContentSync {
         break;
       case 'refused': {
         this.queue.forget(key);
-        this.queue.addAfter(key, outcome.reason === 'Forbidden' ? this.#forbiddenDelayMs(key) : refusedRetryMs);
+        this.queue.addAfter(key, this.#refusedDelayMs(key, outcome.reason));
         const { reason, message } = outcome;
         if (before?.kind !== 'refused' || before.message !== message) {
           const fields = { component: 'sync', kind: this.world.kind.kind, object: key, reason, message };
