@@ -14,11 +14,19 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
 }
 
+/** A longer timer of the runtime fires at once. A token may live for years, and a client may name any timeoutSeconds. */
+const longestTimerMs = 2_147_483_647;
+
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => new Date(),
   after(delayMs, run) {
-    const handle = setTimeout(run, delayMs);
+    let handle: NodeJS.Timeout;
+    const set = (leftMs: number): void => {
+      if (leftMs > longestTimerMs) handle = setTimeout(() => set(leftMs - longestTimerMs), longestTimerMs);
+      else handle = setTimeout(run, leftMs);
+    };
+    set(delayMs);
     return { cancel: () => clearTimeout(handle) };
   },
 };

@@ -1,5 +1,6 @@
 // Reads protobuf bodies, because kubectl's create and auth commands send protobuf to every server. Answers stay JSON, which
 // those clients also accept. In: bytes and the tenant's message definitions. Out: the same value as a JSON body.
+import { isTooDeep, maxDepth as maxJsonDepth } from '../../object/text/nesting.ts';
 import { badRequest } from '../request/status-fault.ts';
 
 /** Full message name → fields of (number, JSON name, type). `[]` marks a list, `{}` a map with string keys. */
@@ -113,7 +114,7 @@ export class ProtobufReader {
       case 'strings':
         return fieldsOf(field.bytes).map(({ bytes }) => bytes.toString());
       case 'json':
-        return JSON.parse(fieldsOf(field.bytes)[0]?.bytes.toString() ?? '{}');
+        return jsonIn(fieldsOf(field.bytes)[0]?.bytes ?? noBytes);
       default:
         return this.#message(field.bytes, type, depth + 1);
     }
@@ -129,9 +130,22 @@ function timeText(bytes: Buffer, digits: number): string | null {
     if (field.number === 2) nanos = Number(BigInt.asIntN(64, field.number64));
   }
   if (bytes.length === 0 || seconds === zeroTimeSeconds) return null;
-  const whole = new Date(seconds * 1000).toISOString().slice(0, 19);
+  const moment = new Date(seconds * 1000);
+  if (Number.isNaN(moment.getTime()) || moment.getUTCFullYear() > 9999)
+    throw badRequest(`read the body: a time of ${seconds} s since 1970 is no date of the years up to 9999`);
+  const whole = moment.toISOString().slice(0, 19);
   const fraction = digits === 0 ? '' : `.${String(Math.floor(nanos / 1000)).padStart(digits, '0')}`;
   return `${whole}${fraction}Z`;
+}
+
+function jsonIn(bytes: Buffer): unknown {
+  const text = bytes.length === 0 ? '{}' : bytes.toString();
+  if (isTooDeep(text)) throw badRequest(`read the body: JSON in the message has more than ${maxJsonDepth} levels`);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badRequest('read the body: a field of the message should be JSON, and is not');
+  }
 }
 
 /** Go's zero time, the first of January of the year one. */

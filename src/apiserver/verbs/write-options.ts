@@ -61,6 +61,9 @@ export interface DeleteOptions {
   resourceVersion: string | undefined;
 }
 
+/** A hundred years. Without a limit the end of the period is no date. */
+const longestGraceSeconds = 3_153_600_000;
+
 /** Like the real server: with a body, the query does not count. */
 export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Dialect = 'kubernetes'): DeleteOptions {
   const given = isRecord(body) ? body : {};
@@ -75,6 +78,10 @@ export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Di
   const errors = [];
   if (!Array.isArray(dryRun) || dryRun.some((value) => value !== 'All')) {
     errors.push(unsupportedValue('dryRun', dryRun, ['All']));
+  }
+  if (typeof grace === 'number' && grace > longestGraceSeconds) {
+    const why = `must be less than or equal to ${longestGraceSeconds} (100 years)`;
+    errors.push(invalidValue('gracePeriodSeconds', grace, why));
   }
   const policies = ['Background', 'Foreground', 'Orphan'];
   if (typeof propagation === 'string' && propagation !== '' && !policies.includes(propagation)) {

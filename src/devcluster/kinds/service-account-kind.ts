@@ -8,6 +8,7 @@ import type { Access } from './access.ts';
 
 const defaultLifetimeSeconds = 3600;
 const shortestLifetimeSeconds = 600;
+const longestLifetimeSeconds = 2 ** 32;
 const ownAudience = 'https://kubernetes.default.svc';
 
 /** `newToken` must return an unguessable text. */
@@ -36,8 +37,9 @@ export function serviceAccountKind(access: Access, newToken: () => string): Kind
           if (ctx.object === undefined)
             throw new StatusFault(notFound({ group: '', resource: 'serviceaccounts' }, ctx.name));
           const seconds = Number(at(body, 'spec', 'expirationSeconds') ?? defaultLifetimeSeconds);
-          if (seconds < shortestLifetimeSeconds) {
-            const why = 'may not specify a duration less than 10 minutes';
+          if (seconds < shortestLifetimeSeconds || seconds > longestLifetimeSeconds) {
+            const limit = seconds < shortestLifetimeSeconds ? 'less than 10 minutes' : 'larger than 2^32 seconds';
+            const why = `may not specify a duration ${limit}`;
             const errors = [invalidValue('spec.expirationSeconds', seconds, why)];
             throw new StatusFault(invalid({ group: 'authentication.k8s.io', kind: 'TokenRequest' }, '', errors));
           }

@@ -11,7 +11,7 @@ import { isDueForRemoval, keptAfterExpiryMs, kubeconfigKeptAfterExpiryMs } from 
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { KeyBook } from './key-book.ts';
 
-/** Timers of Node go wrong beyond 24 days, and a longer one is simply set again. */
+/** The grace period ends by the wall clock, which a timer does not follow when somebody sets the clock. */
 const longestTimerMs = 24 * 60 * 60 * 1000;
 /** Removal is a week after the expiry: a minute more or less is nothing. */
 const expiredEveryMs = 60_000;

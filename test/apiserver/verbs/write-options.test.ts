@@ -55,6 +55,15 @@ describe('deleteOptions()', () => {
     expect(deleteOptions({ dryRun: ['All'] }, query('dryRun=All'), 'strict')).toMatchObject({ dryRun: true });
   });
 
+  it('refuses a grace period whose end is no date', () => {
+    const says = /must be less than or equal to 3153600000/;
+    expect(() => deleteOptions(undefined, query('gracePeriodSeconds=121645100408832000'))).toThrow(says);
+    expect(() => deleteOptions({ gracePeriodSeconds: 3_153_600_001 }, query(''))).toThrow(says);
+    expect(deleteOptions({ gracePeriodSeconds: 3_153_600_000 }, query(''))).toMatchObject({
+      gracePeriodSeconds: 3_153_600_000,
+    });
+  });
+
   it.each([[{ dryRun: ['Some'] }], [{ propagationPolicy: 'Later' }]])('refuses %j', (body) => {
     expect(() => deleteOptions(body, query(''))).toThrow(/Unsupported value/);
   });
