@@ -211,8 +211,10 @@ export class LiveDaemon {
       if ((status?.virtual ?? 'missing') !== version(virtual.get(key))) return false;
       if ((status?.service ?? 'missing') !== selectorOf(services.get(key))) return false;
       const at = status?.hostObject;
-      // In a mapping with patterns, the window has only objects with our marker label.
-      if (at !== undefined && status?.host !== version(host.get(at)) && annotated.includes(key)) return false;
+      if (at === undefined || status?.host === version(host.get(at))) continue;
+      // In a mapping with patterns, the window has only objects with our marker label. An object that is gone is in no
+      // window, and an object that waits for its name has work as soon as the daemon has seen that.
+      if (!host.has(at) || annotated.includes(key)) return false;
     }
     return true;
   }

@@ -141,7 +141,8 @@ class Play {
         await stage.pair({ namespace: 'default', name: 'col-x-default', ips: ['10.1.1.1'] });
         return this.daemon?.settled();
       case 'removeRival':
-        return stage.removeTenants('col-x-default', 'default');
+        await stage.removeTenants('col-x-default', 'default');
+        return stage.removeService('col-x-default', 'default');
       case 'removeTenants':
         return stage.removeTenants(name, namespace);
       case 'removeCopy':

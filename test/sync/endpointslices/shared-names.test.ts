@@ -182,6 +182,32 @@ describe('slices of one Service and Endpoints of the other', () => {
     expect(behind()).toEqual(['default']);
   });
 
+  it('Endpoints wait while the host Service is a copy of the other Service, though that one has no object left', async () => {
+    world = new SliceWorld();
+    for (const side of both) putService(side);
+    const copyOf = service(shared, hostNamespace);
+    copyOf.metadata.annotations = {
+      'vcluster.loft.sh/object-name': first.name,
+      'vcluster.loft.sh/object-namespace': first.namespace,
+    };
+    world.host.put('services', copyOf);
+    putEndpoints(first);
+    putEndpoints(second);
+    await runBoth();
+    world.virtual.remove('endpoints', first.namespace, first.name);
+    await world.rest();
+    await world.clock.advance(2000);
+    expect(behind()).toEqual([]);
+    const refused = world.sync.ledger.outcomeOf(`${second.namespace}/${second.name}`) as { message: string };
+    expect(refused).toMatchObject({ kind: 'refused', reason: 'NameCollision' });
+    for (const { namespace, name } of both) expect(refused.message).toContain(`Service "${namespace}/${name}"`);
+    world.virtual.remove('services', first.namespace, first.name);
+    world.host.remove('services', hostNamespace, shared);
+    await world.rest();
+    await world.clock.advance(2000);
+    expect(behind()).toEqual(['default-x-default']);
+  });
+
   it('slices and Endpoints of one Service go together', async () => {
     world = new SliceWorld();
     for (const side of both) putService(side);

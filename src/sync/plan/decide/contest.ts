@@ -14,11 +14,14 @@ export function decideContest(facts: Facts, memory: Memory, translation: Transla
     // The copy of one of the Services may stand on the host already; then consumers mean that one.
     if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
     const copied = memory.hostService.service?.isCopyOf;
-    const holder = copied && [serviceKey, ...contest.rivals].includes(copied) ? copied : contest.holder;
+    const isOfService = copied !== undefined && [serviceKey, ...contest.rivals].includes(copied);
+    const holder = isOfService ? copied : contest.holder;
     if (holder !== undefined && holder !== serviceKey) {
-      const outcome = isNamedLikeService
-        ? collision(holder)
-        : serviceCollision({ service: serviceKey, name: servicePlace.name, holder });
+      // The other Service may have no object left; only its name says then why this object is refused.
+      const outcome =
+        isNamedLikeService && !isOfService
+          ? collision(holder)
+          : serviceCollision({ service: serviceKey, name: servicePlace.name, holder });
       return decideLoss(facts, translation, outcome);
     }
     if (isNamedLikeService) return decideLeaving(contest);
