@@ -1,5 +1,6 @@
 // Runs schemathesis against a management API over TLS and judges the run: no answer of 500, more than half of the requests past
-// authentication, a 2xx of every operation, and a planted 500 that is found. Called by .ci/fuzz with the program and the seconds.
+// authentication, a 2xx of every operation, and a planted 500 that is found. Called by .ci/fuzz with the program, the seconds and the seed of
+// the first round.
 // A busy machine makes fewer requests in the same time, so a run goes on until it has made enough of them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +42,7 @@ interface Run {
   answers: [string, number][];
 }
 
-const [program = '', seconds = '60'] = process.argv.slice(2);
+const [program = '', seconds = '60', firstSeed = '1'] = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'hostward-fuzz-'));
 
 async function listening(server: Server): Promise<string> {
@@ -108,7 +109,7 @@ async function run(url: string, how: RunOptions): Promise<Run> {
     '--suppress-health-check',
     'all',
     '--seed',
-    String(how.round),
+    String(Number(firstSeed) + how.round - 1),
     '--no-color',
     '--warnings',
     'off',
