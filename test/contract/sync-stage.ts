@@ -34,6 +34,14 @@ export interface Pair {
   service?: object;
 }
 
+interface RecordedEvent {
+  reason: string;
+  message: string;
+  type: string;
+  count: number;
+  source?: { component?: string };
+}
+
 let stages = 0;
 
 export class SyncStage {
@@ -321,13 +329,12 @@ export class SyncStage {
     return all.filter(({ code, resource }) => code === 403 && resource !== 'namespaces');
   }
 
-  async events(
-    name: string,
-    namespace = this.tenant,
-  ): Promise<{ reason: string; message: string; type: string; count: number }[]> {
+  /** The events that the daemon recorded; Kubernetes' controllers record others about a Service of the same name. */
+  async events(name: string, namespace = this.tenant): Promise<RecordedEvent[]> {
     const path = `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.name%3D${name}`;
     const answer = await this.backend.virtual.admin.request('GET', path);
-    return (answer.json as { items: { reason: string; message: string; type: string; count: number }[] }).items;
+    const { items } = answer.json as { items: RecordedEvent[] };
+    return items.filter(({ source }) => source?.component === 'hostward');
   }
 }
 

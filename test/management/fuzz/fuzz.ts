@@ -1,6 +1,6 @@
 // Runs schemathesis against a management API over TLS and judges the run: no answer of 500, more than half of the requests past
-// authentication, a 2xx of every operation, and a planted 500 that is found. Called by .ci/fuzz with the program, the seconds and the seed of
-// the first round.
+// authentication, a 2xx of every operation, and a planted 500 that is found. Called by .ci/fuzz with the program, the seconds and
+// the seed of the first round.
 // A busy machine makes fewer requests in the same time, so a run goes on until it has made enough of them.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
