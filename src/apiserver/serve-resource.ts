@@ -23,7 +23,8 @@ import { type WatchSettings, WatchStream } from './verbs/watch-stream.ts';
 import { deleteOptions, type WriteOptions, writeOptions } from './verbs/write-options.ts';
 import { stamped } from './wire/representation.ts';
 import { mediaTypeOf, type ParsedBody, parseObjectBody, readBody } from './wire/request-body.ts';
-import { sendOutcome, sendStatus, warningHeaders } from './wire/respond.ts';
+import { sendOutcome, sendStatus } from './wire/respond.ts';
+import { warningHeaders } from './wire/warnings.ts';
 import { fromStoredText, storageKey } from './wire/stored-text.ts';
 
 export interface ResourceRequest {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeContinue, encodeContinue } from '../../src/apiserver/verbs/continue-token.ts';
 import { duplicateFields } from '../../src/apiserver/wire/duplicate-fields.ts';
-import { warningLine } from '../../src/apiserver/wire/respond.ts';
+import { warningLines } from '../../src/apiserver/wire/warnings.ts';
 import { age } from '../../src/apiserver/wire/table.ts';
 
 describe('age()', () => {
@@ -71,12 +71,23 @@ describe('continue tokens', () => {
   });
 });
 
-describe('warningLine()', () => {
-  it('is a valid header value for any text', () => {
+describe('warningLines()', () => {
+  it('are valid header values for any texts, few and short enough for every client', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(warningLine(text)).toMatch(/^299 - "(?:[ !#-[\]-~]|\\[\\"])*"$/);
+      fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 400 }), { maxLength: 80 }), (texts) => {
+        const lines = warningLines(texts);
+        for (const line of lines) expect(line).toMatch(/^299 - "(?:[ !#-[\]-~]|\\[\\"])*"$/);
+        expect(lines.length).toBeLessThanOrEqual(41);
+        expect(lines.join('').length).toBeLessThan(10_000);
       }),
     );
+  });
+
+  it('count those that have no room, and tell each once', () => {
+    const texts = Array.from({ length: 300 }, (_, at) => `unknown field "f${at}"`);
+    const lines = warningLines([...texts, ...texts]);
+    expect(lines).toHaveLength(41);
+    expect(lines.slice(-2)).toEqual(['299 - "unknown field \\"f39\\""', '299 - "and 260 more warnings"']);
+    expect(warningLines(['a'.repeat(5000), 'b'])).toEqual([`299 - "${'a'.repeat(256)}"`, '299 - "b"']);
   });
 });

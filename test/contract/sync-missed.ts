@@ -18,8 +18,8 @@ import { ipsOf, SyncStage, subsetsOf } from './sync-stage.ts';
 
 /** The default of hostward.proofInterval, and the time for which a difference must stand. */
 const withinMs = 65_000;
-/** The clock jumps while requests take their real time, a few jumps each. */
-const slackMs = 10_000;
+/** The clock jumps while requests take their real time, on a busy machine many jumps each. The next interval ends later. */
+const slackMs = 40_000;
 const jumpMs = 500;
 
 export function missedSuite(backend: () => SyncBackend): void {

@@ -44,7 +44,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   const { value, unknownFields } = decoded;
   const faults = [...unknownFields.map((field) => `unknown field "${field}"`), ...submitted.duplicates];
   if (faults.length > 0) {
-    if (validation === 'Strict') throw refusal(names, `strict decoding error: ${faults.join(', ')}`);
+    if (validation === 'Strict') throw refusal(names, `strict decoding error: ${listed(faults)}`);
     if (validation === 'Warn') call.warnings.push(...faults);
   }
   const object = value as KubeObject;
@@ -53,6 +53,14 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   object.metadata ??= {};
   kind.strategy.setDefaults?.(object);
   return object;
+}
+
+/** The real server lists as many. */
+const maxListedFaults = 100;
+
+function listed(faults: readonly string[]): string {
+  const more = faults.length - maxListedFaults;
+  return faults.slice(0, maxListedFaults).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
 /** Refuses wrong types together with all other faults of the schema, before the kind's own validation, which relies on types. */
@@ -64,7 +72,7 @@ function checkTypes(call: Call, { value, typeErrors, unknownFields }: Decoded, v
   const wrong = new Set(typeErrors.map(({ path }) => path));
   const others = schemaErrors(value, kit.catalog.schemaOf(kind)).filter(({ path }) => !wrong.has(path));
   const name = (value as Partial<KubeObject>).metadata?.name ?? '';
-  const unknown = validation === 'Strict' ? unknownFields.map((field) => forbiddenField(field, 'unknown field')) : [];
+  const unknown = validation === 'Strict' ? unknownFields.slice(0, maxListedFaults).map((field) => forbiddenField(field, 'unknown field')) : [];
   throw new StatusFault(invalid(faultSubject(kind), name, [...typeErrors, ...others, ...unknown]));
 }
 

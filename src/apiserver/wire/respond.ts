@@ -1,10 +1,10 @@
-// Sends answers: JSON or YAML, Status objects, streams, and warnings as headers.
+// Sends answers: JSON or YAML, Status objects and streams.
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../../object/meta/status.ts';
-import type { Kind } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { isTrue } from '../request/target.ts';
 import { oneObject } from './representation.ts';
+import { warningHeaders } from './warnings.ts';
 
 export type Headers = Record<string, string | number | string[]>;
 
@@ -120,27 +120,4 @@ function withoutEmpty(status: Status): Status {
   if (status.details === undefined) return status;
   const kept = Object.entries(status.details).filter(([, value]) => value !== '');
   return { ...status, details: Object.fromEntries(kept) };
-}
-
-export function warningHeaders(call: Pick<Call, 'kind' | 'warnings'>): Headers {
-  const fixed = fixedWarnings(call.kind);
-  if (call.warnings.length === 0) return fixed;
-  return { warning: [...(call.kind.warnings ?? []), ...call.warnings].map(warningLine) };
-}
-
-const fixedHeaders = new WeakMap<Kind, Headers>();
-
-function fixedWarnings(kind: Kind): Headers {
-  let headers = fixedHeaders.get(kind);
-  if (headers === undefined) {
-    headers = kind.warnings === undefined ? {} : { warning: kind.warnings.map(warningLine) };
-    fixedHeaders.set(kind, headers);
-  }
-  return headers;
-}
-
-/** The API conventions require `-` as the agent; characters that a header must not contain are dropped. */
-export function warningLine(text: string): string {
-  const quotable = text.replace(/[^\x20-\x7e]/g, '').replace(/[\\"]/g, '\\$&');
-  return `299 - "${quotable}"`;
 }

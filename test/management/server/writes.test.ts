@@ -292,6 +292,16 @@ status: {}
       body: { message: expect.stringContaining('strict decoding error: line 5: key "user" already set in map') },
     });
     expect((await yaml('?fieldValidation=Ignore')).code).toBe(201);
+    const unknown = Object.fromEntries(Array.from({ length: 500 }, (_, at) => [`f${at}`, 1]));
+    const strange = () => ({ metadata: { name: fresh() }, spec: { user: 'alice' }, ...unknown });
+    const crowded = await create(strange());
+    // Python's clients refuse an answer of more than 100 headers, and Node's one of more than 16 KiB of them.
+    expect([crowded.code, [crowded.headers['warning']].flat().length < 60]).toEqual([201, true]);
+    expect(String(crowded.headers['warning'])).toMatch(/and 46\d more warnings/);
+    expect(await create(strange(), { query: '?fieldValidation=Strict' })).toMatchObject({
+      code: 400,
+      body: { message: expect.stringMatching(/unknown field "f99", and 400 more$/) },
+    });
   });
 
   it('92, 93: a dry run checks everything, keeps nothing and shows no key', async () => {
