@@ -72,7 +72,10 @@ function checkTypes(call: Call, { value, typeErrors, unknownFields }: Decoded, v
   const wrong = new Set(typeErrors.map(({ path }) => path));
   const others = schemaErrors(value, kit.catalog.schemaOf(kind)).filter(({ path }) => !wrong.has(path));
   const name = (value as Partial<KubeObject>).metadata?.name ?? '';
-  const unknown = validation === 'Strict' ? unknownFields.slice(0, maxListedFaults).map((field) => forbiddenField(field, 'unknown field')) : [];
+  const unknown =
+    validation === 'Strict'
+      ? unknownFields.slice(0, maxListedFaults).map((field) => forbiddenField(field, 'unknown field'))
+      : [];
   throw new StatusFault(invalid(faultSubject(kind), name, [...typeErrors, ...others, ...unknown]));
 }
 
