@@ -13,6 +13,7 @@ import { readConfigurationFile } from './config/load/read-files.ts';
 
 const signalsOf: Record<SignalKind, readonly NodeJS.Signals[]> = {
   stop: ['SIGTERM', 'SIGINT'],
+  leave: ['SIGTERM', 'SIGINT', 'SIGHUP'],
   reload: ['SIGHUP'],
   resize: ['SIGWINCH'],
 };
@@ -71,11 +72,11 @@ let isStopRequested = false;
 function onSignal(kind: SignalKind, listener: () => void): () => void {
   // Drops the signal's name that Node passes: a listener that resolves a promise would resolve it with the name.
   const listen = () => {
-    isStopRequested ||= kind === 'stop';
+    isStopRequested ||= isStop(kind);
     listener();
   };
   // Under an old Node the launcher stays as our parent. When the launcher is killed, the closed channel stops the daemon.
-  const isAlone = kind !== 'stop' || process.channel === undefined;
+  const isAlone = !isStop(kind) || process.channel === undefined;
   const events = isAlone ? signalsOf[kind] : [...signalsOf[kind], 'disconnect' as const];
   for (const event of events) process.on(event, listen);
   return () => {
@@ -83,13 +84,15 @@ function onSignal(kind: SignalKind, listener: () => void): () => void {
   };
 }
 
+const isStop = (kind: SignalKind) => kind === 'stop' || kind === 'leave';
+
 /** How long a stopping process waits for a pipe whose reader does not read. */
 const lastWriteLimitMs = 500;
 
 /** Waits until both streams are empty, because process.exit loses the output that still waits for a pipe. */
 async function untilWritten(): Promise<void> {
   // Nothing is left to drain, so from here on a signal may end the process at once.
-  for (const event of signalsOf.stop) process.removeAllListeners(event);
+  for (const event of signalsOf.leave) process.removeAllListeners(event);
   // A write that failed is told one turn later.
   await new Promise((resolve) => setImmediate(resolve));
   const written = [process.stdout, process.stderr].map(
@@ -145,7 +148,10 @@ const context: Context = {
 
 let hasToldOfOutput = false;
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
-  // A reader may close the pipe early, as `| head` does; that is not a fault.
+  // The command is ending already, and has no reader left.
+  if (isStopRequested) return;
+  // A reader may close the pipe early, as `| head` does; that is not a fault. A command that serves tidies up as after Ctrl-C.
+  if (fault.code === 'EPIPE' && process.emit('SIGTERM')) return;
   if (fault.code === 'EPIPE') process.exit(exitCodes.fine);
   const isFull = fault.code === 'ENOSPC' || fault.code === 'EDQUOT';
   if (!hasToldOfOutput)

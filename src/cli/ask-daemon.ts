@@ -22,7 +22,11 @@ export async function addressOf(context: Context, options: Options): Promise<str
   const placeholders = { virtualClusterName: 'any', hostNamespace: 'any' };
   const loaded = await loadSettings(context, options, { placeholders });
   const listen = loaded.kind === 'ok' ? loaded.settings.listen : defaultAddress;
-  // A daemon that listens on every address still answers /status only on this machine.
+  return localAddress(listen);
+}
+
+/** A daemon that listens on every address still answers /status only on this machine. */
+export function localAddress(listen: string): string {
   return listen.replace(/^(0\.0\.0\.0|\[::\]|\*):/, '127.0.0.1:');
 }
 

@@ -10,18 +10,23 @@ import type { Options } from './line/parse-arguments.ts';
 
 export async function demo(context: Context, options: Options): Promise<ExitCode> {
   const theatre = new Theatre(context, { folder: options.text('folder') ?? '.hostward' });
+  const over = new AbortController();
+  // From the first moment to the last, so that neither an early Ctrl-C nor a second one leaves keys behind.
+  context.onSignal('leave', () => over.abort());
   // The try begins before open(), so that a half-opened demo is closed too.
   try {
     await theatre.open();
     await theatre.startDaemon();
     const isJson = options.choice('output') === 'json';
-    return options.has('once') ? await playStory(theatre, isJson) : await showLive(theatre, { isJson });
+    return options.has('once')
+      ? await playStory(theatre, isJson, over.signal)
+      : await showLive(theatre, { isJson, over: over.signal });
   } finally {
     await theatre.close();
   }
 }
 
-async function playStory(theatre: Theatre, isJson: boolean): Promise<ExitCode> {
+async function playStory(theatre: Theatre, isJson: boolean, over: AbortSignal): Promise<ExitCode> {
   const { context } = theatre;
   const stage = {
     clients: { virtual: theatre.client('virtual'), host: theatre.client('host') },
@@ -31,6 +36,10 @@ async function playStory(theatre: Theatre, isJson: boolean): Promise<ExitCode> {
   };
   let failed = 0;
   for (const [index, step] of story.entries()) {
+    if (over.aborted) {
+      if (!isJson) context.stdout.write(`stopped before step ${index + 1}\n`);
+      return exitCodes.environment;
+    }
     const outcome = await playStep(stage, step);
     context.stdout.write(isJson ? jsonLine(outcome) : textLine(outcome, index + 1));
     if (outcome.differences.length === 0) continue;

@@ -5,6 +5,7 @@ import { type DevclusterOptions, startDevcluster } from '../devcluster/devcluste
 import { silentLog } from '../log.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
+import { shellWord } from './line/shell-word.ts';
 
 const defaultKubeconfig = '.hostward/devcluster.kubeconfig';
 
@@ -30,7 +31,7 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
       context.stdout.write(`${JSON.stringify({ server: cluster.url, kubeconfig: named })}\n`);
     } else {
       context.stdout.write(
-        `serving on ${cluster.url}; Ctrl-C ends it\n  kubectl --kubeconfig ${named} get namespaces\n`,
+        `serving on ${cluster.url}; Ctrl-C ends it\n  kubectl --kubeconfig ${shellWord(named)} get namespaces\n`,
       );
     }
     await stopped;

@@ -64,7 +64,9 @@ async function objectIn(context: Context, file: string | undefined): Promise<Jso
   if (file === undefined) return undefined;
   const [first, second] = await readObjects(context, [file]);
   if (first === undefined || second !== undefined) {
-    throw new CommandFault(exitCodes.input, `${file}: wanted one object, found ${first ? 'several' : 'none'}`);
+    throw new CommandFault(exitCodes.input, `${file}: wanted one object, found ${first ? 'several' : 'none'}`, {
+      hint: 'write the object whose field the expression sees into a file of its own',
+    });
   }
   return first.object as unknown as JsonMap;
 }

@@ -4,6 +4,7 @@
 import { leasesResource } from '../cluster/wire/scope.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { keyOf } from '../object/meta/object.ts';
+import { askDaemon, localAddress } from './ask-daemon.ts';
 import type { ClusterClient } from './line/cluster-client.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { requireSettings } from './line/load-settings.ts';
@@ -25,8 +26,9 @@ export async function release(context: Context, options: Options): Promise<ExitC
   }
 }
 
-/** A running daemon would put everything back. Only a daemon with a lease can be detected. */
+/** A running daemon would put everything back. A daemon without a lease is found only on this machine. */
 async function refuseWhileRunning(context: Context, host: ClusterClient, settings: Settings): Promise<void> {
+  await refuseBeside(context, settings);
   const place = { namespace: settings.hostNamespace, name: `hostward-${settings.virtualClusterName}` };
   const answer = await host.get(leasesResource, place);
   if (answer.kind !== 'ok') return;
@@ -39,6 +41,18 @@ async function refuseWhileRunning(context: Context, host: ClusterClient, setting
   throw new CommandFault(
     exitCodes.environment,
     `"${spec.holderIdentity}" runs and holds the lease ${keyOf(place.namespace, place.name)}`,
+    { hint: 'stop the daemon first; otherwise it puts everything back' },
+  );
+}
+
+async function refuseBeside(context: Context, settings: Settings): Promise<void> {
+  const address = localAddress(settings.listen);
+  const answer = await askDaemon(context, address, '/status').catch(() => undefined);
+  if (answer?.value['virtualCluster'] !== settings.virtualClusterName) return;
+  if (answer.value['hostNamespace'] !== settings.hostNamespace || answer.value['isDryRun'] === true) return;
+  throw new CommandFault(
+    exitCodes.environment,
+    `a daemon of virtual cluster "${settings.virtualClusterName}" runs on ${address}`,
     { hint: 'stop the daemon first; otherwise it puts everything back' },
   );
 }

@@ -175,8 +175,20 @@ describe('hostward demo', () => {
     expect(readdirSync(join(folder, '.hostward'))).toEqual(['2']);
   }, 60_000);
 
-  it.each([80, 0])(
-    'draws a table on a terminal of %i columns and restores the terminal',
+  it('quotes a folder with a space in its commands, and empties the folder when the terminal is closed', async () => {
+    const on = scene();
+    const end = runCommandLine(real(on), ['demo', '--folder', 'my demo']);
+    await until(() => on.out().includes('in sync after'));
+    expect(on.out()).toContain("kubectl --kubeconfig 'my demo/host.kubeconfig' get endpoints\n");
+    const exported = /^export KUBECONFIG=.*$/m.exec(on.out())?.[0];
+    expect((await inShell(`${exported}\ntest -s "$KUBECONFIG"`)).code).toBe(0);
+    on.send('leave');
+    expect(await end).toBe(0);
+    expect(readdirSync(join(folder, 'my demo'))).toEqual([]);
+  }, 60_000);
+
+  it.each([60, 0])(
+    'draws a table on a terminal of %i columns, cuts no command off, and restores the terminal',
     async (columns) => {
       const on = scene({ columns });
       const end = runCommandLine(real(on), ['demo']);
@@ -185,6 +197,8 @@ describe('hostward demo', () => {
       on.send('stop');
       expect(await end).toBe(0);
       expect(on.out()).toContain('VIRTUAL OBJECT');
+      if (columns === 60) expect(on.out()).toMatch(/More commands at \d+ columns and 42 rows\. Ctrl-C ends it\./);
+      expect(on.out().includes('kubectl')).toBe(columns !== 60);
       expect(on.out().indexOf('?1049l')).toBeGreaterThan(on.out().lastIndexOf('VIRTUAL OBJECT'));
     },
     60_000,

@@ -79,7 +79,7 @@ async function release(...argv: string[]) {
 }
 
 async function releaseWith(
-  how: { patches?: object[]; slicePatches?: object[]; kubeconfig?: string },
+  how: { patches?: object[]; slicePatches?: object[]; kubeconfig?: string; daemon?: object },
   ...argv: string[]
 ) {
   const file = '/home/vcluster.yaml';
@@ -90,7 +90,12 @@ async function releaseWith(
   });
   const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
   names.push('--host-kubeconfig', how.kubeconfig ?? kubeconfig, '--config', file);
-  const code = await runCommandLine(real(context), ['release', ...names, ...argv]);
+  // Another daemon on this machine must not decide the test.
+  const fetch: Context['fetch'] = async () => {
+    if (how.daemon === undefined) throw new Error('nothing listens there');
+    return Response.json(how.daemon);
+  };
+  const code = await runCommandLine({ ...real(context), fetch }, ['release', ...names, ...argv]);
   return { code, out: out(), err: err() };
 }
 
@@ -217,6 +222,15 @@ describe('hostward release', () => {
     const before = await annotations();
     expect((await release('--delete', '--dry-run')).out).toContain('would be deleted vcluster-vc/one-x-shop-x-vc\n');
     expect(await annotations()).toEqual(before);
+  });
+
+  it('refuses to run beside a daemon of the same virtual cluster, and runs beside other daemons', async () => {
+    const daemon = { virtualCluster: 'vc', hostNamespace: 'vcluster-vc', isDryRun: false };
+    const refused = await releaseWith({ daemon });
+    expect([refused.code, refused.out]).toEqual([3, '']);
+    expect(refused.err).toContain('a daemon of virtual cluster "vc" runs on 127.0.0.1:9440\nstop the daemon first');
+    for (const other of [{ isDryRun: true }, { virtualCluster: 'w' }, { hostNamespace: 'w' }])
+      expect((await releaseWith({ daemon: { ...daemon, ...other } })).code).toBe(0);
   });
 
   it('refuses to run while a daemon holds the lease, and runs when the lease has expired', async () => {

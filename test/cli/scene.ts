@@ -105,7 +105,8 @@ export function scene(options: SceneOptions = {}): Scene {
     out: () => written.out,
     err: () => written.err,
     send: (kind) => {
-      for (const listener of [...listeners]) if (listener.kind === kind) listener.run();
+      const told = (one: SignalKind) => one === kind || (one === 'leave' && kind === 'stop');
+      for (const listener of [...listeners]) if (told(listener.kind)) listener.run();
     },
   };
 }

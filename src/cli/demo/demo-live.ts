@@ -11,6 +11,7 @@ import { apiServerKey } from '../../sync/endpoints/eligibility.ts';
 import { createPlacement } from '../../sync/plan/placement.ts';
 import { expectOk } from '../line/cluster-client.ts';
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import { shellWord } from '../line/shell-word.ts';
 import { DemoBoard, projectSeen, type Seen } from './demo-board.ts';
 import { asPatched, secretAnnotation } from './demo-patches.ts';
 import { changeAt, firstEndpoints, sampleNamespaces, samples } from './demo-samples.ts';
@@ -32,10 +33,11 @@ const redrawEveryMs = 250;
 /** Lags kept for the summary: more than an hour of changes. */
 const lagLimit = 10_000;
 
-export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }): Promise<ExitCode> {
+export async function showLive(
+  theatre: Theatre,
+  { isJson, over }: { isJson: boolean; over: AbortSignal },
+): Promise<ExitCode> {
   const { context } = theatre;
-  const over = new AbortController();
-  const forgetStop = context.onSignal('stop', () => over.abort());
   const lags: number[] = [];
   const isLive = context.stdout.isTerminal && !isJson;
   const board = new DemoBoard({
@@ -59,13 +61,11 @@ export async function showLive(theatre: Theatre, { isJson }: { isJson: boolean }
     for (const window of windows) window.start();
     await createSamples(theatre);
     drawing?.start();
-    await changeSamples(theatre, over.signal);
+    await changeSamples(theatre, over);
   } finally {
     drawing?.stop();
     for (const window of windows) await window.stop();
   }
-  // The listener stays while the daemon drains, so that a second Ctrl-C does not cut the drain short.
-  void forgetStop;
   if (!isJson) context.stdout.write(`${[...theatre.patchLines(), summaryOf(lags)].join('\n')}\n`);
   return exitCodes.fine;
 }
@@ -164,10 +164,29 @@ function frame(theatre: Theatre, board: DemoBoard, words: { title: string; foote
   // Some containers give a terminal that reports 0 columns and rows.
   const columns = theatre.context.stdout.columns || 80;
   const lines = theatre.context.stdout.rows || 24;
-  const keys = lines >= linesForKeys ? keyLines(theatre) : [];
-  const access = lines >= linesForAccess ? accessLines(theatre) : [];
-  const footer = [...theatre.patchLines(), ...keys, ...words.footer, ...access, endLine];
+  const footer = [...theatre.patchLines(), ...commandLines(theatre, words.footer, { columns, lines })];
   return frameOf({ rows: board.rows(), columns, lines, ...words, footer, reasonOf: (key) => reasonOf(theatre, key) });
+}
+
+/** A command that is cut off at the edge is no command, so a narrow terminal gets none. */
+function commandLines(
+  theatre: Theatre,
+  look: readonly string[],
+  { columns, lines }: { columns: number; lines: number },
+): string[] {
+  const blocks: [readonly string[], number][] = [
+    [keyLines(theatre), linesForKeys],
+    [look, 0],
+    [accessLines(theatre), linesForAccess],
+  ];
+  const widest = Math.max(...blocks.flatMap(([block]) => block.map((line) => line.length)));
+  if (columns < widest) return [moreLine(widest)];
+  const shown = blocks.flatMap(([block, needed]) => (lines >= needed ? block : []));
+  return [...shown, lines < linesForAccess ? moreLine(widest) : endLine];
+}
+
+function moreLine(columns: number): string {
+  return `More commands at ${columns} columns and ${linesForAccess} rows. Ctrl-C ends it.`;
 }
 
 function reasonOf(theatre: Theatre, key: Key): string | undefined {
@@ -177,7 +196,7 @@ function reasonOf(theatre: Theatre, key: Key): string | undefined {
 
 /** Every line fits 80 columns, even with the longer folder name of a second demo. */
 function footerOf(theatre: Theatre): string[] {
-  const kubectl = (side: 'virtual' | 'host') => `kubectl --kubeconfig ${theatre.kubeconfigOf(side)}`;
+  const kubectl = (side: 'virtual' | 'host') => `kubectl --kubeconfig ${shellWord(theatre.kubeconfigOf(side))}`;
   return [
     'Look at both sides, edit them, delete a host copy:',
     `${kubectl('virtual')} get endpoints -A`,
@@ -188,7 +207,7 @@ function footerOf(theatre: Theatre): string[] {
 }
 
 /** On a terminal with fewer lines the table would have no place; plain output always has these commands. */
-const endLine = 'Ctrl-C ends it.';
+const endLine = 'Type these in a second terminal, in this folder. Ctrl-C here ends the demo.';
 const linesForKeys = 34;
 const linesForAccess = 42;
 

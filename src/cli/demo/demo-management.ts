@@ -13,6 +13,7 @@ import { silentLog } from '../../log.ts';
 import { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
 import { ManagementApi } from '../../management/server/management-api.ts';
 import type { Context } from '../line/context.ts';
+import { shellWord } from '../line/shell-word.ts';
 import { kubeconfigIn } from './demo-folder.ts';
 import { type Side, virtualClusterName } from './demo-story.ts';
 
@@ -110,7 +111,7 @@ export class DemoManagement {
 
   /** Typed as they stand: make a key, look at it with kubectl, disable it. */
   get keyCommands(): string[] {
-    const path = (name: string) => join(this.#folder, name);
+    const path = (name: string) => shellWord(join(this.#folder, name));
     return [
       `npx hostward keys create me --admin -c ${path(files.configuration)} > ${path(files.key)}`,
       `export KUBECONFIG=${path(files.kubeconfig)}`,
@@ -122,7 +123,7 @@ export class DemoManagement {
   /** Typed as they stand: fetch a kubeconfig and use it, make a direct token and use it. */
   get accessCommands(): string[] {
     return [
-      `cd ${this.#folder}`,
+      `cd ${shellWord(this.#folder)}`,
       `npx hostward kubeconfig ${project}/${virtualClusterName} -c ${files.configuration} > ${files.fetched}`,
       `kubectl --kubeconfig ${files.fetched} get endpoints -A`,
       `export KUBECONFIG=${files.alice}`,

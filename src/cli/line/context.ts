@@ -33,8 +33,8 @@ export interface Files {
   removeFolder(path: string): Promise<void>;
 }
 
-/** `stop`: SIGTERM or SIGINT. `reload`: SIGHUP. `resize`: the terminal changed its size. */
-export type SignalKind = 'stop' | 'reload' | 'resize';
+/** `stop`: SIGTERM or SIGINT. `leave`: these, and SIGHUP of a closed terminal. `reload`: SIGHUP. `resize`: the terminal changed its size. */
+export type SignalKind = 'stop' | 'leave' | 'reload' | 'resize';
 
 export interface Context {
   stdout: Sink;

@@ -140,7 +140,9 @@ function templateFault(source: SourceText, { pos: [start] }: SyntaxError): Fault
 function syntaxFault(source: SourceText, error: SyntaxError): Fault {
   if (error.code === severalDocuments) {
     const at = source.positionAt(error.pos[0]);
-    const fix = 'put the second document into a separate file and give --config twice';
+    const fix = /^kind: /m.test(source.text)
+      ? 'these are Kubernetes objects; copy the configuration out of its ConfigMap into a separate file'
+      : 'put the second document into a separate file and give --config twice';
     return fault({ code: 'CONFIG_SEVERAL_DOCUMENTS', at, sentence: 'a second YAML document begins here', fix });
   }
   if (isOpenQuote(error)) {

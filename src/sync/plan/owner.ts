@@ -9,12 +9,16 @@ export type OwnerState =
   /** In namespace-mapping mode, or with setOwner off, sync leaves owner references alone. */
   { kind: 'none' } | { kind: 'missing'; message: string } | { kind: 'present'; name: string; uid: string };
 
+/** A wrong name is the usual cause: the chart of vCluster makes this Service. */
+const wayOut =
+  'correct --vcluster-name or --host-namespace; for host copies without an owner set experimental.syncSettings.setOwner to false';
+
 /** Takes the owner Service as the window shows it, which may be outdated. */
 export function ownerStateOf(service: ServiceItem | undefined, placement: Placement): OwnerState {
   const { hostNamespace, virtualCluster } = placement;
   const name = `Service "${virtualCluster}" in host namespace "${hostNamespace}"`;
   if (service === undefined)
-    return { kind: 'missing', message: `${name}, the owner of all host copies, does not exist` };
+    return { kind: 'missing', message: `${name}, the owner of all host copies, does not exist; ${wayOut}` };
   if (service.isDeleting)
     return { kind: 'missing', message: `${name}, the owner of all host copies, is being deleted` };
   return { kind: 'present', name: virtualCluster, uid: service.uid };

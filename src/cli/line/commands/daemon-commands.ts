@@ -68,7 +68,7 @@ export const releaseCommand: CommandSpec = {
   maxOperands: 0,
   summary: "Remove Hostward's annotations from the host objects so that vCluster can take over, or remove the copies",
   details: [
-    "Stop the daemon first: a running daemon would put everything back. release touches only objects that bear Hostward's marks, each with its uid and resourceVersion as a precondition.",
+    "Stop the daemon first: a running daemon would put everything back. release refuses to run while a daemon of the same virtual cluster holds its lease or answers at hostward.listen on this machine; it cannot see other daemons. release touches only objects that bear Hostward's marks, each with its uid and resourceVersion as a precondition.",
     'With --delete, release also deletes the Secrets and ConfigMaps that reference patches have copied to the host, now or earlier. Without the permission to list them it says so and does the rest.',
   ],
   options: [

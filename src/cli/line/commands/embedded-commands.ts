@@ -8,9 +8,9 @@ export const demoCommand: CommandSpec = {
   maxOperands: 0,
   summary: 'Run two embedded clusters with the daemon between them and samples that change',
   details: [
-    'Shows a live table on a terminal and plain lines otherwise. The demo writes kubeconfigs for both sides to .hostward/, or to .hostward/2 and so on while other demos run, and removes them at the end. It prints the kubectl commands to look at both sides. Ctrl-C ends the demo.',
+    'Shows a live table on a terminal and plain lines otherwise. The demo writes kubeconfigs for both sides to .hostward/, or to .hostward/2 and so on while other demos run, and removes them at the end. It prints commands for a second terminal in the same folder, such as the kubectl commands to look at both sides; a terminal of fewer than 80 columns and 42 rows shows less of them. Ctrl-C ends the demo.',
     'The daemon runs with three patches: one adds a prefix to a label on the host and removes it on the way back, one moves addresses to another subnet, and one gives a Secret its name on the host. Below the table, one line for each patch says how many values it was given and how many it changed.',
-    'A management API runs beside them, with one project, the host as its cluster and the virtual side as its virtual cluster. Four printed commands make an access key, show it with kubectl and disable it.',
+    'A management API runs beside them, with one project, the host as its cluster and the virtual side as its virtual cluster. Printed commands make an access key, show it with kubectl, disable it, fetch a kubeconfig, and use a direct token.',
     'With --once the demo plays a story instead and checks every step against both sides. It ends with 0, or at the first step that fails with 1 and the differences.',
   ],
   options: [

@@ -9,7 +9,7 @@ export const managementCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Copy everything that the management API keeps into a new folder, while it runs or not',
     details: [
-      'The folder gets a consistent copy of the database, the secrets of dataDir (peppers, keys of its own authority, token keys) and a manifest with the digests of all of them. Writes wait while the database is copied; requests go on. Only the owner of the files can read them: keep them like the server itself.',
+      'The folder gets a consistent copy of the database, the secrets of dataDir (peppers, keys of its own authority) and a manifest with the digests of all of them. Writes wait while the database is copied; requests go on. Only the owner of the files can read them: keep them like the server itself.',
       'With --without-secrets the secrets stay out and are named, for a place that must not have them. Without secrets.json no access key can be proved, so keep a copy of it somewhere.',
       'The audit log and the journal of revocations are not in the backup: the journal, revocations.log in dataDir, lists the revocations after the backup. Copy it away often, for example every minute.',
       'The daemon on this machine is asked through its socket; when no daemon runs, the command opens dataDir itself; when another process holds it and does not answer, the exit code is 3.',
@@ -65,7 +65,10 @@ export const managementCommands: readonly CommandSpec[] = [
       'A cut-off end looks like the end. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file.',
     ],
     options: [
-      config,
+      {
+        ...config,
+        summary: 'configuration that names dataDir, of the management API or of hostward.direct; - is standard input',
+      },
       { name: 'direct', summary: 'the log of hostward.direct, where the configuration has the management API too' },
       { name: 'last', value: 'DIGEST', summary: 'the digest that the last line must have' },
       output,
@@ -116,6 +119,6 @@ export const directCommand: CommandSpec = {
     'The block hostward.direct names the cluster, the management server that issues the tokens, and a file with an access key of the role agent, with which the endpoint follows revocations. A token ends within a second of its access key, open watches and sessions included. Without a sign of life of the management server for hostward.direct.silence seconds every request is refused with 503 and every stream is closed.',
     'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted; hostward.listen has both in plain HTTP, with /metrics and /status. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
   ],
-  options: [config],
+  options: [{ ...config, summary: 'configuration with the block hostward.direct; - is standard input' }],
   examples: [{ line: 'hostward direct --config direct.yaml', says: 'see docs/direct-endpoints.md' }],
 };
