@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { floors, violations } from './architecture.ts';
+import { floors, strangersAtTop, violations } from './architecture.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -26,6 +27,21 @@ describe('the house', () => {
       .filter((parts) => parts.length > 2)
       .map((parts) => parts[1] as string);
     expect([...new Set(rooms)].filter((room) => !map.includes(`${room}/`))).toEqual([]);
+  });
+});
+
+describe('the top level', () => {
+  it.skipIf(!existsSync(join(root, '.git')))(
+    'has nothing in version control but the folders of the design and the files of every repository',
+    () => {
+      const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' }).split('\n');
+      expect(strangersAtTop(files)).toEqual([]);
+    },
+  );
+
+  it('would show a file that was left there', () => {
+    const files = ['src/main.ts', '.ci/run', 'README.md', 'notes.out', 'lib/a.ts', 'lib/b.ts', ''];
+    expect(strangersAtTop(files)).toEqual(['notes.out', 'lib']);
   });
 });
 
