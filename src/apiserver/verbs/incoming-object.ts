@@ -45,7 +45,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   const faults = [...unknownFields.map((field) => `unknown field "${field}"`), ...submitted.duplicates];
   if (faults.length > 0) {
     if (validation === 'Strict') throw refusal(names, `strict decoding error: ${listed(faults)}`);
-    if (validation === 'Warn') call.warnings.push(...faults);
+    if (validation === 'Warn') for (const fault of faults) call.warnings.push(fault);
   }
   const object = value as KubeObject;
   object.kind = kind.kind;
