@@ -150,7 +150,7 @@ describe('reaching the server', () => {
     const { code, err } = await bench.distant(wrong, 'keys', 'list');
     expect(code).toBe(3);
     expect(err).toBe(
-      'hostward: Unauthorized\nthe access key comes from HOSTWARD_ACCESS_KEY or --key-file; it may be mistyped, expired or deleted\n',
+      'hostward: Unauthorized\nthe access key comes from HOSTWARD_ACCESS_KEY or --key-file; it may be mistyped or deleted\n',
     );
   });
 
