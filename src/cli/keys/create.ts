@@ -13,7 +13,7 @@ import { isDistant, withServer } from './reach-server.ts';
 const longestTTL = { ms: 3_153_600_000_000, says: '100 years' };
 
 export async function createKey(context: Context, options: Options): Promise<ExitCode> {
-  const name = keyName(options);
+  const name = keyName(options, { isNew: true });
   const spec = await specOf(context, options);
   const { body, warnings } = await withServer(context, options, (client) =>
     client.ask({ method: 'POST', path: keysPath, body: { metadata: { name }, spec } }),

@@ -145,22 +145,41 @@ function warningsOf({ headers }: IncomingMessage): string[] {
 /** Next steps, where the sentence of the server has none. */
 const hints: ReadonlyMap<number, string> = new Map([
   [401, 'the access key comes from HOSTWARD_ACCESS_KEY or --key-file'],
-  [403, 'an administrator finds the reason with hostward keys explain NAME --as-request "VERB PATH"'],
+  [403, 'an administrator finds the reason with hostward keys explain NAME --as-request "METHOD PATH"'],
   [503, 'try again in a moment; the log of the server tells why'],
 ]);
 
 const keyHints: ReadonlyMap<number, string> = new Map([
-  [404, 'hostward keys list shows the keys that this access key may see'],
-  [409, 'choose another NAME, or give the key that is there a new value: hostward keys rotate NAME'],
+  [404, 'hostward keys list shows the names of the keys that you may see'],
+  [
+    409,
+    'choose another NAME, give the key that is there a new value with hostward keys rotate NAME, or delete it with hostward keys revoke NAME',
+  ],
 ]);
+
+/** The answer to a key that the server does not know has no reason, so that nobody learns which keys there are. */
+const unknownKeyHint = 'the access key comes from HOSTWARD_ACCESS_KEY or --key-file; it may be mistyped or deleted';
+
+const scopeHint = 'give --scope FILE with a scope inside the scope of the calling key';
+
+/** The sentence of such an answer has the reason already. */
+function lacksScope(code: number, details: unknown): boolean {
+  const causes = isRecord(details) && Array.isArray(details['causes']) ? details['causes'] : [];
+  return code === 403 && causes.some((cause) => isRecord(cause) && String(cause['field']).startsWith('spec.scope'));
+}
+
+function hintOf(code: number, message: string, details: unknown): string | undefined {
+  if (lacksScope(code, details)) return scopeHint;
+  if (code === 401 && message === 'Unauthorized') return unknownKeyHint;
+  const isAboutKeys = isRecord(details) && details['kind'] === 'ownedaccesskeys';
+  return hints.get(code) ?? (isAboutKeys ? keyHints.get(code) : undefined);
+}
 
 /** Who asks and whether the server can answer are the environment's; the rest is what was asked for. */
 function refusal({ code, body }: Answer): CommandFault {
   const message = typeof body['message'] === 'string' ? body['message'] : `the server answered ${code}`;
   const isEnvironment = code === 401 || code === 403 || code === 429 || code >= 500;
-  const details = body['details'];
-  const isAboutKeys = isRecord(details) && details['kind'] === 'ownedaccesskeys';
-  const hint = hints.get(code) ?? (isAboutKeys ? keyHints.get(code) : undefined);
+  const hint = hintOf(code, message, body['details']);
   return new CommandFault(isEnvironment ? exitCodes.environment : exitCodes.input, message, {
     ...(hint === undefined ? {} : { hint }),
   });

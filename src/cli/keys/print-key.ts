@@ -4,11 +4,13 @@ import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 
 /** The name that every command about one key wants. */
-export function keyName(options: Options): string {
+export function keyName(options: Options, { isNew = false } = {}): string {
   const name = options.operands[0];
   if (name === undefined)
     throw new CommandFault(exitCodes.usage, 'want the NAME of the access key, found nothing', {
-      hint: 'write it behind the command, like hostward keys create my-key --user alice; hostward keys list shows the names there are',
+      hint: isNew
+        ? 'write it behind the command, like hostward keys create my-key --user alice'
+        : 'write it behind the command; hostward keys list shows the names of the keys',
     });
   if (/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) && name.length <= 253) return name;
   throw new CommandFault(

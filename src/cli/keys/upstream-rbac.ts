@@ -50,9 +50,12 @@ function unknownPlace({ clusters, projects }: ManagementSettings, place: Upstrea
   const known = isCluster
     ? clusters.map(({ name }) => name)
     : projects.flatMap(({ name, virtualClusters }) => virtualClusters.map((one) => `${name}/${one.name}`));
-  const wanted = isCluster ? `cluster ${place.cluster}` : `virtual cluster ${place.project}/${place.virtualCluster}`;
   const hint = known.length === 0 ? 'it names none' : `it names ${known.join(', ')}`;
-  return new CommandFault(exitCodes.input, `the configuration has no ${wanted}`, { hint });
+  return new CommandFault(exitCodes.input, `the configuration has no ${wordsOf(place)}`, { hint });
+}
+
+function wordsOf(place: UpstreamPlace): string {
+  return 'cluster' in place ? `cluster ${place.cluster}` : `virtual cluster ${place.project}/${place.virtualCluster}`;
 }
 
 const orSayIt = { hint: 'give the user of the kubeconfig with --user NAME' };
@@ -60,7 +63,9 @@ const orSayIt = { hint: 'give the user of the kubeconfig with --user NAME' };
 async function whoAmI(context: Context, settings: ManagementSettings, place: UpstreamPlace): Promise<string> {
   const kubeconfig = kubeconfigOf(settings, place);
   if (kubeconfig === undefined)
-    throw new CommandFault(exitCodes.input, 'the configuration has no kubeconfig for it', orSayIt);
+    throw new CommandFault(exitCodes.input, `the configuration has no kubeconfig of ${wordsOf(place)}`, {
+      hint: 'write the kubeconfig into the entry of the configuration, or give its user with --user NAME',
+    });
   const { environment, clock, version } = context;
   const opened = await openCredentials({ kubeconfig, environment });
   if (opened.kind === 'faults') throw clusterFault(opened.faults);

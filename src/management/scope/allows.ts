@@ -5,7 +5,7 @@ import { isDiscoveryOrReview, isIssuing, isOwnKeyOrToken } from './base-grant.ts
 import type { Directory, Subject } from './directory.ts';
 import { matchesEntry, reaches } from './match-entry.ts';
 import { type AccessRequest, requestText } from './request.ts';
-import { rightFor } from './rights.ts';
+import { outsideOfSpace, rightFor } from './rights.ts';
 import type { MaybeScope, Scope } from './scope.ts';
 
 export interface Credential {
@@ -31,7 +31,10 @@ export function allows(directory: Directory, credential: Credential, request: Ac
   const right = rightFor(directory, subject, request);
   if (credential.issuesNothing === true && isIssuing(request))
     return denied('the key of a kubeconfig makes no keys, tokens and kubeconfigs');
-  if (right === undefined) return denied(`the ${subject.kind} has no right to ${requestText(request)}`);
+  if (right === undefined) {
+    const outside = outsideOfSpace(directory, subject, request.target);
+    return denied(`the ${subject.kind} has no right to ${requestText(request)}${outside}`);
+  }
   if (asksForCertificate(request) && scopes.some((scope) => scope?.entries.some(({ kind }) => kind === 'rule')))
     return denied('a key with rules in its scope gets no client certificate');
   const grants = scopes.map((scope) => (scope === undefined ? '' : grantedBy(directory, scope, keyName, request)));

@@ -67,3 +67,10 @@ export function isInsideSpace(
   const space = directory.projects.get(target.project)?.spaces.find(({ name }) => name === target.space);
   return space !== undefined && request.isResource && request.namespace === space.namespace;
 }
+
+/** For somebody who may use the space but asked for another namespace: kubectl asks for "default" by itself. */
+export function outsideOfSpace(directory: Directory, subject: Subject, target: AccessRequest['target']): string {
+  if (target.kind !== 'ProjectSpace' || proxiedRight(directory, subject, target.project) === undefined) return '';
+  const space = directory.projects.get(target.project)?.spaces.find(({ name }) => name === target.space);
+  return space === undefined ? '' : `; the space ${space.name} is the namespace ${space.namespace} alone`;
+}

@@ -81,7 +81,11 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
 
 /** A disabled key may come back, with its new value. */
 function openingNothing(name: string, why: string): FieldError {
-  return invalidValue('metadata.name', name, `the key ${why}, and a new value would open nothing; make a new key`);
+  return invalidValue(
+    'metadata.name',
+    name,
+    `the key ${why}, and a new value would open nothing; delete it, and make a new key`,
+  );
 }
 
 async function write(store: Store, object: KubeObject, record: KeyRecord): Promise<void> {

@@ -49,7 +49,7 @@ describe('hostward keys rotate', () => {
     expect([code, out, err]).toEqual([
       1,
       '',
-      'hostward: ownedaccesskeys.management.platform "absent" not found\nhostward keys list shows the keys that this access key may see\n',
+      'hostward: ownedaccesskeys.management.platform "absent" not found\nhostward keys list shows the names of the keys that you may see\n',
     ]);
   });
 });

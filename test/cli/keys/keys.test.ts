@@ -149,7 +149,18 @@ describe('reaching the server', () => {
     const wrong = bench.admin.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
     const { code, err } = await bench.distant(wrong, 'keys', 'list');
     expect(code).toBe(3);
-    expect(err).toBe('hostward: Unauthorized\nthe access key comes from HOSTWARD_ACCESS_KEY or --key-file\n');
+    expect(err).toBe(
+      'hostward: Unauthorized\nthe access key comes from HOSTWARD_ACCESS_KEY or --key-file; it may be mistyped or deleted\n',
+    );
+  });
+
+  it('asks for a scope where the calling key has one', async () => {
+    const rules = [
+      { verbs: ['create'], resources: [{ group: 'management.platform', resources: ['ownedaccesskeys'] }] },
+    ];
+    const key = await bench.keyFor('maker', { user: 'alice', scope: { rules } });
+    const { code, err } = await bench.distant(key, 'keys', 'create', 'made-without-scope');
+    expect([code, err]).toEqual([3, expect.stringMatching(/makes no key without one\ngive --scope FILE /)]);
   });
 
   it('takes the key from a file before the environment', async () => {

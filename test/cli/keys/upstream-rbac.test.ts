@@ -125,7 +125,7 @@ describe('hostward upstream-rbac', () => {
     [['--instance', 'v1'], 2, '--instance wants PROJECT/NAME'],
     [['--cluster', 'c9'], 1, 'the configuration has no cluster c9'],
     [['--instance', 'shop/v9'], 1, 'the configuration has no virtual cluster shop/v9'],
-    [['--cluster', 'c2'], 1, 'the configuration has no kubeconfig for it'],
+    [['--cluster', 'c2'], 1, 'the configuration has no kubeconfig of cluster c2'],
   ])('%j: %i, %s', async (argv, exitCode, sentence) => {
     const { code, err, out } = await print(...argv);
     expect([code, out]).toEqual([exitCode, '']);

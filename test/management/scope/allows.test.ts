@@ -323,6 +323,10 @@ describe('a credential', () => {
       'the user has no right to list virtualclusterinstances.management.platform in p-a',
       undefined,
     ]);
+    expect(explain('alice', 'list pods in default @ space/a/s')[0]).toBe(
+      'the user has no right to list pods in default; the space s is the namespace a-s alone',
+    );
+    expect(explain('bob', 'list pods in a-s @ space/a/s')[0]).toBe('the user has no right to list pods in a-s');
     expect(explain('alice', 'get pods x in y @ vc/a/v', {})).toEqual([
       'no entry of its scope allows get pods x in y',
       undefined,
