@@ -14,6 +14,8 @@ const judgedObjects = 100;
 export interface NameView {
   placement(): Placement;
   hasService(service: Key): boolean;
+  /** The Service that an object named when it was last seen. */
+  serviceKeyOf(key: Key): Key | undefined;
   /** Keys of the objects that a Service decides about. */
   objectsOfService(service: Key): readonly Key[];
   /** The object, if its own world would let it stand on the host. */
@@ -41,11 +43,20 @@ export class ServiceNames {
     this.#view = view;
   }
 
-  /** Called when a host object came, changed or went. `service` is that of its virtual object, if it is known. */
-  noteHost(hostKey: Key, service: Key | undefined): void {
+  /**
+   * Called when a host object came, changed or went. `copyOf` is the virtual key in its annotations. Returns the objects that may
+   * get the name because the copy stands behind it no longer.
+   */
+  noteHost(hostKey: Key, copyOf: Key | undefined): readonly Key[] {
+    const before = this.#behind.get(hostKey);
+    const virtual = copyOf ?? before?.copyOf;
+    const service = virtual === undefined ? undefined : this.#view.serviceKeyOf(virtual);
     const isSingle = service !== undefined && this.#sameNamed(service).length === 0;
-    if (isSingle && !this.#behind.has(hostKey)) return;
+    if (isSingle && before === undefined) return [];
     this.#behind.note(hostKey, this.#view.behindOf(hostKey));
+    if (before === undefined || service === undefined || this.#behind.isBehind(hostKey, before.service)) return [];
+    this.wakeOther(service);
+    return this.rivalObjects(service);
   }
 
   /** Undefined for a name that no other Service can get. */
