@@ -223,7 +223,9 @@ export class Sync {
       [other, this],
     ] as const) {
       const enqueue = (key: Key): void => beside.enqueue(key);
-      one.world.names.other = { names: beside.world.names, isReady: () => beside.isReady, enqueue };
+      const isReady = (): boolean => beside.isReady;
+      const isWritten = (): boolean => beside.options.isLeader() || beside.options.isDryRun;
+      one.world.names.other = { names: beside.world.names, isReady, isWritten, enqueue };
     }
   }
 

@@ -30,6 +30,8 @@ export interface NameView {
 export interface OtherKind {
   names: ServiceNames;
   isReady(): boolean;
+  /** False for a kind that is switched off: its copies stay, but it gets no new ones. */
+  isWritten(): boolean;
   enqueue(key: Key): void;
 }
 
@@ -100,10 +102,15 @@ export class ServiceNames {
 
   /** A Service with a copy behind the name keeps it. Without one the oldest object decides. */
   #holder(services: readonly Key[], place: Place): Key | undefined {
-    const worlds = this.#worlds();
+    const worlds = this.#worlds().filter((names) => this.#isWritten(names));
     const eligible = worlds.map((names) => names.#eligible(services));
     const [incumbent] = worlds.flatMap((names, at) => names.#incumbent(services, place, eligible[at] ?? []) ?? []);
     return chooseWinner(eligible.flat(), incumbent);
+  }
+
+  #isWritten(names: ServiceNames): boolean {
+    const { other } = this;
+    return names === this || (other !== undefined && other !== 'awaited' && other.isWritten());
   }
 
   #eligible(services: readonly Key[]): readonly Claimant[] {

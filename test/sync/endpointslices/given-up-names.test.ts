@@ -73,6 +73,23 @@ it('a mirrored slice that is withheld because its Endpoints is refused', async (
   expect(world.behind()).toEqual([second.namespace]);
 });
 
+it('Endpoints whose sync was switched off while the daemon runs', async () => {
+  prepare({ settings });
+  let isSwitchedOn = true;
+  await world.runBoth({ isLeader: () => isSwitchedOn });
+  isSwitchedOn = false;
+  for (const sync of [world.sync, world.slices]) sync.setRules(sync.world.rules);
+  world.putEndpoints(first);
+  world.putSlice(second);
+  await world.rest();
+  expect(world.behind()).toEqual([second.namespace]);
+  isSwitchedOn = true;
+  for (const sync of [world.sync, world.slices]) sync.setRules(sync.world.rules);
+  await world.rest();
+  expect(world.behind()).toEqual([second.namespace]);
+  expect(world.sync.ledger.outcomeOf(`${first.namespace}/${first.name}`)).toMatchObject({ reason: 'NameCollision' });
+});
+
 it.each(['slice', 'Endpoints'])(
   'after the %s of the holder was deleted on the host, a Service has the name at once',
   async (kind) => {

@@ -2,6 +2,7 @@
 import { expect } from 'vitest';
 import { hostName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import type { SyncOptions } from '../../../src/sync/loop/sync-options.ts';
 import type { Outcome } from '../../../src/sync/plan/step.ts';
 import { endpoints } from '../fake-sync.ts';
 import { hostNamespace, type SliceParts, SliceWorld, service, slice } from './fake-slices.ts';
@@ -45,8 +46,8 @@ export class TwinWorld extends SliceWorld {
     this.virtual.put('endpoints', endpoints(name, ip, { namespace, creationTimestamp }));
   }
 
-  async runBoth(): Promise<void> {
-    await this.run({ awaitsOther: true });
+  async runBoth(ofEndpoints: Partial<SyncOptions> = {}): Promise<void> {
+    await this.run({ awaitsOther: true, ...ofEndpoints });
     await this.runSlices({ companion: this.sync.asCompanion(), beside: this.sync });
     await this.clock.advance(2000);
   }
