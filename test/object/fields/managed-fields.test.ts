@@ -146,6 +146,19 @@ describe('updateManagedFields()', () => {
 });
 
 describe('applyObject()', () => {
+  it('takes no longer for long lists than for their items', { timeout: 3_000 }, () => {
+    const many = Array.from({ length: 6_000 }, (_, at) => `a.b/${at}`);
+    const options = { ...base, ...shapeOf(configMap({})), manager: 'a', force: true };
+    let live: KubeObject | undefined;
+    for (const finalizers of [many, [...many].reverse(), many.map((name) => `c.${name}`), many.slice(0, 3_000), []]) {
+      const object = { ...configMap({}), metadata: { name: 'n', finalizers } };
+      const result = applyObject(live, object, options);
+      if (!result.ok) throw new Error(result.status.message);
+      live = result.object;
+      expect((live.metadata.finalizers ?? []).join() === finalizers.join()).toBe(true);
+    }
+  });
+
   it('reports whether the object changed, and keeps the time of an apply without a change', () => {
     const options = { ...base, manager: 'a', force: false };
     const first = applyObject(undefined, configMap({ x: '1' }), options);
