@@ -1,6 +1,7 @@
 // Server-side apply: merges the fields that a manager wants into the object. Fields that the manager's previous apply had and
 // this one lacks are removed, unless another manager owns them. A change of a field of another manager is a conflict, unless
 // the apply is forced. Pure.
+import { maxListedErrors } from '../meta/field-error.ts';
 import type { KubeObject } from '../meta/object.ts';
 import { applyConflict, type Status } from '../meta/status.ts';
 import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../text/json.ts';
@@ -206,32 +207,44 @@ function conflictsOf(others: readonly ManagedEntry[], changed: FieldSet): Confli
   return others.flatMap((entry) => pathsOf(intersection(entry.fields, changed)).map((path) => ({ entry, path })));
 }
 
+/** No answer lists more. A path may be as long as the body, and each conflict has one. */
+const maxPathLength = 1_000;
+
 function describe(conflicts: Conflict[]): { conflicts: { manager: string; path: string }[]; status: Status } {
-  const causes = conflicts.map(({ entry, path }) => ({
+  const listed = conflicts.slice(0, maxListedErrors).map(({ entry, path }) => ({ entry, path: shortText(path) }));
+  const causes = listed.map(({ entry, path }) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with ${managerText(entry)}`,
-    field: pathText(path),
+    field: path,
   }));
   return {
-    conflicts: conflicts.map(({ entry, path }) => ({ manager: entry.manager, path: pathText(path) })),
-    status: applyConflict(causes, conflictMessage(conflicts)),
+    conflicts: listed.map(({ entry, path }) => ({ manager: entry.manager, path })),
+    status: applyConflict(causes, conflictMessage(listed, conflicts.length)),
   };
 }
 
-function conflictMessage(conflicts: Conflict[]): string {
-  const [first] = conflicts;
-  if (conflicts.length === 1 && first !== undefined) {
-    return `Apply failed with 1 conflict: conflict with ${managerText(first.entry)}: ${pathText(first.path)}`;
+function shortText(path: readonly PathStep[]): string {
+  const text = pathText(path);
+  return text.length > maxPathLength ? `${text.slice(0, maxPathLength)}…` : text;
+}
+
+function conflictMessage(listed: readonly { entry: ManagedEntry; path: string }[], count: number): string {
+  const [first] = listed;
+  if (count === 1 && first !== undefined) {
+    return `Apply failed with 1 conflict: conflict with ${managerText(first.entry)}: ${first.path}`;
   }
   const pathsByManager = new Map<string, string[]>();
-  for (const { entry, path } of conflicts) {
+  for (const { entry, path } of listed) {
     const text = managerText(entry);
-    pathsByManager.set(text, [...(pathsByManager.get(text) ?? []), `- ${pathText(path)}`]);
+    const paths = pathsByManager.get(text) ?? [];
+    pathsByManager.set(text, paths);
+    paths.push(`- ${path}`);
   }
   const lines = [...pathsByManager]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([manager, paths]) => [`conflicts with ${manager}:`, ...paths]);
-  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
+  if (count > listed.length) lines.push(`and ${count - listed.length} more`);
+  return `Apply failed with ${count} conflicts: ${lines.join('\n')}`;
 }
 
 function managerText({ manager, operation, apiVersion, time, subresource }: ManagedEntry): string {
