@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { floors, violations } from './architecture.ts';
+import { floors, strangersAtTop, violations } from './architecture.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -26,6 +27,28 @@ describe('the house', () => {
       .filter((parts) => parts.length > 2)
       .map((parts) => parts[1] as string);
     expect([...new Set(rooms)].filter((room) => !map.includes(`${room}/`))).toEqual([]);
+  });
+});
+
+/** The files in version control; undefined where nothing can tell them. */
+function trackedFiles(): string[] | undefined {
+  const given = { cwd: root, encoding: 'utf8' } as const;
+  const { status, stdout } = spawnSync('git', ['-c', 'safe.directory=*', 'ls-files'], given);
+  return status === 0 ? stdout.split('\n') : undefined;
+}
+
+describe('the top level', () => {
+  const files = trackedFiles();
+  it.skipIf(files === undefined)(
+    'has nothing in version control but the folders of the design and the files of every repository',
+    () => {
+      expect(strangersAtTop(files ?? [])).toEqual([]);
+    },
+  );
+
+  it('would show a file that was left there', () => {
+    const left = ['src/main.ts', '.ci/run', 'README.md', 'notes.out', 'lib/a.ts', 'lib/b.ts', ''];
+    expect(strangersAtTop(left)).toEqual(['notes.out', 'lib']);
   });
 });
 

@@ -249,3 +249,24 @@ function cycles(edges: Map<string, string[]>): string[] {
   for (const file of edges.keys()) visit(file, []);
   return found;
 }
+
+/** The user's design card names the folders; the others are the files that every repository has. */
+const topLevel = [
+  'src',
+  'config',
+  'fixtures',
+  'bench',
+  'test',
+  'docs',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+];
+const ofEveryRepository = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'Dockerfile'];
+
+/** What stands at the top and belongs nowhere; names that begin with a dot are settings of tools. */
+export function strangersAtTop(files: readonly string[]): string[] {
+  const known = [...topLevel, ...ofEveryRepository];
+  const top = new Set(files.map((file) => file.split('/')[0] ?? ''));
+  return [...top].filter((name) => name !== '' && !name.startsWith('.') && !known.includes(name));
+}

@@ -24,8 +24,8 @@ import { deleteOptions, type WriteOptions, writeOptions } from './verbs/write-op
 import { stamped } from './wire/representation.ts';
 import { mediaTypeOf, type ParsedBody, parseObjectBody, readBody } from './wire/request-body.ts';
 import { sendOutcome, sendStatus } from './wire/respond.ts';
-import { warningHeaders } from './wire/warnings.ts';
 import { fromStoredText, storageKey } from './wire/stored-text.ts';
+import { warningHeaders } from './wire/warnings.ts';
 
 export interface ResourceRequest {
   kit: Kit;

@@ -59,10 +59,14 @@ export function withoutDoubleOwners(object: KubeObject, call: Call): void {
   const references = object.metadata.ownerReferences;
   if (references === undefined || references.length < 2) return;
   const seen = new Set<string>();
-  const kept = references.filter(({ uid }) => !seen.has(uid) && seen.add(uid));
-  if (kept.length === references.length) return;
-  const counted = references.filter(({ uid }, index) => references.findIndex((other) => other.uid === uid) !== index);
-  const uids = [...new Set(counted.map(({ uid }) => uid))].join(', ');
+  const repeated = new Set<string>();
+  const kept = references.filter(({ uid }) => {
+    if (!seen.has(uid)) return seen.add(uid);
+    repeated.add(uid);
+    return false;
+  });
+  if (repeated.size === 0) return;
+  const uids = [...repeated].join(', ');
   const when = call.target.verb === 'patch' ? ' after mutating admission happens' : '';
   call.warnings.push(
     `.metadata.ownerReferences contains duplicate entries${when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}`,

@@ -1,5 +1,5 @@
 // Validates metadata for a kind, at create and at update.
-import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
+import { errorsOfEach, type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 import { validateMeta, validateMetaUpdate } from '../../object/meta/meta-validation.ts';
 import type { KubeObject, ObjectMeta } from '../../object/meta/object.ts';
 import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
@@ -22,7 +22,7 @@ export function metaErrors(
       nameProblems: nameProblems(kind),
       numbersOwners,
     }),
-    ...(metadata.finalizers ?? []).flatMap(finalizerErrors),
+    ...errorsOfEach(metadata.finalizers ?? [], finalizerErrors),
   ];
   if (old === undefined) return errors;
   errors.push(...validateMetaUpdate(metadata, old.metadata, { numbersOwners }));

@@ -45,7 +45,7 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   const faults = [...unknownFields.map((field) => `unknown field "${field}"`), ...submitted.duplicates];
   if (faults.length > 0) {
     if (validation === 'Strict') throw refusal(names, `strict decoding error: ${listed(faults)}`);
-    if (validation === 'Warn') call.warnings.push(...faults);
+    if (validation === 'Warn') for (const fault of faults) call.warnings.push(fault);
   }
   const object = value as KubeObject;
   object.kind = kind.kind;
@@ -72,7 +72,10 @@ function checkTypes(call: Call, { value, typeErrors, unknownFields }: Decoded, v
   const wrong = new Set(typeErrors.map(({ path }) => path));
   const others = schemaErrors(value, kit.catalog.schemaOf(kind)).filter(({ path }) => !wrong.has(path));
   const name = (value as Partial<KubeObject>).metadata?.name ?? '';
-  const unknown = validation === 'Strict' ? unknownFields.slice(0, maxListedFaults).map((field) => forbiddenField(field, 'unknown field')) : [];
+  const unknown =
+    validation === 'Strict'
+      ? unknownFields.slice(0, maxListedFaults).map((field) => forbiddenField(field, 'unknown field'))
+      : [];
   throw new StatusFault(invalid(faultSubject(kind), name, [...typeErrors, ...others, ...unknown]));
 }
 

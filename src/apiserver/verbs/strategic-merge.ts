@@ -1,14 +1,6 @@
 // Strategic merge patch: a merge patch that merges some lists item by item, as the schema says.
 // Directives: $patch (replace, delete, merge), $retainKeys, $setElementOrder/<list>, $deleteFromPrimitiveList/<list>.
-import {
-  copyJson,
-  equalJson,
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  memberOf,
-  setMember,
-} from '../../object/text/json.ts';
+import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../../object/text/json.ts';
 import type { Node } from '../kinds/schema.ts';
 import { badRequest } from '../request/status-fault.ts';
 
@@ -79,22 +71,29 @@ function mergeList(current: Json[], patch: Json[], node: ListNode): Json[] {
   const key = node.patchMergeKey;
   if (key === undefined) {
     const result = [...current];
-    for (const item of patch) if (!result.some((have) => equalJson(have, item))) result.push(copyJson(item));
+    const known = new Set(current.map(identityOf));
+    for (const item of patch) {
+      const identity = identityOf(item);
+      if (known.has(identity)) continue;
+      known.add(identity);
+      result.push(copyJson(item));
+    }
     return result;
   }
   if (patch.some((item) => isJsonObject(item) && memberOf(item, '$patch') === 'replace')) {
     return patch.filter((item) => !(isJsonObject(item) && memberOf(item, '$patch') === 'replace')).map(copyJson);
   }
   const entries = patch.map((item) => keyedItem(item, key));
-  const isDeleted = (have: Json) =>
-    entries.some(({ item, id }) => memberOf(item, '$patch') === 'delete' && hasId(have, key, id));
+  const isDelete = (item: JsonObject) => memberOf(item, '$patch') === 'delete';
+  const deleted = new Set(entries.filter(({ item }) => isDelete(item)).map(({ id }) => identityOf(id)));
   // Deletes apply to the old items, wherever they stand in the patch: an item deleted and sent again is new.
-  const kept = current.filter((have) => !isDeleted(have));
+  const kept = current.filter((have) => !isJsonObject(have) || !deleted.has(identityOf(memberOf(have, key))));
+  const places = firstPlaces(kept, (have) => (isJsonObject(have) ? identityOf(memberOf(have, key)) : undefined));
   const result = [...kept];
   for (const { item, id } of entries) {
-    if (memberOf(item, '$patch') === 'delete') continue;
-    const at = kept.findIndex((have) => hasId(have, key, id));
-    if (at >= 0) result[at] = mergeMap(result[at] as JsonObject, item, node.items);
+    if (isDelete(item)) continue;
+    const at = places.get(identityOf(id));
+    if (at !== undefined) result[at] = mergeMap(result[at] as JsonObject, item, node.items);
     else result.push(mergeMap({}, item, node.items));
   }
   return result;
@@ -107,14 +106,30 @@ function keyedItem(item: Json, key: string): { item: JsonObject; id: Json } {
   return { item, id };
 }
 
-function hasId(have: Json, key: string, id: Json): boolean {
-  return isJsonObject(have) && equalJson(memberOf(have, key), id);
+/** Equal values have equal identities. A search through the list for each item would take minutes for a body of long lists. */
+function identityOf(value: Json | undefined): string {
+  if (Array.isArray(value)) return `[${value.map(identityOf).join()}]`;
+  if (isJsonObject(value)) {
+    const members = Object.keys(value).sort();
+    return `{${members.map((name) => `${JSON.stringify(name)}:${identityOf(value[name])}`).join()}}`;
+  }
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+}
+
+function firstPlaces<T>(list: readonly T[], identity: (item: T) => string | undefined): Map<string, number> {
+  const places = new Map<string, number>();
+  for (const [index, item] of list.entries()) {
+    const known = identity(item);
+    if (known !== undefined && !places.has(known)) places.set(known, index);
+  }
+  return places;
 }
 
 function deletePrimitives(result: JsonObject, name: string, deleted: Json): void {
   const current = memberOf(result, name);
   if (!Array.isArray(current) || !Array.isArray(deleted)) return;
-  result[name] = current.filter((item) => !deleted.some((other) => equalJson(item, other)));
+  const gone = new Set(deleted.map(identityOf));
+  result[name] = current.filter((item) => !gone.has(identityOf(item)));
 }
 
 /**
@@ -127,20 +142,27 @@ function inOrder(
   before: readonly Json[],
   key: string | undefined,
 ): Json[] {
-  const idOf = (item: Json) => (key !== undefined && isJsonObject(item) ? memberOf(item, key) : item);
-  const rankIn = (list: readonly Json[], item: Json) => list.findIndex((other) => equalJson(idOf(other), idOf(item)));
-  const named = merged.filter((item) => rankIn(order, item) >= 0);
-  named.sort((a, b) => rankIn(order, a) - rankIn(order, b));
-  const others = merged.filter((item) => rankIn(order, item) < 0);
-  others.sort((a, b) => rankIn(before, a) - rankIn(before, b));
+  const identity = (item: Json) => identityOf(key !== undefined && isJsonObject(item) ? memberOf(item, key) : item);
+  const ordered = firstPlaces(order, identity);
+  const old = firstPlaces(before, identity);
+  const items = merged.map((item) => {
+    const known = identity(item);
+    return { item, rank: ordered.get(known) ?? -1, oldRank: old.get(known) ?? -1 };
+  });
+  const named = items.filter(({ rank }) => rank >= 0).sort((a, b) => a.rank - b.rank);
+  const others = items.filter(({ rank }) => rank < 0).sort((a, b) => a.oldRank - b.oldRank);
   const result: Json[] = [];
-  while (named.length > 0 && others.length > 0) {
-    const otherRank = rankIn(before, others[0] as Json);
-    const namedRank = rankIn(before, named[0] as Json);
-    const otherFirst = otherRank >= 0 && namedRank >= 0 && otherRank < namedRank;
-    result.push((otherFirst ? others : named).shift() as Json);
+  let [nextNamed, nextOther] = [0, 0];
+  for (;;) {
+    const one = named[nextNamed];
+    const other = others[nextOther];
+    if (one === undefined || other === undefined) break;
+    const otherFirst = other.oldRank >= 0 && one.oldRank >= 0 && other.oldRank < one.oldRank;
+    result.push((otherFirst ? other : one).item);
+    if (otherFirst) nextOther++;
+    else nextNamed++;
   }
-  return [...result, ...named, ...others];
+  return [...result, ...[...named.slice(nextNamed), ...others.slice(nextOther)].map(({ item }) => item)];
 }
 
 function retained(value: JsonObject, keys: Json | undefined): JsonObject {

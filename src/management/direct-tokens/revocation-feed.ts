@@ -13,6 +13,7 @@ import { sendJson } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { tooManyRequests } from '../../object/meta/status.ts';
 import { entryText } from '../tokens/revocations.ts';
+import { type FeedLines, FeedReader } from './feed-reader.ts';
 import type { TokenLedger } from './token-ledger.ts';
 
 export interface FeedParts {
@@ -27,8 +28,8 @@ export interface FeedParts {
 export const heartbeatMs = 5_000;
 const longestWatchSeconds = 3_600;
 const defaultWatchSeconds = 2_700;
-/** Limit for one slow reader. Beyond it the stream ends; the reader connects again and begins anew. */
-const maxUnsentBytes = 1024 * 1024;
+/** Lines in one piece: a piece is written as a whole, and the next one when the reader has taken it. */
+const chunkLines = 500;
 /** Enough for one reader of each endpoint, and for endpoints that are being replaced. */
 const maxReaders = 1_000;
 const agentPath = /^\/agent\/[^/]+\/revocations$/;
@@ -48,6 +49,7 @@ export class RevocationFeed {
   /** Marks the positions of this run of the server; positions of another run are invalid. */
   readonly #run = randomUUID().slice(0, 8);
   readonly #readers = new Set<Reader>();
+  #shared: (FeedLines & { after: number }) | undefined;
 
   constructor(parts: FeedParts) {
     this.#parts = parts;
@@ -88,7 +90,7 @@ export class RevocationFeed {
     return {
       apiVersion: 'management.platform/v1',
       kind: 'RevocationList',
-      metadata: { resourceVersion: this.#version() },
+      metadata: { resourceVersion: this.#version(ledger.position) },
       issuer,
       time: this.#now(),
       items: ledger.entriesAfter(after).map(entryText),
@@ -102,31 +104,23 @@ export class RevocationFeed {
     const startedMs = clock.now();
     response.writeHead(200, { 'content-type': 'application/json', ...noStore });
     void trail.streamStarts();
-    let [position, bytes] = [this.#positionIn(after), 0];
-    const send = (line: object) => {
-      // The end waits for the client to read; a line behind it would be a fault that nothing catches.
-      if (response.writableEnded) return;
-      const text = `${JSON.stringify(line)}
-`;
-      bytes += Buffer.byteLength(text);
-      response.write(text);
-      if (response.writableLength > maxUnsentBytes) response.destroy();
-    };
-    const sendNew = () => {
-      for (const entry of ledger.entriesAfter(position)) send({ type: 'REVOKED', object: entryText(entry) });
-      position = ledger.position;
-    };
-    // This bookmark tells the reader that it has all revocations now.
-    const sendMark = () => send({ type: 'BOOKMARK', object: this.#mark() });
-    sendNew();
-    sendMark();
+    const sending = new FeedReader(
+      {
+        ...{ response, clock },
+        linesAfter: (position) => this.#linesAfter(position),
+        newest: () => ledger.position,
+        mark: (position) => ({ type: 'BOOKMARK', object: this.#mark(position) }),
+      },
+      this.#positionIn(after),
+    );
+    sending.wake();
     let heartbeat: Timer;
     const beat = () => {
-      sendMark();
+      sending.beat();
       heartbeat = clock.after(heartbeatMs, beat);
     };
     heartbeat = clock.after(heartbeatMs, beat);
-    const forget = ledger.onRevoked(sendNew);
+    const forget = ledger.onRevoked(() => sending.wake());
     const reader: Reader = { user, end: () => response.end() };
     const timeout = clock.after(seconds * 1000, () => response.end());
     this.#readers.add(reader);
@@ -138,21 +132,37 @@ export class RevocationFeed {
     forget();
     heartbeat.cancel();
     timeout.cancel();
-    await trail.ends(200, { bytes, durationMs: clock.now() - startedMs });
+    await trail.ends(200, { bytes: sending.sentBytes, durationMs: clock.now() - startedMs });
   }
 
-  #mark(): object {
-    return { kind: 'RevocationList', metadata: { resourceVersion: this.#version() }, time: this.#now() };
+  /** Readers at the same position share the bytes: after a start or a change that is nearly all of them. */
+  #linesAfter(after: number): FeedLines {
+    const { ledger } = this.#parts;
+    const { position } = ledger;
+    if (this.#shared?.after === after && this.#shared.position === position) return this.#shared;
+    const lines = ledger
+      .entriesAfter(after)
+      .map((entry) => `${JSON.stringify({ type: 'REVOKED', object: entryText(entry) })}\n`);
+    const chunks: Buffer[] = [];
+    for (let at = 0; at < lines.length; at += chunkLines)
+      chunks.push(Buffer.from(lines.slice(at, at + chunkLines).join('')));
+    this.#shared = { after, position, chunks };
+    return this.#shared;
   }
 
-  #version(): string {
-    return `${this.#run}-${this.#parts.ledger.position}`;
+  #mark(position: number): object {
+    return { kind: 'RevocationList', metadata: { resourceVersion: this.#version(position) }, time: this.#now() };
   }
 
-  /** A position of another run is unknown here. The reader gets all entries again, which does no harm. */
+  #version(position: number): string {
+    return `${this.#run}-${position}`;
+  }
+
+  /** A position of another run, or one that was never reached, is unknown here. The reader gets all entries again, which does no harm. */
   #positionIn(version: string): number {
     const [run, position] = version.split('-');
-    return run === this.#run ? Number(position) || 0 : 0;
+    const known = Number(position);
+    return run === this.#run && known <= this.#parts.ledger.position ? known : 0;
   }
 
   #now(): string {

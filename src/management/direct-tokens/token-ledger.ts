@@ -40,6 +40,9 @@ export class TokenLedger {
   readonly #lines = new Map<string, Line>();
   readonly #listeners = new Set<() => void>();
   #seq = 0;
+  readonly #unwritten = new Set<string>();
+  /** The write that will have the unwritten lines. */
+  #writing: Promise<void> | undefined;
 
   constructor(parts: LedgerParts) {
     this.#parts = parts;
@@ -141,7 +144,7 @@ export class TokenLedger {
     const generation = this.#generationAfter(line.generation);
     this.#lines.set(uid, { ...line, view, generation, hasRevoked: true, seq: ++this.#seq });
     // If the write fails, the next start finds the same change again, because the stored record is older.
-    void this.#write(uid).catch(this.#parts.failed);
+    this.#write(uid).catch(() => undefined);
     for (const listener of this.#listeners) listener();
   }
 
@@ -172,11 +175,27 @@ export class TokenLedger {
     return makersOf(facts, world)?.some(({ record }) => record.uid === maker) ?? true;
   }
 
-  async #write(uid: string): Promise<void> {
-    const line = this.#lines.get(uid);
-    if (line === undefined) return;
-    const { seq: _seq, ...stored } = line;
-    await this.#parts.store.writeSideValues(new Map([[prefix + uid, JSON.stringify(stored)]]));
+  /** All changes of one turn share a write: a new configuration can change the rights of thousands of keys. */
+  #write(uid: string): Promise<void> {
+    this.#unwritten.add(uid);
+    if (this.#writing === undefined) {
+      this.#writing = Promise.resolve().then(() => this.#writeAll());
+      this.#writing.catch(this.#parts.failed);
+    }
+    return this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    const changes = new Map<string, string>();
+    for (const uid of this.#unwritten) {
+      const line = this.#lines.get(uid);
+      if (line === undefined) continue;
+      const { seq: _seq, ...stored } = line;
+      changes.set(prefix + uid, JSON.stringify(stored));
+    }
+    this.#unwritten.clear();
+    this.#writing = undefined;
+    if (changes.size > 0) await this.#parts.store.writeSideValues(changes);
   }
 }
 

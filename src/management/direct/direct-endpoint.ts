@@ -68,6 +68,7 @@ export class DirectEndpoint {
   #files: CertificateFiles | undefined;
   #check: Timer | undefined;
   #caPem = '';
+  #isEndingStreams = false;
 
   constructor(options: DirectEndpointOptions) {
     this.#options = options;
@@ -78,7 +79,7 @@ export class DirectEndpoint {
       open: () => client.revocations(cluster),
       taken: (entry) => {
         this.#revocations.take(entry);
-        this.#endStreams();
+        this.#endStreamsSoon();
       },
       silenceMs: silence * 1000,
       clock,
@@ -261,6 +262,16 @@ export class DirectEndpoint {
     this.#revocations.forgetOld(clock.wallTime().getTime());
     this.#endStreams();
     this.#check = clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  /** Revocations come in thousands after a start, and each look goes through all streams. */
+  #endStreamsSoon(): void {
+    if (this.#isEndingStreams) return;
+    this.#isEndingStreams = true;
+    queueMicrotask(() => {
+      this.#isEndingStreams = false;
+      this.#endStreams();
+    });
   }
 
   #endStreams(): void {

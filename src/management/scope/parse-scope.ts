@@ -14,6 +14,8 @@ export interface ParsedScope {
 
 /** A person does not write more entries, and each request is compared with all of them. */
 const maxEntries = 256;
+/** The lists in the entries, together. Each item of a new key's scope is compared with each one of its maker's. */
+const maxListed = 2048;
 
 export function parseScope(value: unknown, path = 'spec.scope'): ParsedScope {
   const parse = new ScopeParser(path);
@@ -36,6 +38,15 @@ class ScopeParser {
     const count = lists.reduce((sum, list) => sum + recordsIn(value[list]).length, 0);
     if (count > maxEntries) {
       this.errors.push(invalidValue(this.#path, count, `a scope has at most ${maxEntries} entries`));
+      return;
+    }
+    const listed = lists.reduce(
+      (sum, list) => sum + recordsIn(value[list]).reduce((most, entry) => most + listedIn(entry), 0),
+      0,
+    );
+    if (listed > maxListed) {
+      const why = `the lists in the entries of a scope have at most ${maxListed} items altogether`;
+      this.errors.push(invalidValue(this.#path, listed, why));
       return;
     }
     this.#each(value, 'roles', (item, path) => this.#role(item, path));
@@ -137,6 +148,14 @@ class ScopeParser {
       if (isEmpty) this.warnings.push(`${path}: an empty rule allows everything that the subject may do`);
     });
   }
+}
+
+/** Items of the lists of an entry, and of the lists in their items. */
+function listedIn(entry: Record<string, unknown>): number {
+  return Object.values(entry).reduce<number>((sum, member) => {
+    if (!Array.isArray(member)) return sum;
+    return member.filter(isRecord).reduce((inner, item) => inner + listedIn(item), sum + member.length);
+  }, 0);
 }
 
 function recordsIn(value: unknown): Record<string, unknown>[] {

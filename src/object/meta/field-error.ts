@@ -19,6 +19,21 @@ export interface FieldError {
   message: string;
 }
 
+/** An answer lists no more errors. A hostile body may have a million, whose texts would fill the memory. */
+export const maxListedErrors = 100;
+
+/** Goes through a list of the client's, and stops as soon as an answer can list no more errors. */
+export function errorsOfEach<T>(items: Iterable<T>, errorsOf: (item: T, index: number) => FieldError[]): FieldError[] {
+  const errors: FieldError[] = [];
+  let index = 0;
+  for (const item of items) {
+    for (const error of errorsOf(item, index)) errors.push(error);
+    if (errors.length >= maxListedErrors) break;
+    index++;
+  }
+  return errors;
+}
+
 /** Path and message on one line, the form of a status message. */
 export function fieldErrorText(error: FieldError): string {
   return `${error.path}: ${error.message}`;
@@ -59,9 +74,12 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
+/** A longer value is cut: a list of the client's could stand in a hundred messages as a whole. */
+const maxShownLength = 10_000;
+
 function shown(value: unknown): string {
-  if (typeof value === 'string') return quoted(value);
-  return value === undefined ? 'null' : JSON.stringify(value);
+  const text = typeof value === 'string' ? quoted(value) : value === undefined ? 'null' : JSON.stringify(value);
+  return text.length > maxShownLength ? `${text.slice(0, maxShownLength)}…` : text;
 }
 
 function withDetail(text: string, detail: string): string {

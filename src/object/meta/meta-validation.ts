@@ -2,7 +2,15 @@
 // changes no input.
 
 import { equalJson, type Json } from '../text/json.ts';
-import { type FieldError, forbiddenField, invalidValue, requiredValue, tooLong } from './field-error.ts';
+import {
+  errorsOfEach,
+  type FieldError,
+  forbiddenField,
+  invalidValue,
+  maxListedErrors,
+  requiredValue,
+  tooLong,
+} from './field-error.ts';
 import type { ObjectMeta, OwnerReference } from './object.ts';
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems, labelValueProblems } from './qualified-name.ts';
 
@@ -45,9 +53,10 @@ export function validateMetaUpdate(
   const { path = 'metadata' } = rules;
   const errors: FieldError[] = [];
   if (before.deletionTimestamp !== undefined) {
-    const added = (now.finalizers ?? []).filter((finalizer) => !before.finalizers?.includes(finalizer));
+    const had = new Set(before.finalizers);
+    const added = (now.finalizers ?? []).filter((finalizer) => !had.has(finalizer));
     if (added.length > 0) {
-      const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${goStrings(added)}`;
+      const why = `no new finalizers can be added if the object is being deleted, found new finalizers ${goStrings(added.slice(0, maxListedErrors))}`;
       errors.push(forbiddenField(`${path}.finalizers`, why));
     }
   }
@@ -68,20 +77,17 @@ const immutableFields = [
 ] as const;
 
 export function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  for (const [key, value] of Object.entries(labels)) {
-    for (const problem of labelKeyProblems(key)) errors.push(invalidValue(path, key, problem));
-    for (const problem of labelValueProblems(value)) errors.push(invalidValue(path, value, problem));
-  }
-  return errors;
+  return errorsOfEach(Object.entries(labels), ([key, value]) => [
+    ...labelKeyProblems(key).map((problem) => invalidValue(path, key, problem)),
+    ...labelValueProblems(value).map((problem) => invalidValue(path, value, problem)),
+  ]);
 }
 
 export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
-  const errors: FieldError[] = [];
-  for (const key of Object.keys(annotations)) {
+  const errors = errorsOfEach(Object.keys(annotations), (key) =>
     // Annotation keys allow upper case everywhere, unlike label keys.
-    for (const problem of labelKeyProblems(key.toLowerCase())) errors.push(invalidValue(path, key, problem));
-  }
+    labelKeyProblems(key.toLowerCase()).map((problem) => invalidValue(path, key, problem)),
+  );
   if (!areWithin(Object.entries(annotations), maxAnnotationBytes)) errors.push(tooLong(path, maxAnnotationBytes));
   return errors;
 }
@@ -112,9 +118,9 @@ export function validateOwnerReferences(
   path: string,
   numbersEntries = false,
 ): FieldError[] {
-  const errors: FieldError[] = [];
   let controller: string | undefined;
-  for (const [index, reference] of references.entries()) {
+  return errorsOfEach(references, (reference, index) => {
+    const errors: FieldError[] = [];
     const { apiVersion, kind, name, uid } = reference;
     const entry = numbersEntries ? `${path}[${index}]` : path;
     if (!/(^|\/)[^/]+$/.test(apiVersion ?? '')) {
@@ -126,20 +132,19 @@ export function validateOwnerReferences(
     if (apiVersion === 'v1' && kind === 'Event') {
       errors.push(invalidValue(entry, reference, '/v1, Kind=Event is disallowed from being an owner'));
     }
-    if (reference.controller !== true) continue;
+    if (reference.controller !== true) return errors;
     const thisOne = `${kind}/${name}`;
     if (controller === undefined) {
       controller = thisOne;
-      continue;
+      return errors;
     }
     const why = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${thisOne}`;
-    errors.push(invalidValue(path, references, why));
-  }
-  return errors;
+    return [...errors, invalidValue(path, references, why)];
+  });
 }
 
 export function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
-  const errors = finalizers.flatMap((finalizer) =>
+  const errors = errorsOfEach(finalizers, (finalizer) =>
     labelKeyProblems(finalizer).map((problem) => invalidValue(path, finalizer, problem)),
   );
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {

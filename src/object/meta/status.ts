@@ -1,6 +1,6 @@
 // The Status object, with which a Kubernetes API reports a failure or a finished delete. There is one constructor for each
 // reason, with the wording that kubectl users know and scripts match.
-import { type FieldError, fieldErrorText, quoted } from './field-error.ts';
+import { type FieldError, fieldErrorText, maxListedErrors, quoted } from './field-error.ts';
 
 export type StatusReason =
   | 'Unauthorized'
@@ -111,8 +111,11 @@ export function applyConflict(causes: StatusCause[], message: string): Status {
 
 export function invalid(kind: { group: string; kind: string }, name: string, errors: readonly FieldError[]): Status {
   const subject = `${groupResourceText({ group: kind.group, resource: kind.kind })} ${quoted(name)} is invalid`;
-  const causes = errors.map((error) => ({ reason: error.type, message: error.message, field: error.path }));
+  const listed = errors.slice(0, maxListedErrors);
+  const causes = listed.map((error) => ({ reason: error.type, message: error.message, field: error.path }));
   const details = { ...about({ group: kind.group, resource: kind.kind }, name), causes };
+  if (errors.length > listed.length)
+    return failure(422, 'Invalid', `${subject}: ${aggregate(listed)}, and more errors`, details);
   return failure(422, 'Invalid', errors.length === 0 ? subject : `${subject}: ${aggregate(errors)}`, details);
 }
 

@@ -2,6 +2,7 @@
 // after all operations, or one failure. The library rfc6902 is not safe for client patches: it takes "length" and "a" for list
 // indices, skips tokens named "constructor" and finds inherited members.
 import { copyJson, equalJson, isJsonObject, type Json, memberOf, setMember } from '../text/json.ts';
+import { maxDepth } from '../text/nesting.ts';
 
 export type JsonPatchResult =
   | { ok: true; value: Json }
@@ -13,6 +14,8 @@ export type JsonPatchResult =
 export const maxJsonPatchOperations = 10_000;
 /** The limit of kube-apiserver (JSONPatchMaxCopyBytes): repeated copies double the object with every operation. */
 const maxCopiedChars = 3 * 1024 * 1024;
+/** Values that are walked to see how deep they nest. A patch can move a large value ten thousand times. */
+const maxWalkedValues = 3_000_000;
 
 export function applyJsonPatch(value: Json, jsonPatch: unknown): JsonPatchResult {
   if (!Array.isArray(jsonPatch)) return malformed('a list of operations', jsonPatch);
@@ -20,7 +23,7 @@ export function applyJsonPatch(value: Json, jsonPatch: unknown): JsonPatchResult
     const message = `The allowed maximum operations in a JSON patch is ${maxJsonPatchOperations}, got ${jsonPatch.length}`;
     return { ok: false, reason: 'tooManyOperations', message };
   }
-  const state: PatchState = { root: copyJson(value), copiedChars: 0 };
+  const state: PatchState = { root: copyJson(value), copiedChars: 0, walkedValues: 0 };
   for (const [index, operation] of jsonPatch.entries()) {
     if (!isJsonObject(operation)) return malformed('an operation object', operation);
     const failure = applyOperation(state, operation);
@@ -35,6 +38,7 @@ export function applyJsonPatch(value: Json, jsonPatch: unknown): JsonPatchResult
 interface PatchState {
   root: Json;
   copiedChars: number;
+  walkedValues: number;
 }
 
 interface OperationFailure {
@@ -54,11 +58,15 @@ function applyOperation(state: PatchState, operation: Record<string, Json>): Ope
   const value = memberOf(operation, 'value');
   switch (memberOf(operation, 'op')) {
     case 'add':
-      return value === undefined ? failure('a "value" is missing') : add(state, path, copyJson(value));
+      return value === undefined
+        ? failure('a "value" is missing')
+        : (depthFault(state, path, value) ?? add(state, path, copyJson(value)));
     case 'remove':
       return remove(state, path);
     case 'replace':
-      return value === undefined ? failure('a "value" is missing') : replace(state, path, copyJson(value));
+      return value === undefined
+        ? failure('a "value" is missing')
+        : (depthFault(state, path, value) ?? replace(state, path, copyJson(value)));
     case 'test':
       return test(state, path, value ?? null);
     case 'move':
@@ -133,6 +141,9 @@ function moveOrCopy(state: PatchState, path: string[], operation: Record<string,
   if (!found.ok) return failure(found.why);
   // As in kube-apiserver, the copy of a missing member is null; a move of it fails below.
   const value = found.value ?? null;
+  // A value that stays where it is or rises cannot nest deeper than before.
+  const tooDeep = path.length > from.length ? depthFault(state, path, value) : undefined;
+  if (tooDeep !== undefined) return tooDeep;
   if (memberOf(operation, 'op') === 'copy') {
     state.copiedChars += JSON.stringify(value).length;
     if (state.copiedChars > maxCopiedChars) return failure(`copies add up to more than ${maxCopiedChars} characters`);
@@ -141,6 +152,20 @@ function moveOrCopy(state: PatchState, path: string[], operation: Record<string,
   const isIntoItself = from.length < path.length && from.every((token, index) => token === path[index]);
   if (isIntoItself) return failure('a value cannot be moved into itself');
   return remove(state, from) ?? add(state, path, value);
+}
+
+/** A copy into itself doubles the depth, and everything that reads the result calls itself for each level. */
+function depthFault(state: PatchState, path: readonly string[], value: Json): OperationFailure | undefined {
+  const left = [{ value, depth: path.length }];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { value: found, depth } = next;
+    if (++state.walkedValues > maxWalkedValues)
+      return failure(`values with more than ${maxWalkedValues} fields are moved`);
+    if (typeof found !== 'object' || found === null) continue;
+    if (depth >= maxDepth) return failure(`the result would have more than ${maxDepth} levels`);
+    for (const item of Object.values(found)) left.push({ value: item, depth: depth + 1 });
+  }
+  return undefined;
 }
 
 function parsePointer(pointer: Json | undefined): string[] | undefined {

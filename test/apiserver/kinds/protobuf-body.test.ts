@@ -52,7 +52,7 @@ describe('a protobuf body', () => {
     ['a time after the last date', seconds(9n * 10n ** 15n), /no date/],
     ['a time in the year 10000', seconds(253_402_300_800n), /no date/],
     ['a time before the first date', seconds(-(9n * 10n ** 15n)), /no date/],
-    ['JSON that is none', json('{"a":'), /should be JSON/],
+    ['text that is not JSON', json('{"a":'), /should be JSON/],
     ['JSON without an end of levels', json(`${'['.repeat(5000)}${']'.repeat(5000)}`), /levels/],
   ])('with %s is a mistake of its sender', (_, raw, says) => {
     expect(() => read(raw)).toThrow(says);

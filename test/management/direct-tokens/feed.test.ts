@@ -1,5 +1,13 @@
+import { createServer, get } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { heartbeatMs } from '../../../src/management/direct-tokens/revocation-feed.ts';
+import { silentLog } from '../../../src/log.ts';
+import { RevocationWatch } from '../../../src/management/direct/revocation-watch.ts';
+import { heartbeatMs, RevocationFeed } from '../../../src/management/direct-tokens/revocation-feed.ts';
+import { TokenLedger } from '../../../src/management/direct-tokens/token-ledger.ts';
+import type { KeyFacts } from '../../../src/management/keys/life/key-facts.ts';
+import { MemoryStore } from '../../../src/store/memory-store.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
 import { type Bench, keysPath, movedClock, openBench, until } from '../server/bench.ts';
 
 const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
@@ -77,7 +85,9 @@ describe('the revocation feed', () => {
       return stream.events.flatMap(({ object }) => (object?.['key'] === undefined ? [] : [String(object['key'])]));
     };
     expect(await keysAfter(version)).toEqual([await uidOf('later')]);
-    expect(await keysAfter('other-7')).toEqual(expect.arrayContaining([await uidOf('earlier'), await uidOf('later')]));
+    const both = expect.arrayContaining([await uidOf('earlier'), await uidOf('later')]);
+    for (const unknown of ['other-7', version.replace(/-.*/, '-1e400'), version.replace(/-.*/, '-999999'), 'x'])
+      expect(await keysAfter(unknown)).toEqual(both);
   });
 
   it('shows a sign of life every few seconds, and ends when it was asked to', async () => {
@@ -137,4 +147,54 @@ describe('the revocation feed', () => {
       expect([code, body['message']]).toEqual([400, expect.stringContaining('want ')]);
     },
   );
+});
+
+describe('a feed of more revocations than fit into the buffer of one reader', () => {
+  it('reaches its readers as a whole: those that there were, and those of one change', async () => {
+    const count = 30_000;
+    const wide = new VirtualClock('2026-01-01T00:00:00Z');
+    const nowMs = () => wide.wallTime().getTime();
+    const store = new MemoryStore({ clock: wide });
+    await store.start();
+    const line = { generation: 1, expiresMs: nowMs() + 3_600_000, view: 'dead: deleted' };
+    const uids = Array.from({ length: count }, (_, at) => `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`);
+    const stored = uids.map((uid): [string, string] => [
+      `tokens/${uid}`,
+      JSON.stringify({ ...line, name: uid, hasRevoked: true }),
+    ]);
+    await store.writeSideValues(new Map(stored));
+    let areGone = false;
+    const facts = (uid: string) => ({ record: { uid }, isDeleted: true }) as KeyFacts;
+    const world = { key: (name: string) => (areGone ? undefined : facts(name)) } as never;
+    const ledger = new TokenLedger({ store, world, nowMs, failed: (error) => expect.unreachable(String(error)) });
+    await ledger.start(false);
+    const feed = new RevocationFeed({ ledger, issuer: 'x', clock: wide, mayRead: () => ({ allowed: true }) });
+    const paths = feed.paths(async () => false);
+    const trail = { streamStarts: async () => undefined, ends: async () => undefined };
+    const target = { path: '/agent/c1/revocations' } as never;
+    const server = createServer((request, response) => {
+      void paths(target, request, response, { name: 'x', groups: [] }, trail as never);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const known = new Map<string, number>();
+    const watch = new RevocationWatch({
+      open: () =>
+        new Promise((resolve, reject) => {
+          get({ host: '127.0.0.1', port, path: '/?watch=1', agent: false }, resolve).on('error', reject);
+        }),
+      taken: ({ key, generation }) => void known.set(key, generation),
+      ...{ silenceMs: 30_000, clock: wide, log: silentLog },
+    });
+    watch.start();
+    await until(() => watch.trouble === undefined, 'the first bookmark');
+    expect(known.size).toBe(count);
+    areGone = true;
+    ledger.reviewAll();
+    await until(() => [...known.values()].every((generation) => generation > 1), 'all of the change');
+    await watch.stop();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await store.stop();
+  });
 });

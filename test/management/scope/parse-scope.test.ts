@@ -165,6 +165,16 @@ describe('parseScope()', () => {
   it('has a limit', () => {
     const projects = Array.from({ length: 257 }, () => ({ project: 'a' }));
     expect(faults({ projects })).toEqual(['spec.scope: Invalid value: 257: a scope has at most 256 entries']);
+    const texts = Array.from({ length: 1025 }, (_, at) => `a${at}`);
+    const roles = [{ role: 'vcluster', projects: texts, virtualClusters: texts.map((name) => `a/${name}`) }];
+    const resources = Array.from({ length: 200 }, () => ({ resources: texts.slice(0, 10) }));
+    for (const [scope, count] of [
+      [{ roles }, 2050],
+      [{ rules: [{ resources }] }, 2200],
+    ] as const)
+      expect(faults(scope)).toEqual([
+        `spec.scope: Invalid value: ${count}: the lists in the entries of a scope have at most 2048 items altogether`,
+      ]);
     const verbs = Array.from({ length: 257 }, () => 'get');
     expect(faults(rule({ verbs }))).toEqual([
       'spec.scope.rules[0].verbs: Invalid value: 257: at most 256 items are allowed',

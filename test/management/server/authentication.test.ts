@@ -106,7 +106,8 @@ describe('authentication by access keys', () => {
     const read = async () => (await bench.ask('GET', `${keysPath}/used`)).body;
     const before = await read();
     expect(before['status']).toEqual({});
-    await bench.ask('GET', keysPath, { key: `${key.slice(0, -1)}x` });
+    // The secret may end with any letter.
+    await bench.ask('GET', keysPath, { key: key.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a')) });
     expect((await read())['status']).toEqual({});
     await codeOf(key);
     const after = await read();

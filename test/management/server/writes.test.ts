@@ -302,6 +302,12 @@ status: {}
       code: 400,
       body: { message: expect.stringMatching(/unknown field "f99", and 400 more$/) },
     });
+    const fields = Array.from({ length: 150_000 }, (_, at) => `"${at.toString(36)}":0`);
+    const huge = await create(`{"metadata":{"name":"${fresh()}"},"spec":{"user":"alice"},${fields.join()}}`);
+    expect([huge.code, String(huge.headers['warning'])]).toEqual([
+      201,
+      expect.stringContaining('149961 more warnings'),
+    ]);
   });
 
   it('92, 93: a dry run checks everything, keeps nothing and shows no key', async () => {

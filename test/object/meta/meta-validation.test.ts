@@ -30,6 +30,36 @@ describe('validateMeta()', () => {
   });
 });
 
+describe('an answer to many errors', () => {
+  const many = Array.from({ length: 4_000 }, (_, at) => `-${at}`);
+  const owners = many.map((name) => ({ apiVersion: 'v1', kind: 'X', name, uid: name, controller: true }));
+  const map = Object.fromEntries(many.map((name) => [name, name]));
+  it.each<[string, ObjectMeta]>([
+    ['labels', { labels: map }],
+    ['annotations', { annotations: map }],
+    ['finalizers', { finalizers: many }],
+    ['controllers', { ownerReferences: owners }],
+  ])('lists no more than a hundred, each with a value of a limited length: %s', (_, metadata) => {
+    const errors = validateMeta({ name: 'x', ...metadata }, { isNamespaced: false });
+    // Before it is cut, the list of errors must not fill the memory either.
+    expect(errors.length).toBeLessThan(110);
+    const { message = '', details } = invalid({ group: '', kind: 'X' }, 'x', [...errors, ...errors]);
+    expect(details?.causes).toHaveLength(100);
+    expect(message).toMatch(/, and more errors$/);
+    expect(message.length).toBeLessThan(1_200_000);
+  });
+
+  it('finds out which finalizers are new without comparing each with all', { timeout: 3_000 }, () => {
+    const before = {
+      name: 'x',
+      deletionTimestamp: '2026-01-01T00:00:01Z',
+      finalizers: many.flatMap((name) => many.slice(0, 20).map((other) => `${name}${other}`)),
+    };
+    const now = { ...before, finalizers: before.finalizers.map((name) => `new${name}`) };
+    expect(validateMetaUpdate(now, before)[0]?.message.length).toBeLessThan(10_000);
+  });
+});
+
 describe('validateMetaUpdate()', () => {
   const before: ObjectMeta = { name: 'x', namespace: 'd', uid: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 

@@ -61,6 +61,21 @@ describe('applyJsonPatch()', () => {
     expect(applyJsonPatch({ a: ['x'] }, doubling)).toMatchObject({ reason: 'doesNotApply' });
   });
 
+  it('refuses a value that nests deeper than its readers follow', () => {
+    const deepest = (times: number) => `/a${'/a'.repeat(2 ** times - 1)}`;
+    const copies = Array.from({ length: 14 }, (_, times) => ({ op: 'copy', from: '/a', path: `${deepest(times)}/a` }));
+    const moves = Array.from({ length: 600 }, () => [
+      { op: 'add', path: '/b', value: {} },
+      { op: 'move', from: '/a', path: '/b/a' },
+      { op: 'move', from: '/b', path: '/a' },
+    ]);
+    for (const patch of [copies, moves.flat()])
+      expect(applyJsonPatch({ a: {} }, patch)).toMatchObject({
+        reason: 'doesNotApply',
+        message: expect.stringContaining('the result would have more than 500 levels'),
+      });
+  });
+
   it('returns a value that shares no part with the patch', () => {
     const patch = [{ op: 'add', path: '/a', value: { b: 1 } }];
     const outcome = applyJsonPatch({}, patch);
