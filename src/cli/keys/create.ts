@@ -15,8 +15,11 @@ const longestTTL = { ms: 3_153_600_000_000, says: '100 years' };
 export async function createKey(context: Context, options: Options): Promise<ExitCode> {
   const name = keyName(options, { isNew: true });
   const spec = await specOf(context, options);
-  const { body, warnings } = await withServer(context, options, (client) =>
-    client.ask({ method: 'POST', path: keysPath, body: { metadata: { name }, spec } }),
+  const { body, warnings } = await withServer(
+    context,
+    options,
+    (client) => client.ask({ method: 'POST', path: keysPath, body: { metadata: { name }, spec } }),
+    { mayMake: true },
   );
   saySecret(context, options, {
     name,

@@ -1,19 +1,26 @@
 // From the options of a command to a management API that answers: a distant one with a key, the daemon on this machine through
 // its socket, or the folder of a daemon that does not run, opened by this process for as long as the command takes.
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import type { Settings } from '../../config/settings/settings.ts';
 import { silentLog } from '../../log.ts';
 import { doorPath, isTooLong, longestSocketPath } from '../../management/commands/local-door.ts';
+import { isUnused } from '../../management/server/folder/data-folder.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { apiPrefix, ManagementClient } from './management-client.ts';
+
+interface LocalFolder {
+  /** Whether the command may be the first one that uses the folder, as the one that makes the first key. */
+  mayMake: boolean;
+}
 
 /** Runs a command with a client, and gives the folder back afterwards. */
 export async function withServer<T>(
   context: Context,
   options: Options,
   run: (client: ManagementClient) => Promise<T>,
+  folder?: LocalFolder,
 ): Promise<T> {
   const url = options.text('server');
   if (url !== undefined) return run(await distantClient(context, options, url));
@@ -22,7 +29,7 @@ export async function withServer<T>(
       throw new CommandFault(exitCodes.usage, `--${name} goes with --server`, {
         hint: `leave --${name} out for the server on this machine, or name a distant one with --server URL`,
       });
-  return withLocalServer(context, options, run);
+  return withLocalServer(context, options, run, folder);
 }
 
 /** For the management API on this machine alone, whether it runs or not. */
@@ -30,6 +37,7 @@ export async function withLocalServer<T>(
   context: Context,
   options: Options,
   run: (client: ManagementClient) => Promise<T>,
+  { mayMake }: LocalFolder = { mayMake: false },
 ): Promise<T> {
   const configured = await configuredServer(context, options);
   const path = doorPath(configured.server.dataDir);
@@ -39,6 +47,8 @@ export async function withLocalServer<T>(
     });
   const client = new ManagementClient({ kind: 'socket', path });
   if (await answers(client)) return run(client);
+  if (await isUnused(resolve(context.cwd, configured.server.dataDir)))
+    judgeNewFolder(context, configured.server.dataDir, mayMake);
   const api = await openFolder(context, configured, client);
   if (api === undefined) return run(client);
   try {
@@ -146,6 +156,24 @@ async function answers(client: ManagementClient): Promise<boolean> {
     if (nobodyThere.has((thrown as NodeJS.ErrnoException).code ?? '')) return false;
     throw client.unreachable(thrown);
   }
+}
+
+/** A relative folder counts from the working folder, so that the same file means another database in another folder. */
+function judgeNewFolder(context: Context, dataDir: string, mayMake: boolean): void {
+  const place = resolve(context.cwd, dataDir);
+  const relative = isAbsolute(dataDir)
+    ? undefined
+    : `hostward.management.dataDir is "${dataDir}", which counts from the working folder`;
+  if (mayMake) {
+    context.stderr.write(`a new database is made in ${place}${relative === undefined ? '' : `; ${relative}`}\n`);
+    return;
+  }
+  throw new CommandFault(exitCodes.environment, `there is no database of access keys in ${place}`, {
+    hint:
+      relative === undefined
+        ? 'start the server, or make the first key with hostward keys create NAME --admin --config FILE'
+        : `${relative}: run the command where the server runs, or write an absolute path`,
+  });
 }
 
 /** Undefined when a daemon answers after all: it was about to start. */

@@ -1,7 +1,6 @@
 // Checks a tree against the settings table. In: the merged tree. Out: the plain value with all defaults, and every fault of
 // types, choices, required and unknown keys with its position. Must never know the effect of a setting.
 
-import { dirname, isAbsolute, join } from 'node:path';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
 import { type Fault, fault, type Position, quoted } from '../fault.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
@@ -82,8 +81,7 @@ export class Checker {
         const parts = { code: 'CONFIG_MISSING_KEY', at: positionOfNode(node), path: showPath(path) };
         this.faults.push(fault({ ...parts, sentence: `the key "${key}" is missing` }));
       }
-      const isOwnDefault = isAbsent && node !== undefined && isFile(below);
-      if (value !== undefined) object[key] = isOwnDefault ? besideFile(node.span.source.name, String(value)) : value;
+      if (value !== undefined) object[key] = value;
     }
     return object;
   }
@@ -175,7 +173,7 @@ export class Checker {
       return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a text', describe(node), textFix(node));
     const text = scalarText(node.value);
     const problem = checkText(text, rule);
-    if (problem === undefined) return rule === 'file' ? besideFile(node.span.source.name, text) : text;
+    if (problem === undefined) return text;
     return this.#refuse('CONFIG_WRONG_VALUE', node, path, problem.wanted, quoted(text), problem.fix);
   }
 
@@ -205,18 +203,6 @@ export class Checker {
     }
     return pairs;
   }
-}
-
-function isFile({ setting }: Slot): boolean {
-  return setting?.shape.kind === 'text' && setting.shape.rule === 'file';
-}
-
-/** Standard input and the `<(…)` of a shell lie in no folder of the user. */
-const streamName = /^(?:-$|\/dev\/|\/proc\/)/;
-
-/** A relative path counts from the folder of its file, so that a command finds the same files from every folder. */
-function besideFile(name: string, path: string): string {
-  return isAbsolute(path) || streamName.test(name) ? path : join(dirname(name), path);
 }
 
 export function describe(node: TreeNode): string {

@@ -49,8 +49,6 @@ export function configurationReference(): string {
     '',
     `Unknown keys are faults under ${closedPaths.map(code).join(', ')}; elsewhere they belong to vCluster and are ignored. Values are read as vCluster reads them: \`yes\` and \`on\` are true unless quoted, and a number is accepted where a text is wanted.`,
     '',
-    'A relative path in a file counts from the folder of that file, and a default path from the folder of the file with the block. A relative path in an option counts from the working folder.',
-    '',
     'The running daemon applies a changed file after a few seconds, or at once after SIGHUP. Settings marked *start* need a restart. A file with a fault is not applied: the old configuration stays active, and the faults are logged.',
   ];
   for (const { title, text, holds } of chapters) {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -28,10 +28,22 @@ describe('hostward keys create', () => {
 
   it('opens the folder itself when no server runs, and the server takes the key later', async () => {
     const { folder, remove } = newFolder();
+    const early = await runIn(folder, ['keys', 'list']);
+    expect([early.code, early.out, early.err, existsSync(folder)]).toEqual([
+      3,
+      '',
+      `hostward: there is no database of access keys in ${folder}\nstart the server, or make the first key with hostward keys create NAME --admin --config FILE\n`,
+      false,
+    ]);
+    const elsewhere = await runIn('data', ['keys', 'list']);
+    expect([elsewhere.code, elsewhere.err]).toEqual([
+      3,
+      'hostward: there is no database of access keys in /home/data\nhostward.management.dataDir is "data", which counts from the working folder: run the command where\nthe server runs, or write an absolute path\n',
+    ]);
     const first = await runIn(folder, ['keys', 'create', 'first', '--admin']);
     expect([first.code, first.err]).toEqual([
       0,
-      'the access key "first" of admin is made; its value is shown this once\n',
+      `a new database is made in ${folder}\nthe access key "first" of admin is made; its value is shown this once\n`,
     ]);
     expect(first.out).toMatch(value);
     // What a crash leaves behind is no server.
@@ -50,9 +62,8 @@ describe('hostward keys create', () => {
     const { folder, remove } = newFolder();
     const names = ['one', 'two', 'three'];
     const all = await Promise.all(names.map((name) => runIn(folder, ['keys', 'create', name, '--admin'])));
-    expect(all.map(({ code, err }) => [code, err.split(' of admin')[0]])).toEqual(
-      names.map((name) => [0, `the access key "${name}"`]),
-    );
+    const said = (err: string) => err.replace(/^a new database .*\n/, '').split(' of admin')[0];
+    expect(all.map(({ code, err }) => [code, said(err)])).toEqual(names.map((name) => [0, `the access key "${name}"`]));
     expect((await runIn(folder, ['keys', 'list'])).out.trim().split('\n')).toHaveLength(4);
     remove();
   }, 20_000);

@@ -9,23 +9,6 @@ import { vclusterDefaults } from '../../../src/config/settings/vcluster-defaults
 import { fixtures, load, named, report, settings } from '../loading.ts';
 
 describe('Settings', () => {
-  it.each([
-    ['f.yaml', 'a.crt', '.hostward/management'],
-    ['../conf/f.yaml', '../conf/a.crt', '../conf/.hostward/management'],
-    ['/etc/f.yaml', '/etc/a.crt', '/etc/.hostward/management'],
-    ['-', 'a.crt', '.hostward/management'],
-    ['/dev/fd/63', 'a.crt', '.hostward/management'],
-  ])('count relative paths of the file %s from its folder', (name, certificate, dataDir) => {
-    const text = 'hostward: {hostKubeconfig: /k, management: {tls: {certificate: a.crt, key: ./a.key}}}';
-    const flags = { virtualKubeconfig: 'v' };
-    const loaded = loadConfiguration({ files: [{ name, text }], environment: named, flags });
-    expect(loaded.kind === 'ok' && loaded.settings).toMatchObject({
-      virtualKubeconfig: 'v',
-      hostKubeconfig: '/k',
-      managementServer: { dataDir, tls: { certificate } },
-    });
-  });
-
   it('have all defaults without a file', () => {
     const loaded = loadConfiguration({ files: [], environment: named });
     expect(loaded.kind === 'ok' && loaded.settings).toEqual({

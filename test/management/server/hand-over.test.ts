@@ -48,7 +48,9 @@ describe('the value of a key', () => {
     ] as const)
       expect(await rotate(name, bench.admin)).toMatchObject({
         code: 422,
-        body: { message: expect.stringContaining(`${why}, and a new value would open nothing; delete it, and make a new key`) },
+        body: {
+          message: expect.stringContaining(`${why}, and a new value would open nothing; delete it, and make a new key`),
+        },
       });
     clock.moveSeconds(-61);
   });

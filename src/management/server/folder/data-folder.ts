@@ -2,7 +2,7 @@
 // Only the owner of the folder may read it. The database is opened first, because its lock keeps other processes out of the
 // folder.
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -18,11 +18,12 @@ export interface Secrets {
   auditKey: Uint8Array;
 }
 
-const secretsFile = 'secrets.json';
+const secretsName = 'secrets.json';
+const databaseName = 'keys.db';
 const secretBytes = 32;
 
 export function databasePath(folder: string): string {
-  return join(folder, 'keys.db');
+  return join(folder, databaseName);
 }
 
 /** File names of the chains of lines, without the ending. */
@@ -35,16 +36,26 @@ export async function makeDataFolder(folder: string): Promise<void> {
   await chmod(folder, 0o700);
 }
 
+/** Whether no server has used the folder; a folder that cannot be read has its own fault when it is opened. */
+export async function isUnused(folder: string): Promise<boolean> {
+  try {
+    const names = await readdir(folder);
+    return !names.includes(databaseName) && !names.includes(secretsName);
+  } catch (thrown) {
+    return isRecord(thrown) && thrown['code'] === 'ENOENT';
+  }
+}
+
 /** For a command that must not make new secrets: undefined when the folder has none. */
 export async function readSecrets(folder: string): Promise<Secrets | undefined> {
-  const path = join(folder, secretsFile);
+  const path = join(folder, secretsName);
   const known = await textOf(path);
   return known === undefined ? undefined : secretsOf(known, path, randomBytes);
 }
 
 /** `hasKeys`: the database holds keys already, which lost secrets would silently kill. */
 export async function openSecrets(folder: string, random: RandomBytes, hasKeys: boolean): Promise<Secrets> {
-  const path = join(folder, secretsFile);
+  const path = join(folder, secretsName);
   const known = await textOf(path);
   if (known !== undefined) return secretsOf(known, path, random);
   if (hasKeys)
@@ -96,7 +107,7 @@ export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, f
     );
     if (!isOfThese || cipher.open(known.sealed, proofKey) !== proofText)
       throw new Error(
-        `read ${join(folder, secretsFile)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
+        `read ${join(folder, secretsName)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
       );
   }
   const now = peppers.digests(proofText);
