@@ -67,7 +67,9 @@ async function filesIn(folder: string): Promise<string[]> {
 }
 
 async function auditKeyIn(folder: string): Promise<Uint8Array> {
-  const secrets = await readSecrets(folder);
+  const secrets = await readSecrets(folder).catch((cause: Error) => {
+    throw new CommandFault(exitCodes.environment, cause.message, { cause });
+  });
   if (secrets !== undefined) return secrets.auditKey;
   throw new CommandFault(exitCodes.environment, `there are no secrets in ${folder}, so that nothing can be proved`, {
     hint: 'run the command where the management API keeps its dataDir',

@@ -1,5 +1,5 @@
 // `hostward kubeconfig`: prints a kubeconfig of a virtual cluster, with a credential or with a plugin that gets one, and is that plugin.
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { kubeconfigText } from '../../management/kubeconfig/text.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
@@ -9,7 +9,7 @@ import { type KeptCredential, keep, keptPath, makeCacheFolder, readKept, renewAt
 import { apiPrefix, ManagementClient } from './management-client.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { sayWarnings, textAt } from './print-key.ts';
-import { distantPlace } from './reach-server.ts';
+import { configuredServer, distantPlace } from './reach-server.ts';
 
 export async function kubeconfig(context: Context, options: Options): Promise<ExitCode> {
   const of = instanceOperand(options);
@@ -24,11 +24,21 @@ export async function kubeconfig(context: Context, options: Options): Promise<Ex
   if (options.has('exec-credential')) return printCredential(context, options, of);
   const answer = await askKubeconfig(context, options, of);
   sayWarnings(context, answer.warnings);
+  if (options.has('exec') && options.texts('config').length > 0) await warnOfRelativeFolder(context, options);
   const text = options.has('exec') ? await withPlugin(context, options, { of, answer }) : answer.text;
   if (options.choice('output') === 'json')
     context.stdout.write(`${JSON.stringify({ kubeConfig: text, expires: answer.expires }, undefined, 2)}\n`);
   else context.stdout.write(text);
   return exitCodes.fine;
+}
+
+async function warnOfRelativeFolder(context: Context, options: Options): Promise<void> {
+  const { dataDir } = (await configuredServer(context, options)).server;
+  if (isAbsolute(dataDir)) return;
+  const where = `hostward.management.dataDir is "${dataDir}", which counts from the working folder`;
+  sayWarnings(context, [
+    `${where}, and kubectl runs the plugin in any folder; write an absolute path, or use --server`,
+  ]);
 }
 
 /** The credential that came with the addresses is the first that the plugin hands out. */

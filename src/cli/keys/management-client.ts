@@ -74,6 +74,8 @@ export class ManagementClient {
   }
 
   #hintFor(code: string): string {
+    if (this.#place.kind === 'socket' && (code === 'EACCES' || code === 'EPERM'))
+      return 'run the command as the user of the server, or give --server URL and an access key';
     if (this.#place.kind === 'socket') return 'look into the log of the server, or ask it with hostward status';
     if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'check the host name in --server';
     return 'check that the server runs, and that --server is its hostward.management.baseURL';

@@ -41,6 +41,28 @@ export function groupHelp(group: string): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** docs/commands.md: the help of every command, for readers and search engines. */
+export function commandsPage(): string {
+  const chapters = commands.flatMap((command) => [
+    `## hostward ${command.name}`,
+    '',
+    '```text',
+    commandHelp(command).trimEnd(),
+    '```',
+    '',
+  ]);
+  const lines = [
+    '# Commands',
+    '',
+    '<!-- Made from src/cli/line/commands/; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
+    '',
+    'The help of every command, as `hostward COMMAND --help` prints it.',
+    '',
+    ...chapters,
+  ];
+  return `${lines.join('\n').trimEnd()}\n`;
+}
+
 function summaryLines(of: readonly CommandSpec[]): string[] {
   const widest = Math.max(...of.map(({ name }) => name.length));
   return of.flatMap(({ name, summary }) => hanging(`  ${name.padEnd(widest)}  `, summary));

@@ -3,7 +3,7 @@
 // share one write. A line that cannot be written whole is taken back, so that the chain stays whole.
 import { type FileHandle, open, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beginning, type ChainState, chainLine, type Digest, maxLineLength, readLine } from './chain.ts';
+import { beginning, type ChainState, chainLine, type Digest, looksTorn, maxLineLength, readLine } from './chain.ts';
 
 /** The part of a file handle that a chain needs, so that a test can put a broken disk in its place. */
 export type ChainHandle = Pick<FileHandle, 'appendFile' | 'datasync' | 'truncate' | 'close' | 'stat' | 'read'>;
@@ -219,12 +219,6 @@ export async function lastLineOf(path: string): Promise<string | undefined> {
   } finally {
     await file.close();
   }
-}
-
-/** A crash leaves the beginning of a line. Any other text was written by another program, and must not be cut off. */
-function looksTorn(torn: string): boolean {
-  const begins = '{"seq":';
-  return torn.startsWith(begins) || begins.startsWith(torn);
 }
 
 interface Tail {

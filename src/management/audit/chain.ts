@@ -67,3 +67,9 @@ function parsed(line: string): Record<string, unknown> | undefined {
     return undefined;
   }
 }
+
+/** A crash leaves the beginning of a line. Any other text was written by another program, and must not be cut off. */
+export function looksTorn(torn: string): boolean {
+  const begins = '{"seq":';
+  return torn.startsWith(begins) || begins.startsWith(torn);
+}

@@ -1,5 +1,5 @@
 // Checks whether a file of chained lines is complete. It names the first wrong line and its fault.
-import { beginning, type ChainState, type Digest, type ReadLine, readLine } from './chain.ts';
+import { beginning, type ChainState, type Digest, looksTorn, type ReadLine, readLine } from './chain.ts';
 import type { Removal } from './retention.ts';
 
 export type Verified =
@@ -43,6 +43,8 @@ export function verifyChain(text: string, options: VerifyOptions): Verified {
     if (removal !== undefined) removals.push(removal);
     state = { next: read.seq + 1, previous: read.digest };
   }
+  if (!looksTorn(rest))
+    return { kind: 'broken', line: lines.length + 1, reason: 'another program wrote the end of the file' };
   const end = state ?? beginning;
   if (options.last !== undefined && end.previous !== options.last)
     return {

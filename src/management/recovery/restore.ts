@@ -59,7 +59,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   await makeDataFolder(dataDir);
   const held = holdDatabase(databasePath(dataDir));
   try {
-    const broughtBack = await bringBackSecrets(from, dataDir, manifest);
+    const broughtBack = await bringBackSecrets(from, dataDir, manifest).catch(refuse);
     const secrets = await fittingSecrets(dataDir, manifest);
     return await auditedRestore({
       dataDir,
@@ -72,6 +72,11 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   } finally {
     held.release();
   }
+}
+
+/** A file of dataDir that cannot be read or written is no bug: its sentence names the file and the way out. */
+function refuse(cause: Error): never {
+  throw new RestoreFault('environment', cause.message, { cause });
 }
 
 interface Ready {
@@ -91,7 +96,7 @@ async function replaced(options: RestoreOptions, { manifest, held, secrets, brou
   raiseRevision(ready, firstRevision(manifest, known, held));
   const applied = await applyTo(ready, known, options);
   // The state of direct tokens since the backup is unknown, so their signing keys are removed, which ends all of them.
-  await rm(join(dataDir, tokenKeysFile), { force: true });
+  await rm(join(dataDir, tokenKeysFile), { force: true, recursive: true });
   const stamp = clock.wallTime().toISOString().replace(/[:.]/g, '-');
   const movedAside = await takeItsPlace(ready, databasePath(dataDir), held, stamp);
   await goOnWithJournal({ dataDir, secrets, manifest, known, revision: applied.revision, clock, stamp });
@@ -128,7 +133,10 @@ async function bringBackSecrets(from: string, dataDir: string, { files }: Manife
 
 async function fittingSecrets(dataDir: string, { peppers }: Manifest): Promise<Secrets> {
   const path = join(dataDir, secretsName);
-  const secrets = await readSecrets(dataDir);
+  const secrets = await readSecrets(dataDir).catch((cause: Error) => {
+    const hint = `move ${path} away; when the backup has one, it is taken`;
+    throw new RestoreFault('environment', cause.message, { cause, hint });
+  });
   if (secrets === undefined)
     throw new RestoreFault(
       'input',

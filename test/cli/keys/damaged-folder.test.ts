@@ -20,8 +20,14 @@ const { folder: seed, remove } = newFolder();
 
 beforeAll(async () => {
   await runIn(seed, ['keys', 'create', 'one', '--admin']);
+  await runIn(seed, ['backup', backup]);
 });
-afterAll(remove);
+const { folder: beside, remove: removeBeside } = newFolder();
+const backup = join(beside, 'backup');
+afterAll(() => {
+  remove();
+  removeBeside();
+});
 
 type Damage = (path: string) => void;
 interface Case {
@@ -149,6 +155,14 @@ describe('a damaged dataDir', () => {
     for (const [name, bytes] of Object.entries(before))
       if (mayGrow(name)) expect(after[name]?.length, name).toBeGreaterThanOrEqual(bytes.length);
       else expect([name, after[name] === bytes]).toEqual([name, true]);
+    // The commands for a bad day tell of it in words too.
+    for (const argv of [
+      ['audit', 'verify'],
+      ['restore', backup],
+    ]) {
+      const said = await runIn(folder, argv);
+      expect([0, 1, 3], said.err).toContain(said.code);
+    }
     removeCopy();
   });
 });

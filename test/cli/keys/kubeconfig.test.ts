@@ -1,9 +1,10 @@
+import { relative } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import { keysPath, movedClock, until } from '../../management/server/bench.ts';
 import { scene } from '../scene.ts';
-import { type KeysBench, openKeysBench, runKeys } from './keys-bench.ts';
+import { type KeysBench, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 
 let bench: KeysBench;
 let alice: string;
@@ -91,6 +92,13 @@ describe('hostward kubeconfig', () => {
       },
     });
     expect(out).not.toContain('mpk_');
+  });
+
+  it('warns when the plugin would find its dataDir from one folder alone', async () => {
+    const argv = ['kubeconfig', 'shop/v1', '--exec'];
+    const here = await runIn(relative(process.cwd(), bench.folder), argv);
+    expect(here).toMatchObject({ code: 0, err: expect.stringContaining('kubectl runs the plugin in any folder') });
+    expect(await bench.local(...argv)).toMatchObject({ code: 0, err: '' });
   });
 
   it('answers an ExecCredential, and keeps the key until a quarter of its life is left', async () => {

@@ -1,11 +1,17 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { commandNamed, commands } from '../../../src/cli/line/commands/command-table.ts';
 import { globalOptions } from '../../../src/cli/line/commands/options.ts';
-import { commandHelp, commandsAsMarkdown, generalHelp } from '../../../src/cli/line/help.ts';
+import { commandHelp, commandsAsMarkdown, commandsPage, generalHelp } from '../../../src/cli/line/help.ts';
 import { parseCommandLine } from '../../../src/cli/line/parse-arguments.ts';
 
 describe('help', () => {
+  it('is what docs/commands.md says', () => {
+    const page = new URL('../../../docs/commands.md', import.meta.url);
+    if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(page, commandsPage());
+    expect(readFileSync(page, 'utf8')).toBe(commandsPage());
+  });
+
   it('fits 80 columns, except for the command lines of examples', () => {
     const lines = [generalHelp(), ...commands.map(commandHelp)].join('').split('\n');
     expect(lines.filter((line) => line.length > 80 && !/^ {2}(hostward|kubectl) /.test(line))).toEqual([]);
