@@ -78,7 +78,10 @@ export class RawAttempt {
     const { isTls, host, port, basePath, agent, request } = this.#parts;
     const send = isTls ? tlsRequest : plainRequest;
     const { method, path } = request;
-    return send({ host, port, agent, method, path: basePath + path, headers: this.#headers() });
+    const sent = send({ host, port, agent, method, path: basePath + path, headers: this.#headers() });
+    // Node would drop all header lines behind the thousandth without a word; their size is limited anyway.
+    sent.maxHeadersCount = 0;
+    return sent;
   }
 
   #headers(): string[] {
