@@ -100,7 +100,8 @@ export class RawAttempt {
       // After a refused upgrade nothing more may be said on this connection.
       if (request.upgrade !== undefined) sent.shouldKeepAlive = false;
       this.#finish({ kind: 'response', response });
-      if (request.isStream) this.#timer?.cancel();
+      // A refusal is no stream, and its reader waits for all of it.
+      if (request.isStream && (response.statusCode ?? 0) < 300) this.#timer?.cancel();
       else this.#progressOf(response);
     });
     sent.on('upgrade', (response, socket, head) => {
