@@ -24,7 +24,8 @@ export const systemClock: Clock = {
     let handle: NodeJS.Timeout;
     const set = (leftMs: number): void => {
       if (leftMs > longestTimerMs) handle = setTimeout(() => set(leftMs - longestTimerMs), longestTimerMs);
-      else handle = setTimeout(run, leftMs);
+      // The runtime writes a warning about a negative time to standard error.
+      else handle = setTimeout(run, Math.max(0, leftMs));
     };
     set(delayMs);
     return { cancel: () => clearTimeout(handle) };

@@ -25,3 +25,11 @@ it('a timer of months is cancelled at any time', () => {
   expect(run).not.toHaveBeenCalled();
   expect(vi.getTimerCount()).toBe(0);
 });
+
+it('a time that has passed needs no warning of the runtime', () => {
+  vi.useFakeTimers();
+  const set = vi.spyOn(globalThis, 'setTimeout');
+  systemClock.after(-5, () => undefined);
+  expect(set).toHaveBeenCalledWith(expect.any(Function), 0);
+  set.mockRestore();
+});

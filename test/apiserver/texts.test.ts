@@ -37,6 +37,13 @@ describe('age()', () => {
 });
 
 describe('duplicateFields()', () => {
+  it('finds at most a thousand, with paths of at most a thousand characters', () => {
+    const members = Array.from({ length: 3_000 }, (_, at) => `"a${at}":0,"a${at}":0`).join();
+    const few = `{"b":1,"b":1,"${'k'.repeat(100_000)}":[{${members}}]}`;
+    expect(duplicateFields(few)).toEqual(['b', `${'k'.repeat(1_000)}…`]);
+    expect(duplicateFields(`{${members}}`)).toHaveLength(1_000);
+  });
+
   it('returns the path of each duplicate', () => {
     expect(duplicateFields('{"a":1,"b":{"c":1,"c":2},"d":[{"e":1},{"e":1,"e":"x\\"y"}],"a":2}')).toEqual([
       'b.c',

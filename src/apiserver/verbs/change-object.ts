@@ -71,7 +71,7 @@ async function nextObject(
   const subresource = kind.subresources?.[target.subresource];
   keepOtherParts(object, old, target.subresource === '' ? undefined : subresource, kind.strategy.hasStatus === true);
   object.metadata.resourceVersion = old.metadata.resourceVersion as string;
-  if (call.warnings.length === 0) call.warnings.push(...(kind.strategy.warnings?.(object) ?? []));
+  if (call.warnings.length === 0) for (const line of kind.strategy.warnings?.(object) ?? []) call.warnings.push(line);
   if (change.keepsManagers !== true) {
     if (isUntouched(object, old)) return 'unchanged';
     // Before the kind's strategy: fields that the server adds must not belong to the writer.

@@ -81,7 +81,7 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
       invalid(faultSubject(kind), '', [requiredValue('metadata.name', 'name or generateName is required')]),
     );
   }
-  call.warnings.push(...(strategy.warnings?.(object) ?? []));
+  for (const line of strategy.warnings?.(object) ?? []) call.warnings.push(line);
   await strategy.prepareForCreate?.(object, ctx);
   try {
     const errors = [

@@ -11,14 +11,14 @@ import { listHead, listItems } from '../wire/representation.ts';
 import { itemText, storageKey, storagePrefix } from '../wire/stored-text.ts';
 import { collect, type Listed, stepRecords } from './collect-records.ts';
 import { decodeContinue, encodeContinue, sealOf } from './continue-token.ts';
-import { listQuery } from './revision-query.ts';
+import { listQuery, notOlderThan } from './revision-query.ts';
 import { type Selection, selectionOf } from './selection.ts';
 
 export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
+  const minRevision = notOlderThan(target.query);
   const { record: stored, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
   const record = visibleRecord(call, stored);
-  const minRevision = Number(target.query.get('resourceVersion') ?? 0);
   if (minRevision > revision) throw new StatusFault(tooLargeResourceVersion(minRevision, revision));
   if (record === undefined) {
     throw new StatusFault(notFound({ group: kind.group, resource: kind.plural }, target.name));

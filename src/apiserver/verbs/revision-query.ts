@@ -18,6 +18,7 @@ export interface WatchQuery {
   after: number | undefined;
   sendInitialEvents: boolean | undefined;
   bookmarks: boolean;
+  /** Undefined for 0 too, as in the real server. */
   timeoutSeconds: number | undefined;
 }
 
@@ -53,11 +54,11 @@ export function watchQuery(query: URLSearchParams): WatchQuery {
     after: fromState || initial === true ? undefined : revision,
     sendInitialEvents: initial,
     bookmarks: isTrue(query.get('allowWatchBookmarks')),
-    timeoutSeconds: numberOf(query.get('timeoutSeconds')),
+    timeoutSeconds: numberOf(query.get('timeoutSeconds')) || undefined,
   };
 }
 
-/** The oldest revision that the initial events of a watch may show. */
+/** The oldest revision that a get, or the initial events of a watch, may show. */
 export function notOlderThan(query: URLSearchParams): number {
   return parseRevision(query.get('resourceVersion') ?? '', plainFailure) ?? 0;
 }

@@ -146,8 +146,14 @@ function booleanOf(text: string | null): boolean | undefined {
   return text === null ? undefined : isTrue(text);
 }
 
+const [lowest, highest] = [-(2n ** 63n), 2n ** 63n - 1n];
+
+/** A 64-bit integer, as Go reads it. */
 export function numberOf(text: string | null): number | undefined {
   if (text === null || text === '') return undefined;
-  if (!/^-?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing "${text}": invalid syntax`);
-  return Number(text);
+  const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`);
+  if (!/^[+-]?\d+$/.test(text)) throw refuse('invalid syntax');
+  const value = BigInt(text.replace(/^\+/, ''));
+  if (value < lowest || value > highest) throw refuse('value out of range');
+  return Number(value);
 }

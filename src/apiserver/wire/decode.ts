@@ -4,6 +4,7 @@ import { type FieldError, wrongTypeValue } from '../../object/meta/field-error.t
 import { isRecord, setMember } from '../../object/text/json.ts';
 import type { Node, Scalar } from '../kinds/schema.ts';
 import { badRequest } from '../request/status-fault.ts';
+import { timeFault } from './time-text.ts';
 
 /** Paths are written as the real server writes them: `subsets[0].addresses[1].foo`. */
 export interface Decoded {
@@ -124,7 +125,7 @@ function fitScalar(value: unknown, node: Extract<Node, { type: 'scalar' }>, path
     case 'quantity':
       return quantity(value, path, decoding);
     case 'time':
-      if (typeof value !== 'string' || Number.isNaN(Date.parse(value))) return wrongType(value, 'time', path, decoding);
+      if (typeof value !== 'string' || timeFault(value) !== undefined) return wrongType(value, 'time', path, decoding);
       return value;
     case 'microTime':
       if (typeof value !== 'string') return wrongType(value, 'time', path, decoding);
@@ -144,7 +145,11 @@ function isInteger(value: unknown, bits: 32 | 64): boolean {
 
 /** A MicroTime needs exactly six digits after the point; the message copies Go's layout string. */
 function checkMicroTime(text: string, ctx: DecodeContext): void {
-  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(text)) return;
+  if (/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$/.test(text)) {
+    const fault = timeFault(text);
+    if (fault === undefined) return;
+    if (fault !== 'form') throw refusal(ctx, `parsing time "${text}": ${fault} out of range`);
+  }
   const opening = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/.exec(text)?.[0];
   const rest = opening === undefined ? text : text.slice(opening.length);
   const wanted = opening === undefined ? '2006' : '.000000';

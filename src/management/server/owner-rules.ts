@@ -6,7 +6,7 @@ import type { Admission } from '../../apiserver/kinds/kit.ts';
 import type { Decision, User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Target } from '../../apiserver/request/target.ts';
-import { type FieldError, forbiddenField, invalidValue } from '../../object/meta/field-error.ts';
+import { errorsOfEach, type FieldError, forbiddenField, invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 
@@ -19,9 +19,9 @@ export function ownerRules(kinds: () => readonly Kind[], rights: Deciding): Admi
     if (operation === 'delete' || object === undefined) return;
     // The kit itself works off references that are there.
     if (user.name === 'system:controller') return;
-    const before = old?.metadata.ownerReferences ?? [];
-    const errors = (object.metadata.ownerReferences ?? []).flatMap((reference, index): FieldError[] => {
-      const known = before.find(({ uid }) => uid === reference.uid);
+    const before = new Map((old?.metadata.ownerReferences ?? []).map((reference) => [reference.uid, reference]));
+    const errors = errorsOfEach(object.metadata.ownerReferences ?? [], (reference, index): FieldError[] => {
+      const known = before.get(reference.uid);
       const isNewBlock = reference.blockOwnerDeletion === true && known?.blockOwnerDeletion !== true;
       const path = `metadata.ownerReferences[${index}]`;
       const owner = kindOf(kinds(), reference);

@@ -1,14 +1,17 @@
 // Server-side apply: merges the fields that a manager wants into the object. Fields that the manager's previous apply had and
 // this one lacks are removed, unless another manager owns them. A change of a field of another manager is a conflict, unless
 // the apply is forced. Pure.
+import { maxListedErrors } from '../meta/field-error.ts';
 import type { KubeObject } from '../meta/object.ts';
 import { applyConflict, type Status } from '../meta/status.ts';
 import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../text/json.ts';
 import { appliedFields, itemSteps } from './field-compare.ts';
 import {
   difference,
+  emptySet,
   equalSets,
   type FieldSet,
+  insert,
   intersection,
   isEmptySet,
   type PathStep,
@@ -93,6 +96,7 @@ function mergeLists(live: Json[], applied: Json[], shape: Extract<FieldShape, { 
   if (liveSteps === undefined || appliedSteps === undefined) return copyJson(applied);
   const liveByStep = new Map(liveSteps.map((step, index) => [step, live[index] as Json]));
   const appliedByStep = new Map(appliedSteps.map((step, index) => [step, applied[index] as Json]));
+  const places = new Map(appliedSteps.map((step, index) => [step, index]));
   const shared = appliedSteps.filter((step) => liveByStep.has(step));
   const result: Json[] = [];
   let taken = 0;
@@ -106,7 +110,7 @@ function mergeLists(live: Json[], applied: Json[], shape: Extract<FieldShape, { 
   };
   for (const [step, item] of liveByStep) {
     if (!appliedByStep.has(step)) result.push(copyJson(item));
-    else if (step === shared[sharedTaken]) takeApplied(appliedSteps.indexOf(step) + 1);
+    else if (step === shared[sharedTaken]) takeApplied((places.get(step) as number) + 1);
   }
   takeApplied(appliedSteps.length);
   return result;
@@ -122,10 +126,11 @@ function prune(
   rules: { own: FieldSet; kept: FieldSet; shape: FieldShape },
 ): { object: KubeObject; removed: PathStep[][] } {
   const object = copyJson(merged as unknown as JsonObject);
-  // Whole items are removed first, because an item without its keys could no longer be found.
   const unwanted = pathsOf(difference(rules.own, rules.kept)).sort((a, b) => a.length - b.length);
   const removed = unwanted.filter((path) => !isKept(rules.kept, path, rules.shape));
-  for (const path of removed) removeAt(object, path, rules.shape);
+  const set = emptySet();
+  for (const path of removed) insert(set, path);
+  removeFrom(object, set, rules.shape);
   return { object: object as unknown as KubeObject, removed };
 }
 
@@ -162,25 +167,35 @@ function isKept(kept: FieldSet, path: readonly PathStep[], shape: FieldShape): b
   return node !== undefined && (node.isMember || (isNamedField && !isEmptySet(node)));
 }
 
-function removeAt(container: Json, path: readonly PathStep[], shape: FieldShape): void {
-  const [step, ...rest] = path;
-  if (step === undefined) return;
+/** The items of a list are found before any of them changes, because an item without its keys could no longer be found. */
+function removeFrom(container: Json, { children }: FieldSet, shape: FieldShape): void {
   if (isJsonObject(container)) {
-    const name = step.slice(2);
-    const member = memberOf(container, name);
-    if (rest.length === 0) delete container[name];
-    else if (member !== undefined) removeAt(member, rest, memberShape(shape, name));
+    for (const [step, below] of children) {
+      const name = step.slice(2);
+      const member = memberOf(container, name);
+      if (below.isMember) delete container[name];
+      else if (member !== undefined) removeFrom(member, below, memberShape(shape, name));
+    }
     return;
   }
   if (!Array.isArray(container) || shape.type !== 'list') return;
-  const index = itemSteps(container, shape)?.indexOf(step) ?? -1;
-  if (index < 0) return;
-  if (rest.length > 0) removeAt(container[index] as Json, rest, shape.items);
-  else container.splice(index, 1);
+  const steps = itemSteps(container, shape);
+  if (steps === undefined) return;
+  const kept = container.filter((item, index) => {
+    const below = children.get(steps[index] as PathStep);
+    if (below?.isMember === true) return false;
+    if (below !== undefined) removeFrom(item, below, shape.items);
+    return true;
+  });
+  container.length = 0;
+  for (const item of kept) container.push(item);
 }
 
 function isEmptied(value: Json): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  if (Array.isArray(value)) return value.length === 0;
+  if (!isJsonObject(value)) return false;
+  for (const name in value) if (Object.hasOwn(value, name)) return false;
+  return true;
 }
 
 interface Conflict {
@@ -192,32 +207,44 @@ function conflictsOf(others: readonly ManagedEntry[], changed: FieldSet): Confli
   return others.flatMap((entry) => pathsOf(intersection(entry.fields, changed)).map((path) => ({ entry, path })));
 }
 
+/** No answer lists more. A path may be as long as the body, and each conflict has one. */
+const maxPathLength = 1_000;
+
 function describe(conflicts: Conflict[]): { conflicts: { manager: string; path: string }[]; status: Status } {
-  const causes = conflicts.map(({ entry, path }) => ({
+  const listed = conflicts.slice(0, maxListedErrors).map(({ entry, path }) => ({ entry, path: shortText(path) }));
+  const causes = listed.map(({ entry, path }) => ({
     reason: 'FieldManagerConflict',
     message: `conflict with ${managerText(entry)}`,
-    field: pathText(path),
+    field: path,
   }));
   return {
-    conflicts: conflicts.map(({ entry, path }) => ({ manager: entry.manager, path: pathText(path) })),
-    status: applyConflict(causes, conflictMessage(conflicts)),
+    conflicts: listed.map(({ entry, path }) => ({ manager: entry.manager, path })),
+    status: applyConflict(causes, conflictMessage(listed, conflicts.length)),
   };
 }
 
-function conflictMessage(conflicts: Conflict[]): string {
-  const [first] = conflicts;
-  if (conflicts.length === 1 && first !== undefined) {
-    return `Apply failed with 1 conflict: conflict with ${managerText(first.entry)}: ${pathText(first.path)}`;
+function shortText(path: readonly PathStep[]): string {
+  const text = pathText(path);
+  return text.length > maxPathLength ? `${text.slice(0, maxPathLength)}…` : text;
+}
+
+function conflictMessage(listed: readonly { entry: ManagedEntry; path: string }[], count: number): string {
+  const [first] = listed;
+  if (count === 1 && first !== undefined) {
+    return `Apply failed with 1 conflict: conflict with ${managerText(first.entry)}: ${first.path}`;
   }
   const pathsByManager = new Map<string, string[]>();
-  for (const { entry, path } of conflicts) {
+  for (const { entry, path } of listed) {
     const text = managerText(entry);
-    pathsByManager.set(text, [...(pathsByManager.get(text) ?? []), `- ${pathText(path)}`]);
+    const paths = pathsByManager.get(text) ?? [];
+    pathsByManager.set(text, paths);
+    paths.push(`- ${path}`);
   }
   const lines = [...pathsByManager]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .flatMap(([manager, paths]) => [`conflicts with ${manager}:`, ...paths]);
-  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
+  if (count > listed.length) lines.push(`and ${count - listed.length} more`);
+  return `Apply failed with ${count} conflicts: ${lines.join('\n')}`;
 }
 
 function managerText({ manager, operation, apiVersion, time, subresource }: ManagedEntry): string {

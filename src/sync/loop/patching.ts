@@ -18,25 +18,29 @@ export function createPatching(
   world: World,
   options: {
     references?: Referrers | undefined;
-    wake?: (key: Key) => void;
+    /** Whether the verdicts are for the sync itself, and not only for a look at one object. */
+    isForSync?: boolean;
     /** Around a wait for the sandbox; see WorkQueue. */
     aside?: <T>(key: Key, wait: Promise<T>) => Promise<T>;
   } = {},
 ): Patching {
-  const { references, wake, aside = (_, wait) => wait } = options;
+  const { references, isForSync = false, aside = (_, wait) => wait } = options;
+  const namesAfter = (facts: Facts, { isRefused }: { isRefused: boolean }): Pick<Facts, 'winner' | 'contest'> => {
+    if (isForSync) world.candidates.noteVerdict(facts.key, isRefused);
+    return world.namesAfterPatches(facts);
+  };
   const judged = (facts: Facts, patched: Patched, { policy, translation }: Rules): Facts => {
     if (patched.kind === 'failed') {
       references?.noteFailed(facts.key, patched.references);
-      return { ...facts, patchFailure: patched.failure };
+      return { ...facts, ...namesAfter(facts, { isRefused: false }), patchFailure: patched.failure };
     }
     // The policy judges the patched addresses, because those are published.
     const refusals = policy.refusals(translation.kind.addressesOf(patched.draft.payload));
-    if (wake !== undefined) for (const rival of world.noteVerdict(facts.key, refusals.length > 0)) wake(rival);
     const after: Facts = {
       ...facts,
+      ...namesAfter(facts, { isRefused: refusals.length > 0 }),
       draft: patched.draft,
       refusals,
-      winner: facts.winner && world.winnerOf(facts.key),
       patchLapse: patched.lapse,
       ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
     };

@@ -88,12 +88,12 @@ class SyncPorts implements ReconcilePorts {
 
   /** Opened anew whenever the rules change. */
   get patching(): Patching | undefined {
-    const { world, references, enqueue, aside } = this.#options;
+    const { world, references, aside } = this.#options;
     if (world.rules === this.#patchingRules) return this.#patching;
     this.#patchingRules = world.rules;
     const { patcher } = world.rules;
     const isNeeded = patcher !== undefined || references !== undefined;
-    this.#patching = isNeeded ? createPatching(patcher, world, { references, wake: enqueue, aside }) : undefined;
+    this.#patching = isNeeded ? createPatching(patcher, world, { references, isForSync: true, aside }) : undefined;
     return this.#patching;
   }
 

@@ -25,6 +25,8 @@ export interface RecordOutcomeOptions {
   enqueue: (key: Key) => void;
   /** Whether no watch reports changes of the host object at the key's place. */
   isHostUnseen: (key: Key) => boolean;
+  /** The objects that wait for the name of an object. */
+  rivalsFor: (facts: Facts) => readonly Key[];
   tell: (note: EventNote) => void;
   forgetEvents: (key: Key) => void;
 }
@@ -90,11 +92,19 @@ export function recordOutcome(
       outcome satisfies never;
   }
   if (facts.contest && facts.contest.rivals.length > 0) queue.addAfter(key, hostServiceRetryMs);
+  // No window tells the rivals for a name of this.
+  if (hasGivenUp(before) !== hasGivenUp(outcome)) for (const rival of options.rivalsFor(facts)) options.enqueue(rival);
   const askAgainMs = backflowRetryMs(facts.backflowFailures);
   if (askAgainMs !== undefined) queue.addAfter(key, askAgainMs);
   const isHeldUp = outcome.kind === 'refused' || outcome.kind === 'waiting' || outcome.kind === 'left';
   if (isHeldUp && options.isHostUnseen(key)) queue.addAfter(key, unseenRetryMs);
   tell(key, { outcome, facts, before }, options);
+}
+
+/** Whether an object may not stand on the host for its addresses, which a patch may have made, or for what it was made from. */
+function hasGivenUp(outcome: Outcome | undefined): boolean {
+  if (outcome?.kind === 'refused') return outcome.reason === 'AddressRefused';
+  return outcome?.kind === 'ineligible' && outcome.reason === 'SourceFails';
 }
 
 function tell(

@@ -117,6 +117,7 @@ export class Sync {
       ...shared,
       queue: this.queue,
       isHostUnseen: (key) => this.world.isHostUnseen(key),
+      rivalsFor: (facts) => this.world.rivalsFor(facts),
       forgetEvents: (key) => this.#events.forget(key),
     };
   }
@@ -203,8 +204,8 @@ export class Sync {
 
   /** Called before or after the start, when the sync of the kind exists that objects of this kind may be made from. */
   accompany(companion: Companion): void {
-    if (this.world.companion !== undefined || this.#phase === 'stopped') return;
-    this.world.companion = companion;
+    if (this.world.candidates.companion !== undefined || this.#phase === 'stopped') return;
+    this.world.candidates.companion = companion;
     this.#forgetCompanion = companion.subscribe((key) => {
       for (const one of this.world.objectsOfService(key)) this.enqueue(one);
     });
@@ -222,7 +223,9 @@ export class Sync {
       [other, this],
     ] as const) {
       const enqueue = (key: Key): void => beside.enqueue(key);
-      one.world.names.other = { names: beside.world.names, isReady: () => beside.isReady, enqueue };
+      const isReady = (): boolean => beside.isReady;
+      const isWritten = (): boolean => beside.options.isLeader() || beside.options.isDryRun;
+      one.world.names.other = { names: beside.world.names, isReady, isWritten, enqueue };
     }
   }
 

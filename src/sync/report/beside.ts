@@ -13,7 +13,7 @@ export interface Beside {
 const listLimit = 500;
 
 export function besideOthers(sync: Sync): Beside[] {
-  const { companion } = sync.world;
+  const { companion } = sync.world.candidates;
   const rows: Beside[] = [];
   if (companion === undefined) return rows;
   for (const [service, objects] of sync.world.namedServices()) {
@@ -29,7 +29,8 @@ export function besideOthers(sync: Sync): Beside[] {
 
 /** The object of the other kind that is published beside this one. */
 export function besideOf(sync: Sync, object: Key): string | undefined {
-  const { companion, rules } = sync.world;
+  const { candidates, rules } = sync.world;
+  const { companion } = candidates;
   const virtual = sync.world.windows.virtual.get(object);
   const service = virtual && rules.translation.kind.serviceOf?.(virtual);
   if (companion === undefined || service === undefined || companion.standingOf(service).kind !== 'fine')

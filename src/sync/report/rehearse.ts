@@ -63,7 +63,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     rules,
   );
   // Offline, an object of another kind that this one was made from counts as synced.
-  world.companion = { kind: 'object', standingOf: () => ({ kind: 'fine' }), subscribe: () => () => {} };
+  world.candidates.companion = { kind: 'object', standingOf: () => ({ kind: 'fine' }), subscribe: () => () => {} };
   for (const object of input.host) hostCluster.put(resource, object);
   if (input.ownerUid !== undefined) {
     const metadata = { namespace: placement.hostNamespace, name: placement.virtualCluster, uid: input.ownerUid };

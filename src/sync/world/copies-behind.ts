@@ -13,8 +13,8 @@ export class CopiesBehind {
   readonly #copies = new Map<Key, Map<string, Map<Key, Key>>>();
   readonly #noted = new Map<Key, Behind>();
 
-  has(hostKey: Key): boolean {
-    return this.#noted.has(hostKey);
+  get(hostKey: Key): Behind | undefined {
+    return this.#noted.get(hostKey);
   }
 
   isBehind(hostKey: Key, service: Key): boolean {

@@ -10,7 +10,7 @@ interface DraftRules {
   policy: AddressPolicy;
 }
 
-interface Wanted {
+export interface Wanted {
   rules: DraftRules;
   draft: Draft;
   /** Undefined until the address policy is asked. */

@@ -14,6 +14,8 @@ const judgedObjects = 100;
 export interface NameView {
   placement(): Placement;
   hasService(service: Key): boolean;
+  /** The Service that an object named when it was last seen. */
+  serviceKeyOf(key: Key): Key | undefined;
   /** Keys of the objects that a Service decides about. */
   objectsOfService(service: Key): readonly Key[];
   /** The object, if its own world would let it stand on the host. */
@@ -28,6 +30,8 @@ export interface NameView {
 export interface OtherKind {
   names: ServiceNames;
   isReady(): boolean;
+  /** False for a kind that is switched off: its copies stay, but it gets no new ones. */
+  isWritten(): boolean;
   enqueue(key: Key): void;
 }
 
@@ -41,11 +45,20 @@ export class ServiceNames {
     this.#view = view;
   }
 
-  /** Called when a host object came, changed or went. `service` is that of its virtual object, if it is known. */
-  noteHost(hostKey: Key, service: Key | undefined): void {
+  /**
+   * Called when a host object came, changed or went. `copyOf` is the virtual key in its annotations. Returns the objects that may
+   * get the name because the copy stands behind it no longer.
+   */
+  noteHost(hostKey: Key, copyOf: Key | undefined): readonly Key[] {
+    const before = this.#behind.get(hostKey);
+    const virtual = copyOf ?? before?.copyOf;
+    const service = virtual === undefined ? undefined : this.#view.serviceKeyOf(virtual);
     const isSingle = service !== undefined && this.#sameNamed(service).length === 0;
-    if (isSingle && !this.#behind.has(hostKey)) return;
+    if (isSingle && before === undefined) return [];
     this.#behind.note(hostKey, this.#view.behindOf(hostKey));
+    if (before === undefined || service === undefined || this.#behind.isBehind(hostKey, before.service)) return [];
+    this.wakeOther(service);
+    return this.rivalObjects(service);
   }
 
   /** Undefined for a name that no other Service can get. */
@@ -89,10 +102,15 @@ export class ServiceNames {
 
   /** A Service with a copy behind the name keeps it. Without one the oldest object decides. */
   #holder(services: readonly Key[], place: Place): Key | undefined {
-    const worlds = this.#worlds();
+    const worlds = this.#worlds().filter((names) => this.#isWritten(names));
     const eligible = worlds.map((names) => names.#eligible(services));
     const [incumbent] = worlds.flatMap((names, at) => names.#incumbent(services, place, eligible[at] ?? []) ?? []);
     return chooseWinner(eligible.flat(), incumbent);
+  }
+
+  #isWritten(names: ServiceNames): boolean {
+    const { other } = this;
+    return names === this || (other !== undefined && other !== 'awaited' && other.isWritten());
   }
 
   #eligible(services: readonly Key[]): readonly Claimant[] {

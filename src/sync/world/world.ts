@@ -2,44 +2,43 @@
 // must never write. It caches only values that follow from windows and rules.
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { type Claimant, Claims, chooseWinner } from '../plan/claims.ts';
-import { type HostItem, type ServiceItem, serviceKeyOf, type Verdict, type VirtualItem } from '../plan/kind.ts';
+import { type HostItem, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
 import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
 import { markerLabel } from '../plan/reserved-keys.ts';
 import type { Facts } from '../plan/step.ts';
-import type { Companion } from './companion.ts';
+import { Candidates } from './candidates.ts';
 import type { Behind } from './copies-behind.ts';
 import { CopyIndex } from './copy-index.ts';
-import { DraftMemory } from './draft-memory.ts';
 import { ServiceIndex } from './service-index.ts';
 import { ServiceNames } from './service-names.ts';
 import type { Circumstances, Rules, Windows } from './sources.ts';
+
+type ContestFacts = Pick<Facts, 'draft' | 'place' | 'serviceKey' | 'servicePlace'>;
 
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;
   readonly claims = new Claims();
   /** The owner in the window may be gone; a request to the host is under way. */
   isOwnerInDoubt = false;
-  /** The sync of the kind that objects of this kind may be made from. */
-  companion: Companion | undefined;
   readonly names: ServiceNames;
+  readonly candidates: Candidates;
   readonly #services = new ServiceIndex();
   readonly #copies = new CopyIndex();
-  /** Whether the address policy refused the patched object; kept only for objects with rivals. */
-  readonly #isRefused = new Map<Key, boolean>();
-  readonly #drafts = new DraftMemory();
   #rules: R;
 
   constructor(windows: Windows, rules: R) {
     this.windows = windows;
     this.#rules = rules;
+    this.candidates = new Candidates(windows, () => this.#rules);
     const isNamedLikeService = rules.translation.kind.serviceOf === undefined;
     this.names = new ServiceNames({
       placement: () => this.#rules.translation.placement,
       hasService: (service) => this.windows.services.has(service),
+      serviceKeyOf: (key) => this.serviceKeyOf(key),
       objectsOfService: (service) => this.objectsOfService(service),
-      claimantOf: (key) => this.#claimantOf(key),
+      claimantOf: (key) => this.candidates.claimantOf(key),
       behindOf: (hostKey) => this.#behindOf(hostKey),
       ...(isNamedLikeService && { incumbentAt: (place, eligible) => this.#incumbentAt(place, eligible) }),
     });
@@ -52,7 +51,7 @@ export class World<R extends Rules = Rules> {
   /** New rules may change host names, so all claims are counted again. */
   setRules(rules: R): void {
     this.#rules = rules;
-    this.#isRefused.clear();
+    this.candidates.forget();
     for (const key of this.windows.virtual.keys()) this.noteVirtual(key);
   }
 
@@ -68,7 +67,7 @@ export class World<R extends Rules = Rules> {
     if (this.windows.virtual.has(key)) this.claims.add(key, place);
     else {
       this.claims.remove(key, place);
-      this.#isRefused.delete(key);
+      this.candidates.forget(key);
     }
     const after = this.claims.claimants(place);
     if (before.length > 1 || after.length > 1) rivals.push(...before, ...after);
@@ -129,13 +128,14 @@ export class World<R extends Rules = Rules> {
     return claimants.length > 1 ? claimants.filter((other) => other !== key) : [];
   }
 
-  /** Called when the address policy has judged a patched object; returns the rivals that may now win or lose the name. */
-  noteVerdict(key: Key, isRefused: boolean): readonly Key[] {
-    const rivals = this.rivalsOf(key);
-    if (rivals.length === 0) this.#isRefused.delete(key);
-    if (rivals.length === 0 || this.#isRefused.get(key) === isRefused) return [];
-    this.#isRefused.set(key, isRefused);
-    return rivals;
+  /** Who gets a contested name, asked anew after the patches: the policy may have judged their result. */
+  namesAfterPatches(facts: Facts): Pick<Facts, 'winner' | 'contest'> {
+    return { winner: facts.winner && this.winnerOf(facts.key), contest: facts.contest && this.#contestOf(facts) };
+  }
+
+  /** The objects that may win or lose a name when this object may stand on the host no longer, or again. */
+  rivalsFor({ key, serviceKey }: Pick<Facts, 'key' | 'serviceKey'>): readonly Key[] {
+    return [...this.rivalsOf(key), ...this.noteService(serviceKey)];
   }
 
   winnerOf(key: Key): Key | undefined {
@@ -152,7 +152,7 @@ export class World<R extends Rules = Rules> {
       keys.add(annotated);
     }
     if (this.#isMapped()) this.#copies.note(hostKey, annotated);
-    this.names.noteHost(hostKey, annotated && this.serviceKeyOf(annotated));
+    for (const key of this.names.noteHost(hostKey, annotated)) keys.add(key);
     return keys;
   }
 
@@ -201,10 +201,9 @@ export class World<R extends Rules = Rules> {
     const servicePlace = serviceKey === undefined ? undefined : this.placeOf(serviceKey);
     const place = this.placeOf(key);
     const host = place === undefined ? undefined : this.hostOf(place);
-    const judged = translation.kind.judge(key, { virtual, service, isPlaced: place !== undefined });
-    const { verdict, isSourcePending } = this.#judgeSource(judged, virtual);
+    const judged = this.candidates.judge(key, { virtual, service, isPlaced: place !== undefined });
     const wanted =
-      verdict.kind === 'eligible' && virtual && place ? this.#drafts.of(virtual, place, this.#rules) : undefined;
+      judged.verdict.kind === 'eligible' && virtual && place ? this.candidates.draftOf(virtual, place) : undefined;
     const draft = wanted?.draft;
     return {
       ...circumstances,
@@ -214,59 +213,36 @@ export class World<R extends Rules = Rules> {
       serviceKey,
       servicePlace,
       place,
-      verdict,
-      isSourcePending,
+      ...judged,
       host,
       hostService: servicePlace && this.windows.hostServices?.get(keyOf(servicePlace.namespace, servicePlace.name)),
       draft,
       patchFailure: undefined,
       reversed: undefined,
       strays: this.#straysOf(key, place),
-      contest:
-        draft && place && serviceKey && servicePlace
-          ? this.names.contestOf(serviceKey, servicePlace, keyOf(place.namespace, place.name))
-          : undefined,
+      contest: this.#contestOf({ draft, place, serviceKey, servicePlace }),
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
       owner: this.ownerState(),
-      // With patches their result is judged instead, after they have run.
-      refusals: wanted === undefined || this.#rules.isPatched ? [] : this.#drafts.refusalsOf(wanted),
+      refusals: wanted === undefined ? [] : this.candidates.refusalsOf(wanted),
     };
-  }
-
-  /** An object that was made from another one goes with that one, so that its values do not leave by another door. */
-  #judgeSource(judged: Verdict, virtual: VirtualItem | undefined): { verdict: Verdict; isSourcePending: boolean } {
-    const source = judged.kind === 'eligible' && virtual && this.#rules.translation.kind.madeFrom?.(virtual);
-    if (!source) return { verdict: judged, isSourcePending: false };
-    const standing = this.companion?.standingOf(source.key) ?? { kind: 'unknown' };
-    if (standing.kind !== 'fails') return { verdict: judged, isSourcePending: standing.kind === 'unknown' };
-    const sentence = `the ${source.kind} "${source.key}" that it was made from has no current copy on the host: ${standing.why}`;
-    return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
   }
 
   #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
     const claimants = this.claims.claimants(place);
     if (claimants.length < 2) return undefined;
-    const eligible = claimants.flatMap((key) => this.#claimantOf(key) ?? []);
+    const eligible = claimants.flatMap((key) => this.candidates.claimantOf(key) ?? []);
     const incumbent = host === undefined ? undefined : incumbentOf(host, eligible, this.#rules.translation.placement);
     return chooseWinner(eligible, incumbent);
   }
 
-  /** Judged without regard to rivals. */
-  #claimantOf(key: Key): (Claimant & { uid: string }) | undefined {
-    const virtual = this.windows.virtual.get(key);
-    const place = this.placeOf(key);
-    if (virtual === undefined || place === undefined) return undefined;
-    const service = this.serviceOf(key, virtual);
-    const verdict = this.#rules.translation.kind.judge(key, { virtual, service, isPlaced: true });
-    if (verdict.kind !== 'eligible') return undefined;
-    if (this.#isRefused.get(key) ?? this.#drafts.refusalsOf(this.#drafts.of(virtual, place, this.#rules)).length > 0)
-      return undefined;
-    return { key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid };
+  #contestOf({ draft, place, serviceKey, servicePlace }: ContestFacts): Facts['contest'] {
+    if (draft === undefined || !place || !serviceKey || !servicePlace) return undefined;
+    return this.names.contestOf(serviceKey, servicePlace, keyOf(place.namespace, place.name));
   }
 
   #incumbentAt(place: Place, eligible: readonly Claimant[]): Key | undefined {
     const host = this.hostOf(place);
-    const known = eligible.flatMap(({ key }) => this.#claimantOf(key) ?? []);
+    const known = eligible.flatMap(({ key }) => this.candidates.claimantOf(key) ?? []);
     return host && incumbentOf(host, known, this.#rules.translation.placement);
   }
 

@@ -37,6 +37,9 @@ describe('listQuery()', () => {
     ['resourceVersion=7&continue=token', 400],
     ['limit=many', 400],
     ['timeoutSeconds=soon', 400],
+    ['timeoutSeconds=9223372036854775808', 400],
+    ['limit=-9223372036854775809', 400],
+    [`limit=${'9'.repeat(400)}`, 400],
     ['sendInitialEvents=true', 422],
     ['resourceVersionMatch=Exact', 422],
     ['resourceVersion=0&resourceVersionMatch=Exact', 422],
@@ -72,5 +75,6 @@ describe('watchQuery()', () => {
     expect(watchQuery(query(text))).toMatchObject({ bookmarks: true, timeoutSeconds: 30 });
     expect(notOlderThan(query(text))).toBe(7);
     expect(notOlderThan(query(''))).toBe(0);
+    expect(watchQuery(query('timeoutSeconds=0')).timeoutSeconds).toBeUndefined();
   });
 });

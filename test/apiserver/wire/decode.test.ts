@@ -34,6 +34,40 @@ describe('decode()', () => {
     expect(value).toMatchObject({ involvedObject: {}, source: {}, firstTimestamp: null, reportingComponent: '' });
   });
 
+  // The verdicts of a real kube-apiserver on `managedFields[].time`.
+  it.each([
+    ['2026-02-28T23:00:00Z', true],
+    ['2026-02-28T23:00:00.123456789Z', true],
+    ['2026-02-28T23:00:00-07:00', true],
+    ['0000-01-01T00:00:00Z', true],
+    ['9999-12-31T23:59:59-01:00', true],
+    ['2024-02-29T00:00:00Z', true],
+    ['2026-02-29T00:00:00Z', false],
+    ['2026-02-30T00:00:00Z', false],
+    ['2026-13-01T00:00:00Z', false],
+    ['2026-02-28T24:00:00Z', false],
+    ['2016-12-31T23:59:60Z', false],
+    ['2026-02-28T23:00:00+25:00', false],
+    ['2026-02-28 23:00:00Z', false],
+    ['2026-02-28t23:00:00z', false],
+    ['+275760-09-13T00:00:00Z', false],
+    ['Jan 1 2020', false],
+    ['2020', false],
+    ['', false],
+  ])('takes the time "%s": %s', (time, isGood) => {
+    const object = { metadata: { name: 'a', managedFields: [{ manager: 'x', time }] } };
+    if (isGood) expect(read('Endpoints', object).value).toEqual(object);
+    else expect(() => read('Endpoints', object)).toThrow('time');
+  });
+
+  it('takes times with microseconds within the ranges of their parts', () => {
+    const event = (eventTime: string) => read('Event', { metadata: { name: 'a' }, eventTime });
+    expect(event('2026-02-28T23:00:00.000001Z').value).toMatchObject({ eventTime: '2026-02-28T23:00:00.000001Z' });
+    expect(() => event('2026-13-01T00:00:00.000000Z')).toThrow('month out of range');
+    expect(() => event('2026-02-30T00:00:00.000000Z')).toThrow('day out of range');
+    expect(() => event('2026-02-28T00:00:60.000000Z')).toThrow('second out of range');
+  });
+
   it.each([
     ['Endpoints', { subsets: 'x' }],
     ['Endpoints', { subsets: [{ ports: [{ port: '80' }] }] }],

@@ -146,6 +146,30 @@ describe('updateManagedFields()', () => {
 });
 
 describe('applyObject()', () => {
+  it('lists a hundred conflicts, with short paths', () => {
+    const owned = Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`${'k'.repeat(2_000)}${at}`, '1']));
+    const other = Object.fromEntries(Object.keys(owned).map((name) => [name, '2']));
+    const live = updated(undefined, configMap(owned), 'a');
+    const result = applyObject(live, configMap(other), { ...base, manager: 'b', force: false });
+    if (result.ok) throw new Error('want a conflict');
+    expect(result.status.details?.causes).toHaveLength(100);
+    expect(result.status.message).toMatch(/^Apply failed with 300 conflicts: .*and 200 more$/s);
+    expect(JSON.stringify(result.status).length).toBeLessThan(250_000);
+  });
+
+  it('takes no longer for long lists than for their items', { timeout: 3_000 }, () => {
+    const many = Array.from({ length: 6_000 }, (_, at) => `a.b/${at}`);
+    const options = { ...base, ...shapeOf(configMap({})), manager: 'a', force: true };
+    let live: KubeObject | undefined;
+    for (const finalizers of [many, [...many].reverse(), many.map((name) => `c.${name}`), many.slice(0, 3_000), []]) {
+      const object = { ...configMap({}), metadata: { name: 'n', finalizers } };
+      const result = applyObject(live, object, options);
+      if (!result.ok) throw new Error(result.status.message);
+      live = result.object;
+      expect((live.metadata.finalizers ?? []).join() === finalizers.join()).toBe(true);
+    }
+  });
+
   it('reports whether the object changed, and keeps the time of an apply without a change', () => {
     const options = { ...base, manager: 'a', force: false };
     const first = applyObject(undefined, configMap({ x: '1' }), options);

@@ -2,6 +2,7 @@ import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
 import { type OpenedPatcher, openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
+import type { SyncedKind } from '../../../src/sync/plan/kind.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
@@ -10,6 +11,7 @@ export function entry(fields: Partial<PatchEntry> & { path: string }): PatchEntr
 }
 
 export type TestPatcherOptions = Partial<Pick<Parameters<typeof openPatcher>[0], 'openSandbox' | 'clock'>> & {
+  kind?: SyncedKind;
   /** context.vcluster.config. */
   vcluster?: Record<string, unknown>;
 };
@@ -21,12 +23,13 @@ export function openTestPatcher(
   {
     openSandbox = (setup) => new InProcessSandbox(setup),
     clock = new VirtualClock(),
+    kind = endpointsKind,
     vcluster = { sync: { toHost: { endpoints: { enabled: true } } } },
   }: TestPatcherOptions = {},
 ): OpenedPatcher {
   const compiled = compilePatchSet(
     entries.map((one, index) => ({ index, entry: one })),
-    endpointsKind,
+    kind,
   );
   if (compiled.kind === 'faults') throw new Error(compiled.faults.map((fault) => fault.message).join('; '));
   return openPatcher({

@@ -1,0 +1,78 @@
+// Judges which objects may stand on the host, without regard to their rivals for a name. In: the windows, the rules, and what the
+// address policy said about patched objects. It must never know who wins a name.
+import type { Key } from '../../object/meta/object.ts';
+import type { Claimant } from '../plan/claims.ts';
+import { type ServiceItem, serviceKeyOf, type Verdict, type VirtualItem } from '../plan/kind.ts';
+import type { Companion } from './companion.ts';
+import { DraftMemory, type Wanted } from './draft-memory.ts';
+import type { Rules, Windows } from './sources.ts';
+
+export interface Judged {
+  verdict: Verdict;
+  /** Nobody knows yet whether the object that this one was made from may stand on the host. */
+  isSourcePending: boolean;
+}
+
+export class Candidates {
+  /** The sync of the kind that objects of this kind may be made from. */
+  companion: Companion | undefined;
+  readonly #windows: Windows;
+  readonly #rules: () => Rules;
+  /** Objects whose patched addresses the policy refuses. */
+  readonly #refused = new Set<Key>();
+  readonly #drafts = new DraftMemory();
+
+  constructor(windows: Windows, rules: () => Rules) {
+    this.#windows = windows;
+    this.#rules = rules;
+  }
+
+  /** Called when the patches of an object have run. */
+  noteVerdict(key: Key, isRefused: boolean): void {
+    if (isRefused) this.#refused.add(key);
+    else this.#refused.delete(key);
+  }
+
+  /** Called for an object that is gone, or for all objects when the rules are new. */
+  forget(key?: Key): void {
+    if (key === undefined) this.#refused.clear();
+    else this.#refused.delete(key);
+  }
+
+  judge(
+    key: Key,
+    facts: { virtual: VirtualItem | undefined; service: ServiceItem | undefined; isPlaced: boolean },
+  ): Judged {
+    const { kind } = this.#rules().translation;
+    const verdict = kind.judge(key, facts);
+    const source = verdict.kind === 'eligible' && facts.virtual && kind.madeFrom?.(facts.virtual);
+    if (!source) return { verdict, isSourcePending: false };
+    // An object that was made from another one goes with that one, so that its values do not leave by another door.
+    const standing = this.companion?.standingOf(source.key) ?? { kind: 'unknown' };
+    if (standing.kind !== 'fails') return { verdict, isSourcePending: standing.kind === 'unknown' };
+    const sentence = `the ${source.kind} "${source.key}" that it was made from has no current copy on the host: ${standing.why}`;
+    return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
+  }
+
+  /** The object, if it may stand on the host. With patches it may until the policy has seen their result. */
+  claimantOf(key: Key): (Claimant & { uid: string }) | undefined {
+    const virtual = this.#windows.virtual.get(key);
+    const { translation, isPatched } = this.#rules();
+    const place = translation.placement.placeOf(key);
+    if (virtual === undefined || place === undefined || this.#refused.has(key)) return undefined;
+    const serviceKey = serviceKeyOf(translation.kind, key, virtual);
+    const service = serviceKey === undefined ? undefined : this.#windows.services.get(serviceKey);
+    if (this.judge(key, { virtual, service, isPlaced: true }).verdict.kind !== 'eligible') return undefined;
+    if (!isPatched && this.refusalsOf(this.draftOf(virtual, place)).length > 0) return undefined;
+    return { key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid };
+  }
+
+  draftOf(virtual: VirtualItem, place: Parameters<DraftMemory['of']>[1]): Wanted {
+    return this.#drafts.of(virtual, place, this.#rules());
+  }
+
+  /** Without patches; with them their result is judged instead, after they have run. */
+  refusalsOf(wanted: Wanted): ReturnType<DraftMemory['refusalsOf']> {
+    return this.#rules().isPatched ? [] : this.#drafts.refusalsOf(wanted);
+  }
+}
