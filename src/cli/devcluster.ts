@@ -15,6 +15,7 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
   const path = resolve(context.cwd, named);
   const data = options.text('data');
   const clientCa = await authorities(context, options.text('client-ca-file'));
+  if (data !== undefined) await context.files.makeFolder(dirname(resolve(context.cwd, data)), { mode: 0o700 });
   const cluster = await startDevcluster({
     name: 'devcluster',
     clock: context.clock,
@@ -23,7 +24,7 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
     authorization: options.choice('authorization') === 'rbac' ? 'rbac' : 'open',
     ...(clientCa === undefined ? {} : { clientCa }),
     ...kept(data === undefined ? undefined : resolve(context.cwd, data)),
-  });
+  }).catch(refuse);
   try {
     await context.files.makeFolder(dirname(path), { mode: 0o700 });
     await context.files.write(path, cluster.kubeconfig, { mode: 0o600 });
@@ -39,6 +40,15 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
     await cluster.stop();
   }
   return exitCodes.fine;
+}
+
+/** A file that holds no objects of an embedded cluster, or belongs to another process, is no bug. */
+function refuse(thrown: Error): never {
+  if (thrown.name !== 'StoreFault') throw thrown;
+  throw new CommandFault(exitCodes.environment, thrown.message, {
+    cause: thrown,
+    hint: 'name another file with --data',
+  });
 }
 
 /** The authority lies beside the objects, so that a kubeconfig with it is trusted after a restart too. */

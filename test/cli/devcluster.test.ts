@@ -82,6 +82,14 @@ describe('hostward devcluster', () => {
     expect([await runCommandLine(context, ['devcluster', '--client-ca-file', file]), err()]).toEqual([1, said]);
   });
 
+  it('refuses a file that cannot hold its objects, and tells the way out', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-data-'));
+    folders.push(folder);
+    const { context, err } = scene();
+    expect(await runCommandLine(context, ['devcluster', '--data', folder])).toBe(3);
+    expect(err()).toMatch(/wanted a file, found a folder.*\nname another file with --data\n$/);
+  });
+
   it('keeps its authority over a restart with --data, and has a new one each time without', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-data-'));
     folders.push(folder);

@@ -266,6 +266,13 @@ describe('hostward run --wait', () => {
       );
   });
 
+  it('refuses a host that is named as its own virtual cluster', async () => {
+    writeKubeconfig('virtual', host.port);
+    const run = await start('--wait', '5m');
+    expect(await run.ended).toBe(3);
+    expect(run.err()).toContain(`both kubeconfigs lead to the API server http://127.0.0.1:${host.port}/; name `);
+  });
+
   it('uses the configuration that arrived during the wait', async () => {
     await virtual.close();
     const run = await start('--wait', '5m');

@@ -168,7 +168,7 @@ function frame(theatre: Theatre, board: DemoBoard, words: { title: string; foote
   return frameOf({ rows: board.rows(), columns, lines, ...words, footer, reasonOf: (key) => reasonOf(theatre, key) });
 }
 
-/** A command that is cut off at the edge is no command, so a narrow terminal gets none. */
+/** A command that is cut off at the edge is no command, so a narrow terminal shows the blocks that fit. */
 function commandLines(
   theatre: Theatre,
   look: readonly string[],
@@ -179,14 +179,12 @@ function commandLines(
     [look, 0],
     [accessLines(theatre), linesForAccess],
   ];
-  const widest = Math.max(...blocks.flatMap(([block]) => block.map((line) => line.length)));
-  if (columns < widest) return [moreLine(widest)];
-  const shown = blocks.flatMap(([block, needed]) => (lines >= needed ? block : []));
-  return [...shown, lines < linesForAccess ? moreLine(widest) : endLine];
-}
-
-function moreLine(columns: number): string {
-  return `More commands at ${columns} columns and ${linesForAccess} rows. Ctrl-C ends it.`;
+  const widthOf = (block: readonly string[]) => Math.max(...block.map((line) => line.length));
+  const shown = blocks.filter(([block, needed]) => lines >= needed && columns >= widthOf(block));
+  if (shown.length === blocks.length) return [...blocks.flatMap(([block]) => block), endLine];
+  const size = `${Math.max(...blocks.map(([block]) => widthOf(block)))} columns and ${linesForAccess} rows`;
+  if (shown.length === 0) return [`More commands at ${size}. Ctrl-C ends it.`];
+  return [...shown.flatMap(([block]) => block), `Type these in a second terminal; more at ${size}. Ctrl-C ends it.`];
 }
 
 function reasonOf(theatre: Theatre, key: Key): string | undefined {

@@ -32,6 +32,8 @@ interface Side {
   readonly name: 'virtual' | 'host';
   readonly kubeconfig: string | undefined;
   connection: Connection | undefined;
+  /** The address in the kubeconfig. */
+  server: string | undefined;
   version: string | undefined;
   /** Why the last attempt failed. */
   trouble: string | undefined;
@@ -48,7 +50,7 @@ export class Clusters {
 
   constructor(options: Options, settings: Pick<Settings, 'virtualKubeconfig' | 'hostKubeconfig'>) {
     const side = (name: Side['name'], kubeconfig: string | undefined): Side => {
-      return { name, kubeconfig, connection: undefined, version: undefined, trouble: undefined };
+      return { name, kubeconfig, connection: undefined, server: undefined, version: undefined, trouble: undefined };
     };
     this.#options = options;
     this.#sides = [side('virtual', settings.virtualKubeconfig), side('host', settings.hostKubeconfig)];
@@ -96,6 +98,8 @@ export class Clusters {
       const faults = (await Promise.all(this.#sides.map((side) => this.#try(side)))).flat();
       const reached = this.connections;
       if (reached !== undefined && faults.length === 0) {
+        const same = this.#sameServer();
+        if (same !== undefined) return { kind: 'faults', faults: [same] };
         if (logged.size > 0) this.#options.log.info({ component: 'main' }, 'both clusters can be reached');
         return { kind: 'reached', ...reached };
       }
@@ -105,6 +109,17 @@ export class Clusters {
       const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempt, 10)) * (0.75 + random() / 4);
       await pause(clock, Math.min(pauseMs, leftMs), signal);
     }
+  }
+
+  /** A host that counts as its own virtual cluster lacks every tenant's object, so that all copies would go. */
+  #sameServer(): ClusterFault | undefined {
+    const [virtual, host] = this.#sides;
+    if (virtual.server === undefined || virtual.server !== host.server) return undefined;
+    return {
+      code: 'CLUSTER_KUBECONFIG_INVALID',
+      message: `both kubeconfigs lead to the API server ${host.server}`,
+      fix: `name the kubeconfig of the virtual cluster by ${kubeconfigBy.virtual}, and that of its host by ${kubeconfigBy.host}`,
+    };
   }
 
   /** Asks only a side that has not answered yet. */
@@ -129,6 +144,7 @@ export class Clusters {
       if (this.#stopping.signal.aborted) return [];
       const { name } = side;
       const { credentials } = opened;
+      side.server = new URL(credentials.server).href;
       side.connection = openConnection({ name, credentials, clock, log, seenWarnings: this.#seenWarnings, version });
     }
     const result = await probe(side.connection);

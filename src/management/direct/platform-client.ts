@@ -36,7 +36,7 @@ export class PlatformClient {
 
   /** A refusal is an answer; without an answer it throws. */
   async post(cluster: string, what: 'audit' | 'activity', body: string): Promise<Posted> {
-    const key = (await readFile(this.#options.keyFile, 'utf8')).trim();
+    const key = (await textOf('keyFile', this.#options.keyFile)).trim();
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const response = await this.#send(`/kubernetes/management/agent/${cluster}/${what}`, headers, body);
     const { statusCode: code = 0 } = response;
@@ -47,7 +47,7 @@ export class PlatformClient {
 
   /** The lines of the feed; the caller ends it by destroying the answer. */
   async revocations(cluster: string): Promise<IncomingMessage> {
-    const key = (await readFile(this.#options.keyFile, 'utf8')).trim();
+    const key = (await textOf('keyFile', this.#options.keyFile)).trim();
     const path = `/kubernetes/management/agent/${cluster}/revocations?watch=true`;
     return this.#open(path, { authorization: `Bearer ${key}` });
   }
@@ -61,7 +61,8 @@ export class PlatformClient {
 
   async #send(path: string, headers: Record<string, string>, body?: string): Promise<IncomingMessage> {
     const { platform, certificateAuthority, clock } = this.#options;
-    const ca = certificateAuthority === undefined ? undefined : await readFile(certificateAuthority, 'utf8');
+    const ca =
+      certificateAuthority === undefined ? undefined : await textOf('certificateAuthority', certificateAuthority);
     const method = body === undefined ? 'GET' : 'POST';
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const sent = request(`${platform}${path}`, { method, ca, headers, agent: false }, resolve);
@@ -92,6 +93,21 @@ export class PlatformClient {
     }
   }
 }
+
+async function textOf(setting: 'keyFile' | 'certificateAuthority', file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
+    throw new Error(`hostward.direct.${setting} is "${file}": ${why}; ${remedies[setting]}`, { cause });
+  }
+}
+
+const remedies = {
+  keyFile: 'write an access key of the role agent into it',
+  certificateAuthority: 'copy the ca.crt of the management server there',
+} as const;
 
 function hintOf(code: number | undefined): string {
   if (code === 401) return '; the key in hostward.direct.keyFile does not count: make a new one';

@@ -60,6 +60,10 @@ describe('a platform that stops in the middle of an answer', () => {
       clock.fire(answerWithinMs);
       expect(await asked).toMatch(/^want the whole answer within 5 seconds/);
     }
+    const keyless = new PlatformClient({ platform, certificateAuthority, keyFile: 'absent.key', clock });
+    await expect(keyless.revocations('c1')).rejects.toThrow(
+      'hostward.direct.keyFile is "absent.key": there is no such file; write an access key of the role agent into it',
+    );
   });
 });
 

@@ -86,7 +86,7 @@ export const keysCommands: readonly CommandSpec[] = [
     operands: '',
     maxOperands: 0,
     summary: 'List access keys: owner, status, when they expire, when they were last used',
-    details: ['With -o json the keys are printed as the API has them; no value of a key is among it.', reach],
+    details: ['With -o json the keys are printed as the API has them, without their values.', reach],
     options: [...reachOptions, output],
     examples: [
       { line: 'hostward keys list --config hostward.yaml', says: 'all keys' },
@@ -142,7 +142,7 @@ export const keysCommands: readonly CommandSpec[] = [
     summary: 'Give a user or team back the keys that it lost by missing from the configuration too long',
     details: [
       'A name that is missing from the configuration is suspended, and comes back with its keys within seven days. After that, the name counts as a new person; this command undoes that. Keys that were made for the name since then stop.',
-      'Without --uid it takes the identity before the present one when there is only one; otherwise it lists them. KIND is user, team, project, cluster or virtualCluster; the last is named PROJECT/NAME. Only administrators may.',
+      'Without --uid it takes the identity before the present one when there is only one; otherwise it lists them. KIND is user, team, project, cluster or virtualCluster; the last is named PROJECT/NAME. Only administrators may run the command.',
       reach,
     ],
     options: [{ name: 'uid', value: 'UID', summary: 'the identity to go back to' }, ...reachOptions, output],
@@ -154,7 +154,7 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Say whether an access key may send a request, and which entry of its scope says so',
     details: [
-      'The request is a method and a path, as the server would see them; --upgrade says that it changes the protocol, as exec and port-forward do, and then it counts as a create. A key may be valid only from some networks: --from judges a request from this address, and without it the networks are named. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may ask.',
+      'The request is a method and a path, as the server would see them; --upgrade says that it changes the protocol, as exec and port-forward do, and then it counts as a create. A key may be valid only from some networks: --from judges a request from this address, and without it the networks are named. Exit code 0 when it would be allowed, 1 when it would be refused. Only administrators may run the command.',
       reach,
     ],
     options: [
