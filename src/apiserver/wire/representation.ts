@@ -5,7 +5,7 @@ import { groupVersionOf, type Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import { partial } from './partial-metadata.ts';
 import { itemText, shownFromText, wireText, withoutZeroRevision } from './stored-text.ts';
-import { tableOf } from './table.ts';
+import { rowsOf, tableOf } from './table.ts';
 
 export interface ListMeta {
   revision: number;
@@ -58,10 +58,11 @@ function listForm(call: Call, metadata: object): { head: object; list: string; i
       };
     case 'table': {
       const { rows: _none, ...head } = tableOf(call, []);
+      const row = rowsOf(call);
       return {
         head: { ...head, metadata },
         list: 'rows',
-        item: (record) => JSON.stringify(tableOf(call, [shownOf(record)], false).rows[0]),
+        item: (record) => JSON.stringify(row(shownOf(record))),
       };
     }
     case 'metadata':

@@ -29,19 +29,24 @@ export function tableOf(
   objects: readonly KubeObject[],
   withColumns = true,
 ): { rows: object[]; [member: string]: unknown } {
-  const columns = columnsOf(call.kind);
-  const include = includeOf(call.target.query);
-  const now = call.kit.clock.wallTime();
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${call.negotiated.formVersion}`,
     metadata: {},
-    columnDefinitions: withColumns ? columns.map(definition) : null,
-    rows: objects.map((object) => ({
-      cells: columns.map((column) => column.cell(object, now)),
-      object: include === 'None' ? null : include === 'Object' ? object : partial(object, call.negotiated),
-    })),
+    columnDefinitions: withColumns ? columnsOf(call.kind).map(definition) : null,
+    rows: objects.map(rowsOf(call)),
   };
+}
+
+/** Makes the row of each object. Throws for an unknown `includeObject` before the first row. */
+export function rowsOf(call: Call): (object: KubeObject) => object {
+  const columns = columnsOf(call.kind);
+  const include = includeOf(call.target.query);
+  const now = call.kit.clock.wallTime();
+  return (object) => ({
+    cells: columns.map((column) => column.cell(object, now)),
+    object: include === 'None' ? null : include === 'Object' ? object : partial(object, call.negotiated),
+  });
 }
 
 function columnsOf(kind: Kind): readonly Column[] {
