@@ -112,10 +112,13 @@ function write(socket: Socket, { line, status }: { line: string; status: Status 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, written);
 }
 
+/** Of Node. */
+const maxHeaderLines = 1_000;
+
 function refusalOf(code: string | undefined, maxHeaderBytes: number): { line: string; status: Status } {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW': {
-      const message = `the request's headers are too large: the limit is ${maxHeaderBytes} bytes`;
+      const message = `the request's headers are too large: the limit is ${maxHeaderBytes} bytes and ${maxHeaderLines} lines`;
       return { line: '431 Request Header Fields Too Large', status: { ...badRequest(message), code: 431 } };
     }
     case 'ERR_HTTP_REQUEST_TIMEOUT': {

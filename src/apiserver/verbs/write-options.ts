@@ -1,7 +1,8 @@
 // Parses and validates the query parameters of writes and the options of deletes.
-import { type FieldError, invalidValue, tooLong, unsupportedValue } from '../../object/meta/field-error.ts';
+import { invalidValue, unsupportedValue } from '../../object/meta/field-error.ts';
 import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
+import { managerErrors } from '../meta/validate-meta.ts';
 import type { Dialect } from '../request/dialect.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
 import { isTrue } from '../request/target.ts';
@@ -14,9 +15,6 @@ export interface WriteOptions {
   force: boolean;
 }
 
-/** The real server's limit: every stored entry of managedFields repeats the name. */
-const maxManagerBytes = 128;
-
 const defaults: WriteOptions = { dryRun: false, fieldValidation: 'Warn', force: false };
 
 export function writeOptions(query: URLSearchParams, optionsKind: string): WriteOptions {
@@ -28,27 +26,13 @@ export function writeOptions(query: URLSearchParams, optionsKind: string): Write
   if (!['', 'Ignore', 'Strict', 'Warn'].includes(validation)) {
     errors.push(unsupportedValue('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn']));
   }
-  errors.push(...managerErrors(query.get('fieldManager') ?? ''));
+  errors.push(...managerErrors(query.get('fieldManager') ?? '', 'fieldManager'));
   if (errors.length > 0) throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: optionsKind }, '', errors));
   return {
     dryRun: dryRun.length > 0,
     fieldValidation: validation === '' ? 'Warn' : (validation as FieldValidation),
     force: isTrue(query.get('force')),
   };
-}
-
-/** Letters, marks, digits, punctuation, symbols and the plain space: a line break would forge a line of a log. */
-const unprintable = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
-
-function managerErrors(manager: string): FieldError[] {
-  if (Buffer.byteLength(manager) > maxManagerBytes) {
-    return [tooLong('fieldManager', maxManagerBytes)];
-  }
-  const found = unprintable.exec(manager);
-  if (found === null) return [];
-  const code = (found[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-  const position = Buffer.byteLength(manager.slice(0, found.index));
-  return [invalidValue('fieldManager', manager, `invalid character U+${code} (at position ${position})`)];
 }
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan';

@@ -78,7 +78,10 @@ export class RawAttempt {
     const { isTls, host, port, basePath, agent, request } = this.#parts;
     const send = isTls ? tlsRequest : plainRequest;
     const { method, path } = request;
-    return send({ host, port, agent, method, path: basePath + path, headers: this.#headers() });
+    const sent = send({ host, port, agent, method, path: basePath + path, headers: this.#headers() });
+    // Node would drop all header lines behind the thousandth without a word; their size is limited anyway.
+    sent.maxHeadersCount = 0;
+    return sent;
   }
 
   #headers(): string[] {
@@ -97,7 +100,8 @@ export class RawAttempt {
       // After a refused upgrade nothing more may be said on this connection.
       if (request.upgrade !== undefined) sent.shouldKeepAlive = false;
       this.#finish({ kind: 'response', response });
-      if (request.isStream) this.#timer?.cancel();
+      // A refusal is no stream, and its reader waits for all of it.
+      if (request.isStream && (response.statusCode ?? 0) < 300) this.#timer?.cancel();
       else this.#progressOf(response);
     });
     sent.on('upgrade', (response, socket, head) => {

@@ -20,7 +20,7 @@ import {
 import type { Circumstances } from '../world/sources.ts';
 import type { World } from '../world/world.ts';
 import type { StoredAsRequested } from './stored-as-requested.ts';
-import { tellWindows } from './tell-windows.ts';
+import { announceWrite, tellWindows } from './tell-windows.ts';
 
 /** A pass needs more requests only through a bug, or when another client writes constantly; then back-off takes over. */
 const requestLimit = 16;
@@ -80,8 +80,10 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     const { request } = step;
     const instead = request.verb === 'get' ? undefined : ports.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts, held: { request, memory: pass.memory } };
+    const answered = announceWrite(request, { facts, world, wake: ports.wake });
     const answer = await storedAsRequested.whileWriting(key, step, () => send(request, ports));
     tellWindows(request, answer, { facts, world, wake: ports.wake });
+    answered();
     pass.memory = afterAnswer(pass.memory, request, answer, world.rules.translation.kind);
     const host = storedAsRequested.hostAfter(step, answer, { facts, rules });
     if (request.verb !== 'get') ports.written(facts, request, { answer, isAsRequested: host !== undefined });

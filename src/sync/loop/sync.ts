@@ -5,7 +5,7 @@ import type { Timer } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import type { ReferencePorts } from '../references/count/joint-ports.ts';
-import { type Companion, standingOf } from '../world/companion.ts';
+import type { Companion } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
 import { Ledger } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
@@ -15,6 +15,7 @@ import { failedByServer } from '../world/server-fault.ts';
 import type { Circumstances } from '../world/sources.ts';
 import { World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
+import { companionOf } from './companion-of.ts';
 import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
@@ -48,6 +49,7 @@ export class Sync {
   readonly #writes: WriteLog;
   readonly #ownerDoubt: OwnerDoubt;
   readonly #owner: OwnerFollower;
+  readonly #ready = Promise.withResolvers<void>();
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   readonly #listener: WindowListener;
   #forgetCompanion: () => void = () => {};
@@ -142,6 +144,7 @@ export class Sync {
     if (this.#phase !== 'syncing') return;
     this.#owner.start();
     this.#phase = 'running';
+    this.#ready.resolve();
     this.enqueueAll();
     this.queue.work(concurrency, (key) => this.#handle(key));
     this.options.references?.work();
@@ -209,6 +212,13 @@ export class Sync {
     this.#forgetCompanion = companion.subscribe((key) => {
       for (const one of this.world.objectsOfService(key)) this.enqueue(one);
     });
+    void companion.whenReady.then(() => this.#wakePending());
+  }
+
+  /** Objects of the companion that do not exist are known only now, and none of them has an outcome that wakes others. */
+  #wakePending(): void {
+    for (const [key, { outcome }] of this.ledger.entries())
+      if (outcome.kind === 'waiting' && outcome.reason === 'SourcePending') this.enqueue(key);
   }
 
   /** The awaited other sync does not come. */
@@ -231,12 +241,12 @@ export class Sync {
 
   /** This sync as the companion of another one. */
   asCompanion(): Companion {
-    return {
-      kind: this.world.rules.translation.kind.kind,
-      // A waiting change may be one that the patches of this sync fail on.
-      standingOf: (key) => standingOf(this.ledger.isDirty(key) ? undefined : this.ledger.outcomeOf(key)),
-      subscribe: (changed) => this.ledger.subscribe(changed),
-    };
+    return companionOf(this);
+  }
+
+  /** Resolves when the first lists are in. */
+  get whenReady(): Promise<void> {
+    return this.#ready.promise;
   }
 
   /** Facts for a decision that do not come from the windows; also for status. */

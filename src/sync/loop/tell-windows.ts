@@ -6,7 +6,7 @@ import type { Item, Window } from '../../cluster/window/window.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
-import type { Facts, PlannedRequest } from '../plan/step.ts';
+import { type Facts, isHostWrite, type PlannedRequest } from '../plan/step.ts';
 import type { World } from '../world/world.ts';
 
 export function tellWindows(
@@ -28,6 +28,20 @@ export function tellWindows(
   tellWindow(world.windows.host, { request, answer, place, seen });
   if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
   for (const other of world.noteHost(keyOf(place.namespace, place.name))) if (other !== facts.key) wake(other);
+}
+
+/** Tells the world of a write behind a shared name before it is sent; returns what to call after the answer. */
+export function announceWrite(
+  request: PlannedRequest,
+  { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
+): () => void {
+  const { key, contest, place, servicePlace } = facts;
+  if (!isHostWrite(request) || !contest || !place || !servicePlace) return () => {};
+  const hostKey = keyOf(place.namespace, place.name);
+  world.names.noteWrite(hostKey, { service: keyOf(servicePlace.namespace, servicePlace.name), copyOf: key });
+  return () => {
+    for (const other of world.noteHost(hostKey)) if (other !== key) wake(other);
+  };
 }
 
 function tellWindow(

@@ -11,6 +11,7 @@ import { baseOf, fixedAnnotations, fixedLabels, present } from '../plan/draft.ts
 import { projectService, serviceKeyOf } from '../plan/kind.ts';
 import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
+import type { Standing } from '../world/companion.ts';
 import type { Circumstances } from '../world/sources.ts';
 import { World } from '../world/world.ts';
 import { MemoryCluster } from './memory-cluster.ts';
@@ -63,7 +64,15 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     rules,
   );
   // Offline, an object of another kind that this one was made from counts as synced.
-  world.candidates.companion = { kind: 'object', standingOf: () => ({ kind: 'fine' }), subscribe: () => () => {} };
+  const isFine = (): Standing => ({ kind: 'fine' });
+  const subscribe = () => () => {};
+  world.candidates.companion = {
+    kind: 'object',
+    standingOf: isFine,
+    lastStandingOf: isFine,
+    subscribe,
+    whenReady: Promise.resolve(),
+  };
   for (const object of input.host) hostCluster.put(resource, object);
   if (input.ownerUid !== undefined) {
     const metadata = { namespace: placement.hostNamespace, name: placement.virtualCluster, uid: input.ownerUid };

@@ -3,7 +3,7 @@
 import type { Key } from '../../object/meta/object.ts';
 import type { Claimant } from '../plan/claims.ts';
 import { type ServiceItem, serviceKeyOf, type Verdict, type VirtualItem } from '../plan/kind.ts';
-import type { Companion } from './companion.ts';
+import type { Companion, Standing } from './companion.ts';
 import { DraftMemory, type Wanted } from './draft-memory.ts';
 import type { Rules, Windows } from './sources.ts';
 
@@ -11,6 +11,12 @@ export interface Judged {
   verdict: Verdict;
   /** Nobody knows yet whether the object that this one was made from may stand on the host. */
   isSourcePending: boolean;
+}
+
+interface JudgedBy {
+  virtual: VirtualItem | undefined;
+  service: ServiceItem | undefined;
+  isPlaced: boolean;
 }
 
 export class Candidates {
@@ -39,16 +45,17 @@ export class Candidates {
     else this.#refused.delete(key);
   }
 
-  judge(
-    key: Key,
-    facts: { virtual: VirtualItem | undefined; service: ServiceItem | undefined; isPlaced: boolean },
-  ): Judged {
+  judge(key: Key, facts: JudgedBy): Judged {
+    return this.#judge(key, facts, (source) => this.companion?.standingOf(source));
+  }
+
+  #judge(key: Key, facts: JudgedBy, standingOf: (source: Key) => Standing | undefined): Judged {
     const { kind } = this.#rules().translation;
     const verdict = kind.judge(key, facts);
     const source = verdict.kind === 'eligible' && facts.virtual && kind.madeFrom?.(facts.virtual);
     if (!source) return { verdict, isSourcePending: false };
     // An object that was made from another one goes with that one, so that its values do not leave by another door.
-    const standing = this.companion?.standingOf(source.key) ?? { kind: 'unknown' };
+    const standing = standingOf(source.key) ?? { kind: 'unknown' };
     if (standing.kind !== 'fails') return { verdict, isSourcePending: standing.kind === 'unknown' };
     const sentence = `the ${source.kind} "${source.key}" that it was made from has no current copy on the host: ${standing.why}`;
     return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
@@ -62,7 +69,10 @@ export class Candidates {
     if (virtual === undefined || place === undefined || this.#refused.has(key)) return undefined;
     const serviceKey = serviceKeyOf(translation.kind, key, virtual);
     const service = serviceKey === undefined ? undefined : this.#windows.services.get(serviceKey);
-    if (this.judge(key, { virtual, service, isPlaced: true }).verdict.kind !== 'eligible') return undefined;
+    // While a change of its source waits, what was known before counts: the rivals hear of the outcome, not of the wait.
+    const lastStanding = (source: Key): Standing | undefined => this.companion?.lastStandingOf(source);
+    const { verdict } = this.#judge(key, { virtual, service, isPlaced: true }, lastStanding);
+    if (verdict.kind !== 'eligible') return undefined;
     if (!isPatched && this.refusalsOf(this.draftOf(virtual, place)).length > 0) return undefined;
     return { key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid };
   }

@@ -9,9 +9,14 @@ export type Standing = { kind: 'fine' } | { kind: 'unknown' } | { kind: 'fails';
 export interface Companion {
   /** The other kind, such as Endpoints. */
   kind: string;
+  /** Unknown while a change of the object waits, because its patches may fail on it. */
   standingOf(key: Key): Standing;
+  /** As its last pass found it. */
+  lastStandingOf(key: Key): Standing;
   /** `changed` is called with the key of each object whose standing may have changed; returns the end of the subscription. */
   subscribe(changed: (key: Key) => void): () => void;
+  /** When the first lists of the other kind are in: from then on, a missing object is known to be missing. */
+  whenReady: Promise<void>;
 }
 
 /** Without a sync of the other kind, no standing is known. */

@@ -20,6 +20,8 @@ export interface NameView {
   objectsOfService(service: Key): readonly Key[];
   /** The object, if its own world would let it stand on the host. */
   claimantOf(key: Key): Claimant | undefined;
+  /** For a kind whose objects name their Services: the host key of the Service that a host object names at present. */
+  namedBy?(hostKey: Key): Key | undefined;
   /** Undefined for a host object that is no copy of ours. */
   behindOf(hostKey: Key): Behind | undefined;
   /** For a kind whose objects are named like their Services: which claimant the object at the place belongs to. */
@@ -53,12 +55,25 @@ export class ServiceNames {
     const before = this.#behind.get(hostKey);
     const virtual = copyOf ?? before?.copyOf;
     const service = virtual === undefined ? undefined : this.#view.serviceKeyOf(virtual);
-    const isSingle = service !== undefined && this.#sameNamed(service).length === 0;
-    if (isSingle && before === undefined) return [];
+    if (service !== undefined && this.#isSingle(service, hostKey) && before === undefined) return [];
     this.#behind.note(hostKey, this.#view.behindOf(hostKey));
     if (before === undefined || service === undefined || this.#behind.isBehind(hostKey, before.service)) return [];
     this.wakeOther(service);
     return this.rivalObjects(service);
+  }
+
+  /** Called before a write that puts a copy behind a shared name: until its answer, no other Service gets the name. */
+  noteWrite(hostKey: Key, behind: Behind): void {
+    this.#behind.note(hostKey, behind);
+  }
+
+  /** Whether the copy stands behind the host name of the Service, and no other Service can get that name. */
+  #isSingle(service: Key, hostKey: Key): boolean {
+    if (this.#sameNamed(service).length > 0) return false;
+    if (this.#view.namedBy === undefined) return true;
+    const named = this.#view.namedBy(hostKey);
+    const place = this.#view.placement().placeOf(service);
+    return named === undefined || (place !== undefined && named === keyOf(place.namespace, place.name));
   }
 
   /** Undefined for a name that no other Service can get. */

@@ -40,7 +40,9 @@ export class World<R extends Rules = Rules> {
       objectsOfService: (service) => this.objectsOfService(service),
       claimantOf: (key) => this.candidates.claimantOf(key),
       behindOf: (hostKey) => this.#behindOf(hostKey),
-      ...(isNamedLikeService && { incumbentAt: (place, eligible) => this.#incumbentAt(place, eligible) }),
+      ...(isNamedLikeService
+        ? { incumbentAt: (place, eligible) => this.#incumbentAt(place, eligible) }
+        : { namedBy: (hostKey) => this.#namedBy(hostKey) }),
     });
   }
 
@@ -246,13 +248,19 @@ export class World<R extends Rules = Rules> {
     return host && incumbentOf(host, known, this.#rules.translation.placement);
   }
 
+  #namedBy(hostKey: Key): Key | undefined {
+    const host = this.windows.host.get(hostKey);
+    const name = host && this.#rules.translation.kind.hostServiceOf?.(host);
+    return name ? keyOf(splitKey(hostKey).namespace, name) : undefined;
+  }
+
   #behindOf(hostKey: Key): Behind | undefined {
     const { kind, placement } = this.#rules.translation;
     const host = this.windows.host.get(hostKey);
     const copyOf = this.windows.host.markOf(hostKey);
     if (host === undefined || !copyOf || !isOursFor(host, copyOf, placement)) return undefined;
-    const name = kind.hostServiceOf === undefined ? host.name : kind.hostServiceOf(host);
-    return name ? { service: keyOf(host.namespace, name), copyOf } : undefined;
+    const service = kind.hostServiceOf === undefined ? hostKey : this.#namedBy(hostKey);
+    return service === undefined ? undefined : { service, copyOf };
   }
 
   #straysOf(key: Key, place: Place | undefined): HostItem[] {

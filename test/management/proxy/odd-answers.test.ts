@@ -127,6 +127,16 @@ describe('an odd answer of a cluster', () => {
     }
   });
 
+  it('keeps every line of a long head', async () => {
+    const lines = Array.from({ length: 1_500 }, (_, at) => `A${at}: 1\r\n`).join('');
+    upstreamDoes((socket) => socket.end(`${ok}${lines}X-Last: 1\r\nContent-Length: 2\r\n\r\n{}`));
+    for (const request of requests) {
+      const answer = await answerTo(request);
+      expect(answer).toMatch(/\r\nX-Last: 1\r\n/);
+      expect(answer).toMatch(/\r\n\r\n\{\}$/);
+    }
+  });
+
   it('passes hints before it unread, and compressed bytes as they are', async () => {
     const hints = 'HTTP/1.1 103 Early Hints\r\nLink: </x>\r\nSet-Cookie: a=b\r\n\r\n'.repeat(500);
     upstreamDoes((socket) => {

@@ -276,6 +276,23 @@ describe('time', () => {
     expect(client.text()).not.toMatch(/\r\n0\r\n\r\n$/);
   });
 
+  it('502: so is the refusal of a watch that stops in its middle', async () => {
+    const clock = movedClock();
+    const behind = await behindWith({ clock });
+    behind.answerWith((_request, response) => {
+      response.writeHead(403);
+      response.write('half');
+    });
+    const answer = behind.bench.ask('GET', `${pods}?watch=true`);
+    let isAnswered = false;
+    void answer.then(() => (isAnswered = true));
+    await until(() => {
+      clock.fire(silentAfterMs);
+      return isAnswered;
+    }, 'the end');
+    expect(await answer).toMatchObject({ code: 502 });
+  });
+
   it('8: nothing limits how long a watch or a session may be silent', async () => {
     const clock = movedClock();
     const behind = await behindWith({ clock });

@@ -310,6 +310,26 @@ status: {}
     ]);
   });
 
+  it('refuses managers that would make conflicts long or forge lines', async () => {
+    const name = await made({}, { labels: { a: 'b' } });
+    const { body } = await bench.ask('GET', `${keysPath}/${name}`);
+    const sent = (entry: object) => {
+      const owned = { 'f:metadata': { 'f:labels': { 'f:a': {} } } };
+      const kept = { operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: owned };
+      const managedFields = [{ manager: 'x', ...kept, ...entry }];
+      return bench.ask('PUT', `${keysPath}/${name}`, {
+        body: { ...body, metadata: { ...body['metadata'], managedFields } },
+      });
+    };
+    const path = 'metadata.managedFields[0]';
+    expect(causes(await sent({ manager: 'x'.repeat(129) }))).toEqual([['FieldValueTooLong', `${path}.manager`]]);
+    expect(causes(await sent({ manager: 'a\nb' }))).toEqual([['FieldValueInvalid', `${path}.manager`]]);
+    expect(causes(await sent({ subresource: 'x'.repeat(257) }))).toEqual([
+      ['FieldValueTooLong', `${path}.subresource`],
+    ]);
+    expect((await sent({ manager: 'x'.repeat(128) })).code).toBe(200);
+  });
+
   it('92, 93: a dry run checks everything, keeps nothing and shows no key', async () => {
     const name = fresh();
     const tried = await create({ metadata: { name }, spec: { user: 'alice' } }, { query: '?dryRun=All' });

@@ -1,9 +1,10 @@
-// An object that may not stand on the host for a reason that no window tells leaves the name of its Service to another Service.
+// When the name of one Service goes to another of the same host name, for reasons that no window tells: an object may not stand on
+// the host, a kind is switched off, a copy stands behind another Service than its object.
 import { afterEach, describe, expect, it } from 'vitest';
 import { createEndpointSliceKind } from '../../../src/sync/endpointslices/endpointslice-kind.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { entry, openTestPatcher } from '../patch/fake-patch.ts';
-import type { SliceWorldOptions } from './fake-slices.ts';
+import { type SliceWorldOptions, service } from './fake-slices.ts';
 import { first, second, TwinWorld } from './two-services.ts';
 
 const settings = { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } };
@@ -63,9 +64,36 @@ describe('with patches', () => {
   });
 });
 
+it('a copy whose slice has moved to another Service counts behind the name until it is mended, also after a restart', async () => {
+  await withPatch('value === "10.9.9.9" ? value.no.such.thing : value');
+  world.putSlice(first);
+  await world.runBoth();
+  await world.stopBoth();
+  world.put(service('web'));
+  world.putSlice(first, { service: 'web', addresses: ['10.9.9.9'] });
+  world.putSlice(second);
+  await world.runBoth();
+  expect(world.outcomeOf(first)).toMatchObject({ reason: 'PatchFailed' });
+  expect(world.behind()).toEqual([first.namespace]);
+  expect(world.outcomeOf(second)).toMatchObject({ kind: 'waiting', reason: 'HostNameBusy' });
+  world.putSlice(first, { service: 'web' });
+  await world.rest();
+  await world.clock.advance(1000);
+  expect(world.behind()).toEqual([second.namespace]);
+});
+
 it('a mirrored slice that is withheld because its Endpoints is refused', async () => {
   prepare({ mirrored: 'withEndpoints', settings });
   world.putEndpoints(first, '10.9.0.1');
+  world.putSlice(first, { manager: mirroring });
+  world.putSlice(second);
+  await world.runBoth();
+  expect(world.outcomeOf(first)).toMatchObject({ kind: 'ineligible', reason: 'SourceFails' });
+  expect(world.behind()).toEqual([second.namespace]);
+});
+
+it('a mirrored slice whose Endpoints does not exist', async () => {
+  prepare({ mirrored: 'withEndpoints', settings });
   world.putSlice(first, { manager: mirroring });
   world.putSlice(second);
   await world.runBoth();

@@ -242,7 +242,13 @@ describe('slices of Kubernetes’ own controllers', () => {
     world.virtual.put('endpoints', endpoints('web'));
     world.put(service('web'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
     await world.runSlices({
-      companion: { kind: 'Endpoints', standingOf: () => ({ kind: 'unknown' }), subscribe: () => () => {} },
+      companion: {
+        kind: 'Endpoints',
+        standingOf: () => ({ kind: 'unknown' }),
+        lastStandingOf: () => ({ kind: 'unknown' }),
+        subscribe: () => () => {},
+        whenReady: Promise.resolve(),
+      },
     });
     expect(world.stateOf('default/web-1')).toBe('SourcePending');
     expect(world.stateOf('default/by-hand')).toBe('inSync');
