@@ -116,7 +116,7 @@ export type Outcome =
   /** `once` replaces the stored text in this answer only, and the answer carries `Cache-Control: no-store`. */
   | { kind: 'stored'; code: number; text: string; revision: number; once?: KubeObject }
   | { kind: 'value'; code: number; value: object; holdsSecret?: boolean }
-  /** JSON that is produced while it is sent. */
+  /** JSON or YAML that is produced while it is sent. */
   | { kind: 'stream'; code: number; parts: AsyncIterable<string> }
   /** Complete JSON. */
   | { kind: 'json'; code: number; json: string };

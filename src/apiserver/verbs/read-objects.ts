@@ -7,12 +7,12 @@ import type { Kind } from '../kinds/kind.ts';
 import { groupVersionOf } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
-import { listHead, listItems } from '../wire/representation.ts';
-import { itemText, storageKey, storagePrefix } from '../wire/stored-text.ts';
+import { type ListMeta, type ListWriter, listWriter, yamlListWriter } from '../wire/representation.ts';
+import { storageKey, storagePrefix } from '../wire/stored-text.ts';
 import { collect, type Listed, stepRecords } from './collect-records.ts';
 import { decodeContinue, encodeContinue, sealOf } from './continue-token.ts';
 import { listQuery, notOlderThan } from './revision-query.ts';
-import { type Selection, selectionOf } from './selection.ts';
+import { selectionOf } from './selection.ts';
 
 export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
@@ -32,51 +32,56 @@ export async function listObjects(call: Call): Promise<Outcome> {
   const selection = selectionOf(call);
   const prefix = storagePrefix(kind, target.namespace);
   const from = await startOf(call, query);
-  if (
-    query.limit === 0 &&
-    call.negotiated.representation === 'object' &&
-    call.negotiated.mediaType === 'application/json'
-  ) {
-    return streamedList(call, selection, { prefix, ...from });
-  }
-  const listed = await collect(call, selection, { prefix, limit: query.limit, ...from });
-  const { continue: next } = nextPage(call, listed, prefix);
-  return {
-    kind: 'json',
-    code: 200,
-    json: listItems(call, listed.records, { revision: listed.revision, next, remaining: listed.remaining }),
+  // After the first byte a refusal is impossible, so the first step is read before the answer begins.
+  const limit = query.limit === 0 ? stepRecords : query.limit;
+  const first = await collect(call, selection, { prefix, limit, ...from });
+  const isWhole = query.limit > 0 || first.more === undefined;
+  const { continue: next } = query.limit === 0 ? {} : nextPage(call, first, prefix);
+  const meta = { revision: first.revision, next, remaining: query.limit === 0 ? undefined : first.remaining };
+  const writer = listWriter(call, meta);
+  if (isWhole && isShort(first.records))
+    return { kind: 'json', code: 200, json: [...pieces(writer, first.records), writer.tail].join('') };
+  const parts = async function* () {
+    const used = await writerFor(call, meta, writer);
+    yield* pieces(used, first.records);
+    let afterKey = isWhole ? undefined : first.more;
+    while (afterKey !== undefined) {
+      const step = { prefix, limit: stepRecords, atRevision: first.revision, afterKey };
+      const more = await collect(call, selection, step);
+      yield* pieces({ ...used, head: more.records.length === 0 ? '' : used.separator }, more.records);
+      afterKey = more.more;
+    }
+    yield used.tail;
   };
+  return { kind: 'stream', code: 200, parts: parts() };
 }
 
-/** A list without a limit can be huge, so each step is sent before the next one is read. */
-async function streamedList(
-  call: Call,
-  selection: Selection,
-  range: { prefix: string; atRevision?: number; afterKey?: string },
-): Promise<Outcome> {
-  const { kind } = call;
-  // After the first byte a refusal is impossible, so the first step is read before the answer begins.
-  const first = await collect(call, selection, { ...range, limit: stepRecords });
-  const text = (records: readonly StoredRecord[]) =>
-    records.map((record) => itemText(record.value, kind, record.revision, call.kit.dialect)).join(',');
-  const head = `${listHead(kind, JSON.stringify({ resourceVersion: String(first.revision) }))}${text(first.records)}`;
-  if (first.more === undefined) return { kind: 'json', code: 200, json: `${head}]}` };
-  const chunks = async function* () {
-    yield head;
-    let afterKey = first.more;
-    while (afterKey !== undefined) {
-      const next = await collect(call, selection, {
-        ...range,
-        atRevision: first.revision,
-        afterKey,
-        limit: stepRecords,
-      });
-      if (next.records.length > 0) yield `,${text(next.records)}`;
-      afterKey = next.more;
-    }
-    yield ']}';
-  };
-  return { kind: 'stream', code: 200, parts: chunks() };
+/** A page of 500 objects can have hundreds of megabytes, and a client may ask for many pages and read none. */
+const pieceLength = 256 * 1024;
+/** A page of 500 ordinary keys is shorter; it is sent with its length. */
+const shortLength = 2 * pieceLength;
+
+function isShort(records: readonly StoredRecord[]): boolean {
+  let length = 0;
+  for (const { value } of records) length += value.length;
+  return length <= shortLength;
+}
+
+async function writerFor(call: Call, meta: ListMeta, json: ListWriter): Promise<ListWriter> {
+  if (call.negotiated.mediaType === 'application/json') return json;
+  const { dump } = await import('js-yaml');
+  return yamlListWriter(call, meta, (value) => dump(value, { noRefs: true, lineWidth: -1 }));
+}
+
+function* pieces({ head, item, separator }: ListWriter, records: readonly StoredRecord[]): Generator<string> {
+  let text = head;
+  for (const [index, record] of records.entries()) {
+    text += (index === 0 ? '' : separator) + item(record);
+    if (text.length < pieceLength) continue;
+    yield text;
+    text = '';
+  }
+  if (text !== '') yield text;
 }
 
 export function nextPage(call: Call, { more, revision }: Listed, prefix: string): { continue?: string } {

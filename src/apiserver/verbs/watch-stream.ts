@@ -25,8 +25,8 @@ export interface WatchSettings {
 /** The server disconnects a client with more unsent bytes than this, because a reconnect costs less than the memory. */
 export const maxUnsentBytes = 4 * 1024 * 1024;
 
-/** While the server sends a long batch, it pauses at this many unread bytes until the client has read them. */
-const aheadBytes = 1024 * 1024;
+/** While the server sends a long batch, it pauses at this many unread bytes until the client has read them. A key may have 1,000 watches. */
+const aheadBytes = 128 * 1024;
 /** A client that needs longer than this to read `aheadBytes` is disconnected. */
 const stalledMs = 30_000;
 

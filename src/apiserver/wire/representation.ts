@@ -13,37 +13,66 @@ export interface ListMeta {
   remaining: number | undefined;
 }
 
-export function listItems(call: Call, records: readonly StoredRecord[], meta: ListMeta): string {
-  const { kind } = call;
-  const metadata = JSON.stringify({
+/** Writes a list in the negotiated form, item by item, so that a long list is never in memory as a whole. */
+export interface ListWriter {
+  head: string;
+  item(record: StoredRecord): string;
+  separator: string;
+  tail: string;
+}
+
+export function listWriter(call: Call, meta: ListMeta): ListWriter {
+  const { head, list, item } = listForm(call, {
     resourceVersion: String(meta.revision),
     ...(meta.next === undefined ? {} : { continue: meta.next }),
     ...(meta.remaining === undefined || meta.remaining === 0 ? {} : { remainingItemCount: meta.remaining }),
   });
-  switch (call.negotiated.representation) {
-    case 'object': {
-      return `${listHead(kind, metadata)}${records.map((record) => itemText(record.value, kind, record.revision, call.kit.dialect)).join(',')}]}`;
-    }
-    case 'table': {
-      const objects = records.map((record) => shownFromText(record.value, kind, record.revision));
-      return JSON.stringify({ ...tableOf(call, objects), metadata: JSON.parse(metadata) });
-    }
-    case 'metadata': {
-      const items = records.map((record) =>
-        partial(shownFromText(record.value, kind, record.revision), call.negotiated),
-      );
-      const apiVersion = `meta.k8s.io/${call.negotiated.formVersion}`;
-      const head = { kind: 'PartialObjectMetadataList', apiVersion };
-      return JSON.stringify({ ...head, metadata: JSON.parse(metadata), items });
-    }
-    default:
-      return call.negotiated.representation satisfies never;
-  }
+  return { head: `${JSON.stringify(head).slice(0, -1)},"${list}":[`, item, separator: ',', tail: ']}' };
 }
 
-/** The JSON text of a list, up to the first item. */
-export function listHead(kind: Kind, metadata: string): string {
-  return `{"kind":"${kind.kind}List","apiVersion":"${groupVersionOf(kind)}","metadata":${metadata},"items":[`;
+/** The same list in YAML; `dump` writes one value. */
+export function yamlListWriter(call: Call, meta: ListMeta, dump: (value: unknown) => string): ListWriter {
+  const json = listWriter(call, meta);
+  const head = JSON.parse(`${json.head}]}`) as Record<string, unknown>;
+  const list = Object.keys(head).at(-1) as string;
+  const { [list]: _none, ...others } = head;
+  const opening = `${list}:\n`;
+  return {
+    head: dump(others) + opening,
+    item: (record) => dump({ [list]: [JSON.parse(json.item(record))] }).slice(opening.length),
+    separator: '',
+    tail: '',
+  };
+}
+
+/** The members before the list, the name of the list, and the JSON of an item. */
+function listForm(call: Call, metadata: object): { head: object; list: string; item(record: StoredRecord): string } {
+  const { kind, kit, negotiated } = call;
+  const shownOf = (record: StoredRecord) => shownFromText(record.value, kind, record.revision);
+  switch (negotiated.representation) {
+    case 'object':
+      return {
+        head: { kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata },
+        list: 'items',
+        item: (record) => itemText(record.value, kind, record.revision, kit.dialect),
+      };
+    case 'table': {
+      const { rows: _none, ...head } = tableOf(call, []);
+      return {
+        head: { ...head, metadata },
+        list: 'rows',
+        item: (record) => JSON.stringify(tableOf(call, [shownOf(record)], false).rows[0]),
+      };
+    }
+    case 'metadata':
+      return {
+        head: { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${negotiated.formVersion}`, metadata },
+        list: 'items',
+        item: (record) => JSON.stringify(partial(shownOf(record), negotiated)),
+      };
+    default:
+      return negotiated.representation satisfies never;
+  }
 }
 
 export function oneObject(call: Call, text: string, revision: number): string {

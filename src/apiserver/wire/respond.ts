@@ -12,7 +12,8 @@ export async function sendOutcome(response: ServerResponse, call: Call, outcome:
   const holdsSecret =
     outcome.kind === 'stored' ? outcome.once !== undefined : outcome.kind === 'value' && outcome.holdsSecret;
   const headers = { ...warningHeaders(call), ...(holdsSecret ? { 'cache-control': 'no-store' } : {}) };
-  if (outcome.kind === 'stream') return sendStream(response, outcome, headers);
+  if (outcome.kind === 'stream')
+    return sendStream(response, outcome, { 'content-type': call.negotiated.mediaType, ...headers });
   const json = outcomeJson(call, outcome);
   if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
   sendJson(response, outcome.code, json, headers);
@@ -39,8 +40,7 @@ async function sendStream(
   outcome: Extract<Outcome, { kind: 'stream' }>,
   headers: Headers,
 ): Promise<void> {
-  const head = { 'cache-control': 'no-cache, private', 'content-type': 'application/json', ...headers };
-  response.writeHead(outcome.code, head);
+  response.writeHead(outcome.code, { 'cache-control': 'no-cache, private', ...headers });
   for await (const chunk of outcome.parts) {
     if (response.destroyed) return;
     if (!response.write(chunk)) await drained(response);

@@ -24,7 +24,11 @@ export const ageColumn: Column = {
 
 const plainColumns: readonly Column[] = [nameColumn, ageColumn];
 
-export function tableOf(call: Call, objects: readonly KubeObject[], withColumns = true): object {
+export function tableOf(
+  call: Call,
+  objects: readonly KubeObject[],
+  withColumns = true,
+): { rows: object[]; [member: string]: unknown } {
   const columns = columnsOf(call.kind);
   const include = includeOf(call.target.query);
   const now = call.kit.clock.wallTime();

@@ -1,4 +1,5 @@
 // Checks 1 to 26, 49 to 63, 101 to 140 and 189 to 209 of the specification: discovery, lists, tables, watches, deletion.
+import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, type Bench, type Body, keysPath, openBench, until } from './bench.ts';
 
@@ -18,6 +19,38 @@ const get = (path: string, headers: Record<string, string> = {}): Promise<Answer
 const namesOf = ({ body }: Answer): unknown[] =>
   (body['items'] as unknown as Body[]).map((item) => item['metadata']?.['name']);
 const last = <T>(list: readonly T[]): T | undefined => list.at(-1);
+
+describe('a list of large objects', () => {
+  const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';
+  const metadata = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
+
+  it('is written in pieces, in every form, so that clients that read none cannot fill the memory', async () => {
+    const large = ['large-1', 'large-2', 'large-3'];
+    for (const name of large) {
+      const body = { metadata: { name, annotations: { a: 'x'.repeat(250_000) } }, spec: { user: 'alice' } };
+      expect((await bench.ask('POST', keysPath, { body })).code).toBe(201);
+    }
+    for (const query of ['', '?limit=500', '?limit=2']) {
+      for (const form of ['application/json', table, metadata]) {
+        const json = await get(keysPath + query, { accept: form });
+        expect([json.code, json.headers['content-type']]).toEqual([200, 'application/json']);
+        const isLong = query !== '?limit=2';
+        expect(json.headers['content-length'] === undefined).toBe(isLong);
+        const yaml = await get(keysPath + query, { accept: form.replace('json', 'yaml') });
+        expect([yaml.code, yaml.headers['content-type']]).toEqual([200, 'application/yaml']);
+        // A cell has the age of its key.
+        const ageless = (value: unknown) => JSON.parse(JSON.stringify(value).replace(/"\d+s"/g, '"age"')) as Body;
+        const { metadata: ofJson, ...inJson } = ageless(json.body);
+        const { metadata: ofYaml, ...inYaml } = ageless(load(yaml.text));
+        expect([inYaml, Object.keys(ofYaml ?? {})]).toEqual([inJson, Object.keys(ofJson ?? {})]);
+        const items = (json.body['items'] ?? json.body['rows']) as unknown as Body[];
+        if (isLong) expect(JSON.stringify(items).match(/"name":"large-\d"/g)).toHaveLength(3);
+        else expect([items.length, String(ofJson?.['continue'])]).toEqual([2, expect.stringMatching(/./)]);
+      }
+    }
+    for (const name of large) await bench.ask('DELETE', `${keysPath}/${name}`);
+  });
+});
 
 describe('discovery and OpenAPI', () => {
   it('1, 3, 4, 5: version, groups and resources', async () => {
