@@ -14,23 +14,30 @@ export interface Clock {
   after(delayMs: number, run: () => void): Timer;
 }
 
-/** A longer timer of the runtime fires at once. A token may live for years, and a client may name any timeoutSeconds. */
-const longestTimerMs = 2_147_483_647;
-
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => new Date(),
-  after(delayMs, run) {
-    let handle: NodeJS.Timeout;
-    const set = (leftMs: number): void => {
-      if (leftMs > longestTimerMs) handle = setTimeout(() => set(leftMs - longestTimerMs), longestTimerMs);
-      // The runtime writes a warning about a negative time to standard error.
-      else handle = setTimeout(run, Math.max(0, leftMs));
-    };
-    set(delayMs);
-    return { cancel: () => clearTimeout(handle) };
-  },
+  after: (delayMs, run) => longTimer(delayMs, run, { set: setTimeout, clear: clearTimeout }),
 };
+
+/** A longer timer of the runtime fires at once. A token may live for years, and a client may name any timeoutSeconds. */
+const longestTimerMs = 2_147_483_647;
+
+/** A timer of any length, made of timers that the runtime can wait for. */
+export function longTimer<T>(
+  delayMs: number,
+  run: () => void,
+  runtime: { set(run: () => void, delayMs: number): T; clear(handle: T): void },
+): Timer {
+  let handle: T;
+  const wait = (leftMs: number): void => {
+    if (leftMs > longestTimerMs) handle = runtime.set(() => wait(leftMs - longestTimerMs), longestTimerMs);
+    // The runtime writes a warning about a negative time to standard error.
+    else handle = runtime.set(run, Math.max(0, leftMs));
+  };
+  wait(delayMs);
+  return { cancel: () => runtime.clear(handle) };
+}
 
 /** Resolves after the delay, or at once when the signal fires. */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {

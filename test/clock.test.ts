@@ -1,35 +1,54 @@
-import { afterEach, expect, it, vi } from 'vitest';
-import { systemClock } from '../src/clock.ts';
-
-afterEach(() => vi.useRealTimers());
+import { expect, it } from 'vitest';
+import { longTimer } from '../src/clock.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 
-it('a timer of months waits for months, where one of the runtime would fire at once', () => {
-  vi.useFakeTimers();
-  const run = vi.fn();
-  systemClock.after(100 * dayMs, run);
-  vi.advanceTimersByTime(100 * dayMs - 1);
-  expect(run).not.toHaveBeenCalled();
-  vi.advanceTimersByTime(1);
-  expect(run).toHaveBeenCalledOnce();
-});
+/** Timers that fire at once when they are longer than those of the runtime, as those do. */
+class FakeRuntime {
+  nowMs = 0;
+  waiting: { run: () => void; atMs: number } | undefined;
 
-it('a timer of months is cancelled at any time', () => {
-  vi.useFakeTimers();
-  const run = vi.fn();
-  const timer = systemClock.after(100 * dayMs, run);
-  vi.advanceTimersByTime(60 * dayMs);
-  timer.cancel();
-  vi.advanceTimersByTime(100 * dayMs);
-  expect(run).not.toHaveBeenCalled();
-  expect(vi.getTimerCount()).toBe(0);
+  set = (run: () => void, delayMs: number) => {
+    this.waiting = { run, atMs: this.nowMs + (delayMs < 2 ** 31 ? delayMs : 1) };
+    return this.waiting;
+  };
+
+  clear = (handle: object): void => {
+    if (this.waiting === handle) this.waiting = undefined;
+  };
+
+  advanceTo(atMs: number): void {
+    while (this.waiting !== undefined && this.waiting.atMs <= atMs) {
+      const { run, atMs: dueMs } = this.waiting;
+      this.nowMs = dueMs;
+      this.waiting = undefined;
+      run();
+    }
+    this.nowMs = atMs;
+  }
+}
+
+function started(delayMs = 100 * dayMs) {
+  const runtime = new FakeRuntime();
+  const fired: number[] = [];
+  const timer = longTimer(delayMs, () => fired.push(runtime.nowMs), runtime);
+  return { runtime, fired, timer };
+}
+
+it('a timer of months waits for months, where one of the runtime would fire at once', () => {
+  const { runtime, fired } = started();
+  runtime.advanceTo(200 * dayMs);
+  expect(fired).toEqual([100 * dayMs]);
 });
 
 it('a time that has passed needs no warning of the runtime', () => {
-  vi.useFakeTimers();
-  const set = vi.spyOn(globalThis, 'setTimeout');
-  systemClock.after(-5, () => undefined);
-  expect(set).toHaveBeenCalledWith(expect.any(Function), 0);
-  set.mockRestore();
+  expect(started(-5).runtime.waiting?.atMs).toBe(0);
+});
+
+it('a timer of months is cancelled at any time', () => {
+  const { runtime, fired, timer } = started();
+  runtime.advanceTo(60 * dayMs);
+  timer.cancel();
+  runtime.advanceTo(200 * dayMs);
+  expect([fired, runtime.waiting]).toEqual([[], undefined]);
 });

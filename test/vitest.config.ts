@@ -14,7 +14,7 @@ export default defineConfig({
     // Two processes run all files, because a process for each file would load the same modules again, for a third of the whole time.
     // So a file must take back what it changes in its process: flags, variables, listeners.
     isolate: false,
-    setupFiles: ['test/left-open.ts'],
+    setupFiles: ['test/left-behind.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Shared CI machines may stall, so one missed deadline is no bug there; two are.

@@ -32,8 +32,10 @@ import {
   logSwitch,
   objectStatusOf,
   readinessOf,
+  readySyncs,
   statusOf,
   syncs,
+  syncsOf,
 } from './report.ts';
 import { RunningSlices } from './slices.ts';
 import { DaemonWindows } from './windows.ts';
@@ -104,6 +106,7 @@ class AssembledDaemon implements Daemon {
     });
     this.#gauges = new Gauges(options, {
       syncs: () => this.#syncs(),
+      switchedOn: () => syncsOf(this.#view()),
       lease: () => this.#lease,
       outages: this.#outages,
     });
@@ -275,8 +278,9 @@ class AssembledDaemon implements Daemon {
       startedMs: this.#startedMs,
       clusters: this.#clusters,
       windows: this.#windows.opened,
-      sync: this.#endpoints.sync,
-      slices: this.#slices,
+      // Of a kind that is switched off nothing is told, as after a restart.
+      sync: this.#settings.endpointsEnabled ? this.#endpoints.sync : undefined,
+      slices: this.#settings.endpointSlices.enabled ? this.#slices : { sync: undefined, missing: [] },
       lease: this.#lease,
       references: this.#references,
       patches: this.#patches,
@@ -287,14 +291,10 @@ class AssembledDaemon implements Daemon {
   }
 
   objects(filter: ObjectFilter): Iterable<unknown> {
-    return listAll(this.#readySyncs(), filter);
+    return listAll(readySyncs(this.#view()), filter);
   }
 
   objectStatus(key: string): unknown {
-    return objectStatusOf(this.#readySyncs(), key);
-  }
-
-  #readySyncs(): Sync[] {
-    return this.#syncs().filter((sync) => sync.isReady);
+    return objectStatusOf(readySyncs(this.#view()), key);
   }
 }

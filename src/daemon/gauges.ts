@@ -12,6 +12,8 @@ const gaugeIntervalMs = 1000;
 
 export interface GaugeSources {
   syncs: () => readonly Sync[];
+  /** Those whose objects are written. */
+  switchedOn: () => readonly Sync[];
   lease: () => Lease | undefined;
   outages: Outages;
 }
@@ -33,7 +35,7 @@ export class Gauges {
     const syncs = this.#sources.syncs();
     for (const sync of syncs) setGauges(sync, { isLeader });
     if (syncs.length > 0) {
-      const areWritesWanted = syncs.some((sync) => wantsWrites({ sync, lease }));
+      const areWritesWanted = this.#sources.switchedOn().some((sync) => wantsWrites({ sync, lease }));
       this.#sources.outages.update({ areWritesWanted });
     }
     this.#timer = clock.after(gaugeIntervalMs, () => this.start());

@@ -86,6 +86,15 @@ function hasBegunAll({ settings, sync, slices, clusters }: DaemonView): boolean 
   return !isWaiting && (!settings.endpointsEnabled || sync?.isReady === true);
 }
 
+/** The syncs of the kinds that are switched on. */
+export function syncsOf({ sync, slices }: Pick<DaemonView, 'sync' | 'slices'>): Sync[] {
+  return [sync, slices.sync].filter((one) => one !== undefined);
+}
+
+export function readySyncs(view: Pick<DaemonView, 'sync' | 'slices'>): Sync[] {
+  return syncsOf(view).filter((sync) => sync.isReady);
+}
+
 /** A standby leaves its failed writes to the leader, unless the standby cannot reach the lease on the host. */
 export function wantsWrites({ sync, lease }: Pick<DaemonView, 'sync' | 'lease'>): boolean {
   const isRelieved = lease?.state.kind === 'standby' && lease.state.trouble === undefined;
@@ -176,13 +185,13 @@ function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement[
 }
 
 function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
-  const { settings, sync, slices, clusters, lease, options, startedMs } = view;
+  const { settings, slices, clusters, lease, options, startedMs } = view;
   const { clock } = options;
   const hasBegun = hasBegunAll(view);
   const since = new Date(clock.wallTime().getTime() - (clock.now() - startedMs)).toISOString().replace(/\.\d+Z$/, 'Z');
   const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
   const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
-  const ready = [sync, slices.sync].filter((one) => one?.isReady === true) as Sync[];
+  const ready = readySyncs(view);
   const facts = hasBegun ? ready.map(verdictFacts).reduce(joined, nothingKnown) : nothingKnown;
   const result = verdictOf({
     ...facts,

@@ -122,13 +122,15 @@ function copyTo(database: DatabaseSync, path: string): void {
 }
 
 function open(data: SqliteWorkerData): DatabaseSync {
-  createPrivateFile(data.path);
+  createFile(data.path);
   refuseDamagedLog(data.path);
   const database = new DatabaseSync(data.path, { timeout: data.lockTimeoutMs });
   // Exclusive must come before WAL: then SQLite holds the lock until close and needs no shared-memory file.
   database.exec('PRAGMA locking_mode = EXCLUSIVE');
   // Before anything is written: a file of another program must stay as it is.
   refuseForeign(database);
+  // SQLite gives the log the mode of the database; an older log keeps its own.
+  for (const file of [data.path, `${data.path}-wal`]) if (existsSync(file)) chmodSync(file, 0o600);
   database.exec('PRAGMA journal_mode = WAL');
   database.exec(`PRAGMA synchronous = ${data.synchronous}`);
   database.exec(`PRAGMA journal_size_limit = ${walSizeLimitBytes}`);
@@ -177,12 +179,11 @@ function numberOf(database: DatabaseSync, query: string): number {
   return Number(Object.values(database.prepare(query).get() ?? {})[0]);
 }
 
-/** SQLite copies the file mode of the database to the WAL, so the database must have the right mode first. */
-function createPrivateFile(path: string): void {
+/** An existing file keeps its mode, because it may be that of another program. */
+function createFile(path: string): void {
   if (existsSync(path) && !statSync(path).isFile())
     throw new Error('wanted a file, found a folder; move it away, and bring the file back from a backup');
   closeSync(openSync(path, 'a', 0o600));
-  chmodSync(path, 0o600);
   const folder = openSync(dirname(path), 'r');
   try {
     // Without this fsync a power loss may remove a new file's directory entry, and with it all acknowledged writes.

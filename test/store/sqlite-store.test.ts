@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -130,6 +130,17 @@ describe('sqlite store, as a file', () => {
     const store = await start(path);
     await store.write('/a', { expect: 0, value: 'secret' });
     for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('of another program stays as it is, its mode included', async () => {
+    const path = newPath();
+    const database = new DatabaseSync(path);
+    database.exec('CREATE TABLE theirs (a)');
+    database.close();
+    chmodSync(path, 0o644);
+    const before = readFileSync(path);
+    await expect(start(path)).rejects.toThrow(/database of another program/);
+    expect([statSync(path).mode & 0o777, readFileSync(path).equals(before)]).toEqual([0o644, true]);
   });
 
   it('belongs to one process: a second process gets STORE_LOCKED', async () => {

@@ -45,6 +45,19 @@ describe('hostward.endpoints.enabled, changed while running', () => {
     expect((await stage.tenants('db'))?.metadata.labels).toMatchObject({ host: 'edit' });
   });
 
+  it('tells nothing of a kind that is switched off: its changes do not wait', async () => {
+    const endpointSlices = { enabled: true };
+    const daemon = await stage.daemon({ config: { hostward: { endpoints: { enabled: true }, endpointSlices } } });
+    await stage.pair({ name: 'db' });
+    await daemon.settled();
+    daemon.apply({ hostward: { endpoints: { enabled: false }, endpointSlices } });
+    await stage.editTenants('db', { subsets: subsetsOf('10.0.0.2') });
+    await daemon.settled();
+    const { objects, ...status } = daemon.status as Partial<typeof daemon.status>;
+    expect(status).toMatchObject({ verdict: { state: 'inStep', sentence: 'in step: 0 objects' } });
+    expect(objects).toBeUndefined();
+  });
+
   it('starts to sync when it is switched on after a start in the off state', async () => {
     await stage.pair({ name: 'db' });
     const daemon = stage.assemble({ config: off });

@@ -54,6 +54,8 @@ export interface Strategy {
   restore?(object: KubeObject, from: KubeObject): void;
   /** The form in the answer to the create itself, e.g. with a secret that is shown only once. Absent = `present`. */
   presentOnce?(object: KubeObject): KubeObject;
+  /** Said beside that answer, and never beside a refusal. */
+  readonly onceWarning?: string;
   /** Returns the resources that `reserve` took, after a failed create or after the object's end. */
   released?(object: KubeObject): void;
   /** PUT creates a missing object. */

@@ -45,9 +45,10 @@ function generatedName(prefix: string, suffix: string): string {
 }
 
 /** The answer to the create is the only answer that may contain hidden fields. */
-function shownOnce({ kind }: Call, object: KubeObject, revision: number): { once?: KubeObject } {
+function shownOnce({ kind, warnings }: Call, object: KubeObject, revision: number): { once?: KubeObject } {
   const once = kind.strategy.presentOnce?.(object);
   if (once === undefined) return {};
+  if (kind.strategy.onceWarning !== undefined) warnings.push(kind.strategy.onceWarning);
   const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = once;
   const type = { kind: kind.kind, apiVersion: groupVersionOf(kind) };
   return { once: { ...type, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest } };

@@ -11,6 +11,9 @@ const maxObjectBytes = 3 * 1024 * 1024;
 /** Every fault as `path: wanted …, found …`. */
 export function shapeFaults(object: Record<string, unknown>): string[] {
   const faults: string[] = [];
+  const wanted = object['kind'] === 'EndpointSlice' ? 'discovery.k8s.io/v1' : 'v1';
+  if (!isMissing(object['apiVersion']) && object['apiVersion'] !== wanted)
+    faults.push(faultText('apiVersion', `"${wanted}"`, object['apiVersion']));
   const metadata = object['metadata'] as Record<string, unknown>;
   for (const field of ['name', 'namespace', 'uid']) text(metadata[field], `metadata.${field}`, faults);
   for (const field of ['labels', 'annotations']) {

@@ -20,7 +20,7 @@ export async function readObjects(context: Context, paths: readonly string[]): P
     const parsed = parseDocuments(text);
     if (parsed.kind === 'fault') {
       const place = `${origin}:${parsed.line}:${parsed.column}`;
-      throw new CommandFault(exitCodes.input, `${place}: the objects are neither YAML nor JSON: ${parsed.reason}`);
+      throw new CommandFault(exitCodes.input, `${place}: the objects cannot be read as YAML or JSON: ${parsed.reason}`);
     }
     for (const document of parsed.documents) gather(document, origin, found);
   }
@@ -64,6 +64,8 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
   }
   const metadata = value['metadata'];
   const name = isRecord(metadata) ? metadata['name'] : undefined;
+  // An API server that is written in Go may print an empty list so.
+  if (kind.endsWith('List') && (items === undefined || items === null) && name === undefined) return;
   if (typeof name !== 'string' || name === '') {
     const what = name ? `${JSON.stringify(name)} in ${kind}; put it in quotes` : `${kind} without it`;
     throw new CommandFault(exitCodes.input, `${origin}: wanted metadata.name in every object, found ${what}`);

@@ -1,5 +1,6 @@
 // Writes and reads YAML as kubectl does.
 import { CORE_SCHEMA, dump, loadAll, mergeTag, YAMLException } from 'js-yaml';
+import { expansionFault, maxDepth } from '../../object/text/nesting.ts';
 import { safeText } from '../../safe-text.ts';
 
 /** Deeper than any Kubernetes object, and far below the limit of the stack. */
@@ -43,6 +44,10 @@ function marked(character: string): string {
   return `${mark}${digits.padStart(digits.length > 4 ? 8 : 4, '0')}${mark}`;
 }
 
+/** The length of a document with its aliases written out, as a multiple of its text and at least so much. */
+const expandedTimes = 10;
+const expandedAtLeast = 1024 * 1024;
+
 export type ParsedDocuments =
   | { kind: 'documents'; documents: unknown[] }
   | { kind: 'fault'; line: number; column: number; reason: string };
@@ -51,17 +56,17 @@ export type ParsedDocuments =
 export function parseDocuments(text: string): ParsedDocuments {
   if (/^\s*[[{]/.test(text)) {
     try {
-      return { kind: 'documents', documents: [JSON.parse(text)] };
+      return checked([JSON.parse(text)], text);
     } catch {
       // The text is flow-style YAML, or faulty JSON; the YAML parser gives a better position for the fault.
     }
   }
   try {
     const documents = loadAll(text, { schema, maxDepth: depthLimit, maxAliases: aliasLimit });
-    return {
-      kind: 'documents',
-      documents: documents.filter((document) => document !== null && document !== undefined),
-    };
+    return checked(
+      documents.filter((document) => document !== null && document !== undefined),
+      text,
+    );
   } catch (fault) {
     if (!(fault instanceof YAMLException)) throw fault;
     return {
@@ -71,4 +76,16 @@ export function parseDocuments(text: string): ParsedDocuments {
       reason: fault.reason,
     };
   }
+}
+
+/** Readers of documents copy what an alias names, and call themselves for each level. */
+function checked(documents: unknown[], text: string): ParsedDocuments {
+  const limit = Math.max(expandedAtLeast, expandedTimes * text.length);
+  const fault = expansionFault(documents, limit);
+  if (fault === undefined) return { kind: 'documents', documents };
+  const reason =
+    fault === 'too deep'
+      ? `the objects nest deeper than ${maxDepth} levels`
+      : `with their aliases written out the objects are longer than ${limit} characters`;
+  return { kind: 'fault', line: 1, column: 1, reason };
 }

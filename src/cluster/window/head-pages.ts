@@ -13,8 +13,10 @@ const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1
 const pageBytesAim = 2 * 1024 * 1024;
 /** 500 objects of 1.5 MiB exceed this limit; then the proof is given up. */
 const pageBytesMax = 64 * 1024 * 1024;
-/** Far beyond any real list: a server that sends pages without end must not keep a proof going for ever. */
+/** Far beyond any real list. */
 const pagesMax = 20_000;
+/** A server forgets the state of a list within five to ten minutes. One that sends pages without end would hold up every proof. */
+const listTimeMs = 10 * 60_000;
 const headersTimeoutMs = 30_000;
 const silenceMs = 15_000;
 /** A server that sends a page drop by drop must not hold up the proof. */
@@ -46,6 +48,7 @@ export interface HeadPagesOptions {
 export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd> {
   const { connection, scope, clock, signal, reached } = options;
   const gapMs = options.spreadMs / Math.max(1, Math.ceil(options.expected / pageLimit));
+  const untilMs = clock.now() + listTimeMs;
   let limit = pageLimit;
   let continueToken: string | undefined;
   let resourceVersion: string | undefined;
@@ -63,6 +66,7 @@ export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd
     options.page(read.heads, resourceVersion);
     if (frame.continueToken === '') return { kind: 'read', resourceVersion };
     if (frame.continueToken === continueToken) return { kind: 'fault', message: `page ${page} continues with itself` };
+    if (clock.now() >= untilMs) return { kind: 'fault', message: `the list has no end after ${page} pages` };
     ({ continueToken } = frame);
     if (read.bytes > pageBytesAim) limit = Math.max(1, Math.floor(limit / 2));
     await pause(clock, gapMs, signal);

@@ -20,6 +20,12 @@ const minNestedSecretChars = 8;
 /** Characters shown of a key that is not in the source: it comes from a value, and its beginning is enough to recognise it. */
 const shownKeyChars = 2;
 
+/** Methods of newer engines that the realm does not keep. */
+const iteratorMethod =
+  /\b(?:values|keys|entries|matchAll)\(\.\.\.\)\.(?:map|filter|take|drop|flatMap|reduce|toArray|forEach|some|every|find) is not a function$/;
+const setMethod =
+  /\.(?:union|intersection|difference|symmetricDifference|isSubsetOf|isSupersetOf|isDisjointFrom) is not a function$/;
+
 export function plainMessage(message: string, value: unknown, source = ''): string {
   let plain = message;
   for (const text of textsOf(value)) plain = plain.replaceAll(text, '…');
@@ -34,7 +40,9 @@ export function plainMessage(message: string, value: unknown, source = ''): stri
     .replace(' (cannot read property Symbol(Symbol.iterator))', '')
     // The author of the expression does not know the guards of the rewritten code.
     .replace(/\$\$(?:w?key\(\.\.\.\)|e\b)/g, '…')
-    .replace(/^Iterator value [\s\S]* is not an entry object$/, 'Iterator value is not an entry object');
+    .replace(/^Iterator value [\s\S]* is not an entry object$/, 'Iterator value is not an entry object')
+    .replace(iteratorMethod, '$&; an iterator has no methods, so spread it first: [...items]')
+    .replace(setMethod, '$&; spread the sets: [...items]');
   plain = plain.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
   if (plain === '') return 'threw without a readable message';
   return plain.length <= realmLimits.message ? plain : `${plain.slice(0, realmLimits.message - 1)}…`;

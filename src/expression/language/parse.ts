@@ -8,7 +8,7 @@ import { type ExpressionFault, placeOf, shown } from './expression-fault.ts';
 export type ParsedExpression = { kind: 'ok'; tree: Expression } | { kind: 'fault'; fault: ExpressionFault };
 
 /** A module is strict and reserves await, yield and let. With a fixed year, a new acorn allows no new syntax. */
-const options: Options = { ecmaVersion: 2022, sourceType: 'module' };
+const options: Options = { ecmaVersion: 2025, sourceType: 'module', allowHashBang: false };
 
 /** The members of acorn's parser that its types omit. */
 interface ParserMembers {

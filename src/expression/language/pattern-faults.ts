@@ -10,6 +10,9 @@ export function patternFaults(node: Literal): NodeFault[] {
   if (pattern.length > realmLimits.pattern) {
     return [fault(node, `regular expression has more than ${realmLimits.pattern} characters`)];
   }
+  if (flags.includes('v')) {
+    return [{ at: node, message: 'flag "v" of a regular expression is not available', fix: 'use the flag "u"' }];
+  }
   if (patternWeight(pattern, flags.includes('u')) <= realmLimits.patternWeight) return [];
   return [
     fault(

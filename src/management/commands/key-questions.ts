@@ -19,7 +19,8 @@ import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { keyState, titleOf } from '../keys/life/key-state.ts';
 import { allows } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
-import { keyResource, managementGroup } from '../scope/request.ts';
+import type { Directory } from '../scope/directory.ts';
+import { type Destination, keyResource, managementGroup } from '../scope/request.ts';
 import type { NamedRecord, Reattached, RecordKind } from '../settings/records.ts';
 import type { BackupTaken } from './take-backup.ts';
 
@@ -114,7 +115,23 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
   const found = credentialOf(judged, world, { nowMs, address });
   if (found.kind === 'dead') return { ...about, ...networks, allowed: false, reason: deadText[found.because] };
   const { allowed, reason, entry } = allows(world.directory, found.credential, asked.request);
+  const absent = allowed ? absentPlace(world.directory, asked.request.target) : undefined;
+  if (absent !== undefined) return { ...about, ...networks, allowed: false, reason: absent };
   return { ...about, ...networks, allowed, reason, ...(entry === undefined ? {} : { entry }) };
+}
+
+/** An administrator has every right there, and is answered 404 all the same. */
+function absentPlace({ clusters, projects }: Directory, target: Destination): string | undefined {
+  const missing = (what: string) => `the configuration has no ${what}, so that every request there is answered 404`;
+  if (target.kind === 'Management') return undefined;
+  if (target.kind === 'Cluster') return clusters.has(target.cluster) ? undefined : missing(`cluster ${target.cluster}`);
+  const project = projects.get(target.project);
+  if (project === undefined) return missing(`project ${target.project}`);
+  const [list, name, what] =
+    target.kind === 'ProjectSpace'
+      ? [project.spaces, target.space, 'space']
+      : [project.virtualClusters, target.virtualCluster, 'virtual cluster'];
+  return list.some((one) => one.name === name) ? undefined : missing(`${what} ${target.project}/${name}`);
 }
 
 function addressIn(text: string | null): string | undefined {

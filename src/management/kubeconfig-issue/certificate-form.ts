@@ -173,7 +173,12 @@ async function issue(
       clusterRole,
     });
     if (bound.kind !== 'ok')
-      throw upstreamFault(bound, { instance, step: `bind a group to the ClusterRole ${clusterRole}`, log: reach.log });
+      throw upstreamFault(bound, {
+        instance,
+        step: `bind a group to the ClusterRole ${clusterRole}`,
+        isCreate: true,
+        log: reach.log,
+      });
     // If the key ended meanwhile, the revoker may have looked before the binding existed.
     const over = endOf(live, world, reach.clock.wallTime().getTime());
     if (over !== undefined) throw new StatusFault(forbidden(instanceGroupResource, instance.name, over));

@@ -38,7 +38,8 @@ export async function signByCluster(
   const { id, instance, log } = at;
   const { keyPem, requestPem } = await makeSigningRequest(identity);
   const made = await cluster.createRequest({ id, requestPem, seconds });
-  if (made.kind !== 'ok') throw upstreamFault(made, { instance, step: 'take a certificate signing request', log });
+  if (made.kind !== 'ok')
+    throw upstreamFault(made, { instance, step: 'take a certificate signing request', isCreate: true, log });
   try {
     const approved = await cluster.approve(made.object);
     if (approved.kind !== 'ok' && approved.kind !== 'conflict')

@@ -11,11 +11,23 @@ const retrySeconds = 5;
 
 export type BadAnswer = Exclude<Answer, { kind: 'ok' }>;
 
-export function upstreamFault(answer: BadAnswer, at: { instance: InstanceRef; step: string; log: Log }): StatusFault {
+interface Step {
+  instance: InstanceRef;
+  step: string;
+  /** A create looks for no object: a 404 says then that the cluster does not serve the resource. */
+  isCreate?: boolean;
+  log: Log;
+}
+
+export function upstreamFault(answer: BadAnswer, at: Step): StatusFault {
   const { instance, step, log } = at;
   const where = `virtual cluster ${instanceText(instance)}`;
   const said = 'message' in answer ? answer.message : answer.reason;
   log.warn({ component: 'management', instance: instanceText(instance), step, said }, 'client certificate not issued');
+  if ((answer.kind === 'notFound' && at.isCreate === true) || (answer.kind === 'failed' && answer.status === 404))
+    return badGateway(
+      `the ${where} has no API to ${step}; ask for a kubeconfig without clientCert, or the operator of Hostward for another way to sign`,
+    );
   switch (answer.kind) {
     case 'forbidden':
       return badGateway(

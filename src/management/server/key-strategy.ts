@@ -81,6 +81,8 @@ export class KeyStrategy implements Strategy {
     return { ...withoutHidden(object), status };
   };
 
+  readonly onceWarning = shownOnceText;
+
   presentOnce = (object: KubeObject): KubeObject => {
     const shown = this.present(object);
     const key = this.#drafts.get(object)?.plain;
@@ -140,7 +142,6 @@ export class KeyStrategy implements Strategy {
       },
     });
     book.reserve(uid, owner, digests);
-    if (!ctx.dryRun) ctx.warn(shownOnceText);
   };
 
   prepareForUpdate = (object: KubeObject, old: KubeObject, ctx: WriteContext): void => {

@@ -117,6 +117,21 @@ describe('hostward keys explain', () => {
     expect([stranger.code, stranger.out]).toEqual([1, expect.stringMatching(/^refused: the user has no right to /)]);
   });
 
+  it.each([
+    ['cluster/c9', 'cluster c9'],
+    ['project/shop/space/s9', 'space shop/s9'],
+    ['project/shop/virtualcluster/v9', 'virtual cluster shop/v9'],
+    ['project/p9/space/s1', 'project p9'],
+  ])('says that there is no %s', async (path, what) => {
+    const name = what.replace(/[ /]/g, '-');
+    await bench.keyFor(name, { user: 'admin' });
+    const said = await bench.local('keys', 'explain', name, '--as-request', `GET /kubernetes/${path}/api`);
+    expect(said).toMatchObject({
+      code: 1,
+      out: `refused: the configuration has no ${what}, so that every request there is answered 404\n`,
+    });
+  });
+
   it('takes the address and an upgrade into account, and names the networks of a key', async () => {
     const metadata = { name: 'netted', annotations: { 'hostward.dev/allowed-cidrs': '10.0.0.0/8, 192.168.1.0/24' } };
     await bench.ask('POST', keysPath, { body: { metadata, spec: { user: 'admin' } } });

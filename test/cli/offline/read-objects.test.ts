@@ -8,6 +8,12 @@ const read = async (text: string) => {
   return found.map(({ object }) => `${object.apiVersion} ${object.kind} ${object.metadata.name}`);
 };
 
+/** Nine lists, each with ten aliases of the list before it. */
+const aliasBomb = [
+  'kind: A\nmetadata: {name: a}\nl0: &l0 [x]',
+  ...Array.from({ length: 9 }, (_, at) => `l${at + 1}: &l${at + 1} [${Array(10).fill(`*l${at}`)}]`),
+].join('\n');
+
 describe('readObjects()', () => {
   it.each<[string, string, string[]]>([
     ['one document', 'apiVersion: v1\nkind: Endpoints\nmetadata: {name: a}\n', ['v1 Endpoints a']],
@@ -28,6 +34,7 @@ describe('readObjects()', () => {
       ['v1 Endpoints a'],
     ],
     ['nothing', '', []],
+    ['an empty list without items', '{"apiVersion":"v1","kind":"List","items":null}', []],
   ])('reads %s', async (_, text, expected) => {
     expect(await read(text)).toEqual(expected);
   });
@@ -44,6 +51,8 @@ describe('readObjects()', () => {
     ],
     ['a name that is a number', 'kind: Endpoints\nmetadata: {name: 5}', 'found 5 in Endpoints; put it in quotes'],
     ['a list', '- a', 'found a list'],
+    ['an alias bomb', aliasBomb, 'with their aliases written out the objects are longer than 1048576 characters'],
+    ['deep JSON', `{"kind":"A","metadata":{"name":"a"},"x":${'['.repeat(600)}${']'.repeat(600)}}`, 'deeper than 500'],
     [
       'a duplicate object',
       'kind: A\nmetadata: {name: a, namespace: n}\n---\nkind: A\nmetadata: {name: a, namespace: n}\n',
@@ -64,7 +73,7 @@ describe('readObjects()', () => {
       'a: &a [x, x]',
       ...[...'bcdefgh'].map((name, index) => `${name}: &${name} [${Array(30).fill(`*${'abcdefg'[index]}`)}]`),
     ];
-    await expect(read(bomb.join('\n'))).rejects.toThrow('the objects are neither YAML nor JSON');
+    await expect(read(bomb.join('\n'))).rejects.toThrow('the objects cannot be read as YAML or JSON');
   });
 
   it('keeps time stamps and words like "on" as they are written', async () => {

@@ -260,6 +260,21 @@ test('a refused, expired or broken proof changes nothing, and the next one is tr
     expect(text).toMatch(new RegExp(`hostward_proofs_total\\{.*outcome="${outcome}"\\} 1`));
 });
 
+test('a list without an end is given up after ten minutes', async () => {
+  await synced();
+  let page = 0;
+  const goOn: Parameters<typeof server.script>[1] = ({ response }) => {
+    if (clock.now() < 10.5 * 60_000) server.script('heads', goOn);
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const metadata = { resourceVersion: String(server.rv), continue: JSON.stringify([page++, 0]) };
+    response.end(JSON.stringify({ kind: 'EndpointsList', metadata, items: [] }));
+  };
+  server.script('heads', goOn);
+  await passing(clock, () => window.proof.provenAtMs !== undefined, { stepMs: 3000, limitMs: 15 * 60_000 });
+  expect(await metrics.metrics()).toMatch(/hostward_proofs_total\{.*outcome="fault"\} 1/);
+  expect(changes).toEqual([]);
+});
+
 test('a list that is older than the watch is no proof, and the reflector looks into it', async () => {
   await synced();
   server.put('a', { value: 5 });

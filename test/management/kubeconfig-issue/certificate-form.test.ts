@@ -207,6 +207,7 @@ describe('a kubeconfig with a client certificate', () => {
     ['meets a server that starts', status(503, 'ServiceUnavailable'), 503, 'not ready'],
     ['is told to wait', status(429, 'TooManyRequests'), 503, 'not ready'],
     ['is refused', status(422, 'Invalid'), 502, 'refuses to bind'],
+    ['finds no such API', status(404, 'NotFound'), 502, 'has no API to bind'],
   ])(
     'says what to do when Hostward %s, and in no words of the virtual cluster',
     async (_what, reply, code, message) => {

@@ -491,6 +491,8 @@ describe('server-side apply', () => {
     const first = await apply(name, { user: 'alice', displayName: 'a' }, 'm1');
     expect(first).toMatchObject({ code: 201, body: { spec: { key: expect.stringMatching(/^mpk_/) } } });
     expect([first.headers['warning']].flat().join()).toContain('shown in this answer alone');
+    const refused = await apply(fresh(), { user: 'nobody' }, 'm1');
+    expect([refused.code, refused.headers['warning']]).toEqual([422, undefined]);
     const again = await apply(name, { user: 'alice', displayName: 'a' }, 'm1');
     expect(again.code).toBe(200);
     expect(again.text).not.toContain('mpk_');
