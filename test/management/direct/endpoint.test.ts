@@ -216,9 +216,10 @@ describe('the audit and the activity of a direct endpoint', () => {
     const intent = platformLines().find((line) => line.includes('"key":"uploaded"')) ?? '';
     const { id } = JSON.parse(intent);
     expect(JSON.parse(intent)).toMatchObject({ stage: 'intent', subject: { kind: 'user', name: 'alice' } });
-    expect(platformLines().filter((line) => line.includes(id))).toHaveLength(2);
+    await until(() => platformLines().filter((line) => line.includes(id)).length === 2, 'the outcome on the platform');
     await until(async () => (await lastUse()) !== before, 'the last use');
-    expect(bench.endpoint.auditLines).toEqual({ waiting: 0, lost: 0 });
+    await until(() => bench.endpoint.auditLines.waiting === 0, 'the end of the upload');
+    expect(bench.endpoint.auditLines.lost).toBe(0);
     const all = readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8');
     expect(all).not.toContain(token);
     expect(all).not.toMatch(/in a body|"url":"\/kubernetes\/management\/agent/);
