@@ -27,7 +27,8 @@ export function tellWindows(
   const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
   tellWindow(world.windows.host, { request, answer, place, seen });
   if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
-  for (const other of world.noteHost(keyOf(place.namespace, place.name))) if (other !== facts.key) wake(other);
+  for (const other of world.noteHost(keyOf(place.namespace, place.name), { isOwnWrite: true }))
+    if (other !== facts.key) wake(other);
 }
 
 /** Tells the world of a write behind a shared name before it is sent; returns what to call after the answer. */

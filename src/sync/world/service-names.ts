@@ -51,11 +51,15 @@ export class ServiceNames {
    * Called when a host object came, changed or went. `copyOf` is the virtual key in its annotations. Returns the objects that may
    * get the name because the copy stands behind it no longer.
    */
-  noteHost(hostKey: Key, copyOf: Key | undefined): readonly Key[] {
+  noteHost(
+    hostKey: Key,
+    copyOf: Key | undefined,
+    { isOwnWrite = false }: { isOwnWrite?: boolean } = {},
+  ): readonly Key[] {
     const before = this.#behind.get(hostKey);
     const virtual = copyOf ?? before?.copyOf;
     const service = virtual === undefined ? undefined : this.#view.serviceKeyOf(virtual);
-    if (service !== undefined && this.#isSingle(service, hostKey) && before === undefined) return [];
+    if (service !== undefined && before === undefined && this.#isSingle(service, hostKey, isOwnWrite)) return [];
     this.#behind.note(hostKey, this.#view.behindOf(hostKey));
     if (before === undefined || service === undefined || this.#behind.isBehind(hostKey, before.service)) return [];
     this.wakeOther(service);
@@ -67,10 +71,10 @@ export class ServiceNames {
     this.#behind.note(hostKey, behind);
   }
 
-  /** Whether the copy stands behind the host name of the Service, and no other Service can get that name. */
-  #isSingle(service: Key, hostKey: Key): boolean {
+  /** Whether the copy stands behind the host name of the Service, as after a write, and no other Service can get that name. */
+  #isSingle(service: Key, hostKey: Key, isOwnWrite: boolean): boolean {
     if (this.#sameNamed(service).length > 0) return false;
-    if (this.#view.namedBy === undefined) return true;
+    if (isOwnWrite || this.#view.namedBy === undefined) return true;
     const named = this.#view.namedBy(hostKey);
     const place = this.#view.placement().placeOf(service);
     return named === undefined || (place !== undefined && named === keyOf(place.namespace, place.name));

@@ -146,7 +146,7 @@ export class World<R extends Rules = Rules> {
   }
 
   /** Called when a host object came, changed or went; returns the keys that depend on it. */
-  noteHost(hostKey: Key): Set<Key> {
+  noteHost(hostKey: Key, how: { isOwnWrite?: boolean } = {}): Set<Key> {
     const place = splitKey(hostKey);
     const keys = new Set<Key>(this.claims.claimants(place));
     const annotated = this.windows.host.markOf(hostKey) || undefined;
@@ -154,7 +154,7 @@ export class World<R extends Rules = Rules> {
       keys.add(annotated);
     }
     if (this.#isMapped()) this.#copies.note(hostKey, annotated);
-    for (const key of this.names.noteHost(hostKey, annotated)) keys.add(key);
+    for (const key of this.names.noteHost(hostKey, annotated, how)) keys.add(key);
     return keys;
   }
 
