@@ -36,6 +36,20 @@ describe('runCommandLine()', () => {
       3,
       'hostward: cannot connect to "::1:1": connection refused\n',
     ],
+    [
+      'EIO',
+      'read',
+      { path: '/mnt/a', errno: -5 },
+      3,
+      'hostward: cannot read "/mnt/a": the operating system answers EIO\n',
+    ],
+    [
+      'EBADF',
+      'read',
+      { errno: -9 },
+      70,
+      'hostward 1.2.3: a bug of ours: Error: raw; please report it with the output of --verbose\n',
+    ],
   ])('says %s of the system as a sentence', (code, syscall, more, exitCode, text) => {
     const { context, err } = scene();
     const thrown = Object.assign(new Error('raw'), { code, syscall, ...more });

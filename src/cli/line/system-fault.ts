@@ -4,6 +4,7 @@ import { CommandFault, type ExitCode, exitCodes } from './context.ts';
 
 interface SystemError extends Error {
   code: string;
+  errno?: number;
   path?: string;
   address?: string;
   port?: number;
@@ -31,12 +32,19 @@ const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
   EAI_AGAIN: { exitCode: exitCodes.environment, says: 'the name cannot be looked up now' },
 };
 
+/** What the operating system answers to a call that is wrong in itself. */
+const ofBugs = new Set(['EBADF', 'EINVAL', 'EFAULT', 'ENOTSOCK']);
+
 /** Undefined when the error does not come from the operating system; such an error is a bug. */
 export function systemFault(thrown: unknown): CommandFault | undefined {
   if (!isSystemError(thrown)) return undefined;
   const meaning = meanings[thrown.code];
-  if (meaning === undefined) return undefined;
-  return new CommandFault(meaning.exitCode, `cannot ${actionOf(thrown)}: ${meaning.says}`, { cause: thrown });
+  if (meaning !== undefined)
+    return new CommandFault(meaning.exitCode, `cannot ${actionOf(thrown)}: ${meaning.says}`, { cause: thrown });
+  // An error of Node itself has no number of the operating system.
+  if (thrown.errno === undefined || thrown.syscall === undefined || ofBugs.has(thrown.code)) return undefined;
+  const sentence = `cannot ${actionOf(thrown)}: the operating system answers ${thrown.code}`;
+  return new CommandFault(exitCodes.environment, sentence, { cause: thrown });
 }
 
 function actionOf(error: SystemError): string {

@@ -5,7 +5,12 @@ import { type Fault, fault, quoted } from '../fault.ts';
 import { Positions } from '../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
 import { child, type TreeNode } from '../yaml/tree.ts';
-import { builtInAdministrator, type ManagementMember, type ManagementValues } from './management-settings.ts';
+import {
+  builtInAdministrator,
+  type ManagementMember,
+  type ManagementValues,
+  shortestCertificateSeconds,
+} from './management-settings.ts';
 
 interface Problem {
   code: 'CONFIG_DUPLICATE_NAME' | 'CONFIG_UNKNOWN_NAME' | 'CONFIG_MEMBER' | 'CONFIG_MANAGEMENT';
@@ -138,6 +143,13 @@ function projectProblems({ projects }: ManagementValues, at: number, known: Know
   for (const [index, space] of project.spaces.entries()) {
     if (space?.cluster === undefined || known.clusters.has(space.cluster)) continue;
     problems.push(unknown('cluster', space.cluster, [...path, 'spaces', index, 'cluster']));
+  }
+  for (const [index, instance] of project.virtualClusters.entries()) {
+    const life = instance?.clientCert?.maxTTL ?? 0;
+    if (life === 0 || life >= shortestCertificateSeconds) continue;
+    const wanted = `0 for no limit, or at least ${shortestCertificateSeconds} seconds, because the CSR API signs no shorter certificate`;
+    const place = [...path, 'virtualClusters', index, 'clientCert', 'maxTTL'];
+    problems.push({ code: 'CONFIG_MANAGEMENT', path: place, found: `${life}`, wanted });
   }
   if (project.name?.length > longestProjectName) {
     const wanted = `a name of at most ${longestProjectName} characters, because its namespace is p-NAME`;

@@ -44,6 +44,9 @@ export interface ManagementIngress {
   tls?: CertificateFiles;
 }
 
+/** The CSR API refuses certificates with a shorter life. */
+export const shortestCertificateSeconds = 600;
+
 export interface ManagementVirtualCluster {
   name: string;
   kubeconfig?: string;

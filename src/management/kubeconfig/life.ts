@@ -1,5 +1,6 @@
 // Computes the life of the credential in a kubeconfig from spec.certificateTTL, the end of the calling key and the configured
 // limit. Pure.
+import { shortestCertificateSeconds } from '../../config/settings/management-settings.ts';
 import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 
 export interface LifeLimits {
@@ -18,8 +19,8 @@ export interface Life {
 
 export const daySeconds = 86_400;
 export const yearSeconds = 365 * daySeconds;
-/** The CSR API refuses shorter certificates, and a token that ends sooner is of no use to a person. */
-export const shortestSeconds = 600;
+/** A token that ends sooner is of no use to a person either. */
+export const shortestSeconds = shortestCertificateSeconds;
 /** The CSR API counts seconds in 32 bits with a sign. */
 export const longestSeconds = 2_147_483_647;
 
