@@ -1,6 +1,6 @@
 // Turns a request body into an object: checks its kind, decodes it by the schema, fills in defaults, and compares its name and
 // namespace with the URL.
-import { fieldErrorText, forbiddenField } from '../../object/meta/field-error.ts';
+import { fieldErrorText, forbiddenField, maxListedErrors } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -55,12 +55,9 @@ export function fitted(call: Call, submitted: Submitted, validation: FieldValida
   return object;
 }
 
-/** The real server lists as many. */
-const maxListedFaults = 100;
-
 function listed(faults: readonly string[]): string {
-  const more = faults.length - maxListedFaults;
-  return faults.slice(0, maxListedFaults).join(', ') + (more > 0 ? `, and ${more} more` : '');
+  const more = faults.length - maxListedErrors;
+  return faults.slice(0, maxListedErrors).join(', ') + (more > 0 ? `, and ${more} more` : '');
 }
 
 /** Refuses wrong types together with all other faults of the schema, before the kind's own validation, which relies on types. */
@@ -74,7 +71,7 @@ function checkTypes(call: Call, { value, typeErrors, unknownFields }: Decoded, v
   const name = (value as Partial<KubeObject>).metadata?.name ?? '';
   const unknown =
     validation === 'Strict'
-      ? unknownFields.slice(0, maxListedFaults).map((field) => forbiddenField(field, 'unknown field'))
+      ? unknownFields.slice(0, maxListedErrors).map((field) => forbiddenField(field, 'unknown field'))
       : [];
   throw new StatusFault(invalid(faultSubject(kind), name, [...typeErrors, ...others, ...unknown]));
 }

@@ -30,6 +30,19 @@ function key(uid: string, spec: object = {}, record: object = {}, meta: object =
   return JSON.stringify({ metadata: { name: 'k', uid, ...meta }, spec, hidden: { record: whole } });
 }
 
+/** Takes no line while it is full. */
+class FakeDisk {
+  isFull = false;
+
+  readonly open: OpenChain = async (path) => {
+    const file = await open(path, 'a+');
+    const { appendFile } = file;
+    const appendUnlessFull = (bytes: Buffer) =>
+      this.isFull ? Promise.reject(new Error('ENOSPC')) : appendFile.call(file, bytes);
+    return Object.assign(file, { appendFile: appendUnlessFull });
+  };
+}
+
 async function start(options: { folder?: string; memory?: MemoryStore | DistantStore; open?: OpenChain } = {}) {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-journal-'));
   endings.push(() => rmSync(folder, { recursive: true, force: true }));
@@ -122,22 +135,15 @@ describe('a store with a journal', () => {
   });
 
   it('refuses writes while the journal cannot be written, and takes them again afterwards', async () => {
-    let isFull = false;
-    const failing: OpenChain = async (path) => {
-      const file = await open(path, 'a+');
-      const { appendFile } = file;
-      return Object.assign(file, {
-        appendFile: (bytes: Buffer) => (isFull ? Promise.reject(new Error('ENOSPC')) : appendFile.call(file, bytes)),
-      });
-    };
-    const { store, entries } = await start({ open: failing });
+    const disk = new FakeDisk();
+    const { store, entries } = await start({ open: disk.open });
     await put(store, key('a'), 0);
-    isFull = true;
+    disk.isFull = true;
     await expect(put(store, key('a', { disabled: true }))).rejects.toMatchObject({ code: 'STORE_WRITE_FAILED' });
     await expect(store.write('/other', { expect: 0, value: 'x' })).rejects.toMatchObject({
       code: 'STORE_WRITE_FAILED',
     });
-    isFull = false;
+    disk.isFull = false;
     await expect
       .poll(
         () =>
@@ -153,19 +159,12 @@ describe('a store with a journal', () => {
   });
 
   it('goes on after a lost watch, also when the journal cannot be written at first', async () => {
-    let isFull = false;
-    const failing: OpenChain = async (path) => {
-      const file = await open(path, 'a+');
-      const { appendFile } = file;
-      return Object.assign(file, {
-        appendFile: (bytes: Buffer) => (isFull ? Promise.reject(new Error('ENOSPC')) : appendFile.call(file, bytes)),
-      });
-    };
+    const disk = new FakeDisk();
     const memory = new DistantStore({ clock: systemClock });
     await memory.start();
-    const { store, kinds } = await start({ open: failing, memory });
+    const { store, kinds } = await start({ open: disk.open, memory });
     await put(store, key('a'), 0);
-    isFull = true;
+    disk.isFull = true;
     await memory.miss('/keys/b', key('b'));
     const write = () =>
       store.write('/other', { expect: undefined, value: 'x' }).then(
@@ -173,7 +172,7 @@ describe('a store with a journal', () => {
         (fault: StoreFault) => fault.code,
       );
     await expect.poll(write).toBe('STORE_WRITE_FAILED');
-    isFull = false;
+    disk.isFull = false;
     await expect.poll(write, { timeout: 5000 }).toBe('taken');
     expect(kinds().filter((kind) => kind === 'begins')).toHaveLength(2);
   });
