@@ -1,5 +1,5 @@
 // `hostward kubeconfig`: prints a kubeconfig of a virtual cluster, with a credential or with a plugin that gets one, and is that plugin.
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { kubeconfigText } from '../../management/kubeconfig/text.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
@@ -9,7 +9,7 @@ import { type KeptCredential, keep, keptPath, makeCacheFolder, readKept, renewAt
 import { apiPrefix, ManagementClient } from './management-client.ts';
 import { oneAtATime } from './one-at-a-time.ts';
 import { sayWarnings, textAt } from './print-key.ts';
-import { configuredServer, distantPlace } from './reach-server.ts';
+import { configuredServer, distantPlace, relativeFolder } from './reach-server.ts';
 
 export async function kubeconfig(context: Context, options: Options): Promise<ExitCode> {
   const of = instanceOperand(options);
@@ -34,8 +34,8 @@ export async function kubeconfig(context: Context, options: Options): Promise<Ex
 
 async function warnOfRelativeFolder(context: Context, options: Options): Promise<void> {
   const { dataDir } = (await configuredServer(context, options)).server;
-  if (isAbsolute(dataDir)) return;
-  const where = `hostward.management.dataDir is "${dataDir}", which counts from the working folder`;
+  const where = relativeFolder(dataDir);
+  if (where === undefined) return;
   sayWarnings(context, [
     `${where}, and kubectl runs the plugin in any folder; write an absolute path, or use --server`,
   ]);

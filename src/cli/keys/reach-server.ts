@@ -159,11 +159,14 @@ async function answers(client: ManagementClient): Promise<boolean> {
 }
 
 /** A relative folder counts from the working folder, so that the same file means another database in another folder. */
+export function relativeFolder(dataDir: string): string | undefined {
+  if (isAbsolute(dataDir)) return undefined;
+  return `hostward.management.dataDir is "${dataDir}", which counts from the working folder`;
+}
+
 function judgeNewFolder(context: Context, dataDir: string, mayMake: boolean): void {
   const place = resolve(context.cwd, dataDir);
-  const relative = isAbsolute(dataDir)
-    ? undefined
-    : `hostward.management.dataDir is "${dataDir}", which counts from the working folder`;
+  const relative = relativeFolder(dataDir);
   if (mayMake) {
     context.stderr.write(`a new database is made in ${place}${relative === undefined ? '' : `; ${relative}`}\n`);
     return;
