@@ -68,7 +68,8 @@ export class Harness {
     const startMs = performance.now();
     const child = spawn(process.execPath, [...this.#nodeFlags(options), ...args], {
       stdio: ['ignore', log, log],
-      env: { ...process.env, NODE_OPTIONS: '' },
+      // Below npm the launcher would stay, and be measured in place of the daemon.
+      env: { ...process.env, NODE_OPTIONS: '', npm_command: '' },
     });
     closeSync(log);
     this.#keep(child);

@@ -2,6 +2,7 @@
 // secrets of their own. A hundred thousand requests would take longer than the benchmark.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { wholeLoop } from '../src/apiserver/request/loop-time.ts';
 import { systemClock } from '../src/clock.ts';
 import type { ManagementSettings } from '../src/config/settings/management-settings.ts';
 import { silentLog } from '../src/log.ts';
@@ -51,7 +52,7 @@ export function serverSettings(folder: string) {
 
 export function openApi(folder: string, population: Population): ManagementApi {
   const settings = settingsOf(population);
-  const shared = { clock: systemClock, log: silentLog, version: '0.1.0' };
+  const shared = { clock: systemClock, log: silentLog, version: '0.1.0', loopShares: wholeLoop };
   return new ManagementApi({ settings, server: serverSettings(folder), ...shared });
 }
 

@@ -2,11 +2,13 @@
 // files, time and signals to the commands, so that tests can run the commands with streams and a clock of their own.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import type { WriteStream } from 'node:tty';
+import { makeFolder } from './apiserver/tls/secret-files.ts';
 import { reportFault, runCommandLine } from './cli/command-line.ts';
 import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/line/context.ts';
-import { wantsVerbose } from './cli/line/parse-arguments.ts';
+import { wantsJson, wantsVerbose } from './cli/line/parse-arguments.ts';
 import { readText, textOf } from './cli/line/read-text.ts';
 import { systemClock } from './clock.ts';
 import { readConfigurationFile } from './config/load/read-files.ts';
@@ -42,10 +44,18 @@ const files: Files = {
       throw fault;
     }
   },
-  makeFolder: async (path, { mode } = {}) => void (await mkdir(path, { recursive: true, mode: mode ?? 0o755 })),
+  makeFolder: (path, { mode } = {}) => makeFolder(path, mode ?? 0o755),
   list: async (path) => {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name)).sort();
+  },
+  volumeBytes: async (folder) => {
+    try {
+      const { blocks, bsize } = await statfs(folder);
+      return blocks * bsize;
+    } catch {
+      return undefined;
+    }
   },
   remove: (path) => rm(path, { force: true }),
   removeFolder: (path) => rm(path, { force: true, recursive: true }),
@@ -66,6 +76,9 @@ function sinkOf(stream: WriteStream): Sink {
     },
   };
 }
+
+// The first would open the inspector where the launcher's flag is missing; an unheard second one would end a server.
+for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => undefined);
 
 let isStopRequested = false;
 
@@ -101,6 +114,15 @@ async function untilWritten(): Promise<void> {
   );
   const patience = isStopRequested ? [new Promise<void>((resolve) => setTimeout(resolve, lastWriteLimitMs))] : [];
   await Promise.race([Promise.all(written), ...patience]);
+}
+
+/** A container may run under a number without a name. */
+function osUserName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return process.getuid === undefined ? '' : `uid-${process.getuid()}`;
+  }
 }
 
 function versionOfPackage(): string {
@@ -143,6 +165,7 @@ const context: Context = {
   version: versionOfPackage(),
   runtime: process.version,
   nodePath: process.execPath,
+  osUser: osUserName(),
   loadDaemon: async () => (await import('./daemon/daemon.ts')).daemonModule,
 };
 
@@ -165,7 +188,8 @@ process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
 process.stderr.on('error', () => undefined);
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (thrown: unknown) => {
-    process.exit(reportFault(context, thrown, wantsVerbose(argv, context.environment)));
+    const form = { isVerbose: wantsVerbose(argv, context.environment), isJson: wantsJson(argv) };
+    process.exit(reportFault(context, thrown, form));
   });
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { floors, strangersAtTop, violations } from './architecture.ts';
+import { floors, modelViolations, strangersAtTop, violations } from './architecture.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -18,6 +18,21 @@ function sources(folder: string): Map<string, string> {
 describe('the house', () => {
   it('keeps its laws', () => {
     expect(violations(sources('src'))).toEqual([]);
+  });
+
+  it('keeps the model of the rig apart from what it judges', () => {
+    expect(modelViolations(sources('test/rig'))).toEqual([]);
+  });
+
+  it.each([
+    ["import { decide } from '../../../src/sync/plan/decide/decide.ts';", 'src/sync/plan/decide/decide.ts'],
+    ["const a = await import('../seed.ts');", 'test/rig/seed.ts'],
+    ["import { hostName } from 'hostward';", 'hostward'],
+  ])('would find a model that has seen the code: %s', (text, target) => {
+    const found = modelViolations(new Map([['test/rig/model/a.ts', text]]));
+    expect(found).toEqual([
+      `test/rig/model/a.ts imports ${target}: the model imports only from test/rig/model/ and Node`,
+    ]);
   });
 
   it('has every room in ARCHITECTURE.md', () => {

@@ -35,12 +35,13 @@ export interface ResourceRequest {
   response: ServerResponse;
   watchSettings: WatchSettings;
   trail: AuditTrail;
+  works: Call['works'];
   /** Registers a new watch with the server, which ends open watches when it stops. */
   watching(stream: WatchStream): void;
 }
 
 export async function serveResource(resourceRequest: ResourceRequest): Promise<void> {
-  const { kit, target, user, request, response, trail } = resourceRequest;
+  const { kit, target, user, request, response, trail, works } = resourceRequest;
   const kind = kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new StatusFault(pathNotFound());
   const { subresources = {} } = kind;
@@ -52,17 +53,19 @@ export async function serveResource(resourceRequest: ResourceRequest): Promise<v
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
   const visibility = kind.visibleTo?.(user);
-  const about = { kit, kind, target, user, visibility, negotiated, fieldManager };
+  const about = { kit, kind, target, user, visibility, negotiated, fieldManager, works };
   const note = (text: string) => {
     trail.entry.note = text;
   };
-  const call: Call = { ...about, warnings: [], note };
+  const call: Call = { ...about, warnings: [], note, wrote: (written) => trail.wrote(written) };
   try {
     if (!allows(kind, subresource, target)) throw methodNotAllowed();
     await trail.begins();
     if (target.verb === 'watch') return await watch(resourceRequest, call);
+    await works?.();
     const outcome = await carryOut(call, request, subresource);
     await trail.ends(outcome.code);
+    await works?.();
     await sendOutcome(response, call, outcome);
   } catch (error) {
     // A refusal carries the warnings too: a warning may explain the refusal.
@@ -127,7 +130,7 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
     case 'patch':
       return patchObject(
         call,
-        await readBody(request),
+        await bodyOf(call, request),
         mediaTypeOf(request),
         writeOptions(target.query, 'PatchOptions'),
       );
@@ -140,18 +143,29 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
   }
 }
 
+async function bodyOf({ kit, works }: Call, request: IncomingMessage): Promise<Buffer> {
+  const body = await readBody(request, kit.limits.bodyBytes);
+  await works?.();
+  return body;
+}
+
 async function objectBody(call: Call, request: IncomingMessage): Promise<ParsedBody> {
   const { kit, kind } = call;
   // Only questions come as protobuf where nothing else has to be read that way.
   const protobuf = kit.dialect === 'strict' && kind.answer === undefined ? undefined : kit.catalog.protobuf;
-  return parseObjectBody(await readBody(request), mediaTypeOf(request), { kind: kind.kind, protobuf });
+  return parseObjectBody(await bodyOf(call, request), mediaTypeOf(request), {
+    kind: kind.kind,
+    protobuf,
+    limits: kit.limits,
+  });
 }
 
 async function optionsBody(call: Call, request: IncomingMessage): Promise<unknown> {
-  const body = await readBody(request);
+  const { catalog, limits } = call.kit;
+  const body = await bodyOf(call, request);
   if (body.length === 0) return undefined;
-  const { protobuf } = call.kit.catalog;
-  const { value } = await parseObjectBody(body, mediaTypeOf(request), { protobuf });
+  const { protobuf } = catalog;
+  const { value } = await parseObjectBody(body, mediaTypeOf(request), { protobuf, limits });
   // The options may be null, as if they were not sent.
   if (value === null) return undefined;
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = value as { kind?: string; apiVersion?: string };
@@ -228,6 +242,7 @@ function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string; 
     name: call.target.name,
     warn: (line) => void call.warnings.push(line),
     note: (text) => call.note?.(text),
+    wrote: (written) => call.wrote?.(written),
   };
 }
 

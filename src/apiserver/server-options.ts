@@ -8,6 +8,7 @@ import type { Store } from '../store/store.ts';
 import type { OtherPaths, VersionInfo } from './discovery/serve-path.ts';
 import type { Kind, Schemas } from './kinds/kind.ts';
 import type { Admission, Audit, Randomness } from './kinds/kit.ts';
+import type { ObjectLimits } from './kinds/object-limits.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authenticate, Authorize, User } from './request/identity.ts';
@@ -23,6 +24,8 @@ export interface ApiServerOptions {
   protobuf?: ProtobufTypes;
   /** Default `kubernetes`. */
   dialect?: Dialect;
+  /** Default: those of Kubernetes. */
+  limits?: ObjectLimits;
   store: Store;
   clock: Clock;
   log: Log;
@@ -45,7 +48,9 @@ export interface ApiServerOptions {
   /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
   strangers?: Strangers;
   /** Called when a request is authenticated; throws a StatusFault to refuse a caller who holds too much already. */
-  admit?: (user: User, target: Target, response: ServerResponse) => void;
+  admit?: (user: User, target: Target, response: ServerResponse) => Promise<void>;
+  /** Called whenever the server goes on with a request of this user after a wait; it goes on when the promise has resolved. */
+  works?: (user: User) => Promise<void> | undefined;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
   /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */

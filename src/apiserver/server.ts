@@ -13,23 +13,25 @@ import { Indexes } from './caller/kind-index.ts';
 import { refuseUnknownGroup, ServedPaths } from './discovery/serve-path.ts';
 import { Catalog } from './kinds/catalog.ts';
 import { type Kit, systemRandomness } from './kinds/kit.ts';
+import { kubernetesLimits } from './kinds/object-limits.ts';
 import { acceptUpgrades, answerClientErrors } from './request/client-error.ts';
 import { deniedBecause } from './request/denial.ts';
 import type { User } from './request/identity.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal, recordOf } from './request/request-journal.ts';
-import { withSelectedName } from './request/selected-name.ts';
 import { notAuthenticated, StatusFault } from './request/status-fault.ts';
 import { storeSentence } from './request/store-sentence.ts';
 import { handshakeTimeout, slowHeads } from './request/strangers.ts';
-import { parseTarget, type Target } from './request/target.ts';
+import { methodOf, parseTarget, type Target, withSelectedName } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import type { ApiServerOptions } from './server-options.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
 import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
+import { refuseEncodedBody } from './wire/body-encoding.ts';
 import { listen } from './wire/listen.ts';
 import { sendStatus } from './wire/respond.ts';
+import { boundUnreadBody } from './wire/unread-body.ts';
 
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
 
@@ -71,8 +73,9 @@ export class ApiServer {
     });
     this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
     const { store, clock, log, randomness = systemRandomness, admission = [], pageSeal } = options;
+    const { limits = kubernetesLimits } = options;
     const indexes = new Indexes(store);
-    this.kit = { store, catalog, dialect, indexes, clock, log, randomness, admission, pageSeal };
+    this.kit = { store, catalog, dialect, limits, indexes, clock, log, randomness, admission, pageSeal };
   }
 
   /** For a listener of the tenant's own beside the one that `start` opens. */
@@ -165,7 +168,7 @@ export class ApiServer {
     if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
     const { clock } = this.#options;
     const startedMs = clock.now();
-    const target = parseTarget(this.#methodOf(request), request.url ?? '/', this.#options.pathPrefix);
+    const target = parseTarget(methodOf(request, this.kit.dialect), request.url ?? '/', this.#options.pathPrefix);
     const trail = new AuditTrail(this.#options.audit, entryOf(request, target));
     if (this.kit.dialect === 'strict') response.setHeader('audit-id', trail.entry.id);
     try {
@@ -175,6 +178,7 @@ export class ApiServer {
     } catch (error) {
       await this.#refuse(error, target, response, trail);
     } finally {
+      boundUnreadBody(request, clock);
       const userAgent = request.headers['user-agent'] ?? '';
       const durationMs = clock.now() - startedMs;
       const { user, impersonatedUser } = trail.entry;
@@ -184,12 +188,6 @@ export class ApiServer {
       const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
       this.journal.add(record, { isServed, isAllowed: trail.isAllowed });
     }
-  }
-
-  /** The strict dialect serves HEAD as GET; Node drops the body. A watch has no end, so HEAD of a watch stays refused. */
-  #methodOf({ method = 'GET', url = '' }: IncomingMessage): string {
-    const isHead = method === 'HEAD' && this.kit.dialect === 'strict';
-    return isHead && !/[?&]watch=/.test(url) && !url.includes('/watch/') ? 'GET' : method;
   }
 
   async #intercepted(target: Target, request: IncomingMessage, response: ServerResponse): Promise<'done' | 'go on'> {
@@ -224,7 +222,8 @@ export class ApiServer {
     const sender = await this.#options.authenticate(request);
     if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
-    this.#options.admit?.(sender, target, response);
+    await this.#options.admit?.(sender, target, response);
+    refuseEncodedBody(request);
     const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
     const user = await this.#impersonation.actor({ sender, target: asked, request });
     if (user !== sender) trail.entry.impersonatedUser = user;
@@ -233,6 +232,7 @@ export class ApiServer {
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
+      await this.#options.works?.(sender);
       await this.#paths.serve(target, request, response, user, trail);
       return;
     }
@@ -250,6 +250,7 @@ export class ApiServer {
         response,
         watchSettings: this.#watchSettings,
         trail,
+        works: this.#options.works && (() => this.#options.works?.(sender)),
         watching: (begun) => {
           stream = begun;
           this.#watches.add(begun);

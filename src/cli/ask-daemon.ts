@@ -1,5 +1,7 @@
 // Asks the running daemon one question over its local HTTP port. In: an address and a path. Out: the JSON of the answer, or a
 // fault that says why the daemon did not answer and what to do.
+
+import { explain } from '../cluster/wire/explain.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
 import { CommandFault, type Context, exitCodes } from './line/context.ts';
 import { loadSettings } from './line/load-settings.ts';
@@ -46,7 +48,7 @@ export async function askDaemon(context: Context, address: string, path: string)
     status = answer.status;
     text = await answer.text();
   } catch (cause) {
-    throw new CommandFault(exitCodes.environment, `cannot ask the daemon on ${address}: ${reasonOf(cause)}`, {
+    throw new CommandFault(exitCodes.environment, `cannot ask the daemon on ${address}: ${reasonOf(cause, address)}`, {
       cause,
       hint: 'start `hostward run` on this machine; in a cluster, use kubectl exec, or kubectl port-forward and --address',
     });
@@ -68,10 +70,10 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-function reasonOf(thrown: unknown): string {
+function reasonOf(thrown: unknown, address: string): string {
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ECONNREFUSED') return 'connection refused, nothing listens there';
   if (cause instanceof Error && cause.name === 'TimeoutError') return 'no answer in time';
-  return cause instanceof Error ? cause.message : String(cause);
+  return explain(thrown, address, 'this machine').message;
 }

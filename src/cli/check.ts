@@ -1,9 +1,11 @@
-// `hostward check`. In: a configuration. Out: every fault and warning with its position, a caret and a fix, and an exit code.
-// A name that only the pod knows is a warning here, so that a file can be checked anywhere.
+// `hostward check`. In: a configuration and the files that it names. Out: every fault and warning with its position, a caret and a
+// fix, and an exit code. A name that only the pod knows is a warning here, so that a file can be checked anywhere.
 import { countOf, type Fault, formatFault, listFaults } from '../config/fault.ts';
+import { auditSpaceWarnings } from './line/audit-space.ts';
 import { type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { faultsOf, type GoodConfiguration, type LoadedAll, loadSettings, loadWithNames } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
+import { fileFaults } from './offline/checks/file-faults.ts';
 import { noteText, positionedNotes } from './offline/compat-notes.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
@@ -23,7 +25,8 @@ export async function check(context: Context, options: Options): Promise<ExitCod
     const where = options.texts('config').length === 0 ? ' in the defaults, because no --config was given' : '';
     context.stdout.write(`${counts.join(', ')}${where}\n`);
   }
-  return faults.length > 0 ? exitCodes.input : exitCodes.fine;
+  const wrong = options.has('strict') ? faults.length + warnings.length : faults.length;
+  return wrong > 0 ? exitCodes.input : exitCodes.fine;
 }
 
 /** Only a running daemon knows the objects. */
@@ -50,8 +53,14 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
   });
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
   const tried = loaded.kind === 'ok' && hasExpressions(loaded.compiled) ? await tryAll(context, loaded) : [];
-  const warnings = listFaults([...notes, ...loaded.warnings, ...tried], [...loaded.texts.keys()]);
-  return { faults: faultsOf(loaded), warnings, loaded };
+  const areElsewhere = options.has('no-files');
+  const space = loaded.kind === 'ok' && !areElsewhere ? await auditSpaceWarnings(context, loaded) : [];
+  const files = areElsewhere ? [] : await fileFaults(context, options, loaded);
+  const order = [...loaded.texts.keys()];
+  const warned = tried.filter(({ severity }) => severity === 'warning');
+  const warnings = listFaults([...notes, ...loaded.warnings, ...warned, ...space], order);
+  const failed = tried.filter(({ severity }) => severity === 'fault');
+  return { faults: listFaults([...faultsOf(loaded), ...failed, ...files], order), warnings, loaded };
 }
 
 function hasExpressions({ set, slices }: GoodConfiguration['compiled']): boolean {
@@ -60,6 +69,6 @@ function hasExpressions({ set, slices }: GoodConfiguration['compiled']): boolean
 
 /** Loads the sandbox code only for a configuration with expressions. */
 async function tryAll(context: Context, loaded: GoodConfiguration): Promise<Fault[]> {
-  const { tryExpressions } = await import('./offline/try-expressions.ts');
+  const { tryExpressions } = await import('./offline/checks/try-expressions.ts');
   return tryExpressions(context, loaded);
 }

@@ -6,7 +6,7 @@ import type { CommandSpec } from './line/commands/command-spec.ts';
 import { globalOptions } from './line/commands/options.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes, type ReportedFault, type Sink } from './line/context.ts';
 import { commandHelp, generalHelp, groupHelp, wrap } from './line/help.ts';
-import { type Options, parseCommandLine, wantsVerbose } from './line/parse-arguments.ts';
+import { type Options, parseCommandLine, wantsJson, wantsVerbose } from './line/parse-arguments.ts';
 import { systemFault } from './line/system-fault.ts';
 
 export type Command = (context: Context, options: Options) => Promise<ExitCode>;
@@ -24,6 +24,9 @@ const loaders: Record<string, () => Promise<Command>> = {
   devcluster: async () => (await import('./devcluster.ts')).devcluster,
   'keys create': async () => (await import('./keys/create.ts')).createKey,
   'keys list': async () => (await import('./keys/list.ts')).listKeys,
+  'keys get': async () => (await import('./keys/list.ts')).getKey,
+  'keys disable': async () => (await import('./keys/disable.ts')).disableKey,
+  'keys enable': async () => (await import('./keys/disable.ts')).enableKey,
   'keys rotate': async () => (await import('./keys/rotate.ts')).rotateKey,
   'keys revoke': async () => (await import('./keys/revoke.ts')).revokeKey,
   'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,
@@ -58,7 +61,7 @@ export async function runCommandLine(given: Context, argv: readonly string[]): P
         return line satisfies never;
     }
   } catch (thrown) {
-    return reportFault(context, thrown, isVerbose);
+    return reportFault(context, thrown, { isVerbose, isJson: wantsJson(argv) });
   }
 }
 
@@ -85,28 +88,48 @@ function safeSink(sink: Sink): Sink {
   };
 }
 
+export interface ReportForm {
+  isVerbose: boolean;
+  /** One line of JSON on standard error, for programs that read the output of the command as JSON. */
+  isJson: boolean;
+}
+
 /** Prints the fault and returns its exit code. The front door sends uncaught errors here too. */
-export function reportFault(given: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+export function reportFault(given: Context, thrown: unknown, { isVerbose, isJson }: ReportForm): ExitCode {
   const context = { ...given, stderr: safeSink(given.stderr) };
   const fault = thrown instanceof CommandFault ? thrown : systemFault(thrown);
-  if (fault === undefined) return reportBug(context, thrown, isVerbose);
+  if (fault === undefined) return reportBug(context, thrown, { isVerbose, isJson });
   notifyListeners(context, { sentence: fault.message, details: fault.details, exitCode: fault.exitCode });
+  if (isJson) {
+    const { message, hint, exitCode, details } = fault;
+    writeJson(context, { message, hint, exitCode, ...(details.length > 0 && { details }) });
+    return fault.exitCode;
+  }
+  for (const text of fault.shown) context.stderr.write(`${text}\n`);
   context.stderr.write(`hostward: ${fault.message}\n`);
   if (fault.hint !== undefined) context.stderr.write(`${wrap(fault.hint, 100).join('\n')}\n`);
   if (isVerbose) context.stderr.write(causesOf(fault.cause));
   return fault.exitCode;
 }
 
-function reportBug(context: Context, thrown: unknown, isVerbose: boolean): ExitCode {
+function reportBug(context: Context, thrown: unknown, { isVerbose, isJson }: ReportForm): ExitCode {
   const message = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : String(thrown);
   const firstLine = message.split('\n', 1)[0] as string;
   const option = globalOptions.find((candidate) => candidate.name === 'verbose');
   const next = isVerbose ? '' : `; please report it with the output of --${option?.name}`;
   const sentence = `a bug of ours: ${firstLine}${next}`;
   notifyListeners(context, { sentence, details: [], exitCode: exitCodes.bug });
+  if (isJson) {
+    writeJson(context, { message: sentence, exitCode: exitCodes.bug });
+    return exitCodes.bug;
+  }
   context.stderr.write(`hostward ${context.version}: ${sentence}\n`);
   if (isVerbose && thrown instanceof Error) context.stderr.write(`${thrown.stack}\n${causesOf(thrown.cause)}`);
   return exitCodes.bug;
+}
+
+function writeJson(context: Context, error: object): void {
+  context.stderr.write(`${JSON.stringify({ error })}\n`);
 }
 
 function notifyListeners({ faultListeners }: Context, said: ReportedFault): void {

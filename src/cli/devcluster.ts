@@ -1,6 +1,7 @@
 // `hostward devcluster`: serves one embedded API server for kubectl and tests until Ctrl-C.
 import { dirname, resolve } from 'node:path';
 import { checkAuthorities } from '../apiserver/tls/client-certificate.ts';
+import { fromSetting } from '../apiserver/wire/listen.ts';
 import { type DevclusterOptions, startDevcluster } from '../devcluster/devcluster.ts';
 import { silentLog } from '../log.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
@@ -24,7 +25,9 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
     authorization: options.choice('authorization') === 'rbac' ? 'rbac' : 'open',
     ...(clientCa === undefined ? {} : { clientCa }),
     ...kept(data === undefined ? undefined : resolve(context.cwd, data)),
-  }).catch(refuse);
+  })
+    .catch(refuse)
+    .catch(fromSetting('--port'));
   try {
     await context.files.makeFolder(dirname(path), { mode: 0o700 });
     await context.files.write(path, cluster.kubeconfig, { mode: 0o600 });
@@ -32,7 +35,7 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
       context.stdout.write(`${JSON.stringify({ server: cluster.url, kubeconfig: named })}\n`);
     } else {
       context.stdout.write(
-        `serving on ${cluster.url}; Ctrl-C ends it\n  kubectl --kubeconfig ${shellWord(named)} get namespaces\n`,
+        `serving on ${cluster.url}; Ctrl-C ends it\n  kubectl --kubeconfig ${shellWord(path)} get namespaces\n`,
       );
     }
     await stopped;

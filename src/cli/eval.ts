@@ -27,7 +27,7 @@ export async function evaluate(context: Context, options: Options): Promise<Exit
     (placeholders) => loadSettings(context, options, { placeholders }),
     exampleNames,
   );
-  const { settings } = requireGood(context, loaded);
+  const { settings } = requireGood(loaded);
   const request = await requestOf(context, options, expression ?? '');
   const session = new EvalSession(context, settings);
   try {

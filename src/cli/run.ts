@@ -1,6 +1,7 @@
 // `hostward run`: starts, reloads and stops the daemon. In: options and signals. Out: a log on standard output, the local HTTP
 // port, and an exit code. This file must never know what the daemon syncs.
 
+import { fromSetting } from '../apiserver/wire/listen.ts';
 import { type ConfigurationWatch, watchConfiguration } from '../config/load/watch-files.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { parseListen } from '../config/settings/text-rules.ts';
@@ -10,6 +11,7 @@ import { measureEventLoopDelay, measureUtilization } from '../daemon/process/eve
 import { giveBackMemory, heapOf } from '../daemon/process/give-back-memory.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
+import { auditSpaceWarnings } from './line/audit-space.ts';
 import { clusterFault } from './line/cluster-fault.ts';
 import { ConfigurationNotes } from './line/configuration-notes.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
@@ -35,14 +37,14 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
 async function runDaemon(context: Context, options: Options, log: Log): Promise<ExitCode> {
   const waitMs = durationMs('wait', options.text('wait') ?? '0');
   const prepared = await prepareLoad(context, options);
-  const loaded = requireGood(context, prepared.loaded);
+  const loaded = requireGood(prepared.loaded);
   const { settings } = loaded;
   refuseDirectAlone(settings);
   log.level = logLevelOf(settings.logLevel, options);
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
   const notes = new ConfigurationNotes(log, metrics);
-  notes.warn(loaded.warnings);
+  notes.warn([...loaded.warnings, ...(await auditSpaceWarnings(context, loaded))]);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
   const isDryRun = options.has('dry-run');
@@ -51,9 +53,12 @@ async function runDaemon(context: Context, options: Options, log: Log): Promise<
   const watch = watchFiles(context, prepared, { options, daemon, settings, log, notes });
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = stopRequested(context);
-  const forgetReload = context.onSignal('reload', () => void watch.reload());
+  const forgetReload = context.onSignal('reload', () => {
+    daemon.rereadKubeconfigs();
+    void watch.reload();
+  });
   try {
-    await operations.start();
+    await operations.start().catch(fromSetting('hostward.listen'));
     log.info({ component: 'main', version: context.version, isDryRun, listen: settings.listen }, 'starting');
     return await untilStopped(daemon, stopped, () => watch.start());
   } finally {

@@ -5,7 +5,8 @@ import type { KubeObject } from '../object/meta/object.ts';
 export type Answer =
   /** `bytes` is the length of the received body. */
   | { kind: 'ok'; status: number; object: KubeObject; bytes?: number }
-  | { kind: 'notFound'; message: string }
+  /** `name` is the object that the server names: without a name, the server may not know the resource. */
+  | { kind: 'notFound'; message: string; name?: string }
   /** 409 on an update or delete: another client wrote first, or the uid differs. */
   | { kind: 'conflict'; message: string }
   /** 409 on a create. */
@@ -14,9 +15,9 @@ export type Answer =
   | { kind: 'gone'; message: string }
   /** 401, after the credentials were read again and the request was repeated once. */
   | { kind: 'unauthorized'; message: string }
-  /** 403; `namespaceTerminating` when the server names a terminating namespace as the cause. */
+  /** 403 for a missing right; `namespaceTerminating` when the server names a terminating namespace as the cause. */
   | { kind: 'forbidden'; message: string; namespaceTerminating: boolean }
-  /** 400, 413, 415, 422 and other 4xx: the same request will never succeed. */
+  /** 400, 413, 415, 422, other 4xx, and 403 of an admission plugin: the server does not want this object. */
   | { kind: 'refused'; status: number; reason: string; message: string }
   /** 429. */
   | { kind: 'throttled'; retryAfterMs: number | undefined; message: string }

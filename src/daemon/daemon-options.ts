@@ -1,8 +1,11 @@
 // The daemon as the commands see it: the options it needs, and the interface it offers.
+import type { buildConnector } from 'undici';
 import type { Clock } from '../clock.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../config/settings/management-settings.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { SandboxSetup } from '../expression/realm/harness.ts';
+import type { Sandbox } from '../expression/sandbox/sandbox.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { LoadedPatches } from './load-patches.ts';
@@ -24,6 +27,10 @@ export interface DaemonOptions {
   version: string;
   /** Path of the Node program that starts the sandbox process; needed when there are patches. */
   nodePath?: string;
+  /** Open the sockets to the clusters, in place of TCP and TLS. */
+  connectors?: Readonly<Record<'virtual' | 'host', buildConnector.connector>>;
+  /** Opens the sandbox, in place of a process. */
+  openSandbox?: (setup: SandboxSetup) => Sandbox;
   /** Makes the management API when the configuration has one. */
   createManagement?: CreateManagement;
 }
@@ -59,6 +66,8 @@ export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
   stop(): Promise<void>;
   /** Applies a new configuration. Settings that need a restart keep their old values and are named in the result. */
   apply(settings: Settings, patches?: LoadedPatches): { needsRestart: readonly string[] };
+  /** Reads both kubeconfigs at once. */
+  rereadKubeconfigs(): void;
   /** Resolves with the reason when the daemon cannot go on by itself. */
   readonly ended: Promise<string>;
 }

@@ -80,6 +80,7 @@ class AssembledDaemon implements Daemon {
     this.#windows = new DaemonWindows(options, this.#clusters, this.#mappings);
     this.#outages = new Outages(options, {
       windows: () => this.#windows.opened,
+      isInDoubt: () => this.#clusters.areInDoubt,
       over: () => this.#syncs().map((sync) => sync.hurry()),
     });
     this.#management = new RunningManagement(options);
@@ -165,15 +166,10 @@ class AssembledDaemon implements Daemon {
     if (needsLease(this.#settings, isDryRun)) this.#lease = openDaemonLease(this.#options, host);
     const isLeading = (): boolean => this.#lease === undefined || this.#lease.isHeld();
     // A daemon that is switched off must not write, as one without the lease: vCluster may own the objects by now.
-    const permit = (): boolean => !isDryRun && syncs(this.#settings) && isLeading();
-    const { maxWritesPerSecond } = this.#settings;
-    const writers = openWriters(
-      this.#options,
-      { virtual, host },
-      { permit, outages: this.#outages, maxWritesPerSecond },
-    );
-    const isHostRecent = isRecent(this.#clusters.versions.host);
-    this.#writing = { ...writers, isHostRecent, isLeading };
+    const permit = (): boolean => !isDryRun && syncs(this.#settings) && isLeading() && !this.#clusters.areInDoubt;
+    const how = { permit, outages: this.#outages, maxWritesPerSecond: this.#settings.maxWritesPerSecond };
+    const writers = openWriters(this.#options, { virtual, host }, how);
+    this.#writing = { ...writers, isHostRecent: isRecent(this.#clusters.versions.host), isLeading };
     this.#lease?.subscribe((state) => {
       log.info({ component: 'main', leadership: state.kind }, 'leadership changed');
       if (state.kind !== 'leading') return;
@@ -256,6 +252,10 @@ class AssembledDaemon implements Daemon {
       this.#endpoints.begin(this.#writing);
     }
     await this.#slices.take();
+  }
+
+  rereadKubeconfigs(): void {
+    this.#clusters.reread();
   }
 
   health(): { isHealthy: boolean; lines: readonly string[] } {

@@ -45,9 +45,9 @@ export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPa
   const more = ofEndpoints.more + ofSlices.more;
   if (broken.length === 0 && more === 0) return { ...loaded, warnings, compiled };
   const others = loaded.kind === 'faults' ? loaded.faults : [];
-  const { patches, mistaken, slices, positions, texts } = loaded;
+  const { patches, mistaken, slices, positions, files, texts } = loaded;
   const faults = listFaults([...others, ...broken], order, more);
-  return { kind: 'faults', faults, warnings, patches, mistaken, slices, positions, texts, compiled };
+  return { kind: 'faults', faults, warnings, patches, mistaken, slices, positions, files, texts, compiled };
 }
 
 interface CompiledList {

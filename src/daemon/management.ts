@@ -1,11 +1,16 @@
 // Part of the front door: the management API beside the sync, or alone. In: the settings of the daemon. Out: something to start,
 // ask and stop; without a management API in the configuration every answer is empty. It must never know the room of the API itself:
 // both stand on one floor, and the command line hands the one to the other.
+import { NamedFileFault } from '../apiserver/tls/secret-files.ts';
+import { isListenFault } from '../apiserver/wire/listen.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import { messageOf } from '../cluster/errors.ts';
+import { settingNaming } from '../config/settings/named-files.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { DaemonOptions, ManagementService } from './daemon-options.ts';
 import type { ReadinessPart } from './operations/operations-server.ts';
+
+const place = ['hostward', 'management'];
 
 export class RunningManagement {
   readonly #options: DaemonOptions;
@@ -38,10 +43,12 @@ export class RunningManagement {
       return [];
     } catch (error) {
       await api.close();
-      const message = `starting the management API: ${messageOf(error)}`;
-      const isAboutListening = (error as NodeJS.ErrnoException).syscall === 'listen';
-      const fix = isAboutListening
-        ? 'check hostward.management.listen'
+      // The command line names the address, its setting and the cause.
+      if (isListenFault(error)) throw error;
+      const setting = error instanceof NamedFileFault && settingNaming(error.file, managementServer, place);
+      const message = `starting the management API: ${setting ? `${setting}: ` : ''}${messageOf(error)}`;
+      const fix = setting
+        ? `correct ${setting}, or what it names`
         : 'check hostward.management.dataDir; docs/bad-days.md tells how to bring its files back';
       return [{ code: 'MANAGEMENT_NOT_STARTED', message, fix }];
     }

@@ -85,7 +85,7 @@ export class RunningPatches {
   }
 
   #open(settings: Settings, { set, sourceOf, slices }: NonNullable<DaemonOptions['patches']>): OpenedPatcher {
-    const { clock, log, nodePath = '', metrics } = this.#options;
+    const { clock, log, nodePath = '', metrics, openSandbox } = this.#options;
     const expressionMetrics = this.#expressionMetrics ?? createExpressionMetrics(metrics);
     this.#expressionMetrics = expressionMetrics;
     expressionMetrics.quarantined(() => this.#opened?.quarantined() ?? { expressions: 0, values: 0 });
@@ -97,7 +97,7 @@ export class RunningPatches {
       others: { ...slices, list: 'endpointSlices' },
       mappings: this.#mappings,
       references: this.#references,
-      openSandbox: (setup) => new ChildSandbox({ setup, clock, log, nodePath, onStart }),
+      openSandbox: openSandbox ?? ((setup) => new ChildSandbox({ setup, clock, log, nodePath, onStart })),
       clock,
       metrics,
       expressionMetrics,

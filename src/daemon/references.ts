@@ -53,9 +53,17 @@ export function referenceSettings(settings: Settings, patches: DaemonOptions['pa
       ...(ofEndpoints.length > 0 ? [[endpointsKind.kind, new Set(ofEndpoints)] as const] : []),
       ...(ofSlices.length > 0 ? [[anySliceKind.kind, new Set(ofSlices)] as const] : []),
     ]),
+    referrers: new Set([
+      ...(settings.endpointsEnabled && refers(patches?.set) ? [endpointsKind.kind] : []),
+      ...(settings.endpointSlices.enabled && refers(patches?.slices.set) ? [anySliceKind.kind] : []),
+    ]),
     // A kind that is no longer named keeps its copies while an object still refers to them.
     exported: new Set(contentKinds.filter((kind) => isSwitchedOn(kind, settings)).map(({ kind }) => kind)),
   };
+}
+
+function refers(set: PatchSet | undefined): boolean {
+  return set?.patches.some(({ reference }) => reference !== undefined) ?? false;
 }
 
 function contentNamedBy(set: PatchSet | undefined): string[] {

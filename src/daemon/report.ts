@@ -63,7 +63,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
   const unwritable = outages.unwritable();
   return {
     name,
-    isReady: hasBegun && unwritable.length === 0,
+    isReady: hasBegun && unwritable.length === 0 && !clusters.areInDoubt,
     lines: [
       `sync: ${hasBegun ? 'first lists are in' : `waiting for the ${waitsFor(view)}`}`,
       ...clusters.troubles,
@@ -71,6 +71,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
         ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
       ),
       ...unwritable.map(outageSentence),
+      ...notTaken(view),
       `leadership: ${leadershipOf(view)}`,
       ...(hasBegun && (sync ?? slices.sync) !== undefined ? ownerLines((sync ?? slices.sync) as Sync) : []),
       ...slices.missing.map((sentence) => `endpointslices: ${sentence}`),
@@ -133,6 +134,7 @@ export function statusOf(view: DaemonView): unknown {
     leadership: leadershipOf(view),
     uptimeSeconds: Math.round((clock.now() - view.startedMs) / 1000),
     clusters: clusters.versions,
+    ...addressesOf(view),
     ...(clusters.troubles.length > 0 && { waitingFor: clusters.troubles }),
     ...(outages.length > 0 && { outages }),
     ...(sync && syncStatus(sync)),
@@ -204,10 +206,36 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const more = [
     ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
     ...(view.notApplied === undefined ? [] : [lateSentence(view.notApplied)]),
+    ...liesTold(view),
+    ...notTaken(view),
     ...troubles,
   ];
   if (more.length === 0) return result;
   return { ...result, isWell: false, sentence: [result.sentence, ...more].join('; ') };
+}
+
+/** Why what a kubeconfig names is not in use. */
+function notTaken({ clusters }: DaemonView): string[] {
+  return clusters.addresses.flatMap(({ cluster, notTaken: why }) => (why ? `${cluster} cluster: ${why}` : []));
+}
+
+/** The servers that were taken during the run, and those that were not. */
+function addressesOf({ clusters }: DaemonView): { addresses?: object } {
+  const told = clusters.addresses.filter(({ takenAt, notTaken: why }) => takenAt !== undefined || why !== undefined);
+  if (told.length === 0) return {};
+  const addresses = told.map(({ cluster, server, takenAt, notTaken: why }) => ({
+    cluster,
+    server,
+    ...(takenAt && { takenAt: takenAt.toISOString() }),
+    ...(why !== undefined && { notTaken: why }),
+  }));
+  return { addresses };
+}
+
+/** A list that waits for a second one is told by the objects that wait; a lie needs somebody. */
+function liesTold({ references, sync, slices }: DaemonView): string[] {
+  const doubts = [...syncsOf({ sync, slices }).flatMap(({ massDelete }) => massDelete.doubts), ...references.doubts];
+  return [...new Set(doubts.filter(({ isLie }) => isLie).map(({ message }) => message))];
 }
 
 function lateSentence(late: string): string {

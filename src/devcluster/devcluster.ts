@@ -9,7 +9,7 @@ import type { RequestJournal } from '../apiserver/request/request-journal.ts';
 import { ApiServer, type ApiServer as Server } from '../apiserver/server.ts';
 import type { Intercept } from '../apiserver/server-options.ts';
 import { authorityIn } from '../apiserver/tls/authority-folder.ts';
-import { makeServingCertificate } from '../apiserver/tls/certificates.ts';
+import { makeServingCertificate, type ServingCertificate } from '../apiserver/tls/certificates.ts';
 import { kubeconfigText } from '../apiserver/tls/kubeconfig.ts';
 import type { WatchSettings } from '../apiserver/verbs/watch-stream.ts';
 import { type Clock, systemClock } from '../clock.ts';
@@ -34,6 +34,8 @@ export interface DevclusterOptions {
   store?: { kind: 'memory' } | { kind: 'sqlite'; path: string } | { kind: 'given'; store: Store };
   /** Keeps the certificate authority, so that clients still trust the cluster after a restart; absent = a new one each time. */
   authorityFolder?: string;
+  /** A certificate that was made before, with the name of the host; absent = a new one. */
+  certificate?: ServingCertificate;
   /** 0 = any free port. */
   port?: number;
   host?: string;
@@ -88,7 +90,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   const now = clock.wallTime();
   const { authorityFolder } = options;
   const authority = authorityFolder === undefined ? undefined : await authorityIn(authorityFolder, name, now);
-  const certificate = await makeServingCertificate(name, names, now, authority);
+  const certificate = options.certificate ?? (await makeServingCertificate(name, names, now, authority));
   const server = new ApiServer({
     kinds: kindsOf({ access, addresses, newToken }),
     schemas,

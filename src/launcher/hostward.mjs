@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chooseHere, fail, handOver, isInstalled } from './launch.mjs';
+import { chooseHere, fail, handOver, isInstalled, leaveMemoryOutOfCores, say, withoutCoreFile } from './launch.mjs';
 
 // V8 flags per command, chosen by the figures of bench/. A young generation that holds the garbage of a burst saves copying.
 // More than one helper thread would take the processor from the API servers beside us. --expose-gc lets the daemon give memory
@@ -16,6 +16,10 @@ const heapFlags = {
   __proto__: null,
   run: ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc'],
 };
+
+// These processes hold secrets for long. Without the flag, a signal would open the inspector, which reads the whole memory.
+const servers = ['run', 'direct', 'demo', 'devcluster'];
+const serverFlags = ['--disable-sigusr1'];
 
 // The C library would keep a heap for each thread, although only one thread is busy: 6 MB are wasted. A value from the user
 // wins.
@@ -37,11 +41,18 @@ function start() {
   if (!isInstalled(root)) return fail('its dependencies are not installed: run npm ci');
   const choice = chooseHere(import.meta.url);
   if (choice.kind === 'none') return fail(choice.sentence);
-  const flags = heapFlags[words[0]] || [];
-  if (choice.kind === 'this' && flags.length === 0) return runHere(entry);
-  const program = choice.kind === 'this' ? process.execPath : choice.program;
+  const isServer = servers.includes(words[0]);
+  leaveMemoryOutOfCores();
+  // Its options can open the inspector, and write the memory into a file at a signal. No child gets them either.
+  if (isServer && process.env.NODE_OPTIONS)
+    say('NODE_OPTIONS is not passed on, because its options can expose secrets');
+  delete process.env.NODE_OPTIONS;
+  if (choice.kind === 'this' && !isServer) return runHere(entry);
+  const node = choice.kind === 'this' ? process.execPath : choice.program;
+  const flags = [...(heapFlags[words[0]] || []), ...(isServer ? serverFlags : [])];
+  const [program, args] = withoutCoreFile(node, [...flags, entry, ...words]);
   const env = { ...environments[words[0]], ...process.env };
-  return handOver(program, [...flags, entry, ...words], { env, isWatched: true });
+  return handOver(program, args, { env, isWatched: true });
 }
 
 function runHere(entry) {

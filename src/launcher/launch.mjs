@@ -1,7 +1,7 @@
 // Finds the Node that can run Hostward and hands over to it. This file is plain JavaScript, because an old Node reads it first.
 // Importing it has no effect, so that a test can ask about other platforms.
 import { spawn } from 'node:child_process';
-import { accessSync, existsSync, constants as modes } from 'node:fs';
+import { accessSync, existsSync, constants as modes, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -66,22 +66,50 @@ function findProgram(from, name, program) {
 }
 
 /**
+ * A core file holds every secret of the memory. With this filter it holds no memory, also where the kernel pipes it to a program,
+ * which no limit prevents. The filter passes to children and to the program that replaces this one.
+ */
+export function leaveMemoryOutOfCores() {
+  try {
+    writeFileSync('/proc/self/coredump_filter', '0');
+  } catch {
+    // Only Linux has it.
+  }
+}
+
+const shell = '/bin/sh';
+
+/** The program and its arguments, with the limit of core files at 0 where there is a shell: Node itself cannot set the limit. */
+export function withoutCoreFile(program, args) {
+  if (process.platform === 'win32' || !existsSync(shell)) return [program, args];
+  return [shell, ['-c', 'ulimit -c 0; exec "$0" "$@"', program, ...args]];
+}
+
+/** How often a launcher below npm looks for its parent: a port that stays taken for longer is noticed. */
+const parentLookMs = 500;
+
+/**
  * Replaces this process with the program. Where Node cannot do that, this process stays as the parent: it forwards signals and
  * passes on the exit code. With `isWatched`, a closed channel tells the program that its parent is gone; programs that would
  * mistake the channel for their own must run without it.
+ *
+ * Below npm and npx a watched program ends when they are killed, because nobody else knows of it then. Anywhere else it
+ * outlives its parent, as with nohup.
  */
 export function handOver(program, args, { env = process.env, isWatched = false } = {}) {
-  if (typeof process.execve === 'function' && process.platform !== 'win32') {
+  const isBelowNpm = isWatched && Boolean(env.npm_command);
+  if (typeof process.execve === 'function' && process.platform !== 'win32' && !isBelowNpm) {
     process.execve(program, [program, ...args], env);
     return;
   }
   // The channel carries no messages. It closes when this process ends, even without a signal.
   const child = spawn(program, args, { env, stdio: ['inherit', 'inherit', 'inherit', ...(isWatched ? ['ipc'] : [])] });
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'];
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
   // A terminal signals the whole process group, so the program may see a signal twice and treats two as one. On Windows
   // a forwarded signal would end the program at once; the console has told the program already.
   const forward = (signal) => process.platform === 'win32' || child.kill(signal);
   for (const signal of signals) process.on(signal, forward);
+  if (isBelowNpm) endWithParent(child);
   child.on('error', (fault) => fail(`cannot start "${program}": ${fault.code || fault.message}`));
   child.on('exit', (code, signal) => {
     for (const name of signals) process.off(name, forward);
@@ -91,12 +119,26 @@ export function handOver(program, args, { env = process.env, isWatched = false }
   });
 }
 
+function endWithParent(child) {
+  const parent = process.ppid;
+  const look = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(look);
+    child.kill('SIGTERM');
+  }, parentLookMs);
+  look.unref();
+}
+
 /** Without its dependencies, a checkout would fail with a stack at the first import. */
 export function isInstalled(root) {
   return !existsSync(join(root, 'package-lock.json')) || existsSync(join(root, 'node_modules'));
 }
 
-export function fail(message) {
+export function say(message) {
   process.stderr.write(`hostward: ${message}\n`);
+}
+
+export function fail(message) {
+  say(message);
   process.exitCode = 3;
 }

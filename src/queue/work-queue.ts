@@ -115,6 +115,10 @@ export class WorkQueue {
     else this.#delays.add(key, delayMs);
   }
 
+  isDelayed(key: string): boolean {
+    return this.#delays.has(key);
+  }
+
   /** Tries delayed keys as workers become free, because the reason of their delay is over. Their failures count on. */
   hurry(isConcerned: (key: string) => boolean): void {
     const keys = [...this.#delays.keys];

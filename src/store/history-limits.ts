@@ -3,8 +3,8 @@ import type { Timeline } from './timeline.ts';
 
 export interface HistoryLimits {
   maxRevisions: number;
-  /** Sum of the lengths of all values in the history. */
-  maxChars: number;
+  /** What the history adds to the present objects in memory and on disk: each value that was replaced, and its bookkeeping. */
+  maxBytes: number;
   maxAgeMs: number;
 }
 
@@ -14,7 +14,7 @@ export interface HistoryLimits {
  */
 export const defaultHistoryLimits: HistoryLimits = {
   maxRevisions: 50_000,
-  maxChars: 256 * 1024 * 1024,
+  maxBytes: 256 * 1024 * 1024,
   maxAgeMs: 5 * 60_000,
 };
 
@@ -25,12 +25,12 @@ export function ageCheckIntervalMs(limits: HistoryLimits): number {
   return limits.maxAgeMs / ageChecksPerSpan;
 }
 
-/** The revision to compact to after a write, or undefined. Compacts a tenth at a time, so that few writes pay for it. */
+/** The revision to compact to after a write, or undefined. Leaves nine tenths of a limit, so that few writes pay for it. */
 export function dueBySize(timeline: Timeline, limits: HistoryLimits): number | undefined {
-  const { count, chars } = timeline.window;
-  if (count <= limits.maxRevisions && chars <= limits.maxChars) return undefined;
-  const tenth = Math.max(1, Math.floor(count / 10));
-  return timeline.revisionAfterOldest(Math.max(tenth, count - limits.maxRevisions));
+  const { count, bytes } = timeline.window;
+  if (count <= limits.maxRevisions && bytes <= limits.maxBytes) return undefined;
+  const kept = (limit: number) => Math.floor(limit * 0.9);
+  return timeline.revisionThatLeaves({ count: kept(limits.maxRevisions), bytes: kept(limits.maxBytes) });
 }
 
 /** The newest revision that is too old to keep, or undefined. */

@@ -9,10 +9,14 @@ export type SideValue = [key: string, value: string | null];
 export interface SqliteWorkerData {
   path: string;
   synchronous: 'FULL' | 'NORMAL';
+  /** Of an older history the thread sends only what is newest. */
+  maxHistoryBytes: number;
   lockTimeoutMs: number;
 }
 
 export type ToWorker =
+  /** The next part of the log, at start: a log that an attack filled must not lie in memory twice. */
+  | { kind: 'more' }
   | { kind: 'commit'; id: number; rows: LogRow[] }
   /** Deletes unreadable old versions and records the compacted revision. */
   | { kind: 'forget'; id: number; revisions: number[]; compactedRevision: number }
@@ -23,7 +27,7 @@ export type ToWorker =
   | { kind: 'close' };
 
 export type FromWorker =
-  /** Comes first; then `rows` with the whole log in revision order, then `sideValues`, then `ready`. */
+  /** Comes first; then for each `more` the next `rows` of the log in revision order or `sideValues`, and at last `ready`. */
   | { kind: 'opened'; compactedRevision: number }
   | { kind: 'rows'; rows: LogRow[] }
   | { kind: 'sideValues'; values: SideValue[] }

@@ -24,10 +24,14 @@ export interface SqliteStoreOptions extends TimelineStoreOptions {
 
 /** Bounds the time of one commit, since all later writes wait for the commit. */
 const maxBatchWrites = 1000;
-const maxBatchChars = 8 * 1024 * 1024;
+const maxBatchChars = 4 * 1024 * 1024;
 /** More waiting writes mean a bug or an attack; each write holds its value in memory. */
 const maxQueuedWrites = 65_536;
-/** Deletes in one transaction: they delay the next commit by about two milliseconds. */
+const maxQueuedChars = 32 * 1024 * 1024;
+/**
+ * Deletes in one transaction: they delay the next commit by about two milliseconds. While more than this many wait, writes wait
+ * too, or a writer who is quicker than the deletes would fill the disk.
+ */
 const forgetsPerMessage = 500;
 const defaultLockTimeoutMs = 5000;
 
@@ -42,6 +46,7 @@ interface QueuedWrite {
 export class SqliteStore extends TimelineStore {
   #thread: SqliteThread;
   #queue: QueuedWrite[] = [];
+  #queuedChars = 0;
   #isCommitting = false;
   /** The newest version of each key that is not on disk yet. */
   #unsaved = new Map<string, Version>();
@@ -53,12 +58,14 @@ export class SqliteStore extends TimelineStore {
 
   constructor(options: SqliteStoreOptions) {
     super(options);
+    const { maxBytes } = this.limits;
     this.#keepsHistoryAtStart = options.keepsHistoryAtStart ?? false;
     this.#thread = new SqliteThread({
       url: options.workerUrl ?? new URL('./sqlite-worker.ts', import.meta.url),
       data: {
         path: options.path,
         synchronous: options.synchronous ?? 'FULL',
+        maxHistoryBytes: maxBytes,
         lockTimeoutMs: options.lockTimeoutMs ?? defaultLockTimeoutMs,
       },
     });
@@ -81,7 +88,8 @@ export class SqliteStore extends TimelineStore {
     this.#lastAssigned = replay.timeline.revision;
     this.open();
     if (replay.leftovers.length > 0) this.#forget(replay.leftovers);
-    if (!this.#keepsHistoryAtStart) this.trim();
+    if (this.#keepsHistoryAtStart) this.#compactTo(dueBySize(this.timeline, this.limits));
+    else this.trim();
   }
 
   /** A consistent copy in a file that must not exist yet; writes wait meanwhile. */
@@ -106,7 +114,7 @@ export class SqliteStore extends TimelineStore {
 
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
     this.mustBeOpen('write');
-    if (this.#queue.length >= maxQueuedWrites) {
+    if (this.#queue.length >= maxQueuedWrites || this.#queuedChars >= maxQueuedChars) {
       throw new StoreFault('STORE_OVERLOADED', `Cannot write: ${this.#queue.length} writes are waiting for the disk`);
     }
     const unsaved = this.#unsaved.get(key);
@@ -138,6 +146,7 @@ export class SqliteStore extends TimelineStore {
   #enqueue(version: Version | undefined, result: WriteResult): Promise<WriteResult> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ version, result, resolve, reject });
+      this.#queuedChars += charsOf(version);
       if (!this.#isCommitting) {
         this.#isCommitting = true;
         // Starts after the current turn, so that all writes of the turn share the first commit.
@@ -160,6 +169,7 @@ export class SqliteStore extends TimelineStore {
       for (const { version } of batch) if (version !== undefined) this.#makeVisible(version);
       for (const { resolve, result } of batch) resolve(result);
       this.trim();
+      if (this.#forgettable.length > forgetsPerMessage) await this.#forgetting;
     }
     this.#isCommitting = false;
     this.#drained?.();
@@ -169,10 +179,12 @@ export class SqliteStore extends TimelineStore {
     let count = 0;
     let chars = 0;
     for (const { version } of this.#queue) {
-      chars += version?.record?.value.length ?? 0;
-      if (count === maxBatchWrites || (count > 0 && chars > maxBatchChars)) break;
+      const more = charsOf(version);
+      if (count === maxBatchWrites || (count > 0 && chars + more > maxBatchChars)) break;
       count++;
+      chars += more;
     }
+    this.#queuedChars -= chars;
     return this.#queue.splice(0, count);
   }
 
@@ -195,14 +207,18 @@ export class SqliteStore extends TimelineStore {
 
   #failAll(writes: QueuedWrite[], fault: unknown): void {
     this.#queue = [];
+    this.#queuedChars = 0;
     this.#unsaved.clear();
     this.#lastAssigned = this.timeline.revision;
     for (const { reject } of writes) reject(fault);
   }
 
   protected trim(): void {
-    const due = dueBySize(this.timeline, this.limits) ?? dueByAge(this.timeline, this.limits, this.clock.now());
-    if (due !== undefined) this.#forget(this.timeline.compact(due));
+    this.#compactTo(dueBySize(this.timeline, this.limits) ?? dueByAge(this.timeline, this.limits, this.clock.now()));
+  }
+
+  #compactTo(revision: number | undefined): void {
+    if (revision !== undefined) this.#forget(this.timeline.compact(revision));
   }
 
   /** Deletes in small pieces, one at a time, so that commits are not delayed. */
@@ -220,4 +236,8 @@ export class SqliteStore extends TimelineStore {
       await this.#thread.forget(piece, this.timeline.compactedRevision).catch(() => undefined);
     } while (this.#forgettable.length > 0);
   }
+}
+
+function charsOf(version: Version | undefined): number {
+  return version?.record?.value.length ?? 0;
 }

@@ -115,6 +115,7 @@ export class SqliteThread {
     if (this.#loading === undefined) return;
     try {
       take(this.#loading.reader);
+      this.#worker?.postMessage({ kind: 'more' } satisfies ToWorker);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       this.#failLoading(openFault(this.#data.path, 'corrupt', message));

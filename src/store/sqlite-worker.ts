@@ -5,16 +5,19 @@ import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, st
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+import type { FromWorker, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+import { numberOf, storedLog } from './stored-log.ts';
 import { walFault } from './wal-check.ts';
 
 const formatVersion = 1;
 /** "Host" in ASCII, so that `file` can identify the database. */
 const applicationId = 0x486f7374;
-/** Rows in one message at start; the main loop reads such a message in about a millisecond. */
-const rowsPerMessage = 500;
-/** A checkpoint truncates the WAL to this size, so that one burst does not occupy the disk for ever. */
-const walSizeLimitBytes = 64 * 1024 * 1024;
+/** A checkpoint truncates the WAL to this size, so that one burst does not occupy the disk for ever. SQLite makes one every 4 MiB. */
+const walSizeLimitBytes = 4 * 1024 * 1024;
+/** Free pages that stay in the file for the next writes: 4 MiB. The others go back to the disk. */
+const freePagesKept = 1024;
+/** Pages that go back to the disk in one transaction: they delay the next commit by about ten milliseconds. */
+const pagesPerStep = 512;
 /** Many times the size that a log reaches; a larger one would not fit into memory beside the data. */
 const largestCheckedLogBytes = 512 * 1024 * 1024;
 
@@ -35,6 +38,9 @@ const schema = `
   PRAGMA user_version = ${formatVersion};
 `;
 
+/** What `PRAGMA auto_vacuum` answers. */
+const incremental = 2;
+
 interface Statements {
   append: StatementSync;
   remove: StatementSync;
@@ -46,14 +52,31 @@ interface Statements {
 function serve(port: MessagePort, data: SqliteWorkerData): void {
   const answer = (message: FromWorker) => port.postMessage(message);
   let database: DatabaseSync;
+  let log: Iterator<FromWorker, void>;
+  const sendMore = (): boolean => {
+    try {
+      const next = log.next();
+      if (next.done === true) return true;
+      answer(next.value);
+      // A process that was killed may have left free pages.
+      if (next.value.kind === 'ready') shrink();
+      return true;
+    } catch (error) {
+      answer({ kind: 'openFailed', ...openFailure(error) });
+      port.close();
+      return false;
+    }
+  };
   try {
     database = open(data);
-    sendLog(database, answer);
+    log = storedLog(database, data.maxHistoryBytes);
   } catch (error) {
     answer({ kind: 'openFailed', ...openFailure(error) });
     port.close();
     return;
   }
+  const shrink = shrinking(database);
+  if (!sendMore()) return;
   const statements: Statements = {
     append: database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?)'),
     remove: database.prepare('DELETE FROM log WHERE revision = ?'),
@@ -67,17 +90,22 @@ function serve(port: MessagePort, data: SqliteWorkerData): void {
       port.close();
       return;
     }
+    if (message.kind === 'more') {
+      sendMore();
+      return;
+    }
     try {
       if (message.kind === 'copy') copyTo(database, message.path);
       else inTransaction(database, () => carryOut(statements, message));
       answer({ kind: 'done', id: message.id });
+      if (message.kind === 'forget') shrink();
     } catch (error) {
       answer({ kind: 'failed', id: message.id, message: error instanceof Error ? error.message : String(error) });
     }
   });
 }
 
-function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' | 'copy' }>): void {
+function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' | 'copy' | 'more' }>): void {
   switch (message.kind) {
     case 'commit':
       for (const row of message.rows) statements.append.run(...row);
@@ -108,6 +136,29 @@ function inTransaction(database: DatabaseSync, run: () => void): void {
   }
 }
 
+/** Gives free pages back to the disk, between the commits. A step that fails leaves the file larger, and nothing else. */
+function shrinking(database: DatabaseSync): () => void {
+  let isPlanned = false;
+  const step = () => {
+    isPlanned = false;
+    if (!database.isOpen) return;
+    try {
+      const free = numberOf(database, 'PRAGMA freelist_count') - freePagesKept;
+      if (free <= 0) return;
+      database.exec(`PRAGMA incremental_vacuum(${Math.min(free, pagesPerStep)})`);
+      if (free > pagesPerStep) plan();
+    } catch {
+      // The next deletes try again.
+    }
+  };
+  const plan = () => {
+    if (isPlanned) return;
+    isPlanned = true;
+    setImmediate(step);
+  };
+  return plan;
+}
+
 /** All commits before it are in the copy, and none after it. */
 function copyTo(database: DatabaseSync, path: string): void {
   // SQLite would give the file a mode that others may read.
@@ -131,6 +182,8 @@ function open(data: SqliteWorkerData): DatabaseSync {
   refuseForeign(database);
   // SQLite gives the log the mode of the database; an older log keeps its own.
   for (const file of [data.path, `${data.path}-wal`]) if (existsSync(file)) chmodSync(file, 0o600);
+  // The first thing that is written to a new file; later it takes a rewrite of the whole file.
+  if (numberOf(database, 'PRAGMA page_count') === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL');
   database.exec('PRAGMA journal_mode = WAL');
   database.exec(`PRAGMA synchronous = ${data.synchronous}`);
   database.exec(`PRAGMA journal_size_limit = ${walSizeLimitBytes}`);
@@ -139,7 +192,23 @@ function open(data: SqliteWorkerData): DatabaseSync {
     if (version === 0) database.exec(schema);
     database.exec(sideSchema);
   });
+  if (numberOf(database, 'PRAGMA auto_vacuum') !== incremental) rewrite(database, data.path);
   return database;
+}
+
+/** A file of an earlier version, which never gave a page back. It works as it is too, so a full disk stops nothing. */
+function rewrite(database: DatabaseSync, path: string): void {
+  try {
+    // The folder of the system for such files may be read-only; this one is not.
+    database.exec('PRAGMA auto_vacuum = INCREMENTAL');
+    database.exec(`PRAGMA temp_store_directory = '${dirname(path).replaceAll("'", "''")}'`);
+    database.exec('VACUUM');
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch {
+    // Tried again at the next start.
+  } finally {
+    database.exec("PRAGMA temp_store_directory = ''");
+  }
 }
 
 function refuseForeign(database: DatabaseSync): void {
@@ -175,10 +244,6 @@ class DamagedLog extends Error {
   readonly errcode = sqliteCorrupt;
 }
 
-function numberOf(database: DatabaseSync, query: string): number {
-  return Number(Object.values(database.prepare(query).get() ?? {})[0]);
-}
-
 /** An existing file keeps its mode, because it may be that of another program. */
 function createFile(path: string): void {
   if (existsSync(path) && !statSync(path).isFile())
@@ -191,40 +256,6 @@ function createFile(path: string): void {
   } finally {
     closeSync(folder);
   }
-}
-
-function sendLog(database: DatabaseSync, answer: (message: FromWorker) => void): void {
-  const compacted = database.prepare("SELECT number FROM meta WHERE name = 'compacted_revision'").get()?.['number'];
-  answer({ kind: 'opened', compactedRevision: Number(compacted) });
-  const select = database.prepare(
-    'SELECT revision, key, value, create_revision, written_at_ms FROM log ORDER BY revision',
-  );
-  let rows: LogRow[] = [];
-  for (const row of select.iterate()) {
-    rows.push([
-      Number(row['revision']),
-      String(row['key']),
-      row['value'] === null ? null : String(row['value']),
-      Number(row['create_revision']),
-      Number(row['written_at_ms']),
-    ]);
-    if (rows.length === rowsPerMessage) {
-      answer({ kind: 'rows', rows });
-      rows = [];
-    }
-  }
-  answer({ kind: 'rows', rows });
-  const side = database.prepare('SELECT key, value FROM side');
-  let values: SideValue[] = [];
-  for (const row of side.iterate()) {
-    values.push([String(row['key']), String(row['value'])]);
-    if (values.length === rowsPerMessage) {
-      answer({ kind: 'sideValues', values });
-      values = [];
-    }
-  }
-  answer({ kind: 'sideValues', values });
-  answer({ kind: 'ready' });
 }
 
 /** Primary result codes of SQLite. */

@@ -10,8 +10,6 @@ import { WatchHub } from './watch-hub.ts';
 export interface TimelineStoreOptions {
   clock: Clock;
   history?: Partial<HistoryLimits>;
-  /** Waiting changes for one watch before the store ends the watch with `overflow`. */
-  watchBacklog?: number;
 }
 
 export abstract class TimelineStore implements Store {
@@ -26,7 +24,7 @@ export abstract class TimelineStore implements Store {
   constructor(options: TimelineStoreOptions) {
     this.clock = options.clock;
     this.limits = { ...defaultHistoryLimits, ...options.history };
-    this.hub = new WatchHub(options.watchBacklog === undefined ? {} : { backlogLimit: options.watchBacklog });
+    this.hub = new WatchHub(() => this.timeline);
   }
 
   abstract start(): Promise<void>;
@@ -81,9 +79,7 @@ export abstract class TimelineStore implements Store {
     this.mustBeOpen('watch');
     const { compactedRevision } = this.timeline;
     if (afterRevision < compactedRevision) return { kind: 'compacted', compactedRevision };
-    const watch = this.hub.subscribe(prefix, afterRevision);
-    watch.replay(this.timeline.eventsAfter(afterRevision, prefix));
-    return watch;
+    return this.hub.subscribe(prefix, afterRevision);
   }
 
   /** For a store over an external log that missed changes: replaces all data, ends all watches, forgets older revisions. */

@@ -16,6 +16,13 @@ export interface Version {
   readonly atMs: number;
 }
 
+/** `upTo`: the watch goes on from here; `isAll`: there was nothing more. */
+export interface VersionStep {
+  versions: readonly Version[];
+  upTo: number;
+  isAll: boolean;
+}
+
 export type Verdict = { kind: 'write'; version: Version } | { kind: 'refuse'; result: WriteResult };
 
 interface Entry {
@@ -25,6 +32,12 @@ interface Entry {
 
 /** Up to this number `remaining` is exact; beyond, it counts present keys and ignores changes since the read revision. */
 const exactRemainingLimit = 1000;
+
+/**
+ * A version without its value and key: two objects and their places in the lists. Without it a history of empty values would have
+ * no size.
+ */
+const versionOverheadBytes = 256;
 
 /** Minimum length of the emptied front before the array is cut, so that cutting stays rare. */
 const logTrimLength = 1024;
@@ -79,7 +92,7 @@ export class Timeline {
   #logStart = 0;
   #compacted = 0;
   #revision = 0;
-  #logChars = 0;
+  #historyBytes = 0;
 
   get revision(): number {
     return this.#revision;
@@ -91,8 +104,8 @@ export class Timeline {
   }
 
   /** Size of the present history window. */
-  get window(): { count: number; chars: number } {
-    return { count: this.#log.length - this.#logStart, chars: this.#logChars };
+  get window(): { count: number; bytes: number } {
+    return { count: this.#log.length - this.#logStart, bytes: this.#historyBytes };
   }
 
   /** The newest version of a key, which may be a delete. */
@@ -107,7 +120,7 @@ export class Timeline {
     this.#revision = version.revision;
     this.#put(version);
     this.#log.push(version);
-    this.#logChars += version.record?.value.length ?? 0;
+    this.#historyBytes += historyBytesOf(version);
   }
 
   /** Loads the versions at the compacted revision after a restart. Must run before the first apply(). */
@@ -140,14 +153,20 @@ export class Timeline {
     return { kind: 'page', records, revision: atRevision, hasMore, remaining };
   }
 
-  /** The caller must make sure that `revision` is not compacted. */
-  eventsAfter(revision: number, prefix: string): StoreEvent[] {
-    const events: StoreEvent[] = [];
+  /** The next changes of a prefix in revision order. The caller must make sure that `revision` is not compacted. */
+  versionsAfter(revision: number, prefix: string, most: { count: number; bytes: number }): VersionStep {
+    const versions: Version[] = [];
+    let bytes = 0;
     for (let at = this.#firstAfter((version) => version.revision > revision); at < this.#log.length; at++) {
       const version = this.#log[at] as Version;
-      if (version.key.startsWith(prefix)) events.push(eventOf(version));
+      if (!version.key.startsWith(prefix)) continue;
+      bytes += sizeOf(version) + sizeOf(version.before);
+      if (versions.length > 0 && (versions.length === most.count || bytes > most.bytes)) {
+        return { versions, upTo: (versions.at(-1) as Version).revision, isAll: false };
+      }
+      versions.push(version);
     }
-    return events;
+    return { versions, upTo: Math.max(revision, this.#revision), isAll: true };
   }
 
   /** The newest revision in the window written before `atMs`. Relies on times that never decrease along the log. */
@@ -156,11 +175,15 @@ export class Timeline {
     return first === this.#logStart ? undefined : (this.#log[first - 1] as Version).revision;
   }
 
-  /** The revision to compact to, in order to drop the `count` oldest changes. */
-  revisionAfterOldest(count: number): number {
-    return (
-      this.#log[this.#logStart + Math.max(0, count) - 1]?.revision ?? (count > 0 ? this.#revision : this.#compacted)
-    );
+  /** The oldest revision to compact to so that no more than this stays in the window. */
+  revisionThatLeaves(most: { count: number; bytes: number }): number {
+    let at = this.#logStart;
+    let bytes = this.#historyBytes;
+    while (at < this.#log.length && (this.#log.length - at > most.count || bytes > most.bytes)) {
+      bytes -= historyBytesOf(this.#log[at] as Version);
+      at++;
+    }
+    return at === this.#logStart ? this.#compacted : (this.#log[at - 1] as Version).revision;
   }
 
   /** Binary search: index of the first matching version; all later versions must match too. */
@@ -183,7 +206,7 @@ export class Timeline {
       const version = this.#log[this.#logStart];
       if (version === undefined || version.revision > target) break;
       this.#logStart++;
-      this.#logChars -= version.record?.value.length ?? 0;
+      this.#historyBytes -= historyBytesOf(version);
       if (version.before !== undefined) gone.push(version.before.revision);
       version.before = undefined;
       if (version.record === undefined && this.#entries.get(version.key)?.newest === version) {
@@ -222,6 +245,16 @@ export class Timeline {
     });
     return count;
   }
+}
+
+/** Characters beyond U+00FF take two bytes each in memory and up to three on disk. */
+function sizeOf(version: Version | undefined): number {
+  return version?.record === undefined ? 0 : Buffer.byteLength(version.record.value) + version.key.length;
+}
+
+/** The newest value is no history: what a change adds is the value that it replaced. */
+function historyBytesOf(version: Version): number {
+  return versionOverheadBytes + sizeOf(version.before);
 }
 
 function startOf(prefix: string, afterKey: string | undefined): { key: string; exclusive: boolean } {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { expressionGateLimits, gateLimits, judge, managementGateLimits, proxyGateLimits } from '../../bench/gate.ts';
+import {
+  expressionGateLimits,
+  gateLimits,
+  hostileApiGateLimits,
+  judge,
+  managementGateLimits,
+  proxyGateLimits,
+} from '../../bench/gate.ts';
 import type { Figure } from '../../bench/report.ts';
 
 const good = (limits: typeof gateLimits): Figure[] =>
@@ -14,6 +21,7 @@ describe.each([
   ['expressions', expressionGateLimits],
   ['management', managementGateLimits],
   ['proxy', proxyGateLimits],
+  ['hostile bodies and connections', hostileApiGateLimits],
 ])('the gate of %s', (_, limits) => {
   it('passes figures exactly at their limits', () => {
     expect(judge(good(limits), limits)).toEqual([]);

@@ -1,5 +1,7 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
+import { demoConfiguration } from '../../src/cli/demo/demo-patches.ts';
 import { type SceneOptions, scene } from './scene.ts';
 
 async function check(options: SceneOptions, ...argv: string[]) {
@@ -17,6 +19,19 @@ let hour = 0;
 const hours = () => hour++ * 3_600_000;
 
 const named = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
+
+interface InvalidResultCase {
+  path: string;
+  expression: string;
+  severity?: 'fault' | 'warning';
+  says?: string;
+}
+
+const invalidResults = JSON.parse(
+  readFileSync(new URL('../../fixtures/sync/invalid-results.json', import.meta.url), 'utf8'),
+) as InvalidResultCase[];
+
+const own = 'hostward:\n  endpoints: {enabled: true}\n';
 
 describe('hostward check', () => {
   it('accepts a valid file from every source', async () => {
@@ -92,6 +107,60 @@ describe('hostward check', () => {
     const { code, out } = await check({ files }, '-c', 'gone.yaml', ...named);
     expect(code).toBe(1);
     expect(out).toContain(sentence);
+  });
+
+  it.each([
+    ['a ConfigMap', 'kind: ConfigMap\napiVersion: v1\ndata:\n  hostward.yaml: "hostward: {}"\n', '"hostward.yaml"'],
+    ['a HelmRelease', 'apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nspec: {}\n', 'inside the object'],
+  ])('refuses %s as a configuration, because none of its settings would be read', async (_, text, way) => {
+    const { code, out } = await check({ files: { '/home/v.yaml': text } }, 'v.yaml', ...named);
+    expect(code).toBe(1);
+    expect(out).toContain('kind: this is a Kubernetes object');
+    expect(out).toContain(way);
+  });
+
+  it('ends with 1 on warnings too when it is strict', async () => {
+    const files = { '/home/v.yaml': 'sync: {toHost: {services: {enabled: true}}}\n', '/home/good.yaml': own };
+    expect((await check({ files }, 'v.yaml', ...named)).code).toBe(0);
+    expect((await check({ files }, 'v.yaml', ...named, '--strict')).code).toBe(1);
+    expect((await check({ files }, 'good.yaml', ...named, '--strict')).code).toBe(0);
+  });
+
+  it('looks at the files that the configuration names', async () => {
+    const text = `hostward:
+  endpoints: {enabled: true}
+  hostKubeconfig: host.conf
+  management:
+    dataDir: /not/there/yet
+    tls: {certificate: /tls/tls.crt, key: /tls/tls.key}
+    clusters: [{name: c1, kubeconfig: empty.conf}]
+    projects: [{name: shop, virtualClusters: [{name: v1, kubeconfig: /folder}]}]
+`;
+    const files = {
+      '/home/v.yaml': text,
+      '/home/host.conf': 'x',
+      '/tls/tls.crt': 'x',
+      '/home/empty.conf': '',
+      '/folder/': '',
+    };
+    const { code, out } = await check({ files }, 'v.yaml', ...named);
+    expect(code).toBe(1);
+    const found = out.split('\n').filter((line) => line.startsWith('v.yaml:'));
+    const fix = 'or give --no-files where the files live elsewhere';
+    expect(found).toEqual([
+      `v.yaml:6:43: hostward.management.tls.key: wanted a file that can be read, found nothing at "/tls/tls.key"; correct the path ${fix}`,
+      `v.yaml:7:39: hostward.management.clusters[0].kubeconfig: wanted a file that can be read, found an empty file at "empty.conf"; correct the path, which counts from the working folder, ${fix}`,
+      `v.yaml:8:70: hostward.management.projects[0].virtualClusters[0].kubeconfig: wanted a file that can be read, found a folder at "/folder"; correct the path ${fix}`,
+    ]);
+    expect(await check({ files }, 'v.yaml', ...named, '--no-files')).toMatchObject({ code: 0 });
+  });
+
+  it('looks at the kubeconfig of an option instead of the one that it replaces', async () => {
+    const files = { '/home/v.yaml': `${own}  virtualKubeconfig: gone\n`, '/home/there': 'x' };
+    const given = ['v.yaml', ...named, '--virtual-kubeconfig'];
+    expect((await check({ files }, 'v.yaml', ...named)).out).toContain('hostward.virtualKubeconfig: wanted a file');
+    expect(await check({ files }, ...given, 'there')).toMatchObject({ code: 0 });
+    expect((await check({ files }, ...given, 'nowhere')).out).toContain('--virtual-kubeconfig: wanted a file');
   });
 
   it('reads standard input', async () => {
@@ -217,9 +286,70 @@ describe('hostward check on patches', () => {
     expect(out).toContain(
       'the reverse expression does not undo the expression: "web" is "my-prefix-web" on the host and comes back as "-web"',
     );
-    const good = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix-".length)`));
+    const cutting = await checkText(patches(`${pair}\n  reverseExpression: value.slice("my-prefix-".length)`));
+    expect(cutting.out).toContain(
+      'the reverse expression empties a value that the expression cannot have made: when somebody writes "web" on the host, the tenant gets ""',
+    );
+    const good = await checkText(patches(`${pair}\n  reverseExpression: value.match(/^my-prefix-(.*)$/s)[1]`));
     expect(good.out).toBe('no faults, no warnings\n');
   });
+
+  it.each(invalidResults)('runs each patch through the validator of the daemon: $path <- $expression', async (row) => {
+    const { severity, says = '', ...entry } = row;
+    const { code, out } = await checkText(patches(`- ${JSON.stringify(entry)}`), '-o', 'json');
+    const { faults, warnings } = JSON.parse(out) as Record<'faults' | 'warnings', { code: string; sentence: string }[]>;
+    const found = [...faults, ...warnings].filter(({ code }) => code === 'PATCH_INVALID_RESULT');
+    expect(found.map((one) => (faults.includes(one) ? 'fault' : 'warning'))).toEqual(severity ? [severity] : []);
+    if (severity !== undefined) expect(found[0]?.sentence).toContain(says);
+    expect(code).toBe(severity === 'fault' ? 1 : 0);
+  });
+
+  it('warns only of a result that another entry may make good', async () => {
+    const both = patches(
+      '- path: subsets[*].ports[*].port\n  expression: String(value)',
+      '- path: subsets[*].ports[*]["port"]\n  expression: Number(value)',
+    );
+    expect((await checkText(both)).code).toBe(0);
+  });
+
+  it.each([
+    ['subsets[*].adresses[*].ip', 'expression: value', '"adresses" below subsets.*; did you mean addresses?', 28],
+    ['subsets[*].addresses[*].nodename', 'expression: value', 'did you mean nodeName?', 41],
+    ['subsets[*].addresses[*].targetRef.nam', 'expression: value', 'did you mean name?', 51],
+    [
+      'subsets[*].addresses[*].targetRef',
+      'reference: {apiVersion: v1, kind: Pod, namePath: nme}',
+      'did you mean name?',
+      60,
+    ],
+  ])('refuses a path with a misspelt field: %s, %s', async (path, mode, says, column) => {
+    const { code, out } = await checkText(patches(`- path: ${path}\n  ${mode}`));
+    expect(code).toBe(1);
+    expect(out).toContain(says);
+    expect(Number(/^v\.yaml:\d+:(\d+)/.exec(out)?.[1])).toBe(column);
+  });
+
+  it('finds no reverse expression in the samples, the README, the cookbook and the demo that cuts', async () => {
+    const root = new URL('../..', import.meta.url);
+    const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
+    const fromReadme = [...read('README.md').matchAll(/```yaml\n(.*?)```/gs)].map(([, text = '']) => text);
+    const samples = ['config/vcluster.yaml', 'config/patches.yaml'].map(read);
+    const folders = readdirSync(new URL('fixtures/patches', root), { withFileTypes: true });
+    const cookbook = folders
+      .filter((one) => one.isDirectory())
+      .map(({ name }) => read(`fixtures/patches/${name}/config.yaml`));
+    const reversed = [...fromReadme, ...samples, ...cookbook, demoConfiguration].filter((text) =>
+      text.includes('reverseExpression:'),
+    );
+    expect(reversed.length).toBeGreaterThan(6);
+    for (const text of reversed) {
+      const { out } = await checkText(text, '--no-files', '-o', 'json');
+      const { faults, warnings } = JSON.parse(out) as Record<'faults' | 'warnings', { code: string }[]>;
+      expect(faults).toEqual([]);
+      expect(warnings.filter(({ code }) => code === 'PATCH_REVERSE_CUTS')).toEqual([]);
+    }
+    for (const text of samples) expect((await checkText(text, '--no-files', '--strict')).out).toMatch(/no warnings\n$/);
+  }, 30_000);
 
   it('tries single expressions too, and reports an expression without a result on any sample', async () => {
     const at = (path: string, ...members: string[]) =>
@@ -231,7 +361,7 @@ describe('hostward check on patches', () => {
           'metadata.annotations.b',
           'reverseExpression: "[...value].concat(\'x\').map((a) => a.repeat(1000000)).join()"',
         ),
-        at('metadata.annotations.c', 'expression: "(() => { while (value !== \'\') {} return 1 })()"'),
+        at('metadata.annotations.c', "expression: \"(() => { while (value !== '') {} return 'x' })()\""),
         at('metadata.annotations.d', 'expression: value.nothing.there'),
       ),
     );

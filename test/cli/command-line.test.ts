@@ -27,7 +27,7 @@ describe('runCommandLine()', () => {
       'listen',
       { address: '127.0.0.1', port: 80 },
       3,
-      'hostward: cannot listen on "127.0.0.1:80": the port is taken\n',
+      'hostward: cannot listen on "127.0.0.1:80": the port is taken\nchoose another address there, or end the program that has this one\n',
     ],
     [
       'ECONNREFUSED',
@@ -53,18 +53,18 @@ describe('runCommandLine()', () => {
   ])('says %s of the system as a sentence', (code, syscall, more, exitCode, text) => {
     const { context, err } = scene();
     const thrown = Object.assign(new Error('raw'), { code, syscall, ...more });
-    expect([reportFault(context, thrown, false), err()]).toEqual([exitCode, text]);
+    expect([reportFault(context, thrown, { isVerbose: false, isJson: false }), err()]).toEqual([exitCode, text]);
   });
 
   it('reports a bug in one line, and prints its stack only with --verbose', () => {
     const bug = new TypeError('x is undefined\nmore', { cause: new Error('below') });
     const quiet = scene();
-    expect(reportFault(quiet.context, bug, false)).toBe(70);
+    expect(reportFault(quiet.context, bug, { isVerbose: false, isJson: false })).toBe(70);
     expect(quiet.err()).toBe(
       'hostward 1.2.3: a bug of ours: TypeError: x is undefined; please report it with the output of --verbose\n',
     );
     const loud = scene();
-    reportFault(loud.context, bug, true);
+    reportFault(loud.context, bug, { isVerbose: true, isJson: false });
     expect(loud.err()).toContain('command-line.test.ts');
     expect(loud.err()).toContain('below');
   });

@@ -85,29 +85,31 @@ describe('hostward demo', () => {
     const on = scene();
     const end = runCommandLine(real(on), ['demo']);
     await until(() => on.out().includes('in sync after'));
-    expect(on.out()).toContain('kubectl --kubeconfig .hostward/host.kubeconfig get endpoints\n');
+    expect(on.out()).toContain(
+      `cd ${join(folder, '.hostward')}\nkubectl --kubeconfig virtual.kubeconfig get endpoints -A\n`,
+    );
     on.send('stop');
     on.send('stop');
     expect(await end).toBe(0);
     expect(on.out()).toMatch(/\d+ changes arrived; lag from watch to watch: median .* ms/);
   }, 60_000);
 
-  it('makes, shows and disables an access key with the four commands that it prints', async () => {
+  it('makes, shows and disables an access key with the five commands that it prints', async () => {
     const on = scene();
     const end = runCommandLine(real(on), ['demo']);
     await until(() => on.out().includes('in sync after'));
-    const commands = /disable it:\n((?:.+\n){4})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
+    const commands = /disable it:\n((?:.+\n){5})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
     for (const line of commands) expect(line.length).toBeLessThanOrEqual(80);
-    const [create, , look, disable] = commands;
-    const made = await inShell(String(create));
+    const [enter, create, kubeconfig, look, disable] = commands;
+    const made = await inShell([enter, create].join('\n'));
     const key = readFileSync(join(folder, '.hostward', 'me.key'), 'utf8');
     expect([made.code, /^mpk_\S+\n$/.test(key)]).toEqual([0, true]);
     if (assets.found !== undefined) {
       expect(look).toBe('kubectl get ownedaccesskeys');
-      const looked = await inShell(commands.slice(1, 3).join('\n'));
+      const looked = await inShell([enter, kubeconfig, look].join('\n'));
       expect(looked).toMatchObject({ code: 0, out: expect.stringMatching(/^me +admin +Active +/m) });
-      expect((await inShell([commands[1], disable].join('\n'))).out).toContain('patched');
-      const refused = await inShell(`${commands.slice(1, 3).join('\n')} 2>&1`);
+      expect((await inShell([enter, kubeconfig, disable].join('\n'))).out).toContain('patched');
+      const refused = await inShell([enter, kubeconfig, `${look} 2>&1`].join('\n'));
       expect(refused).toEqual({ code: 1, out: expect.stringContaining('the access key is disabled') });
     }
     on.send('stop');
@@ -152,11 +154,10 @@ describe('hostward demo', () => {
     ends.push(runCommandLine(real(second), ['demo']));
     await until(() => second.out().includes('in sync after'));
     expect(readFileSync(own, 'utf8')).toBe(written);
+    expect(second.out()).toContain(`cd ${join(folder, '.hostward', '2')}\n`);
     for (const side of ['virtual', 'host']) {
-      const line = new RegExp(`^kubectl --kubeconfig (\\.hostward/2/${side}\\.kubeconfig) get .*$`, 'm').exec(
-        second.out(),
-      );
-      expect(readFileSync(join(folder, line?.[1] ?? ''), 'utf8')).not.toBe(written);
+      expect(second.out()).toContain(`kubectl --kubeconfig ${side}.kubeconfig get `);
+      expect(readFileSync(join(folder, '.hostward', '2', `${side}.kubeconfig`), 'utf8')).not.toBe(written);
     }
     for (const line of second.out().match(/^kubectl .*$/gm) ?? []) expect(line.length).toBeLessThanOrEqual(80);
     first.send('stop');
@@ -179,9 +180,10 @@ describe('hostward demo', () => {
     const on = scene();
     const end = runCommandLine(real(on), ['demo', '--folder', 'my demo']);
     await until(() => on.out().includes('in sync after'));
-    expect(on.out()).toContain("kubectl --kubeconfig 'my demo/host.kubeconfig' get endpoints\n");
+    const enter = `cd '${join(folder, 'my demo')}'`;
+    expect(on.out()).toContain(`${enter}\nkubectl --kubeconfig virtual.kubeconfig`);
     const exported = /^export KUBECONFIG=.*$/m.exec(on.out())?.[0];
-    expect((await inShell(`${exported}\ntest -s "$KUBECONFIG"`)).code).toBe(0);
+    expect((await inShell(`${enter}\n${exported}\ntest -s "$KUBECONFIG"`)).code).toBe(0);
     on.send('leave');
     expect(await end).toBe(0);
     expect(readdirSync(join(folder, 'my demo'))).toEqual([]);
@@ -197,7 +199,7 @@ describe('hostward demo', () => {
       on.send('stop');
       expect(await end).toBe(0);
       expect(on.out()).toContain('VIRTUAL OBJECT');
-      if (columns === 60) expect(on.out()).toMatch(/More commands at \d+ columns and 42 rows\. Ctrl-C ends it\./);
+      if (columns === 60) expect(on.out()).toMatch(/More commands at \d+ columns and 44 rows\. Ctrl-C ends it\./);
       expect(on.out().includes('kubectl')).toBe(columns !== 60);
       expect(on.out().indexOf('?1049l')).toBeGreaterThan(on.out().lastIndexOf('VIRTUAL OBJECT'));
     },

@@ -107,8 +107,8 @@ async function annotations(): Promise<Record<string, string[]>> {
 }
 
 const contents = [
-  { kind: 'Secret', resource: { path: 'api/v1', resource: 'secrets' } },
-  { kind: 'ConfigMap', resource: { path: 'api/v1', resource: 'configmaps' } },
+  { kind: 'Secret', resource: { path: 'api/v1', resource: 'secrets', kind: 'Secret' } },
+  { kind: 'ConfigMap', resource: { path: 'api/v1', resource: 'configmaps', kind: 'ConfigMap' } },
 ] as const;
 
 /** A copy as reference patches leave it behind, with the given changes. */

@@ -32,6 +32,7 @@ function stage(
       calls.push(`apply backSync=${settings.backSync}`);
       return { needsRestart: [] };
     },
+    rereadKubeconfigs: () => undefined,
     ended: new Promise((resolve) => {
       end = resolve;
     }),
@@ -265,10 +266,11 @@ describe('hostward run', () => {
     expect(await verdict()).toEqual({ state: 'inStep', isWell: true, sentence: 'in step: 1 object' });
     const rejected = 'new configuration is invalid, the old one stays';
     await take(yaml(', backSync: some'), rejected);
+    const column = yaml(', backSync: some').indexOf('some') + 1;
     expect(await verdict()).toEqual({
       state: 'inStep',
       isWell: false,
-      sentence: 'in step: 1 object; the new configuration is invalid and the old one is in force',
+      sentence: `in step: 1 object; the new configuration is invalid and the old one is in force: v.yaml:1:${column}: hostward.backSync: wanted one of all, none, found "some"`,
     });
     expect((await ask('/readyz')).split('\n')[0]).toBe('ok');
     expect(await series('hostward_config_rejected')).toBe('hostward_config_rejected 1');

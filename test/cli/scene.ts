@@ -18,6 +18,8 @@ export interface SceneOptions {
   stdin?: string;
   environment?: Record<string, string>;
   columns?: number;
+  /** Bytes of the volume of each folder that is on this machine. */
+  volumes?: Record<string, number>;
   daemonModule?: Partial<DaemonModule>;
 }
 
@@ -74,6 +76,7 @@ export function scene(options: SceneOptions = {}): Scene {
         if (names.length === 0) throw systemError('ENOENT', folder);
         return [...new Set(names)].sort();
       },
+      volumeBytes: async (folder) => options.volumes?.[folder],
       async remove(path) {
         files.delete(path);
       },
@@ -96,6 +99,7 @@ export function scene(options: SceneOptions = {}): Scene {
     version: '1.2.3',
     runtime: 'v26.0.0',
     nodePath: process.execPath,
+    osUser: 'operator',
     loadDaemon: async () => (options.daemonModule ?? {}) as DaemonModule,
   };
   return {

@@ -26,6 +26,7 @@ function cluster(answers: Map<string, () => Answer>, asked: ApiRequest[] = []): 
     stream: () => {
       throw new Error('no streams here');
     },
+    subscribe: () => () => undefined,
     async close() {},
   };
   return new ClusterClient(connection);
@@ -88,7 +89,14 @@ describe('playStep()', () => {
   });
 
   it('finds the expected event among the events of the object', async () => {
-    const list = ok({}, { items: [{ metadata: {}, reason: 'HostNameTaken', involvedObject: { name: 'a' } }] });
+    const list = ok(
+      { resourceVersion: '7' },
+      {
+        apiVersion: 'v1',
+        kind: 'EventList',
+        items: [{ metadata: {}, reason: 'HostNameTaken', involvedObject: { name: 'a' } }],
+      },
+    );
     const answers = { 'GET /api/v1/namespaces/n/events': () => list };
     const event = (reason: string): Expectation => ({ see: 'event', about: at, reason });
     expect(await play([event('HostNameTaken')], answers)).toEqual([]);
@@ -113,9 +121,10 @@ describe('playStep()', () => {
 describe('ClusterClient', () => {
   it('lists page by page', async () => {
     const asked: ApiRequest[] = [];
+    const list = { apiVersion: 'v1', kind: 'EndpointsList' };
     const pages = [
-      ok({ continue: 'more' }, { items: [{ metadata: { name: 'a' } }] }),
-      ok({}, { items: [{ metadata: { name: 'b' } }] }),
+      ok({ resourceVersion: '7', continue: 'more' }, { ...list, items: [{ metadata: { name: 'a' } }] }),
+      ok({ resourceVersion: '7' }, { ...list, items: [{ metadata: { name: 'b' } }] }),
     ];
     const client = cluster(new Map([['GET /api/v1/endpoints', () => pages.shift()!]]), asked);
     const found = await client.list(endpointsResource, '', { labelSelector: 'a=b' });

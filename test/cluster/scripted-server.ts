@@ -51,8 +51,19 @@ export class ScriptedServer {
   #uids = 0;
 
   constructor() {
-    this.#server = createServer((request, response) => void this.#serve(request, response));
-    this.#server.keepAliveTimeout = 60_000;
+    this.#server = this.#create();
+  }
+
+  #create(): Server {
+    const made = createServer((request, response) => void this.#serve(request, response));
+    made.keepAliveTimeout = 60_000;
+    return made;
+  }
+
+  /** After close(): listens at its old port again, with all its objects. */
+  async reopen(port: number): Promise<void> {
+    this.#server = this.#create();
+    await this.listen(port);
   }
 
   async listen(port = 0): Promise<void> {

@@ -27,7 +27,7 @@ export function plainCredentials(server: string): Credentials {
     source: 'a test',
     namespace: undefined,
     proxy: undefined,
-    read: async () => ({ headers: {}, tls, from: 'files' }),
+    read: async () => ({ server, proxy: undefined, headers: {}, tls, from: 'files' }),
   };
 }
 

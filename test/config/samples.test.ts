@@ -111,6 +111,7 @@ describe('the samples in config/', () => {
       'endpoints: get,list,watch,create,patch,delete',
       'endpointslices: get,list,watch,create,patch,delete',
       'services: get,list,watch',
+      'namespaces: get',
       'leases: get,create,update,patch',
     ];
     expect(rights('role.yaml')).toEqual(wanted);
@@ -206,11 +207,15 @@ describe('the samples in config/', () => {
   it('are all tested here', () => {
     expect(readdirSync(folder).sort()).toEqual([
       'REFERENCE.md',
+      // By test/kube/chart.test.ts.
+      'chart',
       'cluster-role.yaml',
       'deny-list.yaml',
       'deployment.yaml',
       'direct.yaml',
       'hostward.yaml',
+      'image',
+      'kustomization.yaml',
       'management.yaml',
       'patches.yaml',
       'role.yaml',

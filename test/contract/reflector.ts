@@ -36,7 +36,7 @@ interface Kept extends Item {
   label: string | undefined;
 }
 
-const namespaces: ResourceRef = { path: 'api/v1', resource: 'namespaces' };
+const namespaces: ResourceRef = { path: 'api/v1', resource: 'namespaces', kind: 'Namespace' };
 
 /** Waits in real time, because the server does not use the test's clock. */
 async function until(condition: () => boolean | Promise<boolean>, what: string, withinMs = 15_000): Promise<void> {
@@ -128,6 +128,10 @@ class Counting implements Connection {
     return this.#inner.stream(...args);
   }
 
+  subscribe(listener: () => void): () => void {
+    return this.#inner.subscribe(listener);
+  }
+
   close(): Promise<void> {
     return this.#inner.close();
   }
@@ -174,7 +178,13 @@ export function reflectorContract(
         servername: undefined,
         rejectUnauthorized: true,
       };
-      const access: Access = { headers: { authorization: `Bearer ${token}` }, tls, from: 'files' };
+      const access: Access = {
+        server,
+        proxy: undefined,
+        headers: { authorization: `Bearer ${token}` },
+        tls,
+        from: 'files',
+      };
       return { server, source: 'the contract', namespace: undefined, proxy: undefined, read: async () => access };
     };
     const open = (server: string, token = subject.adminToken): Connection => {
@@ -445,7 +455,7 @@ export function reflectorContract(
       await until(() => b.isHeld(), 'the second holder');
       expect(performance.now() - startMs).toBeLessThan(3_000);
       expect(a.isHeld()).toBe(false);
-      const leases: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases' };
+      const leases: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases', kind: 'Lease' };
       const place = { namespace, name: 'hostward-contract' };
       const held = await written(other.get(leases, place));
       await written(other.remove(leases, place, { uid: held.metadata.uid ?? '' }));

@@ -10,7 +10,6 @@ import { counted, type Numbering } from './store-numbering.ts';
 export interface StoreSettings {
   clock: VirtualClock;
   history?: Partial<HistoryLimits>;
-  watchBacklog?: number;
 }
 
 /** Makes a store that is not started yet. */
@@ -259,10 +258,20 @@ function historyContract(make: Make): void {
   });
 
   it('drops history beyond the size limit by itself', async () => {
-    const { store } = await make({ history: { maxChars: 10_000 } });
+    const { store } = await make({ history: { maxBytes: 10_000 } });
     for (let n = 0; n < 50; n++) await put(store, '/a', 'x'.repeat(1000));
     expect(await store.list('/', { atRevision: 30 })).toMatchObject({ kind: 'compacted' });
     expect(pageOf(await store.list('/', { atRevision: 45 })).revision).toBe(45);
+  });
+
+  it('drops a large value soon after a small one has replaced it', async () => {
+    const { store } = await make({ history: { maxBytes: 10_000 } });
+    await put(store, '/a', 'x'.repeat(9_000));
+    await put(store, '/b', 'x'.repeat(9_000));
+    for (const key of ['/a', '/b']) await put(store, key, 'small');
+    expect(await store.list('/', { atRevision: 2 })).toMatchObject({ kind: 'compacted' });
+    await remove(store, '/a');
+    expect(valuesOf(await store.list('/'))).toEqual(['small']);
   });
 
   it('drops history beyond the age limit by itself', async () => {
@@ -324,25 +333,29 @@ function watchContract(make: Make): void {
     expect(seen.map(({ revision }) => revision)).toEqual([3, 4]);
   });
 
-  it('cuts off a reader that falls behind, and no other reader', async () => {
-    const { store } = await make({ watchBacklog: 10 });
+  it('cuts off a reader that falls behind the history, and no other reader', async () => {
+    const { store } = await make({ history: { maxRevisions: 10 } });
     const slow = await openWatch(store, '/', 0);
+    const elsewhere = await openWatch(store, '/b', 0);
     const quick = await openWatch(store, '/', 0);
     const seen = collect(quick);
-    for (let n = 0; n < 11; n++) await put(store, '/a', `v${n}`);
-    await until(() => seen.length === 11);
+    for (let n = 0; n < 11; n++) {
+      await put(store, '/a', `v${n}`);
+      await until(() => seen.length === n + 1);
+    }
     expect(slow.ended).toBe('overflow');
-    expect(quick.ended).toBe('open');
+    expect([quick.ended, elsewhere.ended]).toEqual(['open', 'open']);
     for await (const _ of slow.events()) throw new Error('a watch that was cut off must give nothing more');
   });
 
-  it('does not count history as falling behind', async () => {
-    const { store } = await make({ watchBacklog: 5 });
-    for (let n = 0; n < 20; n++) await put(store, '/a', `v${n}`);
+  it('gives a slow reader every change that the history still has', async () => {
+    const { store } = await make();
+    for (let n = 0; n < 1500; n++) await put(store, '/a', `v${n}`);
     const watch = await openWatch(store, '/', 0);
-    for (let n = 0; n < 5; n++) await put(store, '/a', `w${n}`);
+    for (let n = 0; n < 1500; n++) await put(store, '/a', `w${n}`);
     const seen = collect(watch);
-    await until(() => seen.length === 25);
+    await until(() => seen.length === 3000);
+    expect(seen.map(({ revision }) => revision)).toEqual(Array.from({ length: 3000 }, (_, n) => n + 1));
   });
 
   it('ends its events after close(), after a reader leaves its loop, and after stop()', async () => {

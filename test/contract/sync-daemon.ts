@@ -1,6 +1,7 @@
 // One whole daemon between two live API servers, assembled as in main.ts, with methods that wait until the daemon has seen all
 // changes and finished its work.
 
+import { writeFileSync } from 'node:fs';
 import { loadConfiguration } from '../../src/config/load/load.ts';
 import type { Settings } from '../../src/config/settings/settings.ts';
 import { daemonModule } from '../../src/daemon/daemon.ts';
@@ -35,6 +36,7 @@ interface DaemonStatus extends SyncStatus {
   leadership: string;
   endpointSlices?: SyncStatus & { missingVerbs?: readonly string[] };
   verdict: { isWell: boolean; sentence: string };
+  addresses?: readonly { cluster: Side; server: string; notTaken?: string }[];
 }
 
 export class LiveDaemon {
@@ -44,6 +46,7 @@ export class LiveDaemon {
   readonly #daemon: Daemon;
   readonly #options: LiveOptions;
   #isStopped = false;
+  readonly #kubeconfigs: Partial<Record<Side, string>> = {};
 
   constructor(stage: SyncStage, options: LiveOptions) {
     this.#stage = stage;
@@ -69,8 +72,11 @@ export class LiveDaemon {
   #settings(config: Record<string, unknown> = {}): { settings: Settings; patches: LoadedPatches | undefined } {
     const { via = {}, kubeconfig = {} } = this.#options;
     const { backend } = this.#stage;
-    const path = (side: Side): string =>
-      this.#stage.file(kubeconfig[side] ?? backend[side].kubeconfig(via[side]), 'kubeconfig');
+    const path = (side: Side): string => {
+      const made = this.#stage.file(kubeconfig[side] ?? backend[side].kubeconfig(via[side]), 'kubeconfig');
+      this.#kubeconfigs[side] ??= made;
+      return made;
+    };
     const base = { name: 'base', text: 'hostward: { leaderElection: never }' };
     const read = loadConfiguration({
       files: [base, { name: 'test', text: JSON.stringify(config) }],
@@ -118,6 +124,19 @@ export class LiveDaemon {
   apply(config: Record<string, unknown>): { needsRestart: readonly string[] } {
     const { settings, patches } = this.#settings(config);
     return this.#daemon.apply(settings, patches);
+  }
+
+  /** Writes another kubeconfig over the one that the daemon was started with. */
+  rewrite(side: Side, text: string): void {
+    writeFileSync(this.#kubeconfigs[side] as string, text);
+  }
+
+  reread(): void {
+    this.#daemon.rereadKubeconfigs();
+  }
+
+  get isReady(): boolean {
+    return this.#daemon.readiness().isReady;
   }
 
   get status(): DaemonStatus {

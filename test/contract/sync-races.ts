@@ -257,6 +257,11 @@ function lateWrites(stage: () => SyncStage): void {
   });
 
   it('the server refuses a late patch of a new object with the same name', async () => {
+    // After a delete kube-controller-manager removes whatever has the name of no Service, the new object too.
+    await stage().create('host', 'services', {
+      metadata: { namespace: hostNamespace, name: 'late' },
+      spec: { ports: [{ port: 80 }] },
+    } as never);
     const { uid, resourceVersion } = (await create()).metadata;
     await stage().remove('host', 'endpoints', { namespace: hostNamespace, name: 'late' });
     const namesake = (await create()).metadata;

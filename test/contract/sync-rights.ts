@@ -67,7 +67,7 @@ export function rightsSuite(backend: () => SyncBackend): void {
       ...['get', 'list', 'watch'].map((verb): [string, string, string] => ['host', 'services', verb]),
       ...['get', 'create', 'update'].map((verb): [string, string, string] => ['host', 'leases', verb]),
       ...['get', 'list', 'watch', 'patch'].map((verb): [string, string, string] => ['virtual', 'endpoints', verb]),
-      ...['list', 'watch'].map((verb): [string, string, string] => ['virtual', 'services', verb]),
+      ...['get', 'list', 'watch'].map((verb): [string, string, string] => ['virtual', 'services', verb]),
     ];
 
     it('when one right is missing the start fails and names cluster, verb, resource and namespace', async () => {

@@ -384,7 +384,8 @@ export function tidy(object: KubeObject | undefined | null): KubeObject | null {
 /** Rights in the virtual cluster. A sidecar is the administrator there, but needs only these. */
 export const virtualRights: readonly Right[] = [
   { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { group: '', resources: ['services'], verbs: ['list', 'watch'] },
+  { group: '', resources: ['services'], verbs: ['get', 'list', 'watch'] },
+  { group: '', resources: ['namespaces'], verbs: ['get'] },
   { group: 'discovery.k8s.io', resources: ['endpointslices'], verbs: ['get', 'list', 'watch', 'patch'] },
   { group: '', resources: ['events'], verbs: ['create', 'patch'] },
 ];

@@ -31,7 +31,12 @@ export async function startNode(
 ): Promise<{ stop(): Promise<void> }> {
   const logFile = join(cluster.folder, 'kubelet.log');
   const kubelet = guarded(program, [], { logFile });
-  const port = await portIn(logFile);
+  await registerNode(cluster, namespace, await portIn(logFile));
+  return kubelet;
+}
+
+/** A Node whose kubelet listens on this port of the machine, and the running Pod `web` on it. */
+export async function registerNode(cluster: KubeCluster, namespace: string, port: number): Promise<void> {
   const client = new ApiClient({ url: cluster.url, caPem: cluster.caPem, token: cluster.adminToken });
   const made = async (method: 'POST' | 'PUT', path: string, body: object) => {
     const answer = await client.request(method, path, { body });
@@ -63,7 +68,6 @@ export async function startNode(
     },
   });
   await client.close();
-  return kubelet;
 }
 
 async function portIn(logFile: string): Promise<number> {

@@ -11,7 +11,9 @@ import { missedSuite } from '../contract/sync-missed.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
+import { referencesSuite } from '../contract/sync-references.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
+import { rotationSuite } from '../contract/sync-rotation.ts';
 import { slicesSuite } from '../contract/sync-slices.ts';
 import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { kubeAssets } from './assets.ts';
@@ -39,11 +41,13 @@ describe.skipIf(assets.found === undefined)(
     rightsSuite(() => backend);
     addressesSuite(() => backend);
     slicesSuite(() => backend);
+    referencesSuite(() => backend);
     goldenSlicesSuite(() => backend);
     twoWaySuite(() => backend);
     leadershipSuite(() => backend);
     massDeleteSuite(() => backend);
     missedSuite(() => backend);
+    rotationSuite(() => backend);
     processSuite(() => backend);
   },
 );

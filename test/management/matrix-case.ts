@@ -21,7 +21,7 @@ export interface MatrixConfiguration {
   users: { name: string; groups?: string[]; disabled?: boolean }[];
   /**
    * A user is in a team by name or by a group. A group that a key lists and that counts makes its bearer a member of the
-   * teams that list the group, whatever the kind of the subject.
+   * teams that list the group, unless it is a key of a team: that stands for its own team alone.
    */
   teams: { name: string; users?: string[]; groups?: string[] }[];
   clusters: { name: string; members?: MatrixMember[] }[];

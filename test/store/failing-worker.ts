@@ -10,6 +10,7 @@ parentPort?.on('message', (message: ToWorker) => {
     parentPort?.close();
     return;
   }
+  if (message.kind === 'more') return;
   const keys = message.kind === 'commit' ? message.rows.map(([, key]) => key) : [];
   if (keys.some((key) => key.includes('die'))) throw new Error('out of memory');
   if (keys.some((key) => key.includes('fail'))) answer({ kind: 'failed', id: message.id, message: 'disk is full' });

@@ -1,5 +1,5 @@
 import type { Answer } from '../../src/cluster/answer.ts';
-import type { Item, ProofState, Window, WindowListener } from '../../src/cluster/window/window.ts';
+import type { Found, Item, ProofState, Window, WindowListener } from '../../src/cluster/window/window.ts';
 import type { ResourceRef } from '../../src/cluster/wire/scope.ts';
 import type { Writer } from '../../src/cluster/write/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.ts';
@@ -137,6 +137,10 @@ export class FakeWindow<T extends Item> implements Window<T> {
   #passed = 0;
   isHeld = false;
   relists = 0;
+  /** The objects that were asked for by name. */
+  readonly finds: Key[] = [];
+  /** The server does not say whether an object exists. */
+  isSilent = false;
   lastHeardMs = 0;
   state: Window<T>['state'] = 'idle';
   hasSynced = false;
@@ -145,6 +149,8 @@ export class FakeWindow<T extends Item> implements Window<T> {
   readonly #proven = new Map<Key, { version: string | undefined; atMs: number }>();
   /** The objects of the next list, instead of the server's objects. */
   nextList: KubeObject[] | undefined;
+  /** The objects of every further list. */
+  laterLists: KubeObject[] | undefined;
 
   constructor(server: FakeServer, resource: string, project: (object: KubeObject) => T | undefined) {
     this.resource = resource;
@@ -209,13 +215,22 @@ export class FakeWindow<T extends Item> implements Window<T> {
     for (const listener of this.#listeners) listener.changed?.({ key, kind, origin });
   }
 
+  async find(key: Key): Promise<Found> {
+    this.finds.push(key);
+    if (this.isSilent) return 'unknown';
+    const object = this.#server.list(this.resource).find((each) => keyOfObject(each) === key);
+    return object !== undefined && this.#project(structuredClone(object)) !== undefined ? 'found' : 'absent';
+  }
+
   async relist(): Promise<void> {
     this.relists++;
     this.#swap({ isFirst: false });
   }
 
   #swap({ isFirst }: { isFirst: boolean }): void {
-    const listed = (this.nextList ?? this.#server.list(this.resource)).map((object) => structuredClone(object));
+    const listed = (this.nextList ?? this.laterLists ?? this.#server.list(this.resource)).map((object) =>
+      structuredClone(object),
+    );
     this.nextList = undefined;
     this.#pending = [];
     const there = new Set(listed.map(keyOfObject));

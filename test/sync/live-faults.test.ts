@@ -7,6 +7,7 @@ import { missedSuite } from '../contract/sync-missed.ts';
 import { processSuite } from '../contract/sync-process.ts';
 import { racesSuite } from '../contract/sync-races.ts';
 import { rightsSuite } from '../contract/sync-rights.ts';
+import { rotationSuite } from '../contract/sync-rotation.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('live sync between two embedded API servers, disturbed', () => {
@@ -21,5 +22,6 @@ describe('live sync between two embedded API servers, disturbed', () => {
   leadershipSuite(() => backend);
   massDeleteSuite(() => backend);
   missedSuite(() => backend);
+  rotationSuite(() => backend);
   processSuite(() => backend);
 });

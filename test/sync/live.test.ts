@@ -7,6 +7,7 @@ import { goldenSuite } from '../contract/sync-golden.ts';
 import { goldenSlicesSuite } from '../contract/sync-golden-slices.ts';
 import { mappingSuite } from '../contract/sync-mapping.ts';
 import { ownerSuite } from '../contract/sync-owner.ts';
+import { referencesSuite } from '../contract/sync-references.ts';
 import { slicesSuite } from '../contract/sync-slices.ts';
 import { twoWaySuite } from '../contract/sync-two-way.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
@@ -24,6 +25,7 @@ describe('live sync between two embedded API servers', () => {
   ownerSuite(() => backend);
   addressesSuite(() => backend);
   slicesSuite(() => backend);
+  referencesSuite(() => backend);
   goldenSlicesSuite(() => backend);
   twoWaySuite(() => backend);
 });

@@ -22,10 +22,12 @@ async function stage(options: FakeOptions = {}) {
   const proof = { provenAtMs: undefined, missed: 0 };
   const shown = { state: 'watching', trouble: undefined, size: 0, lastHeardMs: 0, proof };
   const window = { name: 'host endpoints', window: shown };
+  const windows = [window];
   const outages = new Outages(
     { clock: world.clock, log, metrics },
     {
-      windows: () => [window as unknown as OpenedWindow],
+      windows: () => windows as unknown as OpenedWindow[],
+      isInDoubt: () => false,
       over: () => world.sync.hurry(),
     },
   );
@@ -44,6 +46,7 @@ async function stage(options: FakeOptions = {}) {
     remove: (...rest: Parameters<typeof real.remove>) => asked(() => real.remove(...rest)),
   };
   await world.run({ hostWriter: hostWriter as never });
+  const clusters = { troubles: [], unreached: [], connections: {}, versions: {}, addresses: [], areInDoubt: false };
   const view = {
     options: { clock: world.clock, version: '1', isDryRun: false },
     settings: {
@@ -56,11 +59,11 @@ async function stage(options: FakeOptions = {}) {
     slices: { sync: undefined, missing: [] },
     phase: 'running',
     startedMs: 0,
-    clusters: { troubles: [], unreached: [], connections: {}, versions: {} },
-    windows: [window],
+    clusters,
+    windows,
     sync: world.sync,
     lease: undefined,
-    references: { status: () => undefined },
+    references: { status: () => undefined, doubts: [] },
     patches: { current: undefined, troubles: [] },
     outages,
     management: { readiness: () => undefined, status: () => undefined },
@@ -75,6 +78,7 @@ async function stage(options: FakeOptions = {}) {
     view,
     host,
     window,
+    windows,
     pass,
     verdict: () => (statusOf(view) as { verdict: Verdict }).verdict,
     readiness: () => readinessOf(view),
@@ -197,6 +201,45 @@ describe('an outage of the host', () => {
       state: 'unreachable',
       sentence: 'cannot reach the host cluster since 2026-01-01T00:00:04Z: connection refused',
     });
+  });
+});
+
+describe('a full quota of the host namespace', () => {
+  it('is no outage, and the tenant is told', async () => {
+    const on = await stage();
+    await world.change(() => putPair(world, 'old'));
+    const message = 'endpoints "web-x-default-x-vc" is forbidden: exceeded quota: some';
+    on.host.answer = { kind: 'refused', status: 403, reason: 'QuotaExceeded', message };
+    await world.change(() => putPair(world, 'web'));
+    await on.pass(60_000);
+    expect(on.verdict()).toMatchObject({
+      state: 'blocked',
+      sentence: 'blocked: 1 of 2 objects cannot reach the host (1 HostRefused)',
+    });
+    expect(on.readiness().isReady).toBe(true);
+    expect(world.virtual.list('events')).toMatchObject([
+      { reason: 'HostRefused', message: 'A quota of the host namespace is full', involvedObject: { name: 'web' } },
+    ]);
+  });
+});
+
+describe('a cluster that answers, but not with lists and watches', () => {
+  it.each([
+    { what: 'its answer is a 410', trouble: { isAnswered: true }, heardMs: 0, state: 'unreadable' },
+    { what: 'another window hears it again', trouble: { isAnswered: false }, heardMs: 6000, state: 'unreadable' },
+    { what: 'no window has heard it since', trouble: { isAnswered: false }, heardMs: 3000, state: 'unreachable' },
+  ])('is $state when $what', async ({ trouble, heardMs, state }) => {
+    const on = await stage();
+    await on.pass(5000);
+    on.window.window.trouble = { message: 'too old', sinceMs: 4000, ...trouble } as never;
+    on.windows.push({
+      name: 'host services',
+      window: { ...on.window.window, trouble: undefined, lastHeardMs: heardMs },
+    });
+    await on.pass(3000);
+    expect(on.verdict().state).toBe(state);
+    const told = state === 'unreadable' ? 'gets no lists and watches from' : 'cannot reach';
+    expect(on.verdict().sentence).toBe(`${told} the host cluster since 2026-01-01T00:00:04Z: too old`);
   });
 });
 

@@ -1,8 +1,12 @@
 // One request's way through the tenant's audit: at most one `begins`, exactly one `ends`, even when the request fails.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { WrittenText } from '../kinds/kind.ts';
 import type { Audit, AuditEntry, AuditedStream } from '../kinds/kit.ts';
 import type { Target } from '../request/target.ts';
+
+/** The deletion of a selection may go through a hundred thousand objects, and their texts wait for its end. */
+export const mostWritten = 100;
 
 export class AuditTrail {
   #audit: Audit | undefined;
@@ -22,6 +26,12 @@ export class AuditTrail {
 
   async begins(): Promise<void> {
     await this.#audit?.begins(this.#entry);
+  }
+
+  wrote(written: WrittenText): void {
+    this.#entry.written ??= { first: [], count: 0 };
+    this.#entry.written.count++;
+    if (this.#entry.written.first.length < mostWritten) this.#entry.written.first.push(written);
   }
 
   async streamStarts(): Promise<void> {

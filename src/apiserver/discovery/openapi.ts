@@ -12,7 +12,7 @@ export class OpenApi {
   #catalog: Catalog;
   #version: string;
   #documents = new Map<string, { json: string; hash: string }>();
-  #v2: { json: string; bytes: Buffer } | undefined;
+  #v2: { json: Buffer; bytes: Buffer } | undefined;
 
   constructor(catalog: Catalog, version: string) {
     this.#catalog = catalog;
@@ -26,11 +26,11 @@ export class OpenApi {
   }
 
   /** The v2 document of all kinds; built at the first request because few clients need it. */
-  get v2(): { json: string; bytes: Buffer } {
+  get v2(): { json: Buffer; bytes: Buffer } {
     if (this.#v2 === undefined) {
       const used = new Set(this.#catalog.kinds.flatMap(schemasOf));
       const document = openApiV2(this.#definitions(this.#catalog.kinds, used), this.#version);
-      this.#v2 = { json: JSON.stringify(document), bytes: openApiV2Bytes(document) };
+      this.#v2 = { json: Buffer.from(JSON.stringify(document)), bytes: openApiV2Bytes(document) };
     }
     return this.#v2;
   }

@@ -31,6 +31,15 @@ export interface WriteContext {
   warn(line: string): void;
   /** Goes into the audit record of the request, e.g. the id of what was made. Absent where nothing is audited. */
   note?(text: string): void;
+  /** Names what was made or changed in the audit record. Absent where nothing is audited. */
+  wrote?(written: WrittenText): void;
+}
+
+/** Something that a request made, changed or deleted. */
+export interface WrittenText {
+  kind: string;
+  /** The object as it is stored. */
+  text: string;
 }
 
 /** The write rules that differ between kinds; the kit implements all common rules once. */

@@ -10,7 +10,8 @@ import type { User, Visibility } from '../request/identity.ts';
 import type { Negotiated } from '../request/negotiate.ts';
 import type { Target } from '../request/target.ts';
 import type { Catalog } from './catalog.ts';
-import type { Kind } from './kind.ts';
+import type { Kind, WrittenText } from './kind.ts';
+import type { ObjectLimits } from './object-limits.ts';
 
 export interface Randomness {
   uid(): string;
@@ -68,6 +69,8 @@ export interface AuditEntry {
   userAgent: string;
   /** What the tenant adds to the outcome, e.g. the id of what was made; never a secret. */
   note?: string;
+  /** What the request made, changed or deleted: the first of them, see `mostWritten`, and how many there are. */
+  written?: { first: WrittenText[]; count: number };
 }
 
 /** Size and length of a finished watch. */
@@ -86,6 +89,7 @@ export interface Kit {
   store: Store;
   catalog: Catalog;
   dialect: Dialect;
+  limits: ObjectLimits;
   clock: Clock;
   log: Log;
   randomness: Randomness;
@@ -107,8 +111,12 @@ export interface Call {
   /** Manager name for managedFields: the fieldManager parameter or the beginning of the User-Agent. */
   fieldManager: string;
   warnings: string[];
+  /** Awaited after each wait: resolves when it is this caller's turn, for which the loop works from here on. Absent = nobody counts. */
+  works?: (() => Promise<void> | undefined) | undefined;
   /** Adds a sentence to the audit record of the request; absent where no request is recorded. */
   note?: (text: string) => void;
+  /** Adds an object to the audit record of the request. */
+  wrote?: (written: WrittenText) => void;
 }
 
 /** The result of a verb; sendOutcome() turns it into the negotiated representation. */

@@ -1,4 +1,5 @@
-// Remembers the objects with owner references, by their own key and by owner uid. Must never decide or touch the store.
+// Remembers the objects with owner references, by their own key and by owner uid. Must never decide or touch the store. An owner that
+// nobody can check is not remembered: thousands of them in one object would take three times the memory of its text.
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import type { Kind } from '../kinds/kind.ts';
 
@@ -14,7 +15,10 @@ export interface Dependent {
   namespace: string;
   name: string;
   uid: string;
+  /** Those that can be checked. */
   owners: readonly OwnerReference[];
+  /** Another owner cannot be checked, so the object is never collected. */
+  isHeld: boolean;
   isDeleting: boolean;
 }
 
@@ -35,12 +39,14 @@ export class Dependents {
     return keys.map((key): [string, Dependent] => [key, this.#byKey.get(key) as Dependent]);
   }
 
-  /** Forgets an object that has no owner references. */
-  put(key: string, { kind, namespace, name, object }: Seen): void {
+  /** Forgets an object without owners that can be checked. */
+  put(key: string, { kind, namespace, name, object }: Seen, canCheck: (owner: OwnerReference) => boolean): void {
     this.remove(key);
-    const { ownerReferences: owners = [], uid = '', deletionTimestamp } = object.metadata;
+    const { ownerReferences = [], uid = '', deletionTimestamp } = object.metadata;
+    const owners = ownerReferences.filter(canCheck);
     if (owners.length === 0) return;
-    this.#byKey.set(key, { kind, namespace, name, uid, owners, isDeleting: deletionTimestamp !== undefined });
+    const isHeld = owners.length < ownerReferences.length;
+    this.#byKey.set(key, { kind, namespace, name, uid, owners, isHeld, isDeleting: deletionTimestamp !== undefined });
     for (const owner of owners) {
       const keys = this.#keysByOwner.get(owner.uid) ?? new Set<string>();
       this.#keysByOwner.set(owner.uid, keys.add(key));

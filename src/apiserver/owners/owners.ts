@@ -3,6 +3,7 @@
 // keeps the dependents, `foregroundDeletion` waits for the dependents that block the owner.
 import type { Timer } from '../../clock.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
+import type { Kind } from '../kinds/kind.ts';
 import type { Kit } from '../kinds/kit.ts';
 import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from '../verbs/system-call.ts';
 import { storageKey } from '../wire/stored-text.ts';
@@ -17,7 +18,6 @@ const secondLookMs = 10_000;
 const maxRemembered = 10_000;
 
 type OwnerState =
-  /** Also for an owner of an unserved kind, since this server cannot check that it is missing. */
   | 'alive'
   /** In foreground deletion: the owner waits for its dependents. */
   | 'waiting'
@@ -50,7 +50,7 @@ export class Owners {
 
   async seen(key: string, seen: Seen): Promise<void> {
     const before = this.#dependents.get(key);
-    this.#dependents.put(key, seen);
+    this.#dependents.put(key, seen, (owner) => this.#ownerKind(owner, seen.namespace) !== undefined);
     const dependent = this.#dependents.get(key);
     if (dependent !== undefined) await this.#collect(key, dependent);
     if (before !== undefined) await this.#recheckWaitingOwners(before);
@@ -88,7 +88,7 @@ export class Owners {
   async #collect(key: string, dependent: Dependent): Promise<void> {
     const states = new Map<OwnerReference, OwnerState>();
     for (const owner of dependent.owners) states.set(owner, await this.#stateOf(owner, dependent));
-    const all = [...states.values()];
+    const all = [...states.values(), ...(dependent.isHeld ? ['alive' as const] : [])];
     if (all.includes('missing')) this.#scheduleSecondLook(key, dependent);
     const lives = all.includes('alive') || all.includes('missing');
     if (!lives) {
@@ -103,14 +103,20 @@ export class Owners {
     if (ended.size > 0) await this.#release(dependent, ended);
   }
 
-  async #stateOf({ apiVersion, kind: kindName, name, uid }: OwnerReference, dependent: Dependent): Promise<OwnerState> {
-    if (this.#gone.has(uid)) return 'gone';
+  /** Undefined for an owner that cannot be checked: of a kind that is not served, or in a namespace that the object cannot name. */
+  #ownerKind({ apiVersion, kind: kindName }: OwnerReference, namespace: string): Kind | undefined {
     const slash = apiVersion.indexOf('/');
     const group = slash < 0 ? '' : apiVersion.slice(0, slash);
     const kind = this.#kit.catalog.findByKind(group, kindName);
-    if (kind === undefined || kind.answer !== undefined) return 'alive';
-    // A cluster-scoped object cannot name the namespace of its owner, so the owner cannot be checked.
-    if (kind.namespaced && dependent.namespace === '') return 'alive';
+    if (kind === undefined || kind.answer !== undefined) return undefined;
+    return kind.namespaced && namespace === '' ? undefined : kind;
+  }
+
+  async #stateOf(owner: OwnerReference, dependent: Dependent): Promise<OwnerState> {
+    const { name, uid } = owner;
+    if (this.#gone.has(uid)) return 'gone';
+    const kind = this.#ownerKind(owner, dependent.namespace);
+    if (kind === undefined) return 'alive';
     const { record } = await this.#kit.store.get(storageKey(kind, dependent.namespace, name));
     if (record === undefined) return 'missing';
     const { metadata } = JSON.parse(record.value) as KubeObject;

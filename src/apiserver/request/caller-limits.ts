@@ -1,4 +1,5 @@
-// Limits what one credential, and all credentials together, hold open at a time: connections, requests and watches. One key that
+// Limits what one credential, and all credentials together, hold open at a time: connections, requests, watches and the bytes of
+// bodies. One key that
 // leaks, or one program that opens watches in a loop, must not take the server from everybody else. In: the name of the credential.
 // Out: 429 with Retry-After beyond a limit.
 import type { ServerResponse } from 'node:http';
@@ -6,7 +7,7 @@ import type { Socket } from 'node:net';
 import { tooManyRequests } from '../../object/meta/status.ts';
 import { StatusFault } from './status-fault.ts';
 
-export type Held = 'connections' | 'requests' | 'watches';
+export type Held = 'connections' | 'requests' | 'watches' | 'bodies';
 
 export interface Limit {
   ofOne: number;
@@ -16,13 +17,15 @@ export interface Limit {
 /**
  * Connections: over HTTP/1.1 each open request and watch has its own, so one credential needs as many as its 2,000 requests to
  * clusters behind the server and its watches; a connection costs about 64 KiB with TLS.
- * Requests: a body may have 1.5 MiB, so 400 of them stay below 600 MiB; kube-apiserver serves 400 reads at a time by default.
+ * Requests: kube-apiserver serves 400 reads at a time by default.
  * Watches: an informer has one for each kind and namespace, and a pipeline one for each `kubectl wait`.
+ * Bodies, in bytes: 64 of the longest at a time, and 512 altogether; a parsed body takes several times its bytes.
  */
 export const callerLimits: Readonly<Record<Held, Limit>> = {
   connections: { ofOne: 4_000, altogether: 16_000 },
   requests: { ofOne: 400, altogether: 2_000 },
   watches: { ofOne: 1_000, altogether: 10_000 },
+  bodies: { ofOne: 4 * 1024 * 1024, altogether: 32 * 1024 * 1024 },
 };
 
 /** A request ends within milliseconds, and clients spread their second attempt by themselves. */
@@ -32,11 +35,13 @@ const names: Readonly<Record<Held, string>> = {
   connections: 'open connections',
   requests: 'requests at a time',
   watches: 'open watches',
+  bodies: 'bytes of request bodies without an answer',
 };
 const wayOut: Readonly<Record<Held, string>> = {
   connections: 'close some, or send more requests on each',
   requests: 'wait for answers before sending more',
   watches: 'close some, or share one watch between readers',
+  bodies: 'wait for answers before sending more',
 };
 
 export class CallerLimits {
@@ -45,14 +50,17 @@ export class CallerLimits {
     connections: new Map(),
     requests: new Map(),
     watches: new Map(),
+    bodies: new Map(),
   };
-  readonly #open: Record<Held, number> = { connections: 0, requests: 0, watches: 0 };
-  readonly #refused: Record<Held, number> = { connections: 0, requests: 0, watches: 0 };
+  readonly #open: Record<Held, number> = { connections: 0, requests: 0, watches: 0, bodies: 0 };
+  readonly #refused: Record<Held, number> = { connections: 0, requests: 0, watches: 0, bodies: 0 };
+  /** Oldest first. */
+  readonly #bodies = new Set<{ isWhole(): boolean; leave(): void; end(): void }>();
   /** The credentials that have authenticated on a connection; nearly always one. */
   readonly #connected = new WeakMap<Socket, Set<string>>();
 
-  constructor(limits: Readonly<Record<Held, Limit>> = callerLimits) {
-    this.#limits = limits;
+  constructor(limits: Partial<Readonly<Record<Held, Limit>>> = {}) {
+    this.#limits = { ...callerLimits, ...limits };
   }
 
   open(held: Held): number {
@@ -84,26 +92,57 @@ export class CallerLimits {
     if (response.destroyed) leave();
   }
 
-  #enter(held: Held, credential: string): () => void {
+  /**
+   * Counts the body from its announcement until the answer, at most `mostBytes`, beyond which the request is refused anyway. When
+   * all bodies together are too many, the oldest one whose client has not sent it whole gives way: its connection is closed.
+   */
+  admitBody(credential: string, response: ServerResponse, mostBytes: number): void {
+    const request = response.req;
+    const { 'content-length': announced, 'transfer-encoding': encoding } = request.headers;
+    const bytes = Math.min(encoding === undefined ? Number(announced ?? 0) : mostBytes, mostBytes);
+    if (bytes === 0) return;
+    while (this.#open.bodies + bytes > this.#limits.bodies.altogether && this.#giveWay());
+    const leave = this.#enter('bodies', credential, bytes);
+    const body = { isWhole: () => request.complete, leave, end: () => request.socket.destroy() };
+    this.#bodies.add(body);
+    response.once('close', () => {
+      this.#bodies.delete(body);
+      leave();
+    });
+  }
+
+  /** False when every body has arrived whole. */
+  #giveWay(): boolean {
+    for (const body of this.#bodies) {
+      if (body.isWhole()) continue;
+      this.#bodies.delete(body);
+      body.leave();
+      body.end();
+      return true;
+    }
+    return false;
+  }
+
+  #enter(held: Held, credential: string, amount = 1): () => void {
     const { ofOne, altogether } = this.#limits[held];
     const counts = this.#counts[held];
     const count = counts.get(credential) ?? 0;
-    if (count >= ofOne)
-      throw this.#tooMany(held, `your access key has ${ofOne} ${names[held]}, the most that one key may have`);
-    if (this.#open[held] >= altogether)
+    if (count + amount > ofOne)
+      throw this.#tooMany(held, `your access key has ${count} ${names[held]}, and one key may have ${ofOne}`);
+    if (this.#open[held] + amount > altogether)
       throw this.#tooMany(
         held,
-        `this server has ${altogether} ${names[held]}, the most that all keys together may have`,
+        `this server has ${this.#open[held]} ${names[held]}, and all keys together may have ${altogether}`,
       );
-    counts.set(credential, count + 1);
-    this.#open[held]++;
+    counts.set(credential, count + amount);
+    this.#open[held] += amount;
     let isOpen = true;
     return () => {
       if (!isOpen) return;
       isOpen = false;
-      this.#open[held]--;
-      const left = (counts.get(credential) ?? 1) - 1;
-      if (left === 0) counts.delete(credential);
+      this.#open[held] -= amount;
+      const left = (counts.get(credential) ?? amount) - amount;
+      if (left <= 0) counts.delete(credential);
       else counts.set(credential, left);
     };
   }

@@ -58,6 +58,7 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
   server.on('request', opens);
   server.on('clientError', (error, stream) => {
     const socket = stream as Socket;
+    if ((error as NodeJS.ErrnoException).code === 'ERR_SSL_HTTP_REQUEST') return answerPlain(socket);
     // Node has begun the request already; the Status takes the place of its answer.
     if (hasForeignEncoding(error) && hasOneUnbegun(socket)) {
       write(socket, refusalOf('HPE_INVALID_TRANSFER_ENCODING', maxHeaderBytes), () => cutOff(socket));
@@ -84,6 +85,16 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
     };
     response.writeHead(417, headers).end(body);
   });
+}
+
+/** A client that speaks plain HTTP to a port with TLS can read plain HTTP alone. Node keeps the socket below TLS as `_parent`. */
+function answerPlain(socket: Socket & { _parent?: Socket }): void {
+  const plain = socket._parent;
+  if (plain?.writable !== true) return void socket.destroy();
+  plain.on('error', () => plain.destroy());
+  const message = 'this port speaks TLS, and the request came without: begin the address with https://';
+  // Nobody reads on: a client that keeps its end open must not keep the socket.
+  write(plain, { line: '400 Bad Request', status: badRequest(message) }, () => plain.destroy());
 }
 
 function answer(

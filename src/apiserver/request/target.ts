@@ -1,5 +1,8 @@
 // Parses the method and URL of a request into a Target: verb, group, version, namespace, resource, name, subresource.
 // Holds the grammar of API URLs. Must never know which resources exist.
+import type { IncomingMessage } from 'node:http';
+import type { Dialect } from './dialect.ts';
+import { isTrue, readQuery, selectedName } from './query.ts';
 
 export type Verb =
   | 'get'
@@ -28,6 +31,8 @@ export interface Target {
   resource: string;
   name: string;
   subresource: string;
+  /** A list or watch of this object alone: a right on named objects allows it. */
+  selected?: string;
   /** The path goes on below the subresource, as in `nodes/n/proxy/metrics`: it needs the right to the subresource. */
   isDeeper?: true;
   query: URLSearchParams;
@@ -35,14 +40,20 @@ export interface Target {
 
 const noQuery = new URLSearchParams();
 
+/** `query` without its question mark. */
+export function splitUrl(url: string): { path: string; query: string } {
+  const mark = url.indexOf('?');
+  return mark < 0 ? { path: url, query: '' } : { path: url.slice(0, mark), query: url.slice(mark + 1) };
+}
+
 export function parseTarget(method: string, url: string, prefix = ''): Target {
-  const questionMark = url.indexOf('?');
-  let path = questionMark < 0 ? url : url.slice(0, questionMark);
-  const query = questionMark < 0 ? noQuery : new URLSearchParams(url.slice(questionMark + 1));
+  const parts = splitUrl(url);
+  const query = parts.query === '' ? noQuery : readQuery(parts.query);
+  let { path } = parts;
   if (prefix !== '') path = pathBelow(prefix, path);
-  const parts = path.split('/');
-  if (parts[1] === 'api' && parts.length > 3) return resourceTarget(method, path, query, '', parts, 2);
-  if (parts[1] === 'apis' && parts.length > 4) return resourceTarget(method, path, query, part(parts, 2), parts, 3);
+  const steps = path.split('/');
+  if (steps[1] === 'api' && steps.length > 3) return resourceTarget(method, path, query, '', steps, 2);
+  if (steps[1] === 'apis' && steps.length > 4) return resourceTarget(method, path, query, part(steps, 2), steps, 3);
   return plainTarget(method, path, query);
 }
 
@@ -90,11 +101,13 @@ function resourceTarget(
   if (isWatchPath) {
     const narrowed = new URLSearchParams(query);
     if (name !== '') narrowed.set('fieldSelector', `metadata.name=${name}`);
-    const watched = { group, version, namespace, resource, name: '', subresource: '', ...deeper };
+    // Like the real server: here only a name in the path counts, not one in the selector.
+    const watched = { group, version, namespace, resource, name: '', selected: name, subresource: '', ...deeper };
     return { isResource: true, verb: 'watch', path, ...watched, query: narrowed };
   }
   const verb = resourceVerb(method, name, query);
-  const named = { group, version, namespace, resource, name, subresource: part(rest, 2), ...deeper };
+  const selected = verb === 'list' || verb === 'watch' ? { selected: selectedName(query) } : undefined;
+  const named = { group, version, namespace, resource, name, ...selected, subresource: part(rest, 2), ...deeper };
   return { isResource: true, verb, path, ...named, query };
 }
 
@@ -116,9 +129,10 @@ function resourceVerb(method: string, name: string, query: URLSearchParams): Ver
   }
 }
 
-/** Reads a query boolean as the real server does: true when present and neither `false` nor `0`. */
-export function isTrue(value: string | null): boolean {
-  return value !== null && value !== 'false' && value !== '0';
+/** The target as rights are judged on it; the request itself stays a list or a watch. */
+export function withSelectedName(target: Target): Target {
+  const { name, selected = '' } = target;
+  return name === '' && selected !== '' ? { ...target, name: selected } : target;
 }
 
 function part(parts: readonly string[], index: number): string {
@@ -129,4 +143,11 @@ function part(parts: readonly string[], index: number): string {
   } catch {
     return text;
   }
+}
+
+/** The strict dialect serves HEAD as GET; Node drops the body. A watch has no end, so HEAD of a watch stays refused. */
+export function methodOf({ method = 'GET', url = '' }: IncomingMessage, dialect: Dialect): string {
+  const isHead = method === 'HEAD' && dialect === 'strict';
+  const { path, query } = splitUrl(url);
+  return isHead && !isTrue(readQuery(query).get('watch')) && !path.includes('/watch/') ? 'GET' : method;
 }

@@ -1,10 +1,9 @@
 // Keeps a certificate authority in a folder, as `ca.crt` and `ca.key`, so that clients still trust the server after a restart.
 // Creates the authority when both files are missing.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Authority, makeAuthority } from './certificates.ts';
-import { textOf, writeWhole } from './secret-files.ts';
+import { folderFault, makeFolder, textOf, writeWhole } from './secret-files.ts';
 
 export async function authorityIn(folder: string, clusterName: string, now: Date): Promise<Authority> {
   const certPem = await textOf(join(folder, 'ca.crt'));
@@ -19,10 +18,14 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
     throw new Error(`read the authority in ${folder}: wanted ca.crt and ca.key, found ${there} alone; ${wayOut}`);
   }
   const created = await makeAuthority(clusterName, now);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  // The key comes first: after a crash between the two writes the next start finds one file and reports it.
-  await writeWhole(join(folder, 'ca.key'), created.keyPem);
-  await writeWhole(join(folder, 'ca.crt'), created.certPem);
+  try {
+    await makeFolder(folder, 0o700);
+    // The key comes first: after a crash between the two writes the next start finds one file and reports it.
+    await writeWhole(join(folder, 'ca.key'), created.keyPem);
+    await writeWhole(join(folder, 'ca.crt'), created.certPem);
+  } catch (error) {
+    throw folderFault(folder, error);
+  }
   return created;
 }
 

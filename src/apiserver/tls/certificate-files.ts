@@ -3,7 +3,9 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock, Timer } from '../../clock.ts';
+import { reasonOf } from '../../cluster/credentials/secret-file.ts';
 import type { Log } from '../../log.ts';
+import { NamedFileFault } from './secret-files.ts';
 
 export interface ServingPair {
   certPem: string;
@@ -20,11 +22,29 @@ const reloadEveryMs = 10_000;
 
 /** Throws when a file is missing or the key does not match the certificate. */
 export async function readPair(paths: CertificatePaths): Promise<ServingPair> {
-  const [certPem, keyPem] = await Promise.all([readFile(paths.certificate, 'utf8'), readFile(paths.key, 'utf8')]);
-  if (!new X509Certificate(certPem).checkPrivateKey(createPrivateKey(keyPem))) {
-    throw new Error(`read ${paths.certificate}: the certificate does not match the key in ${paths.key}`);
-  }
+  const [certPem, keyPem] = await Promise.all([textIn(paths.certificate), textIn(paths.key)]);
+  const certificate = parsedIn(paths.certificate, 'a certificate in PEM', () => new X509Certificate(certPem));
+  const key = parsedIn(paths.key, 'a private key in PEM', () => createPrivateKey(keyPem));
+  if (!certificate.checkPrivateKey(key))
+    throw new NamedFileFault(paths.key, `read "${paths.key}": wanted the key of "${paths.certificate}", found another`);
   return { certPem, keyPem };
+}
+
+async function textIn(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    throw new NamedFileFault(path, `read "${path}": ${reasonOf(error)}`);
+  }
+}
+
+function parsedIn<Value>(path: string, wanted: string, parse: () => Value): Value {
+  try {
+    return parse();
+  } catch {
+    // The parser's own words are those of a library.
+    throw new NamedFileFault(path, `read "${path}": wanted ${wanted}, found something else`);
+  }
 }
 
 export class CertificateFiles {

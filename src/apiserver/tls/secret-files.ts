@@ -1,6 +1,56 @@
 // Reads and writes the files of a server's secrets: private keys, peppers. In: a path and a text. Out: a file that is whole on the
 // disk, for its owner alone.
-import { open, readFile, rename } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** A file or folder that a setting names cannot be used. Who knows the settings finds the one that names it. */
+export class NamedFileFault extends Error {
+  readonly file: string;
+
+  constructor(file: string, why: string) {
+    super(why);
+    this.name = 'NamedFileFault';
+    this.file = file;
+  }
+}
+
+/** Makes a folder with its parents. mkdir() of Node, when told to make the parents, tries for ever where the system makes none, as below /proc. */
+export async function makeFolder(path: string, mode: number): Promise<void> {
+  if (await isFolder(path)) return;
+  await makeFolder(dirname(path), mode);
+  try {
+    await mkdir(path, { mode });
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if (!(await isFolder(path))) throw error;
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** For a folder that cannot be made or written. */
+export function folderFault(folder: string, error: unknown): NamedFileFault {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return new NamedFileFault(folder, `cannot write in "${folder}": ${folderReasons[code] ?? message}`);
+}
+
+const folderReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'the system makes no folder there',
+  ENOTDIR: 'a part of the path is a file',
+  EEXIST: 'it is a file, not a folder',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'its file system is read-only',
+  ENOSPC: 'no space is left on its disk',
+  EDQUOT: 'its disk quota is used up',
+};
 
 /** Undefined when there is no such file. */
 export async function textOf(path: string): Promise<string | undefined> {

@@ -8,6 +8,7 @@ import { conflict, invalid } from '../../object/meta/status.ts';
 import { equalJson, isJsonObject, type Json } from '../../object/text/json.ts';
 import { groupVersionOf } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import { checkCounts } from '../kinds/object-limits.ts';
 import type { Node } from '../kinds/schema.ts';
 import { managerOptions } from '../meta/managers.ts';
 import { timestamp } from '../meta/object-meta.ts';
@@ -28,6 +29,7 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
   return changeObject(call, {
     dryRun: options.dryRun,
     uidIsPrecondition: false,
+    merged: config,
     compute: (old) => applyConfiguration(call, old, config, options.force),
     keepsManagers: true,
     create: () => {
@@ -36,6 +38,7 @@ export async function applyObject(call: Call, submitted: Submitted, options: Wri
       if (call.kit.dialect === 'strict' && resourceVersion !== '') {
         throw new StatusFault(conflict({ group: call.kind.group, resource: call.kind.plural }, call.target.name));
       }
+      checkCounts(config, { kind: call.kind, name: call.target.name, before: undefined, limits: call.kit.limits });
       const object = applyConfiguration(call, undefined, structuredClone(config), options.force);
       if (uid !== undefined && uid !== '') object.metadata.uid = uid;
       delete object.metadata.resourceVersion;

@@ -7,12 +7,12 @@ import type { StoredRecord } from '../../store/store.ts';
 import { visibleRecord } from '../caller/visibility.ts';
 import { faultSubject, type Subresource, type WriteContext } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import { checkCounts, checkSize, countErrors } from '../kinds/object-limits.ts';
 import { schemaErrors } from '../kinds/schema-errors.ts';
 import { sameButForTimes, trackUpdate } from '../meta/managers.ts';
 import { carryMetaOver, countGeneration, timestamp, withoutDoubleOwners } from '../meta/object-meta.ts';
 import { metaErrors } from '../meta/validate-meta.ts';
 import { plainFailure, StatusFault } from '../request/status-fault.ts';
-import { checkSize } from '../wire/size-limit.ts';
 import { fromStoredText, shown, storageKey, toStoredText } from '../wire/stored-text.ts';
 
 /** Enough for an object with many writers; afterwards the client gets a 409. */
@@ -26,6 +26,8 @@ export interface Change {
   create?(): Promise<Outcome>;
   /** The body of a PUT, before it was decoded. */
   sent?: unknown;
+  /** A patch that is merged, as the client sent it. */
+  merged?: unknown;
   /** True for PUT: another uid in the body is a conflict. In a patch another uid is an invalid change of a fixed field. */
   uidIsPrecondition: boolean;
   /** `compute` has already updated managedFields. */
@@ -36,7 +38,9 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
   const { kind, kit, target } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
-  let record = visibleRecord(call, (await kit.store.get(key)).record);
+  const { record: stored } = await kit.store.get(key);
+  await call.works?.();
+  let record = visibleRecord(call, stored);
   for (let attempt = 1; ; attempt++) {
     if (record === undefined) {
       if (change.create !== undefined) return change.create();
@@ -47,6 +51,8 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
     const { text, isLast } = next;
     if (change.dryRun) return { kind: 'stored', code: 200, text, revision: record.revision };
     const written = await kit.store.write(key, { expect: record.revision, value: isLast ? undefined : text });
+    await call.works?.();
+    if (written.ok) call.wrote?.({ kind: call.kind.kind, text });
     // A write that removes the last finalizer answers with the object's last resourceVersion.
     if (written.ok) return { kind: 'stored', code: 200, text, revision: isLast ? record.revision : written.revision };
     if (attempt === attempts) throw new StatusFault(conflict(resource, target.name));
@@ -64,7 +70,11 @@ async function nextObject(
   const stored = fromStoredText(record.value, kind, record.revision);
   // The client changes the object without its hidden fields; restore() below adds them before the kind validates.
   const old = shown(stored, kind);
+  const counted = { kind, name: target.name, before: old.metadata, limits: kit.limits };
+  checkCounts(change.merged ?? change.sent, counted);
   const object = await change.compute(old);
+  await call.works?.();
+  checkCounts(object, counted);
   checkPreconditions(call, object, old, change.uidIsPrecondition);
   carryMetaOver(object, old);
   withoutDoubleOwners(object, call);
@@ -82,10 +92,13 @@ async function nextObject(
   const ctx: WriteContext = { user, now, dryRun, namespace: target.namespace, sent, warn };
   kind.strategy.restore?.(object, stored);
   await kind.strategy.prepareForUpdate?.(object, stored, ctx);
+  await call.works?.();
   countGeneration(object, stored, kind.strategy, desiredStateChanged(object, stored));
   if (isUndoneByStrategy(object, stored)) return 'unchanged';
   const errors = [
     ...metaErrors(object, stored, { kind, dialect: kit.dialect }),
+    // The server itself has added a manager.
+    ...countErrors(object.metadata, old.metadata, kit.limits),
     ...schemaErrors(object, kit.catalog.schemaOf(kind)),
     ...(kind.strategy.validate?.(object, stored) ?? []),
   ];
@@ -107,7 +120,7 @@ async function nextObject(
   }
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
   if (text === record.value) return 'unchanged';
-  checkSize(text);
+  checkSize(text, record.value, kit.limits);
   return { text, isLast: isGone(object, call) };
 }
 

@@ -4,12 +4,14 @@ import { expired, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import { compareKeys } from '../../store/key-order.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { readStandIn } from '../caller/visibility.ts';
-import type { Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import { expiredContinue, StatusFault } from '../request/status-fault.ts';
 import { shownFromText, storageKey } from '../wire/stored-text.ts';
 import { encodeContinue, sealOf } from './continue-token.ts';
 import type { Selection } from './selection.ts';
+
+/** Characters parsed before other requests get a turn: few large objects take as long as many small ones. */
+const turnLength = 1024 * 1024;
 
 /** Records read before other requests get a turn. */
 export const stepRecords = 500;
@@ -22,7 +24,7 @@ export interface Listed {
   remaining: number | undefined;
 }
 
-type CollectCall = Pick<Call, 'kit' | 'kind' | 'target' | 'visibility' | 'user'>;
+type CollectCall = Pick<Call, 'kit' | 'kind' | 'target' | 'visibility' | 'user' | 'works'>;
 
 interface Candidates {
   keys: readonly string[];
@@ -58,13 +60,14 @@ async function collectKeys(
   for (const [index, key] of keysLeft.entries()) {
     // list() works by prefix; of all keys with this prefix the key itself sorts first.
     const page = await call.kit.store.list(key, { atRevision: revision, limit: 1 });
+    await call.works?.();
     if (page.kind === 'futureRevision') {
       throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
     }
     if (page.kind === 'compacted') throw tooOld(call, range, records.at(-1)?.key ?? afterKey);
     const found = page.records.filter((record) => record.key === key);
     if (found.length === 0) readStandIn(call);
-    take(records, found, call.kind, selection, range.limit);
+    await take(call, records, found, { selection, limit: range.limit });
     const isFull = range.limit > 0 && records.length >= range.limit;
     if (isFull) return { records, revision, more: index + 1 < keysLeft.length ? key : undefined, remaining: undefined };
     if (index % stepRecords === stepRecords - 1) await new Promise((resolve) => setImmediate(resolve));
@@ -101,12 +104,13 @@ export async function collect(call: CollectCall, selection: Selection, range: Li
       ...(atRevision === undefined ? {} : { atRevision }),
       ...(afterKey === undefined ? {} : { afterKey }),
     });
+    await call.works?.();
     if (page.kind === 'futureRevision') {
       throw new StatusFault(tooLargeResourceVersion(atRevision ?? 0, page.currentRevision));
     }
     if (page.kind === 'compacted') throw tooOld(call, range, afterKey);
     atRevision ??= page.revision;
-    const lastKey = take(records, page.records, call.kind, selection, range.limit);
+    const lastKey = await take(call, records, page.records, { selection, limit: range.limit });
     afterKey = lastKey ?? page.records.at(-1)?.key ?? afterKey;
     const cutWithinPage = lastKey !== undefined && lastKey !== page.records.at(-1)?.key;
     const hasMore = page.hasMore || cutWithinPage;
@@ -121,15 +125,23 @@ export async function collect(call: CollectCall, selection: Selection, range: Li
 }
 
 /** Adds matching records; returns the key of the record that reached the limit, if any. */
-function take(
+async function take(
+  { kind, works }: CollectCall,
   into: StoredRecord[],
   page: readonly StoredRecord[],
-  kind: Kind,
-  selection: Selection,
-  limit: number,
-): string | undefined {
+  { selection, limit }: { selection: Selection; limit: number },
+): Promise<string | undefined> {
+  let parsed = 0;
   for (const record of page) {
-    if (!selection.takesAll && !selection.matches(shownFromText(record.value, kind, record.revision))) continue;
+    if (!selection.takesAll) {
+      parsed += record.value.length;
+      if (parsed > turnLength) {
+        parsed = 0;
+        await new Promise((resolve) => setImmediate(resolve));
+        await works?.();
+      }
+      if (!selection.matches(shownFromText(record.value, kind, record.revision))) continue;
+    }
     into.push(record);
     if (into.length === limit) return record.key;
   }

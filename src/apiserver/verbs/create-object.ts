@@ -4,12 +4,12 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../../object/meta/status.ts';
 import { faultSubject, groupVersionOf, type WriteContext } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
+import { checkCounts, checkSize } from '../kinds/object-limits.ts';
 import { schemaErrors } from '../kinds/schema-errors.ts';
 import { trackCreate } from '../meta/managers.ts';
 import { fillNewMeta, timestamp, withoutDoubleOwners } from '../meta/object-meta.ts';
 import { metaErrors } from '../meta/validate-meta.ts';
 import { plainFailure, StatusFault } from '../request/status-fault.ts';
-import { checkSize } from '../wire/size-limit.ts';
 import { storageKey, toStoredText } from '../wire/stored-text.ts';
 
 export interface CreateOptions {
@@ -24,6 +24,8 @@ const generatedNameAttempts = 8;
 
 export async function createObject(call: Call, submitted: KubeObject, options: CreateOptions): Promise<Outcome> {
   const { generateName, name } = submitted.metadata;
+  const { kind, kit } = call;
+  checkCounts(submitted, { kind, name: name ?? '', before: undefined, limits: kit.limits });
   const generates = (name === undefined || name === '') && generateName !== undefined && generateName !== '';
   for (let attempt = 1; ; attempt++) {
     const object = generates ? structuredClone(submitted) : submitted;
@@ -76,6 +78,7 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
     const about = { kind, namespace, name, requestName: call.target.name, subresource: '' };
     await admit({ operation: 'create', ...about, object, old: undefined, user });
   }
+  await call.works?.();
   fillNewMeta(object, call, now);
   if (name === '') {
     throw new StatusFault(
@@ -84,6 +87,7 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
   }
   for (const line of strategy.warnings?.(object) ?? []) call.warnings.push(line);
   await strategy.prepareForCreate?.(object, ctx);
+  await call.works?.();
   try {
     const errors = [
       ...metaErrors(object, undefined, { kind, dialect: kit.dialect }),
@@ -94,7 +98,7 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
     if (!options.dryRun) await strategy.reserve?.(object, ctx);
     const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);
     const text = toStoredText(stored);
-    checkSize(text);
+    checkSize(text, undefined, kit.limits);
     const key = storageKey(kind, namespace, name);
     const code = options.code ?? 201;
     if (options.dryRun) {
@@ -103,8 +107,11 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
       return record === undefined ? { kind: 'stored', code, text, revision: 0 } : 'taken';
     }
     const written = await kit.store.write(key, { expect: 0, value: text });
-    if (written.ok)
+    await call.works?.();
+    if (written.ok) {
+      call.wrote?.({ kind: kind.kind, text });
       return { kind: 'stored', code, text, revision: written.revision, ...shownOnce(call, object, written.revision) };
+    }
     strategy.released?.(object);
     return 'taken';
   } catch (error) {

@@ -35,6 +35,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
     const written = await kit.store.write(key, { expect: record.revision, value: next.gone ? undefined : text });
     if (written.ok) {
       if (next.gone) kind.strategy.released?.(old);
+      call.wrote?.({ kind: kind.kind, text });
       return outcomeOf(call, next, text, written.revision);
     }
     record = visibleRecord(call, written.current);

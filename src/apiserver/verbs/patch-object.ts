@@ -7,8 +7,8 @@ import { applyMergePatch } from '../../object/patch/merge-patch.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../object/text/json.ts';
 import { isTooDeep } from '../../object/text/nesting.ts';
 import { groupVersionOf } from '../kinds/kind.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
-import type { Dialect } from '../request/dialect.ts';
+import type { Call, Kit, Outcome } from '../kinds/kit.ts';
+import { checkCounts } from '../kinds/object-limits.ts';
 import { badRequest, StatusFault, unknownPatchType } from '../request/status-fault.ts';
 import { nestedTooDeep, notJson, parseYamlText } from '../wire/request-body.ts';
 import { applyObject } from './apply-object.ts';
@@ -30,20 +30,24 @@ export async function patchObject(
   mediaType: string,
   options: WriteOptions,
 ): Promise<Outcome> {
-  if (mediaType === patchTypes.apply) return applyObject(call, await parseYamlText(body.toString('utf8')), options);
+  if (mediaType === patchTypes.apply)
+    return applyObject(call, await parseYamlText(body.toString('utf8'), call.kit.limits), options);
   if (call.target.query.has('force')) {
     const errors = [forbiddenField('force', 'may not be specified for non-apply patch')];
     throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', errors));
   }
-  const patch = patchFunction(call, mediaType, body);
+  const patch = patchIn(call, mediaType, body);
   // The real server looks at no version in the result of a strategic merge patch.
   const checksVersion = mediaType !== patchTypes.strategic || call.kit.dialect === 'strict';
   return changeObject(call, {
     dryRun: options.dryRun,
+    merged: patch.merged,
     uidIsPrecondition: false,
     compute: (old) => {
-      const patched = patch(old as Json);
+      const patched = patch.apply(old as Json);
       if (!isJsonObject(patched)) throw badRequest('the patch must leave an object, and its result is another type');
+      const { kind, kit, target } = call;
+      checkCounts(patched, { kind, name: target.name, before: old.metadata, limits: kit.limits });
       const object = fittedResult(call, patched, { ...options, checksVersion });
       checkName(call, object);
       placeInNamespace(call, object);
@@ -82,7 +86,13 @@ function rank(order: readonly string[], name: string): number {
   return found < 0 ? order.length : found;
 }
 
-function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Json) => Json {
+interface Patch {
+  apply(value: Json): Json;
+  /** The patch itself, unless it is a list of operations. */
+  merged?: Json;
+}
+
+function patchIn(call: Call, mediaType: string, body: Buffer): Patch {
   switch (mediaType) {
     case patchTypes.json: {
       const operations = parsePatch(body);
@@ -91,16 +101,16 @@ function patchFunction(call: Call, mediaType: string, body: Buffer): (value: Jso
           'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
         );
       }
-      return (value) => jsonPatched(value, operations, call.kit.dialect);
+      return { apply: (value) => jsonPatched(value, operations, call.kit) };
     }
     case patchTypes.merge: {
       const patch = mapPatch(body);
-      return (value) => applyMergePatch(value, patch);
+      return { apply: (value) => applyMergePatch(value, patch), merged: patch };
     }
     case patchTypes.strategic: {
       const patch = mapPatch(body);
       const schema = call.kit.catalog.schemaOf(call.kind);
-      return (value) => applyStrategicMergePatch(value, patch, schema);
+      return { apply: (value) => applyStrategicMergePatch(value, patch, schema), merged: patch };
     }
     default:
       throw unknownPatchType([patchTypes.json, patchTypes.merge, patchTypes.apply]);
@@ -131,8 +141,8 @@ function mapPatch(body: Buffer): Json {
   return patch;
 }
 
-function jsonPatched(value: Json, operations: Json[], dialect: Dialect): Json {
-  const result = applyJsonPatch(value, operations);
+function jsonPatched(value: Json, operations: Json[], { dialect, limits }: Kit): Json {
+  const result = applyJsonPatch(value, operations, { maxCopiedChars: limits.bodyBytes });
   if (result.ok) return result.value;
   switch (result.reason) {
     case 'malformed':

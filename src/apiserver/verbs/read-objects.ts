@@ -3,8 +3,6 @@
 import { notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { checkView, visibleRecord } from '../caller/visibility.ts';
-import type { Kind } from '../kinds/kind.ts';
-import { groupVersionOf } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { type ListMeta, type ListWriter, listWriter, yamlListWriter } from '../wire/representation.ts';
@@ -18,6 +16,7 @@ export async function getObject(call: Call): Promise<Outcome> {
   const { kind, kit, target } = call;
   const minRevision = notOlderThan(target.query);
   const { record: stored, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  await call.works?.();
   const record = visibleRecord(call, stored);
   if (minRevision > revision) throw new StatusFault(tooLargeResourceVersion(minRevision, revision));
   if (record === undefined) {
@@ -38,33 +37,54 @@ export async function listObjects(call: Call): Promise<Outcome> {
   const isWhole = query.limit > 0 || first.more === undefined;
   const { continue: next } = query.limit === 0 ? {} : nextPage(call, first, prefix);
   const meta = { revision: first.revision, next, remaining: query.limit === 0 ? undefined : first.remaining };
-  const writer = listWriter(call, meta);
-  if (isWhole && isShort(first.records))
-    return { kind: 'json', code: 200, json: [...pieces(writer, first.records), writer.tail].join('') };
-  const parts = async function* () {
-    const used = await writerFor(call, meta, writer);
-    yield* pieces(used, first.records);
+  const further = async function* () {
     let afterKey = isWhole ? undefined : first.more;
     while (afterKey !== undefined) {
       const step = { prefix, limit: stepRecords, atRevision: first.revision, afterKey };
       const more = await collect(call, selection, step);
-      yield* pieces({ ...used, head: more.records.length === 0 ? '' : used.separator }, more.records);
+      yield more.records;
       afterKey = more.more;
     }
+  };
+  return listOf(call, meta, first.records, isWhole ? undefined : further());
+}
+
+/** Records that are all there, or the first ones of a longer list. */
+export function listOf(
+  call: Call,
+  meta: ListMeta,
+  records: readonly StoredRecord[],
+  further?: AsyncIterable<readonly StoredRecord[]>,
+): Outcome {
+  const writer = listWriter(call, meta);
+  if (further === undefined && isShort(records, shortLength[call.negotiated.mediaType]))
+    return { kind: 'json', code: 200, json: [...pieces(writer, records), writer.tail].join('') };
+  const parts = async function* () {
+    const used = await writerFor(call, meta, writer);
+    const turned = async function* (head: string, some: readonly StoredRecord[]) {
+      for (const piece of pieces({ ...used, head }, some)) {
+        yield piece;
+        // A client that reads fast never makes the server wait.
+        await new Promise((resolve) => setImmediate(resolve));
+        await call.works?.();
+      }
+    };
+    yield* turned(used.head, records);
+    for await (const more of further ?? []) yield* turned(more.length === 0 ? '' : used.separator, more);
     yield used.tail;
   };
   return { kind: 'stream', code: 200, parts: parts() };
 }
 
-/** A page of 500 objects can have hundreds of megabytes, and a client may ask for many pages and read none. */
-const pieceLength = 256 * 1024;
-/** A page of 500 ordinary keys is shorter; it is sent with its length. */
-const shortLength = 2 * pieceLength;
+/** A page of 500 objects can have hundreds of megabytes, and thousands of clients may ask for pages and read none. */
+const pieceLength = 32 * 1024;
+/** A page of 500 ordinary keys is shorter; it is sent with its length. YAML takes about ten times as long to write. */
+const shortLength = { 'application/json': 512 * 1024, 'application/yaml': 64 * 1024 };
 
-function isShort(records: readonly StoredRecord[]): boolean {
+function isShort(records: readonly StoredRecord[], most: number): boolean {
   let length = 0;
   for (const { value } of records) length += value.length;
-  return length <= shortLength;
+  return length <= most;
 }
 
 async function writerFor(call: Call, meta: ListMeta, json: ListWriter): Promise<ListWriter> {
@@ -110,8 +130,4 @@ export async function startOf(
     if (at.revision > current) throw new StatusFault(tooLargeResourceVersion(at.revision, current));
   }
   return {};
-}
-
-export function listKindOf(kind: Kind): { kind: string; apiVersion: string } {
-  return { kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind) };
 }

@@ -2,8 +2,9 @@
 // combinations with the real server's messages.
 import { type FieldError, forbiddenField, unsupportedValue } from '../../object/meta/field-error.ts';
 import { invalid } from '../../object/meta/status.ts';
+import { isTrue } from '../request/query.ts';
 import { badRequest, plainFailure, StatusFault } from '../request/status-fault.ts';
-import { isTrue } from '../request/target.ts';
+
 import { numberOf } from './write-options.ts';
 
 export interface ListQuery {

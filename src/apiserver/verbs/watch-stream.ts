@@ -1,5 +1,5 @@
 // Serves one watch: sends the present state if the client wants it, then every change, as lines of JSON on an open answer.
-// In: the store's events. Out: frames. Disconnects a client that does not read, because its backlog would fill the memory.
+// In: the store's events. Out: frames. A client that does not read holds little memory, and is disconnected after a while.
 import type { ServerResponse } from 'node:http';
 import type { Timer } from '../../clock.ts';
 import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../../object/meta/status.ts';
@@ -22,10 +22,7 @@ export interface WatchSettings {
   maxWatchMs: number;
 }
 
-/** The server disconnects a client with more unsent bytes than this, because a reconnect costs less than the memory. */
-export const maxUnsentBytes = 4 * 1024 * 1024;
-
-/** While the server sends a long batch, it pauses at this many unread bytes until the client has read them. A key may have 1,000 watches. */
+/** The server pauses at this many unread bytes until the client has read them; the history keeps the rest. A key may have 1,000 watches. */
 const aheadBytes = 128 * 1024;
 /** A client that needs longer than this to read `aheadBytes` is disconnected. */
 const stalledMs = 30_000;
@@ -176,26 +173,23 @@ export class WatchStream {
     this.#isBehind = false;
     for await (const batch of watch.events()) {
       this.#isBehind = true;
+      await this.#call.works?.();
       await this.#sendBatch(batch);
       this.#isBehind = false;
       if (this.#isOver()) return;
-      if (this.#response.writableLength > maxUnsentBytes) {
-        this.#disconnect();
-        return;
-      }
     }
   }
 
-  /** A client that comes back may have missed more than `maxUnsentBytes`, so the server sends as fast as the client reads. */
+  /** As fast as the client reads. */
   async #sendBatch(batch: readonly StoreEvent[]): Promise<void> {
-    if (batch.length > 1) this.#response.cork();
+    this.#response.cork();
     for (const event of batch) {
       if (event.revision <= this.#lastRevision) continue;
-      if (batch.length > 1 && this.#mustWaitForReader && !(await this.#waitForReader())) return;
+      if (this.#mustWaitForReader && !(await this.#waitForReader())) return;
       this.#lastRevision = event.revision;
       this.#send(this.#frames.change(event));
     }
-    if (batch.length > 1) this.#response.uncork();
+    this.#response.uncork();
   }
 
   get #mustWaitForReader(): boolean {

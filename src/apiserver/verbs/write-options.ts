@@ -4,8 +4,8 @@ import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { managerErrors } from '../meta/validate-meta.ts';
 import type { Dialect } from '../request/dialect.ts';
+import { isTrue } from '../request/query.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
-import { isTrue } from '../request/target.ts';
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 

@@ -15,3 +15,15 @@ export function listen(server: Server, at: ListenOptions, log?: Log): Promise<vo
     });
   });
 }
+
+/** For `.catch()`: names the setting of the address in the error, because a process has several addresses. */
+export function fromSetting(setting: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof Error ? Object.assign(error, { setting }) : error;
+  };
+}
+
+/** An address that cannot be opened. */
+export function isListenFault(error: unknown): boolean {
+  return error instanceof Error && 'setting' in error && 'syscall' in error;
+}

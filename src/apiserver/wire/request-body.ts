@@ -5,16 +5,14 @@ import { requestEntityTooLarge, unsupportedMediaType } from '../../object/meta/s
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { expansionFault, isTooDeep, maxDepth } from '../../object/text/nesting.ts';
+import type { ObjectLimits } from '../kinds/object-limits.ts';
 import { type ProtobufReader, protobufType } from '../kinds/protobuf-body.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
 import { duplicateFields } from './duplicate-fields.ts';
 
-/** The real server's limit: twice the size of an etcd request. */
-export const maxBodyBytes = 3 * 1024 * 1024;
-
 export const objectTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 
-export function readBody(request: IncomingMessage, limitBytes = maxBodyBytes): Promise<Buffer> {
+export function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limitBytes) return Promise.reject(bodyTooLarge(limitBytes));
   // No event comes any more from a request that broke off while its sender was being authenticated.
@@ -65,7 +63,7 @@ export interface ParsedBody {
 export async function parseObjectBody(
   body: Buffer,
   mediaType: string,
-  more: { kind?: string; protobuf: ProtobufReader | undefined },
+  more: { kind?: string; protobuf: ProtobufReader | undefined; limits: Pick<ObjectLimits, 'bodyBytes'> },
 ): Promise<ParsedBody> {
   if (mediaType === protobufType && more.protobuf !== undefined) {
     return { value: more.protobuf.read(body), duplicates: [] };
@@ -73,7 +71,8 @@ export async function parseObjectBody(
   const { kind } = more;
   const text = body.toString('utf8');
   if (mediaType === 'application/json' || (mediaType === '' && /^\s*\{/.test(text))) return parseJsonText(text, kind);
-  if (mediaType === 'application/yaml' || mediaType === 'text/yaml' || mediaType === '') return parseYamlText(text);
+  if (mediaType === 'application/yaml' || mediaType === 'text/yaml' || mediaType === '')
+    return parseYamlText(text, more.limits);
   throw new StatusFault(unsupportedMediaType(objectTypes));
 }
 
@@ -108,7 +107,7 @@ export function nestedTooDeep(): StatusFault {
 /** More than a hand-written document needs. Even so few can name each other, so the length with aliases has a limit too. */
 const maxAliases = 100;
 
-export async function parseYamlText(text: string): Promise<ParsedBody> {
+export async function parseYamlText(text: string, { bodyBytes }: Pick<ObjectLimits, 'bodyBytes'>): Promise<ParsedBody> {
   const { load, CORE_SCHEMA, mergeTag } = await import('js-yaml');
   // Without merge keys, a scope that a document merges into its spec would be dropped as an unknown field.
   const schema = CORE_SCHEMA.withTags(mergeTag);
@@ -124,10 +123,10 @@ export async function parseYamlText(text: string): Promise<ParsedBody> {
       return load(read, { maxAliases, schema, json: true });
     }
   });
-  const fault = expansionFault(value, maxBodyBytes);
+  const fault = expansionFault(value, bodyBytes);
   if (fault === 'too deep') throw nestedTooDeep();
   if (fault === 'too long')
-    throw badRequest(`yaml: with its aliases written out the document is longer than ${maxBodyBytes} bytes`);
+    throw badRequest(`yaml: with its aliases written out the document is longer than ${bodyBytes} bytes`);
   return { value, duplicates };
 }
 

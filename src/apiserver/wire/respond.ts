@@ -2,7 +2,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../../object/meta/status.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
-import { isTrue } from '../request/target.ts';
+import { isTrue, readQuery } from '../request/query.ts';
+import { splitUrl } from '../request/target.ts';
 import { oneObject } from './representation.ts';
 import { warningHeaders } from './warnings.ts';
 
@@ -13,7 +14,7 @@ export async function sendOutcome(response: ServerResponse, call: Call, outcome:
     outcome.kind === 'stored' ? outcome.once !== undefined : outcome.kind === 'value' && outcome.holdsSecret;
   const headers = { ...warningHeaders(call), ...(holdsSecret ? { 'cache-control': 'no-store' } : {}) };
   if (outcome.kind === 'stream')
-    return sendStream(response, outcome, { 'content-type': call.negotiated.mediaType, ...headers });
+    return sendStream(response, call, outcome, { 'content-type': call.negotiated.mediaType, ...headers });
   const json = outcomeJson(call, outcome);
   if (call.negotiated.mediaType === 'application/yaml') return sendYaml(response, outcome.code, json, headers);
   sendJson(response, outcome.code, json, headers);
@@ -34,16 +35,25 @@ function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>):
   }
 }
 
+/** A client that needs longer to read the next piece of a stream is cut off, so that the rest does not wait in memory for ever. */
+const stalledMs = 30_000;
+
 /** After a fault in the middle the server cuts the connection, because only so the client learns that the answer is incomplete. */
 async function sendStream(
   response: ServerResponse,
+  call: Call,
   outcome: Extract<Outcome, { kind: 'stream' }>,
   headers: Headers,
 ): Promise<void> {
   response.writeHead(outcome.code, { 'cache-control': 'no-cache, private', ...headers });
   for await (const chunk of outcome.parts) {
     if (response.destroyed) return;
-    if (!response.write(chunk)) await drained(response);
+    if (!response.write(chunk)) {
+      const timer = call.kit.clock.after(stalledMs, () => response.destroy());
+      await drained(response);
+      timer.cancel();
+    }
+    await call.works?.();
   }
   response.end();
 }
@@ -62,9 +72,14 @@ export function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-export function sendJson(response: ServerResponse, code: number, compact: string, headers: Headers = {}): void {
+export function sendJson(
+  response: ServerResponse,
+  code: number,
+  compact: string | Buffer,
+  headers: Headers = {},
+): void {
   if (response.headersSent || response.destroyed) return;
-  const json = isForPeople(response) ? `${JSON.stringify(JSON.parse(compact), undefined, 2)}\n` : compact;
+  const json = isForPeople(response) ? `${JSON.stringify(JSON.parse(compact.toString()), undefined, 2)}\n` : compact;
   response.writeHead(code, {
     'cache-control': 'no-cache, private',
     'content-type': 'application/json',
@@ -77,8 +92,8 @@ export function sendJson(response: ServerResponse, code: number, compact: string
 /** As the real server: programs get compact JSON, and `?pretty=`, curl and browsers get lines, unless `?pretty=false`. */
 function isForPeople({ req: request }: Partial<Pick<ServerResponse, 'req'>>): boolean {
   const { url = '', headers } = request ?? {};
-  const [, asked] = /[?&]pretty=(\w*)/.exec(url) ?? [];
-  if (asked !== undefined) return isTrue(asked);
+  const asked = readQuery(splitUrl(url).query).get('pretty');
+  if (asked !== null) return isTrue(asked);
   return /^(?:curl|Wget|Mozilla)\//.test(headers?.['user-agent'] ?? '');
 }
 

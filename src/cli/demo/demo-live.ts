@@ -13,6 +13,7 @@ import { expectOk } from '../line/cluster-client.ts';
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { shellWord } from '../line/shell-word.ts';
 import { DemoBoard, projectSeen, type Seen } from './demo-board.ts';
+import { kubeconfigIn } from './demo-folder.ts';
 import { asPatched, secretAnnotation } from './demo-patches.ts';
 import { changeAt, firstEndpoints, sampleNamespaces, samples } from './demo-samples.ts';
 import {
@@ -194,9 +195,10 @@ function reasonOf(theatre: Theatre, key: Key): string | undefined {
 
 /** Every line fits 80 columns, even with the longer folder name of a second demo. */
 function footerOf(theatre: Theatre): string[] {
-  const kubectl = (side: 'virtual' | 'host') => `kubectl --kubeconfig ${shellWord(theatre.kubeconfigOf(side))}`;
+  const kubectl = (side: 'virtual' | 'host') => `kubectl --kubeconfig ${kubeconfigIn('', side)}`;
   return [
     'Look at both sides, edit them, delete a host copy:',
+    `cd ${shellWord(theatre.folder)}`,
     `${kubectl('virtual')} get endpoints -A`,
     `${kubectl('host')} get endpoints`,
     `${kubectl('host')} delete ep ${hostKeyOf('shop/search').split('/')[1]}`,
@@ -205,9 +207,9 @@ function footerOf(theatre: Theatre): string[] {
 }
 
 /** On a terminal with fewer lines the table would have no place; plain output always has these commands. */
-const endLine = 'Type these in a second terminal, in this folder. Ctrl-C here ends the demo.';
-const linesForKeys = 34;
-const linesForAccess = 42;
+const endLine = 'Type these in a second terminal. Ctrl-C here ends the demo.';
+const linesForKeys = 36;
+const linesForAccess = 44;
 
 function keyLines(theatre: Theatre): string[] {
   return ['Make an access key, look at it, disable it:', ...theatre.keyCommands];

@@ -111,10 +111,10 @@ export class DemoManagement {
 
   /** Typed as they stand: make a key, look at it with kubectl, disable it. */
   get keyCommands(): string[] {
-    const path = (name: string) => shellWord(join(this.#folder, name));
     return [
-      `npx hostward keys create me --admin -c ${path(files.configuration)} > ${path(files.key)}`,
-      `export KUBECONFIG=${path(files.kubeconfig)}`,
+      `cd ${shellWord(this.#path(''))}`,
+      `npx hostward keys create me --admin -c ${files.configuration} --out ${files.key}`,
+      `export KUBECONFIG=${files.kubeconfig}`,
       'kubectl get ownedaccesskeys',
       `kubectl patch oak me --type merge -p '{"spec":{"disabled":true}}'`,
     ];
@@ -123,8 +123,8 @@ export class DemoManagement {
   /** Typed as they stand: fetch a kubeconfig and use it, make a direct token and use it. */
   get accessCommands(): string[] {
     return [
-      `cd ${shellWord(this.#folder)}`,
-      `npx hostward kubeconfig ${project}/${virtualClusterName} -c ${files.configuration} > ${files.fetched}`,
+      `cd ${shellWord(this.#path(''))}`,
+      `npx hostward kubeconfig ${project}/${virtualClusterName} -c ${files.configuration} --out ${files.fetched}`,
       `kubectl --kubeconfig ${files.fetched} get endpoints -A`,
       `export KUBECONFIG=${files.alice}`,
       `kubectl create -f ${files.tokenRequest} -o jsonpath={.status.token} > ${files.token}`,

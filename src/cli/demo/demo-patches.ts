@@ -12,7 +12,7 @@ sync:
       patches:
         - path: metadata.labels.team
           expression: '"demo-" + value'
-          reverseExpression: value.replace(/^demo-/, "")
+          reverseExpression: value.match(/^demo-(.*)$/)[1]
         - path: subsets[*].addresses[*].ip
           expression: value.replace(/^10\\.30\\./, "10.130.")
         - path: metadata.annotations["example.com/tls-secret"]

@@ -9,9 +9,9 @@ import { type ClusterClient, expectOk } from '../line/cluster-client.ts';
 
 const group = 'rbac.authorization.k8s.io';
 const resources: Readonly<Record<string, ResourceRef>> = {
-  ClusterRole: { path: `apis/${group}/v1`, resource: 'clusterroles' },
-  ClusterRoleBinding: { path: `apis/${group}/v1`, resource: 'clusterrolebindings' },
-  RoleBinding: { path: `apis/${group}/v1`, resource: 'rolebindings' },
+  ClusterRole: { path: `apis/${group}/v1`, resource: 'clusterroles', kind: 'ClusterRole' },
+  ClusterRoleBinding: { path: `apis/${group}/v1`, resource: 'clusterrolebindings', kind: 'ClusterRoleBinding' },
+  RoleBinding: { path: `apis/${group}/v1`, resource: 'rolebindings', kind: 'RoleBinding' },
 };
 /** As whom the demo's own kubeconfigs log in. */
 const logsInAs = 'admin';

@@ -40,9 +40,9 @@ export interface StoryStep {
 export const virtualClusterName = 'demo';
 export const hostNamespace = 'vcluster-demo';
 
-export const namespacesResource: ResourceRef = { path: 'api/v1', resource: 'namespaces' };
+export const namespacesResource: ResourceRef = { path: 'api/v1', resource: 'namespaces', kind: 'Namespace' };
 
-export const secretsResource: ResourceRef = { path: 'api/v1', resource: 'secrets' };
+export const secretsResource: ResourceRef = { path: 'api/v1', resource: 'secrets', kind: 'Secret' };
 
 export function secretObject(namespace: string, name: string): KubeObject {
   const data = { 'tls.crt': 'Y2VydGlmaWNhdGU=', 'tls.key': 'a2V5' };

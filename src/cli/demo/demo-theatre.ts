@@ -39,6 +39,11 @@ export class Theatre {
     this.#folder = options.folder;
   }
 
+  /** Absolute, so that the printed commands work in any folder. */
+  get folder(): string {
+    return resolve(this.context.cwd, this.#folder);
+  }
+
   /** Relative to the folder in which the user started the demo. */
   kubeconfigOf(side: Side): string {
     return kubeconfigIn(this.#folder, side);

@@ -4,9 +4,9 @@ import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import { durationMs } from '../line/duration.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { parseDocuments } from '../offline/yaml-text.ts';
-import { apiPrefix } from './management-client.ts';
-import { textAt } from './print-key.ts';
-import { withServer } from './reach-server.ts';
+import { apiPrefix } from './client/management-client.ts';
+import { textAt } from './client/print-key.ts';
+import { withServer } from './client/reach-server.ts';
 
 export interface Instance {
   project: string;

@@ -8,7 +8,7 @@ import { auditName, readSecrets } from '../../management/server/folder/data-fold
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { configuredServer } from './reach-server.ts';
+import { configuredServer } from './client/reach-server.ts';
 
 export async function auditVerify(context: Context, options: Options): Promise<ExitCode> {
   const { folder, digest, removedBecause, note } = await logOf(context, options);

@@ -3,8 +3,8 @@
 import { resolve } from 'node:path';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { apiPrefix } from './management-client.ts';
-import { withLocalServer } from './reach-server.ts';
+import { apiPrefix } from './client/management-client.ts';
+import { withLocalServer } from './client/reach-server.ts';
 
 /** A million keys are copied in a minute. */
 const timeoutMs = 15 * 60_000;

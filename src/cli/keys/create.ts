@@ -5,41 +5,44 @@ import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/co
 import { durationMs } from '../line/duration.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { parseDocuments } from '../offline/yaml-text.ts';
-import { keysPath } from './management-client.ts';
-import { keyName, saySecret, textAt } from './print-key.ts';
-import { isDistant, withServer } from './reach-server.ts';
+import { keysPath } from './client/management-client.ts';
+import { keyName, saySecret, textAt, tryOut } from './client/print-key.ts';
+import { configuredServer, isDistant, withServer } from './client/reach-server.ts';
+import { unknownNames } from './client/scope-names.ts';
 
 /** The same limit as that of spec.ttl. */
 const longestTTL = { ms: 3_153_600_000_000, says: '100 years' };
 
 export async function createKey(context: Context, options: Options): Promise<ExitCode> {
   const name = keyName(options, { isNew: true });
-  const spec = await specOf(context, options);
+  const scope = await scopeOf(context, options);
+  const unknown = scope === undefined || isDistant(options) ? [] : await unknownHere(context, options, scope);
+  const spec = { ...specOf(options), ...(scope === undefined ? {} : { scope }) };
+  await tryOut(context, options);
   const { body, warnings } = await withServer(
     context,
     options,
-    (client) => client.ask({ method: 'POST', path: keysPath, body: { metadata: { name }, spec } }),
+    (client) =>
+      client.ask({ method: 'POST', path: `${keysPath}?fieldValidation=Strict`, body: { metadata: { name }, spec } }),
     { mayMake: true },
   );
-  saySecret(context, options, {
+  await saySecret(context, options, {
     name,
     accessKey: textAt(body, 'spec', 'key'),
     says: `the access key "${name}" of ${ownerOf(body)} is made; its value is shown this once`,
     more: { owner: ownerOf(body) },
-    warnings,
+    warnings: [...unknown, ...warnings],
   });
   return exitCodes.fine;
 }
 
-async function specOf(context: Context, options: Options): Promise<object> {
+function specOf(options: Options): object {
   const ttl = options.text('ttl');
-  const scope = options.text('scope');
   const displayName = options.text('display-name');
   return {
     ...ownerIn(options),
     ...(displayName === undefined ? {} : { displayName }),
     ...(ttl === undefined ? {} : { ttl: Math.ceil(durationMs('ttl', ttl, longestTTL) / 1000) }),
-    ...(scope === undefined ? {} : { scope: await scopeIn(context, scope) }),
   };
 }
 
@@ -60,7 +63,9 @@ function ownerIn(options: Options): object {
 
 const scopeHint = { hint: 'a scope for one project is {"projects": [{"project": "NAME"}]}; docs/keys.md has more' };
 
-async function scopeIn(context: Context, file: string): Promise<object> {
+async function scopeOf(context: Context, options: Options): Promise<Record<string, unknown> | undefined> {
+  const file = options.text('scope');
+  if (file === undefined) return undefined;
   const text = file === '-' ? await context.readStdin() : await context.files.read(resolve(context.cwd, file));
   const read = parseDocuments(text);
   if (read.kind === 'fault')
@@ -72,6 +77,11 @@ async function scopeIn(context: Context, file: string): Promise<object> {
   const [scope, ...others] = read.documents;
   if (isRecord(scope) && others.length === 0) return scope;
   throw new CommandFault(exitCodes.input, `${file}: want one map, the spec.scope of a key`, scopeHint);
+}
+
+/** Only the configuration has all names; a distant server shows a caller those that the caller may see. */
+async function unknownHere(context: Context, options: Options, scope: Record<string, unknown>): Promise<string[]> {
+  return unknownNames(scope, (await configuredServer(context, options)).settings);
 }
 
 function ownerOf(body: Record<string, unknown>): string {

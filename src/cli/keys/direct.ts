@@ -2,8 +2,11 @@
 // output, and an exit code.
 
 import type { FailedLogins } from '../../apiserver/request/failed-logins.ts';
+import { NamedFileFault } from '../../apiserver/tls/secret-files.ts';
+import { fromSetting, isListenFault } from '../../apiserver/wire/listen.ts';
 import { type ClusterFault, messageOf } from '../../cluster/errors.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
+import { settingNaming } from '../../config/settings/named-files.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import { OperationsServer } from '../../daemon/operations/operations-server.ts';
 import { createLog } from '../../log.ts';
@@ -39,11 +42,12 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = new Promise<void>((resolve) => context.onSignal('stop', resolve));
   try {
-    await startOperations(operations, listen);
+    await operations.start().catch(fromSetting('hostward.listen'));
     await Promise.race([endpoint.start(), stopped]);
     await stopped;
   } catch (error) {
-    throw error instanceof CommandFault ? error : clusterFault([startFault(error)]);
+    // The command line names the address, its setting and the cause.
+    throw isListenFault(error) ? error : clusterFault([startFault(error, settings)]);
   } finally {
     await operations.stop();
     await endpoint.stop();
@@ -91,18 +95,11 @@ function openOperations(context: Context, { endpoint, failedLogins, listen, sett
   });
 }
 
-async function startOperations(operations: OperationsServer, listen: string): Promise<void> {
-  try {
-    await operations.start();
-  } catch (error) {
-    throw new CommandFault(exitCodes.input, `serving metrics at ${listen}: ${messageOf(error)}`, {
-      hint: 'give this process an address of its own in hostward.listen',
-    });
-  }
-}
-
-function startFault(error: unknown): ClusterFault {
-  const message = `starting the direct endpoint: ${messageOf(error)}`;
-  const fix = 'check hostward.direct.listen, hostward.direct.tls and hostward.direct.dataDir';
+function startFault(error: unknown, settings: DirectSettings): ClusterFault {
+  const setting = error instanceof NamedFileFault && settingNaming(error.file, settings, ['hostward', 'direct']);
+  const message = `starting the direct endpoint: ${setting ? `${setting}: ` : ''}${messageOf(error)}`;
+  const fix = setting
+    ? `correct ${setting}, or what it names`
+    : 'check hostward.direct.tls and hostward.direct.dataDir';
   return { code: 'DIRECT_NOT_STARTED', message, fix };
 }

@@ -1,9 +1,9 @@
 // `hostward keys explain`: whether an access key may send a request, and what says so. The exit code says it to scripts.
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { apiPrefix } from './management-client.ts';
-import { keyName, textAt } from './print-key.ts';
-import { withServer } from './reach-server.ts';
+import { apiPrefix } from './client/management-client.ts';
+import { keyName, textAt } from './client/print-key.ts';
+import { withServer } from './client/reach-server.ts';
 
 export async function explainKey(context: Context, options: Options): Promise<ExitCode> {
   const key = keyName(options);
@@ -29,8 +29,21 @@ export async function explainKey(context: Context, options: Options): Promise<Ex
   const isAllowed = body['allowed'] === true;
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(body, undefined, 2)}\n`);
   else
-    context.stdout.write(`${isAllowed ? 'allowed' : 'refused'}: ${textAt(body, 'reason')}${fromWhere(body, from)}\n`);
+    context.stdout.write(
+      `${isAllowed ? 'allowed' : 'refused'}: ${textAt(body, 'reason')}${ofWhom(body)}${butMissing(body)}${fromWhere(body, from)}\n`,
+    );
   return isAllowed ? exitCodes.fine : exitCodes.input;
+}
+
+function ofWhom(body: Record<string, unknown>): string {
+  const owner = textAt(body, 'owner');
+  return owner === '' ? '' : `; the key acts for the ${owner}`;
+}
+
+/** What may be done with an object, and whether it is there, are two questions. */
+function butMissing(body: Record<string, unknown>): string {
+  const missing = textAt(body, 'missing');
+  return missing === '' ? '' : `; there is no ${missing}, so that an allowed request would be answered 404`;
 }
 
 /** The networks are no entry of the scope, and are easily forgotten. */

@@ -7,8 +7,8 @@ import type { Context } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { systemFault } from '../line/system-fault.ts';
 import type { Instance, Secret } from './ask-kubeconfig.ts';
-import { sayWarnings, textAt } from './print-key.ts';
-import { accessKey, isDistant } from './reach-server.ts';
+import { sayWarnings, textAt } from './client/print-key.ts';
+import { accessKey, isDistant } from './client/reach-server.ts';
 
 export interface KeptCredential {
   secret: Secret;

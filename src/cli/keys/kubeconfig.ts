@@ -5,11 +5,11 @@ import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { type AnsweredKubeconfig, askKubeconfig, type Instance, instanceOperand } from './ask-kubeconfig.ts';
+import { apiPrefix, ManagementClient } from './client/management-client.ts';
+import { sayWarnings, textAt, tryOut, writeSecret } from './client/print-key.ts';
+import { configuredServer, distantPlace, relativeFolder } from './client/reach-server.ts';
 import { type KeptCredential, keep, keptPath, makeCacheFolder, readKept, renewAtMs } from './kept-credential.ts';
-import { apiPrefix, ManagementClient } from './management-client.ts';
 import { oneAtATime } from './one-at-a-time.ts';
-import { sayWarnings, textAt } from './print-key.ts';
-import { configuredServer, distantPlace, relativeFolder } from './reach-server.ts';
 
 export async function kubeconfig(context: Context, options: Options): Promise<ExitCode> {
   const of = instanceOperand(options);
@@ -22,13 +22,22 @@ export async function kubeconfig(context: Context, options: Options): Promise<Ex
       hint: 'give --config FILE or --server URL',
     });
   if (options.has('exec-credential')) return printCredential(context, options, of);
+  await tryOut(context, options);
   const answer = await askKubeconfig(context, options, of);
   sayWarnings(context, answer.warnings);
   if (options.has('exec') && options.texts('config').length > 0) await warnOfRelativeFolder(context, options);
   const text = options.has('exec') ? await withPlugin(context, options, { of, answer }) : answer.text;
+  const file = await writeSecret(context, options, text);
+  const { expires } = answer;
   if (options.choice('output') === 'json')
-    context.stdout.write(`${JSON.stringify({ kubeConfig: text, expires: answer.expires }, undefined, 2)}\n`);
-  else context.stdout.write(text);
+    context.stdout.write(
+      `${JSON.stringify({ ...(file === undefined ? { kubeConfig: text } : { file }), expires }, undefined, 2)}\n`,
+    );
+  else if (file === undefined) context.stdout.write(text);
+  else
+    context.stderr.write(
+      `the kubeconfig of ${of.project}/${of.name} is in ${file}${options.has('exec') ? '' : `, valid until ${expires}`}\n`,
+    );
   return exitCodes.fine;
 }
 

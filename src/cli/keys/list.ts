@@ -1,27 +1,51 @@
-// `hostward keys list`: a table of access keys as the server lays it out, or the objects in JSON.
+// `hostward keys list` and `hostward keys get`: a table of access keys as the server lays it out, or the objects in JSON or YAML.
 import { isRecord } from '../../object/text/json.ts';
-import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { textTable } from '../line/text-table.ts';
-import { keysPath, type ManagementClient } from './management-client.ts';
-import { textAt } from './print-key.ts';
-import { withServer } from './reach-server.ts';
+import { toYaml } from '../offline/yaml-text.ts';
+import { keysPath, type ManagementClient } from './client/management-client.ts';
+import { keyName, textAt } from './client/print-key.ts';
+import { withServer } from './client/reach-server.ts';
 
 const pageSize = 500;
 /** Ten million keys: a server that says after so many pages that there are more is not to be believed. */
 const mostPages = 20_000;
 const asTable = 'application/json;as=Table;v=v1;g=meta.k8s.io';
-const shown = ['Name', 'Owner', 'Status', 'Expires', 'Last used'];
+const few = ['Name', 'Owner', 'Status', 'Expires', 'Last used'];
 
 export async function listKeys(context: Context, options: Options): Promise<ExitCode> {
-  const isJson = options.choice('output') === 'json';
-  const pages = await withServer(context, options, (client) => pagesOf(client, isJson ? 'application/json' : asTable));
-  if (isJson) printObjects(context, pages);
-  else printTable(context, pages);
+  const form = options.choice('output');
+  const maker = makerIn(options);
+  const pages = await withServer(context, options, (client) => pagesOf(client, acceptOf(form)));
+  if (isTable(form)) {
+    printTable(context, pages, { form, maker });
+    return exitCodes.fine;
+  }
+  const items = itemsIn(pages, maker);
+  printObject(context, { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKeyList', items }, form);
   return exitCodes.fine;
 }
 
-async function pagesOf(client: ManagementClient, accept: string): Promise<Record<string, unknown>[]> {
+export async function getKey(context: Context, options: Options): Promise<ExitCode> {
+  const form = options.choice('output');
+  const path = `${keysPath}/${keyName(options)}`;
+  const { body } = await withServer(context, options, (client) =>
+    client.ask({ method: 'GET', path, accept: acceptOf(form) }),
+  );
+  if (isTable(form)) printTable(context, [body], { form, maker: undefined });
+  else printObject(context, body, form);
+  return exitCodes.fine;
+}
+
+const isTable = (form: string) => form === 'text' || form === 'wide';
+const acceptOf = (form: string) => (isTable(form) ? asTable : 'application/json');
+
+function printObject(context: Context, value: object, form: string): void {
+  context.stdout.write(form === 'yaml' ? toYaml(value) : `${JSON.stringify(value, undefined, 2)}\n`);
+}
+
+export async function pagesOf(client: ManagementClient, accept: string): Promise<Record<string, unknown>[]> {
   const pages: Record<string, unknown>[] = [];
   let after = '';
   do {
@@ -33,23 +57,30 @@ async function pagesOf(client: ManagementClient, accept: string): Promise<Record
   return pages;
 }
 
-function printObjects(context: Context, pages: readonly Record<string, unknown>[]): void {
+/** All objects of a list, or those of one maker. */
+export function itemsIn(pages: readonly Record<string, unknown>[], maker: string | undefined) {
   const items = pages.flatMap((page) => listIn(page, 'items'));
-  const list = { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKeyList', items };
-  context.stdout.write(`${JSON.stringify(list, undefined, 2)}\n`);
+  return maker === undefined ? items : items.filter((item) => isMadeBy(item, maker));
 }
 
-function printTable(context: Context, pages: readonly Record<string, unknown>[]): void {
+function printTable(
+  context: Context,
+  pages: readonly Record<string, unknown>[],
+  { form, maker }: { form: string; maker: string | undefined },
+): void {
+  const all = pages.flatMap((page) => listIn(page, 'columnDefinitions').map((column) => textAt(column, 'name')));
+  const shown = form === 'wide' ? [...new Set(all)] : few;
   const rows = pages.flatMap((page) => {
     const titles = listIn(page, 'columnDefinitions').map((column) => textAt(column, 'name'));
     const places = shown.map((title) => titles.indexOf(title));
-    return listIn(page, 'rows').map(({ cells }) => {
+    const made = listIn(page, 'rows').filter(({ object }) => maker === undefined || isMadeBy(object, maker));
+    return made.map(({ cells }) => {
       const all: unknown[] = Array.isArray(cells) ? cells : [];
       return places.map((place) => String(all[place] ?? ''));
     });
   });
   if (rows.length === 0) {
-    context.stderr.write('there are no access keys\n');
+    context.stderr.write(maker === undefined ? 'there are no access keys\n' : `there are no access keys of ${maker}\n`);
     return;
   }
   const columns = shown.map((title) => ({
@@ -63,4 +94,30 @@ function printTable(context: Context, pages: readonly Record<string, unknown>[])
 function listIn(value: Record<string, unknown>, name: string): Record<string, unknown>[] {
   const list = value[name];
   return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+/** On each key: who made it, and who rotated it last. */
+const marks = ['hostward.dev/created-by', 'hostward.dev/rotated-by'];
+const kinds = /^(?:user|team|subject|key|os):./;
+
+/** Undefined without the option. `alice` is the user; other makers have their kind in front, like `team:red` or `os:root`. */
+export function makerIn(options: Options): string | undefined {
+  const text = options.text('made-by');
+  if (text === undefined) return undefined;
+  if (text === '' || /\s/.test(text))
+    throw new CommandFault(exitCodes.usage, `--made-by wants the name of a user, found "${text}"`, {
+      hint: 'write alice for a user, or another maker like team:red, key:ci or os:root',
+    });
+  return kinds.test(text) ? text : `user:${text}`;
+}
+
+/** `object` has metadata, as an object or as the row of a table. */
+function isMadeBy(object: unknown, maker: string): boolean {
+  const metadata = isRecord(object) && isRecord(object['metadata']) ? object['metadata'] : {};
+  const annotations = isRecord(metadata['annotations']) ? metadata['annotations'] : {};
+  return marks.some((mark) =>
+    String(annotations[mark] ?? '')
+      .split(' ')
+      .includes(maker),
+  );
 }

@@ -1,8 +1,8 @@
 // `hostward keys reattach`: a name that was missing from the configuration too long becomes again who it was, with its keys.
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { apiPrefix, type ManagementClient } from './management-client.ts';
-import { withServer } from './reach-server.ts';
+import { apiPrefix, type ManagementClient } from './client/management-client.ts';
+import { withServer } from './client/reach-server.ts';
 
 interface Identities {
   kind: string;

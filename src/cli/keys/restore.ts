@@ -4,7 +4,7 @@ import type { Restored } from '../../management/recovery/restore.ts';
 import { RestoreFault } from '../../management/recovery/restore-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { configuredServer } from './reach-server.ts';
+import { configuredServer } from './client/reach-server.ts';
 
 export async function restore(context: Context, options: Options): Promise<ExitCode> {
   const [operand] = options.operands;

@@ -2,9 +2,10 @@
 // so that it can make no more meanwhile.
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { apiPrefix, keysPath, type ManagementClient } from './management-client.ts';
-import { keyName, textAt } from './print-key.ts';
-import { withServer } from './reach-server.ts';
+import { apiPrefix, keysPath, type ManagementClient } from './client/management-client.ts';
+import { keyName, textAt } from './client/print-key.ts';
+import { withServer } from './client/reach-server.ts';
+import { itemsIn, makerIn, pagesOf } from './list.ts';
 
 interface MadeKey {
   name: string;
@@ -17,21 +18,40 @@ const uidsAtOnce = 100;
 const mostGenerations = 1_000;
 
 export async function revokeKey(context: Context, options: Options): Promise<ExitCode> {
-  const name = keyName(options);
+  const maker = makerIn(options);
+  if (maker !== undefined && options.operands.length > 0)
+    throw new CommandFault(exitCodes.usage, 'want either the NAME of an access key or --made-by, found both', {
+      hint: 'hostward keys list --made-by USER shows which keys --made-by means',
+    });
+  const name = maker === undefined ? keyName(options) : '';
   const isTree = options.has('tree');
   const isJson = options.choice('output') === 'json';
   const revoked = await withServer(context, options, async (client) => {
-    const { body } = await client.ask({ method: 'GET', path: `${keysPath}/${name}` });
-    const root = { name, uid: textAt(body, 'metadata', 'uid') };
+    const roots = maker === undefined ? [await namedKey(client, name)] : await keysOf(client, maker);
     const said = (key: MadeKey) => {
       if (!isJson) context.stdout.write(`revoked ${key.name}\n`);
     };
     // Before anything is deleted: who may not ask for the tree should not be left with half of it.
-    if (isTree) await mayAskForTree(client, root);
-    return isTree ? revokeTree(client, root, said) : revokeAll(client, [root], said);
+    const [root] = roots;
+    if (isTree && root !== undefined) await mayAskForTree(client, root);
+    return isTree ? revokeTree(client, roots, said) : revokeAll(client, roots, said);
   });
+  if (revoked.length === 0 && !isJson) context.stderr.write(`there are no access keys of ${maker}\n`);
   if (isJson) context.stdout.write(`${JSON.stringify({ revoked: revoked.map((key) => key.name) }, undefined, 2)}\n`);
   return exitCodes.fine;
+}
+
+async function namedKey(client: ManagementClient, name: string): Promise<MadeKey> {
+  const { body } = await client.ask({ method: 'GET', path: `${keysPath}/${name}` });
+  return { name, uid: textAt(body, 'metadata', 'uid') };
+}
+
+const onlyMetadata = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+
+/** Everything that the caller sees of this maker. */
+async function keysOf(client: ManagementClient, maker: string): Promise<MadeKey[]> {
+  const items = itemsIn(await pagesOf(client, onlyMetadata), maker);
+  return items.map((item) => ({ name: textAt(item, 'metadata', 'name'), uid: textAt(item, 'metadata', 'uid') }));
 }
 
 async function mayAskForTree(client: ManagementClient, root: MadeKey): Promise<void> {
@@ -42,9 +62,13 @@ async function mayAskForTree(client: ManagementClient, root: MadeKey): Promise<v
   throw new CommandFault(exitCodes.environment, message, { hint });
 }
 
-async function revokeTree(client: ManagementClient, root: MadeKey, said: (key: MadeKey) => void): Promise<MadeKey[]> {
+async function revokeTree(
+  client: ManagementClient,
+  roots: readonly MadeKey[],
+  said: (key: MadeKey) => void,
+): Promise<MadeKey[]> {
   const revoked: MadeKey[] = [];
-  let generation: MadeKey[] = [root];
+  let generation = roots;
   for (let depth = 0; depth < mostGenerations && generation.length > 0; depth++) {
     revoked.push(...(await revokeAll(client, generation, said)));
     const seen = new Set(revoked.map(({ uid }) => uid));

@@ -2,19 +2,20 @@
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { durationMs } from '../line/duration.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { keysPath } from './management-client.ts';
-import { keyName, saySecret, textAt } from './print-key.ts';
-import { withServer } from './reach-server.ts';
+import { keysPath } from './client/management-client.ts';
+import { keyName, saySecret, textAt, tryOut } from './client/print-key.ts';
+import { withServer } from './client/reach-server.ts';
 
 export async function rotateKey(context: Context, options: Options): Promise<ExitCode> {
   const name = keyName(options);
   const overlapSeconds = Math.ceil(durationMs('overlap', options.text('overlap') ?? '0') / 1000);
+  await tryOut(context, options);
   const { body, warnings } = await withServer(context, options, (client) =>
     client.ask({ method: 'POST', path: `${keysPath}/${name}/rotate`, body: { spec: { overlapSeconds } } }),
   );
   const until = textAt(body, 'status', 'oldKeyValidUntil');
   const old = until === '' ? 'the old value has stopped' : `the old value goes on until ${until}`;
-  saySecret(context, options, {
+  await saySecret(context, options, {
     name,
     accessKey: textAt(body, 'status', 'key'),
     says: `the access key "${name}" has a new value, shown this once; ${old}`,

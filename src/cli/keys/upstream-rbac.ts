@@ -12,7 +12,7 @@ import { clusterFault } from '../line/cluster-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { toYaml } from '../offline/yaml-text.ts';
-import { configuredServer } from './reach-server.ts';
+import { configuredServer } from './client/reach-server.ts';
 
 export async function upstreamRbac(context: Context, options: Options): Promise<ExitCode> {
   const place = placeOf(options);

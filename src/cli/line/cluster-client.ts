@@ -1,6 +1,7 @@
 // Plain calls to one API server, for commands that read or change a cluster themselves: the demo and `release`. In: a
 // connection. Out: answers as values; expectOk() turns a failed answer into a fault of the environment.
 import type { Answer } from '../../cluster/answer.ts';
+import { readList } from '../../cluster/window/list-pages.ts';
 import type { ApiRequest, Connection } from '../../cluster/wire/connection.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Preconditions } from '../../cluster/write/writer.ts';
@@ -75,9 +76,11 @@ export class ClusterClient {
       const path = `${pathOf(ref, { namespace, name: '' })}?${parameters}`;
       const answer = await this.#request({ method: 'GET', path, maxBytes: pageBytesLimit });
       if (answer.kind !== 'ok') return { kind: 'failed', answer };
-      const page = answer.object;
-      objects.push(...((page['items'] as KubeObject[] | null | undefined) ?? []));
-      next = (page.metadata as { continue?: string }).continue ?? '';
+      const page = readList(answer.object, ref);
+      if (page.kind === 'fault')
+        throw new CommandFault(exitCodes.environment, `cannot list ${ref.resource}: ${page.message}`);
+      objects.push(...(page.items as KubeObject[]));
+      next = page.continueToken ?? '';
     } while (next !== '');
     return { kind: 'listed', objects };
   }

@@ -88,7 +88,7 @@ export class ConfigurationNotes {
   addTo(status: object): object {
     const { verdict, ...rest } = status as { verdict?: { isWell: boolean; sentence: string } };
     const sentences = [
-      ...(this.#refused.length > 0 ? ['the new configuration is invalid and the old one is in force'] : []),
+      ...(this.#refused.length > 0 ? [this.#refusal()] : []),
       ...(this.#waitsForRestart.length > 0 ? [`waiting for a restart: ${this.#waitsForRestart.join(', ')}`] : []),
     ];
     const added = verdict && {
@@ -97,6 +97,12 @@ export class ConfigurationNotes {
       sentence: [verdict.sentence, ...sentences].join('; '),
     };
     return { ...(added && { verdict: added }), ...rest, ...this.#notes() };
+  }
+
+  #refusal(): string {
+    const [first, ...others] = this.#refused;
+    const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+    return `the new configuration is invalid and the old one is in force: ${first}${more}`;
   }
 
   #notes(): NotesInStatus {

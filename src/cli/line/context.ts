@@ -28,6 +28,8 @@ export interface Files {
   makeFolder(path: string, options?: { mode?: number }): Promise<void>;
   /** Names in a folder; the names of folders end in a slash. */
   list(path: string): Promise<string[]>;
+  /** The size of the volume that the folder lies on; undefined when the folder is missing or cannot be seen. */
+  volumeBytes(folder: string): Promise<number | undefined>;
   remove(path: string): Promise<void>;
   /** With everything in it. */
   removeFolder(path: string): Promise<void>;
@@ -65,6 +67,8 @@ export interface Context {
   runtime: string;
   /** Path of the running Node program, which starts the sandbox process too. */
   nodePath: string;
+  /** The user of this machine, for the audit log; empty when the system knows no name. */
+  osUser: string;
   loadDaemon: LoadDaemon;
 }
 
@@ -102,18 +106,21 @@ export class CommandFault extends Error {
   readonly exitCode: ExitCode;
   /** The fix, as a sentence or a command line. */
   readonly hint: string | undefined;
-  /** Several faults that have been printed already. */
+  /** Several faults, a line for each. */
   readonly details: readonly string[];
+  /** The same for people, with the lines of their files; printed before the message. */
+  readonly shown: readonly string[];
 
   constructor(
     exitCode: ExitCode,
     message: string,
-    options: { hint?: string; cause?: unknown; details?: readonly string[] } = {},
+    options: { hint?: string; cause?: unknown; details?: readonly string[]; shown?: readonly string[] } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'CommandFault';
     this.exitCode = exitCode;
     this.hint = options.hint;
     this.details = options.details ?? [];
+    this.shown = options.shown ?? [];
   }
 }

@@ -80,7 +80,7 @@ function readFiles(context: Context, paths: readonly string[]): Promise<SourceFi
 export async function requireManagement(context: Context, paths: readonly string[]): Promise<Settings> {
   const files = await readFiles(context, paths);
   const flags = { virtualClusterName: 'any', hostNamespace: 'any' };
-  return requireGood(context, loadConfiguration({ files, flags, environment: {} })).settings;
+  return requireGood(loadConfiguration({ files, flags, environment: {} })).settings;
 }
 
 function* loadAll(options: LoadOptions): Steps<LoadedAll> {
@@ -92,16 +92,16 @@ export const exampleNames: Names = { virtualClusterName: 'my-vcluster', hostName
 
 export type GoodConfiguration = Extract<LoadedAll, { kind: 'ok' }>;
 
-/** Prints every fault on standard error and throws when the configuration is not valid. */
+/** Throws with every fault when the configuration is not valid. */
 export async function requireSettings(context: Context, options: Options): Promise<GoodConfiguration> {
-  return requireGood(context, await loadSettings(context, options));
+  return requireGood(await loadSettings(context, options));
 }
 
-export function requireGood<T extends Loaded>(context: Context, loaded: T): Extract<T, { kind: 'ok' }> {
+export function requireGood<T extends Loaded>(loaded: T): Extract<T, { kind: 'ok' }> {
   if (loaded.kind === 'ok') return loaded as Extract<T, { kind: 'ok' }>;
-  for (const fault of loaded.faults) context.stderr.write(`${formatFault(fault, loaded.texts)}\n`);
   const count = countOf(loaded.faults);
   throw new CommandFault(exitCodes.input, `the configuration has ${count === 1 ? 'a fault' : `${count} faults`}`, {
     details: loaded.faults.map((fault) => formatFault(fault)),
+    shown: loaded.faults.map((fault) => formatFault(fault, loaded.texts)),
   });
 }

@@ -104,6 +104,14 @@ export function wantsVerbose(
   return argv.includes('--verbose') || argv.includes('-v') || (switchedOn !== '' && switchedOn !== '0');
 }
 
+/** Whether the user wants JSON. Works without parsing, because parsing itself may fail. */
+export function wantsJson(argv: readonly string[]): boolean {
+  return argv.some((word, at) => {
+    if (word === '-o' || word === '--output') return argv[at + 1] === 'json';
+    return /^(?:-o=?|--output=)json$/.test(word);
+  });
+}
+
 function helpOf([first, ...more]: readonly string[]): CommandLine {
   if (first === undefined) return { kind: 'help', command: undefined };
   if (commandsOfGroup(first).length > 0 && more.length === 0) return { kind: 'groupHelp', group: first };

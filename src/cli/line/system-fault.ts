@@ -9,6 +9,8 @@ interface SystemError extends Error {
   address?: string;
   port?: number;
   syscall?: string;
+  /** The setting of the address that could not be opened. */
+  setting?: string;
 }
 
 const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
@@ -32,6 +34,8 @@ const meanings: Record<string, { exitCode: ExitCode; says: string }> = {
   EAI_AGAIN: { exitCode: exitCodes.environment, says: 'the name cannot be looked up now' },
 };
 
+const listenHint = 'choose another address there, or end the program that has this one';
+
 /** What the operating system answers to a call that is wrong in itself. */
 const ofBugs = new Set(['EBADF', 'EINVAL', 'EFAULT', 'ENOTSOCK']);
 
@@ -40,7 +44,10 @@ export function systemFault(thrown: unknown): CommandFault | undefined {
   if (!isSystemError(thrown)) return undefined;
   const meaning = meanings[thrown.code];
   if (meaning !== undefined)
-    return new CommandFault(meaning.exitCode, `cannot ${actionOf(thrown)}: ${meaning.says}`, { cause: thrown });
+    return new CommandFault(meaning.exitCode, `cannot ${actionOf(thrown)}: ${meaning.says}`, {
+      cause: thrown,
+      ...(thrown.syscall === 'listen' ? { hint: listenHint } : {}),
+    });
   // An error of Node itself has no number of the operating system.
   if (thrown.errno === undefined || thrown.syscall === undefined || ofBugs.has(thrown.code)) return undefined;
   const sentence = `cannot ${actionOf(thrown)}: the operating system answers ${thrown.code}`;
@@ -52,7 +59,7 @@ function actionOf(error: SystemError): string {
     error.address === undefined ? '' : `"${error.address}${error.port === undefined ? '' : `:${error.port}`}"`;
   switch (error.syscall) {
     case 'listen':
-      return `listen on ${place}`;
+      return `listen on ${place}${error.setting === undefined ? '' : `, the address of ${error.setting}`}`;
     case 'connect':
       return `connect to ${place}`;
     case 'mkdir':
@@ -60,7 +67,7 @@ function actionOf(error: SystemError): string {
     case 'scandir':
       return `list "${error.path ?? 'the folder'}"`;
     case 'getaddrinfo':
-      return 'find the server';
+      return error.setting === undefined ? 'find the server' : `find the host of ${error.setting}`;
     case 'open':
     case 'read':
     case 'write':

@@ -12,16 +12,26 @@ const renewFloorMs = 5_000;
 /** A plugin's credential is renewed this long before it expires; a short-lived one in the last fifth of its life. */
 const renewAheadMs = 60_000;
 
+export interface AccessWatch {
+  /** Whether the fresh access may replace the current one. */
+  admits(fresh: Access, current: Access): Promise<boolean>;
+  /** Another access is in use now. */
+  changed(): void;
+}
+
 export class AccessCache {
   #credentials: Credentials;
   #clock: Clock;
   #log: Log;
+  readonly #watch: AccessWatch | undefined;
+  #warned = '';
   #access: Access | undefined;
   #readAtMs = 0;
   #rereadAtMs = 0;
   #reading: Promise<Access> | undefined;
 
-  constructor(credentials: Credentials, clock: Clock, log: Log) {
+  constructor(credentials: Credentials, clock: Clock, log: Log, watch?: AccessWatch) {
+    this.#watch = watch;
     this.#credentials = credentials;
     this.#clock = clock;
     this.#log = log;
@@ -38,7 +48,12 @@ export class AccessCache {
     return this.#access;
   }
 
-  /** After a 401 with `used`: the newer credentials, or undefined when there are no newer ones. */
+  /** Reads again, whatever is known; resolves when what was read is in use or refused. */
+  async reread(): Promise<void> {
+    await this.#read().catch(() => undefined);
+  }
+
+  /** After a 401, a refused connection or a certificate error with `used`: the newer credentials, or undefined when there are no newer ones. */
   async renew(used: Access): Promise<Access | undefined> {
     if (this.#access !== used) return this.#access;
     if (this.#reading === undefined && this.#clock.now() - this.#readAtMs < renewFloorMs) {
@@ -60,17 +75,28 @@ export class AccessCache {
     try {
       const fresh = await this.#credentials.read();
       // An equal value keeps its identity, so that a comparison by identity reports only real changes.
-      if (this.#access === undefined || !sameAccess(this.#access, fresh)) this.#access = fresh;
-      else if (fresh.expiresAtMs !== undefined) this.#access.expiresAtMs = fresh.expiresAtMs;
+      const known = this.#access;
+      if (known === undefined) this.#access = fresh;
+      else if (!sameAccess(known, fresh)) {
+        if (this.#watch === undefined || (await this.#watch.admits(fresh, known))) {
+          this.#access = fresh;
+          this.#watch?.changed();
+        }
+      } else {
+        await this.#watch?.admits(fresh, known);
+        if (fresh.expiresAtMs !== undefined) known.expiresAtMs = fresh.expiresAtMs;
+      }
+      this.#warned = '';
       this.#readAtMs = this.#clock.now();
       this.#rereadAtMs = this.#readAtMs + this.#keepMs(fresh);
-      return this.#access;
+      return this.#access ?? fresh;
     } catch (error) {
       this.#rereadAtMs = this.#clock.now() + renewFloorMs;
-      this.#log.warn(
-        { source: this.#credentials.source, reason: messageOf(error) },
-        'credentials cannot be read again',
-      );
+      const reason = messageOf(error);
+      // They are read every few seconds while the server cannot be reached.
+      if (reason !== this.#warned)
+        this.#log.warn({ source: this.#credentials.source, reason }, 'credentials cannot be read again');
+      this.#warned = reason;
       throw error;
     }
   }
@@ -87,7 +113,18 @@ export class AccessCache {
 }
 
 function sameAccess(a: Access, b: Access): boolean {
-  return sameTls(a, b) && JSON.stringify(a.headers) === JSON.stringify(b.headers);
+  return sameTarget(a, b) && sameTls(a, b) && JSON.stringify(a.headers) === JSON.stringify(b.headers);
+}
+
+/** Whether both lead to the same place in the same way: the credentials of a user say nothing about it. */
+export function sameTarget(a: Access, b: Access): boolean {
+  return (
+    a.server === b.server &&
+    a.proxy?.url === b.proxy?.url &&
+    a.tls.ca === b.tls.ca &&
+    a.tls.servername === b.tls.servername &&
+    a.tls.rejectUnauthorized === b.tls.rejectUnauthorized
+  );
 }
 
 export function sameTls(a: Access, b: Access): boolean {

@@ -13,6 +13,9 @@ export interface TlsMaterial {
 
 /** The result of one reading of the credentials. */
 export interface Access {
+  server: string;
+  /** The proxy between us and the server; its code is loaded only for kubeconfigs that name a proxy. */
+  proxy: { url: string; Agent: typeof ProxyAgent } | undefined;
   headers: Readonly<Record<string, string | string[]>>;
   tls: TlsMaterial;
   /** Files change without notice and are cheap to read again; a plugin is a process and reports its own expiry. */
@@ -22,13 +25,13 @@ export interface Access {
 }
 
 export interface Credentials {
+  /** The server that was named first; each reading names its own. */
   readonly server: string;
   /** The origin of the credentials, for messages: `kubeconfig "…" context "…"`. */
   readonly source: string;
   /** The namespace of the kubeconfig context or of the pod. */
   readonly namespace: string | undefined;
-  /** The proxy between us and the server; its code is loaded only for kubeconfigs that name a proxy. */
-  readonly proxy: { url: string; Agent: typeof ProxyAgent } | undefined;
+  readonly proxy: Access['proxy'];
   /** Reads the files and runs the plugin again; throws CredentialsError. */
   read(): Promise<Access>;
 }

@@ -12,6 +12,8 @@ import { readSecretFile } from './secret-file.ts';
 export interface CredentialsOptions {
   /** Path of a kubeconfig file; undefined = the service account of the pod. */
   kubeconfig: string | undefined;
+  /** An address in place of the one in the kubeconfig. */
+  server?: string | undefined;
   /** Holds KUBERNETES_SERVICE_HOST and _PORT in a pod; exec plugins inherit this environment. */
   environment: Readonly<Record<string, string | undefined>>;
   /** A prefix for /var/run/secrets/…; for tests only. */
@@ -50,16 +52,17 @@ async function openInCluster(options: CredentialsOptions): Promise<CredentialsRe
   }
   const folder = `${options.rootFolder ?? ''}${serviceAccountFolder}`;
   const namespace = await readFile(`${folder}/namespace`, 'utf8').catch(() => undefined);
+  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   const read = async (): Promise<Access> => {
     const faults: ClusterFault[] = [];
     const token = await readSecretFile(`${folder}/token`, 'service account token', faults);
     const ca = await readSecretFile(`${folder}/ca.crt`, 'CA certificate', faults);
     if (faults.length > 0) throw new CredentialsError(faults);
     const tls = { ca, cert: undefined, key: undefined, servername: undefined, rejectUnauthorized: true };
-    return { headers: { authorization: `Bearer ${token}` }, tls, from: 'files' };
+    return { server, proxy: undefined, headers: { authorization: `Bearer ${token}` }, tls, from: 'files' };
   };
   const credentials: Credentials = {
-    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    server,
     source: `the service account in "${folder}"`,
     namespace: namespace?.trim(),
     proxy: undefined,

@@ -19,8 +19,11 @@ export interface SelectedContext {
 
 export type UserEnvironment = Readonly<Record<string, string | undefined>>;
 
+/** What the user entry says; the server and the proxy stand in the cluster entry. */
+export type UserAccess = Omit<Access, 'server' | 'proxy'>;
+
 /** Throws one CredentialsError with all faults. */
-export async function readUser(selected: SelectedContext, environment: UserEnvironment): Promise<Access> {
+export async function readUser(selected: SelectedContext, environment: UserEnvironment): Promise<UserAccess> {
   const { cluster, user, rawUser } = selected;
   const faults: ClusterFault[] = [];
   const tls: TlsMaterial = {
@@ -45,7 +48,11 @@ export async function readUser(selected: SelectedContext, environment: UserEnvir
   return { headers, tls, from: 'files' };
 }
 
-async function withPlugin(selected: SelectedContext, access: Access, environment: UserEnvironment): Promise<Access> {
+async function withPlugin(
+  selected: SelectedContext,
+  access: UserAccess,
+  environment: UserEnvironment,
+): Promise<UserAccess> {
   const credential = await runPlugin(selected, environment);
   const tls = {
     ...access.tls,
@@ -56,12 +63,12 @@ async function withPlugin(selected: SelectedContext, access: Access, environment
     credential.token === undefined
       ? access.headers
       : { ...access.headers, authorization: `Bearer ${credential.token}` };
-  const renewed: Access = { headers, tls, from: 'plugin' };
+  const renewed: UserAccess = { headers, tls, from: 'plugin' };
   return credential.expiresAtMs === undefined ? renewed : { ...renewed, expiresAtMs: credential.expiresAtMs };
 }
 
 /** Only this function loads the whole of client-node, so that other kubeconfigs do not pay for its memory. */
-async function withAuthProvider(selected: SelectedContext, access: Access): Promise<Access> {
+async function withAuthProvider(selected: SelectedContext, access: UserAccess): Promise<UserAccess> {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeconfig = new KubeConfig();
   kubeconfig.loadFromClusterAndUser(selected.cluster, selected.user);

@@ -13,6 +13,8 @@ import { isMissing, reasonOf } from './secret-file.ts';
 export interface KubeconfigOptions {
   path: string;
   environment: Readonly<Record<string, string | undefined>>;
+  /** An address in place of the one in the file. */
+  server?: string | undefined;
 }
 
 export async function openKubeconfig(options: KubeconfigOptions): Promise<CredentialsResult> {
@@ -22,19 +24,26 @@ export async function openKubeconfig(options: KubeconfigOptions): Promise<Creden
   const read = async (): Promise<Access> => {
     const again = await select(options.path);
     if (again.kind === 'faults') throw new CredentialsError(again.faults);
-    return readUser(again.selected, options.environment);
+    const { cluster: now } = again.selected;
+    const user = await readUser(again.selected, options.environment);
+    return { ...user, server: options.server ?? serverOf(now), proxy: await loadProxy(now) };
   };
   const credentials = {
-    server: cluster.server.replace(/\/+$/, ''),
+    server: options.server ?? serverOf(cluster),
     source: `kubeconfig "${options.path}", context "${context}"`,
     namespace,
-    proxy: cluster.proxyUrl === undefined ? undefined : await loadProxy(cluster.proxyUrl),
+    proxy: await loadProxy(cluster),
     read,
   };
   return { kind: 'ok', credentials };
 }
 
-async function loadProxy(url: string): Promise<Credentials['proxy']> {
+function serverOf({ server }: SelectedContext['cluster']): string {
+  return server.replace(/\/+$/, '');
+}
+
+async function loadProxy({ proxyUrl: url }: SelectedContext['cluster']): Promise<Credentials['proxy']> {
+  if (url === undefined) return undefined;
   // The whole of undici is needed: other modules add methods that the proxy agent calls.
   const { ProxyAgent } = await import('undici');
   return { url, Agent: ProxyAgent };

@@ -2,7 +2,7 @@
 // a single cluster-wide window that shows only our namespaces.
 import type { Key, KubeObject } from '../../object/meta/object.ts';
 import { splitKey } from '../../object/meta/object.ts';
-import type { Item, ProofState, Window, WindowListener, WindowState } from './window.ts';
+import type { Found, Item, ProofState, Window, WindowListener, WindowState, WindowTrouble } from './window.ts';
 
 /** `byNamespace` holds one window for each namespace; each window shows only its namespace. */
 export function combineWindows<T extends Item>(byNamespace: ReadonlyMap<string, Window<T>>): Window<T> {
@@ -74,6 +74,10 @@ class CombinedWindow<T extends Item> implements Window<T> {
     return { provenAtMs: Number.isFinite(oldest) ? oldest : undefined, missed };
   }
 
+  async find(key: Key): Promise<Found> {
+    return this.#partOf(key)?.find(key) ?? 'absent';
+  }
+
   get size(): number {
     let size = 0;
     for (const part of this.#parts.values()) size += part.size;
@@ -120,8 +124,8 @@ class CombinedWindow<T extends Item> implements Window<T> {
     };
   }
 
-  get trouble(): { message: string; sinceMs: number } | undefined {
-    let oldest: { message: string; sinceMs: number } | undefined;
+  get trouble(): WindowTrouble | undefined {
+    let oldest: WindowTrouble | undefined;
     for (const { trouble } of this.#parts.values()) {
       if (trouble !== undefined && (oldest === undefined || trouble.sinceMs < oldest.sinceMs)) oldest = trouble;
     }
@@ -191,6 +195,10 @@ class NarrowedWindow<T extends Item> implements Window<T> {
     return this.#wide.proof;
   }
 
+  async find(key: Key): Promise<Found> {
+    return this.#shows(key) ? this.#wide.find(key) : 'absent';
+  }
+
   get size(): number {
     let size = 0;
     for (const _ of this.keys()) size++;
@@ -223,7 +231,7 @@ class NarrowedWindow<T extends Item> implements Window<T> {
     });
   }
 
-  get trouble(): { message: string; sinceMs: number } | undefined {
+  get trouble(): WindowTrouble | undefined {
     return this.#wide.trouble;
   }
 

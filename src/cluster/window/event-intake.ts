@@ -4,7 +4,7 @@ import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { excerpt } from '../errors.ts';
 import type { WindowMetrics } from '../metrics.ts';
 import { headOfEvent } from '../wire/object-head.ts';
-import type { WindowScope } from '../wire/scope.ts';
+import { apiVersionOf, type WindowScope } from '../wire/scope.ts';
 import { type Cache, keyOfObject } from './cache.ts';
 import { objectProblem } from './list-pages.ts';
 import type { WatchEnd } from './reflector-steps.ts';
@@ -33,7 +33,6 @@ export class EventIntake<T extends Item> {
   #reached = '0';
   /** The newest version among our own writes; the watch may not have reached it yet. */
   #own = '0';
-  #itemKind = '';
 
   constructor(options: EventIntakeOptions<T>) {
     this.#options = options;
@@ -58,18 +57,17 @@ export class EventIntake<T extends Item> {
   }
 
   /** Begins anew after a list; `isOlder`: the server has gone back in time, so versions of earlier writes mean nothing. */
-  begin(list: { itemKind: string; resourceVersion: string; isOlder: boolean }): void {
-    this.#itemKind = list.itemKind;
+  begin(list: { resourceVersion: string; isOlder: boolean }): void {
     if (list.isOlder) this.#own = '0';
     this.#reached = list.resourceVersion;
   }
 
   /** An echo repeats the answer to an own write, so the cache has it already. Half of all events are echoes. */
   isEcho(line: Buffer): boolean {
-    const { cache, metrics } = this.#options;
+    const { cache, metrics, scope } = this.#options;
     if (compareVersions(this.#own, this.#reached) <= 0) return false;
     const event = headOfEvent(line);
-    if (event === undefined || event.head.kind !== this.#itemKind) return false;
+    if (event === undefined || event.head.kind !== scope.ref.kind) return false;
     const { namespace, name, resourceVersion } = event.head;
     if (!isVersion(resourceVersion) || compareVersions(resourceVersion, this.#reached) <= 0) return false;
     const known = cache.versionOf(keyOf(namespace, name));
@@ -83,11 +81,12 @@ export class EventIntake<T extends Item> {
     const { scope, cache, metrics } = this.#options;
     const { type, object } = event;
     const rv = object.metadata.resourceVersion;
-    if (object.kind !== undefined && object.kind !== this.#itemKind)
-      return {
-        kind: 'fault',
-        message: `wanted events about ${this.#itemKind}, found one about "${excerpt(String(object.kind), 60)}"`,
-      };
+    const { ref } = scope;
+    if (object.kind !== ref.kind || object.apiVersion !== apiVersionOf(ref)) {
+      const found = `${String(object.kind ?? 'no kind')} of ${String(object.apiVersion ?? 'no apiVersion')}`;
+      const wanted = `wanted events about ${ref.kind} of ${apiVersionOf(ref)}`;
+      return { kind: 'fault', message: `${wanted}, found one about ${excerpt(found, 120)}` };
+    }
     if (type === 'BOOKMARK') {
       if (!isVersion(rv)) return { kind: 'fault', message: 'a bookmark has no usable resourceVersion' };
       if (compareVersions(rv, this.#reached) < 0) return wentBack(rv, this.#reached);

@@ -2,8 +2,8 @@
 // The server is asked for metadata alone; one that cannot leave out the rest sends whole objects, and they are stepped over.
 import { type Clock, pause } from '../../clock.ts';
 import type { Connection, StreamEnd } from '../wire/connection.ts';
-import { listPath, type WindowScope } from '../wire/scope.ts';
-import { HeadScanner, type ListedHead } from './head-scanner.ts';
+import { apiVersionOf, listPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
+import { HeadScanner, type ListedHead, type ListFrame } from './head-scanner.ts';
 import { pageLimit } from './list-pages.ts';
 import { compareVersions, isVersion } from './resource-version.ts';
 
@@ -58,8 +58,10 @@ export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd
     if (signal.aborted) return { kind: 'aborted' };
     if (read.kind !== 'page') return read;
     const { frame } = read;
-    if (!frame.kind.endsWith('List') || !isVersion(frame.resourceVersion))
-      return { kind: 'fault', message: 'the answer is not a list with a usable resourceVersion' };
+    if (!isListOf(frame, scope.ref))
+      return { kind: 'fault', message: `wanted ${scope.ref.kind}List, found ${frame.kind} of ${frame.apiVersion}` };
+    if (!isVersion(frame.resourceVersion) || !frame.hasItems)
+      return { kind: 'fault', message: 'the list has no items or no usable resourceVersion' };
     resourceVersion ??= frame.resourceVersion;
     if (page === 1 && compareVersions(resourceVersion, reached) < 0)
       return { kind: 'older', message: `the list has resource version ${resourceVersion}, older than ${reached}` };
@@ -73,6 +75,12 @@ export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd
     if (signal.aborted) return { kind: 'aborted' };
   }
   return { kind: 'fault', message: `gave up after ${pagesMax} pages` };
+}
+
+/** A server that knows partial metadata answers with a kind that says nothing about the resource. */
+function isListOf({ kind, apiVersion }: ListFrame, ref: ResourceRef): boolean {
+  if (kind === 'PartialObjectMetadataList') return apiVersion === 'meta.k8s.io/v1';
+  return kind === `${ref.kind}List` && apiVersion === apiVersionOf(ref);
 }
 
 type Page =

@@ -12,8 +12,10 @@ export interface ListedHead {
 /** The part of a list that is not its items. */
 export interface ListFrame {
   kind: string;
+  apiVersion: string;
   resourceVersion: string;
   continueToken: string;
+  hasItems: boolean;
 }
 
 const quote = 0x22;
@@ -32,7 +34,7 @@ const textLimitBytes = 64 * 1024;
 /** Where in the list the scanner stands. `other` is any value that is stepped over. */
 type Place = 'start' | 'list' | 'listMetadata' | 'items' | 'item' | 'itemMetadata' | 'other';
 
-const frameMembers = new Map<string, keyof ListFrame>([
+const frameMembers = new Map<string, 'resourceVersion' | 'continueToken'>([
   ['resourceVersion', 'resourceVersion'],
   ['continue', 'continueToken'],
 ]);
@@ -45,11 +47,13 @@ const headMembers = new Map<string, keyof ListedHead>([
 
 /** The lengths of all member names that are read. */
 const readLengths = new Set(
-  ['kind', 'metadata', 'items', ...frameMembers.keys(), ...headMembers.keys()].map(({ length }) => length),
+  ['kind', 'apiVersion', 'metadata', 'items', ...frameMembers.keys(), ...headMembers.keys()].map(
+    ({ length }) => length,
+  ),
 );
 
 export class HeadScanner {
-  readonly frame: ListFrame = { kind: '', resourceVersion: '', continueToken: '' };
+  readonly frame: ListFrame = { kind: '', apiVersion: '', resourceVersion: '', continueToken: '', hasItems: false };
   readonly #found: (head: ListedHead) => void;
   #place: Place = 'start';
   /** The places around the present one. */
@@ -178,7 +182,8 @@ export class HeadScanner {
     } else if (this.#place === 'listMetadata') {
       const member = frameMembers.get(this.#member);
       if (member !== undefined) frame[member] = this.#textOf(bytes, from, to);
-    } else if (this.#place === 'list' && this.#member === 'kind') frame.kind = this.#textOf(bytes, from, to);
+    } else if (this.#place === 'list' && isTypeMember(this.#member))
+      frame[this.#member] = this.#textOf(bytes, from, to);
   }
 
   #textOf(bytes: Buffer, from: number, to: number): string {
@@ -202,7 +207,8 @@ export class HeadScanner {
     } else if (this.#place === 'listMetadata') {
       const member = frameMembers.get(this.#member);
       if (member !== undefined) frame[member] = '';
-    } else if (this.#place === 'list' && this.#member === 'kind') frame.kind = '';
+    } else if (this.#place === 'list' && isTypeMember(this.#member)) frame[this.#member] = '';
+    else if (this.#place === 'list' && this.#member === 'items') frame.hasItems = false;
     else if (this.#place === 'list' && this.#member === 'metadata') {
       frame.resourceVersion = '';
       frame.continueToken = '';
@@ -226,7 +232,9 @@ export class HeadScanner {
         return isObject && !this.#isWhole ? 'list' : 'other';
       case 'list':
         if (isObject && this.#member === 'metadata') return 'listMetadata';
-        return !isObject && this.#member === 'items' ? 'items' : 'other';
+        if (isObject || this.#member !== 'items') return 'other';
+        this.frame.hasItems = true;
+        return 'items';
       case 'items':
         return isObject ? 'item' : 'other';
       case 'item':
@@ -249,6 +257,10 @@ export class HeadScanner {
     if (name === '' || uid === '' || resourceVersion === '') this.#fault = 'an object of the list has no head';
     else this.#found(this.#head);
   }
+}
+
+function isTypeMember(member: string): member is 'kind' | 'apiVersion' {
+  return member === 'kind' || member === 'apiVersion';
 }
 
 function emptyHead(): ListedHead {

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
 import { answerTooLong, type Connection } from '../wire/connection.ts';
-import { listPath, type WindowScope } from '../wire/scope.ts';
+import { apiVersionOf, listPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
 import { isVersion } from './resource-version.ts';
 
 /** The page size of client-go. */
@@ -23,7 +23,7 @@ const pageTimeoutMs = 60_000;
 const sliceItems = 250;
 
 export type ListResult =
-  | { kind: 'listed'; resourceVersion: string; itemKind: string; count: number }
+  | { kind: 'listed'; resourceVersion: string; count: number }
   /** 410 on a continue token: begin again. */
   | { kind: 'expired'; message: string }
   | { kind: 'failed'; answer: Exclude<Answer, { kind: 'ok' | 'gone' }> }
@@ -42,7 +42,7 @@ export async function listPages(options: ListOptions): Promise<ListResult> {
   const { connection, scope, signal } = options;
   let limit = pageLimit;
   let continueToken: string | undefined;
-  let first: { resourceVersion: string; itemKind: string } | undefined;
+  let resourceVersion: string | undefined;
   let count = 0;
   let bytes = 0;
   for (let page = 1; ; page++) {
@@ -69,18 +69,16 @@ export async function listPages(options: ListOptions): Promise<ListResult> {
       }
       return { kind: 'failed', answer };
     }
-    const list = readList(answer.object);
+    const list = readList(answer.object, scope.ref);
     if (list.kind === 'fault') return { kind: 'fault', message: `${what(scope)}: ${list.message}` };
-    if (first !== undefined && list.itemKind !== first.itemKind)
-      return { kind: 'fault', message: `${what(scope)}: page ${page} is a list of another kind` };
-    first ??= { resourceVersion: list.resourceVersion, itemKind: list.itemKind };
+    resourceVersion ??= list.resourceVersion;
     const problem = await acceptItems(list.items, options);
     if (signal.aborted) return { kind: 'aborted' };
     if (problem !== undefined) return { kind: 'fault', message: `${what(scope)}: ${problem}` };
     count += list.items.length;
     bytes += answer.bytes ?? 0;
     if ((answer.bytes ?? 0) > pageBytesAim) limit = Math.max(1, Math.floor(limit / 2));
-    if (list.continueToken === undefined) return { kind: 'listed', ...first, count };
+    if (list.continueToken === undefined) return { kind: 'listed', resourceVersion, count };
     if (list.continueToken === continueToken)
       return { kind: 'fault', message: `${what(scope)}: page ${page} continues with itself` };
     continueToken = list.continueToken;
@@ -102,29 +100,36 @@ type ListRead =
   | {
       kind: 'list';
       resourceVersion: string;
-      itemKind: string;
       items: readonly unknown[];
       continueToken: string | undefined;
     }
   | { kind: 'fault'; message: string };
 
-function readList(object: KubeObject): ListRead {
-  const kind = String(object.kind ?? '');
-  if (!kind.endsWith('List') || kind === 'List')
-    return { kind: 'fault', message: `wanted a list, got "${excerpt(kind, 60)}"` };
-  const metadata: { resourceVersion?: unknown; continue?: unknown } = object.metadata ?? {};
+/** An answer of another kind, or without items, would look like a list of an empty cluster. */
+export function readList(object: KubeObject, ref: ResourceRef): ListRead {
+  const wanted = `wanted ${ref.kind}List of ${apiVersionOf(ref)}`;
+  if (object.kind !== `${ref.kind}List` || object.apiVersion !== apiVersionOf(ref)) {
+    const found = `${String(object.kind ?? 'no kind')} of ${String(object.apiVersion ?? 'no apiVersion')}`;
+    return { kind: 'fault', message: `${wanted}, found ${excerpt(found, 120)}` };
+  }
+  const metadata: { resourceVersion?: unknown; continue?: unknown; remainingItemCount?: unknown } =
+    object.metadata ?? {};
   if (!isVersion(metadata.resourceVersion))
     return { kind: 'fault', message: 'the list has no usable metadata.resourceVersion' };
-  const items = object['items'] ?? [];
-  if (!Array.isArray(items)) return { kind: 'fault', message: 'the items of the list are not an array' };
+  const { items } = object;
+  if (!Array.isArray(items)) return { kind: 'fault', message: `${wanted} with items, found a list without them` };
   const continueToken =
     typeof metadata.continue === 'string' && metadata.continue !== '' ? metadata.continue : undefined;
-  return { kind: 'list', resourceVersion: metadata.resourceVersion, itemKind: kind.slice(0, -4), items, continueToken };
+  if (continueToken === undefined && Number(metadata.remainingItemCount ?? 0) > 0)
+    return { kind: 'fault', message: 'the list has more objects, and no token to ask for them' };
+  return { kind: 'list', resourceVersion: metadata.resourceVersion, items, continueToken };
 }
 
 /** The reason why the value is not an object of the scope; undefined for a good object. */
 export function objectProblem(object: unknown, scope: WindowScope): string | undefined {
   if (typeof object !== 'object' || object === null || !('metadata' in object)) return 'is not an object with metadata';
+  const kind = kindProblem(object, scope.ref);
+  if (kind !== undefined) return kind;
   const metadata = object.metadata as KubeObject['metadata'] | null;
   if (typeof metadata !== 'object' || metadata === null) return 'has no metadata';
   if (typeof metadata.name !== 'string' || metadata.name === '') return 'has no name';
@@ -133,6 +138,13 @@ export function objectProblem(object: unknown, scope: WindowScope): string | und
   if (scope.namespace !== undefined && metadata.namespace !== scope.namespace)
     return `is not in the namespace "${scope.namespace}" that was asked for`;
   return undefined;
+}
+
+/** The items of a list carry no kind of their own; one that is there must be right. */
+function kindProblem(object: object, ref: ResourceRef): string | undefined {
+  const { kind = ref.kind, apiVersion = apiVersionOf(ref) } = object as { kind?: unknown; apiVersion?: unknown };
+  if (kind === ref.kind && apiVersion === apiVersionOf(ref)) return undefined;
+  return `is ${excerpt(`${String(kind)} of ${String(apiVersion)}`, 120)}, not ${ref.kind} of ${apiVersionOf(ref)}`;
 }
 
 function what(scope: WindowScope): string {

@@ -10,9 +10,9 @@ import { listPath, type WindowScope } from '../wire/scope.ts';
 import { type Cache, keyOfObject } from './cache.ts';
 import type { ReflectorSink } from './event-intake.ts';
 import type { ListedHead } from './head-scanner.ts';
-import { objectProblem } from './list-pages.ts';
-import { compareVersions, isVersion } from './resource-version.ts';
-import type { Item, WindowChange } from './window.ts';
+import { objectProblem, readList } from './list-pages.ts';
+import { compareVersions } from './resource-version.ts';
+import { type Item, mayLack, type WindowChange } from './window.ts';
 
 export interface ProofOptions<T extends Item> {
   connection: Connection;
@@ -64,6 +64,7 @@ export class MissedChanges<T extends Item> {
   #isConfirming = false;
   #askedSinceList = 0;
   #mendedSinceList = 0;
+  #removedSinceList = 0;
   /** The object that the server is asked for, and whether it went meanwhile. */
   #asked: { key: Key; isRemoved: boolean } | undefined;
 
@@ -93,6 +94,7 @@ export class MissedChanges<T extends Item> {
   beginList(): void {
     this.#askedSinceList = 0;
     this.#mendedSinceList = 0;
+    this.#removedSinceList = 0;
   }
 
   async #confirmAll(): Promise<void> {
@@ -108,11 +110,25 @@ export class MissedChanges<T extends Item> {
   }
 
   async #confirmWithinLimits(suspect: Suspect): Promise<void> {
+    if (suspect.head === undefined && this.#lacksTooMany()) {
+      this.#askedSinceList = askLimit;
+      this.#listAnew();
+      return;
+    }
     if (this.#askedSinceList >= askLimit || this.#mendedSinceList >= mendLimit) return;
     this.#askedSinceList++;
     if (!(await this.#confirm(suspect))) return;
     this.#mendedSinceList++;
     if (this.#mendedSinceList === mendLimit) this.#listAnew();
+  }
+
+  /** Such a list needs the doubts that a whole list meets. */
+  #lacksTooMany(): boolean {
+    if (this.#askedSinceList >= askLimit) return false;
+    let lacking = this.#removedSinceList;
+    for (const suspect of this.#suspects.values())
+      if (suspect.head === undefined && this.#stillStands(suspect)) lacking++;
+    return !mayLack(lacking, this.#options.cache.size + this.#removedSinceList);
   }
 
   /** While no watch runs, differences are known, and the reflector mends them by itself. */
@@ -167,10 +183,10 @@ export class MissedChanges<T extends Item> {
     const path = listPath(one, { limit: 1, continueToken: undefined });
     const answer = await connection.request({ method: 'GET', path, signal: this.#signal, timeoutMs: askTimeoutMs });
     if (answer.kind !== 'ok') return undefined;
-    const listVersion = answer.object.metadata?.resourceVersion;
-    const items = answer.object['items'] ?? [];
-    if (!isVersion(listVersion) || !Array.isArray(items)) return undefined;
-    const [object] = items as KubeObject[];
+    const list = readList(answer.object, scope.ref);
+    if (list.kind === 'fault') return undefined;
+    const listVersion = list.resourceVersion;
+    const [object] = list.items as KubeObject[];
     if (object === undefined) return { object, listVersion };
     if (objectProblem(object, one) !== undefined || keyOfObject(object) !== key) return undefined;
     return { object, listVersion };
@@ -183,6 +199,7 @@ export class MissedChanges<T extends Item> {
     const { connection, scope, log, metrics, sink } = this.#options;
     const type = remembered === undefined ? 'ADDED' : found === undefined ? 'DELETED' : 'MODIFIED';
     this.count++;
+    if (change.kind === 'removed') this.#removedSinceList++;
     metrics.missed(type);
     log.error(
       { cluster: connection.name, resource: scope.ref.resource, key: change.key, missed: type, remembered, found },
@@ -198,7 +215,10 @@ export class MissedChanges<T extends Item> {
   #listAnew(): void {
     const { connection, scope, log } = this.#options;
     const where = { cluster: connection.name, resource: scope.ref.resource };
-    log.error({ ...where, mended: mendLimit, suspects: this.#suspects.size }, 'many changes were missed, listing anew');
+    log.error(
+      { ...where, mended: this.#mendedSinceList, suspects: this.#suspects.size },
+      'many changes were missed, listing anew',
+    );
     this.#options.requestList();
   }
 }

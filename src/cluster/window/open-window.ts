@@ -3,15 +3,16 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { Key, KubeObject } from '../../object/meta/object.ts';
+import { type Key, type KubeObject, splitKey } from '../../object/meta/object.ts';
 import { matchesLabels, parseLabelSelector } from '../../object/select/label-selector.ts';
 import { WindowStoppedError } from '../errors.ts';
 import { type WindowMetrics, windowMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
-import type { ResourceRef } from '../wire/scope.ts';
+import { objectPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
 import { Cache, keyOfObject } from './cache.ts';
+import { objectProblem } from './list-pages.ts';
 import { Reflector } from './reflector.ts';
-import type { Item, ProofState, Window, WindowListener, WindowState } from './window.ts';
+import type { Found, Item, ProofState, Window, WindowListener, WindowState, WindowTrouble } from './window.ts';
 
 export interface WindowOptions<T extends Item> {
   connection: Connection;
@@ -35,6 +36,9 @@ export interface WindowOptions<T extends Item> {
   /** Namespaces whose objects `project` may show; a proof passes over the others. Default: all. */
   showsNamespace?: (namespace: string) => boolean;
 }
+
+/** An API server answers for a single object within milliseconds. */
+const findTimeoutMs = 15_000;
 
 export function openWindow<T extends Item>(options: WindowOptions<T>): Window<T> {
   return new ReflectedWindow(options);
@@ -61,6 +65,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   #cache: Cache<T>;
   /** Whether the selectors include the object: a GET may return an object that the watch never shows. */
   #isWatched: (object: KubeObject) => boolean;
+  readonly #options: WindowOptions<T>;
   #reflector: Reflector<T>;
   #metrics: WindowMetrics;
   #listeners = new Set<WindowListener>();
@@ -69,6 +74,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
 
   constructor(options: WindowOptions<T>) {
     const { connection, ref, namespace, labelSelector, fieldSelector } = options;
+    this.#options = options;
     this.#name =
       options.name ?? `${connection.name} ${ref.resource}${namespace === undefined ? '' : ` in ${namespace}`}`;
     this.#log = options.log.child({ window: this.#name });
@@ -142,6 +148,17 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     return { provenAtMs, missed };
   }
 
+  async find(key: Key): Promise<Found> {
+    const { connection, ref, project } = this.#options;
+    const place = splitKey(key);
+    const answer = await connection.request({ method: 'GET', path: objectPath(ref, place), timeoutMs: findTimeoutMs });
+    if (answer.kind === 'notFound') return answer.name === place.name ? 'absent' : 'unknown';
+    if (answer.kind !== 'ok') return 'unknown';
+    const scope: WindowScope = { ref, namespace: undefined, labelSelector: undefined, fieldSelector: undefined };
+    if (objectProblem(answer.object, scope) !== undefined || keyOfObject(answer.object) !== key) return 'unknown';
+    return this.#isWatched(answer.object) && project(answer.object) !== undefined ? 'found' : 'absent';
+  }
+
   get size(): number {
     return this.#cache.size;
   }
@@ -174,7 +191,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     return () => this.#listeners.delete(listener);
   }
 
-  get trouble(): { message: string; sinceMs: number } | undefined {
+  get trouble(): WindowTrouble | undefined {
     return this.#reflector.trouble;
   }
 

@@ -18,7 +18,9 @@ export interface ReflectorStep {
   /** Set for a failure; absent after the normal end of a watch. */
   trouble?: string;
   /** The failure count that increases. */
-  failed?: keyof Failures;
+  failed?: FailedKind;
+  /** The server answered, although not with what was wanted. */
+  isAnswered?: boolean;
   /** Before the next watch, check that the server has not gone back in time. */
   checkVersion?: boolean;
 }
@@ -27,17 +29,27 @@ export type WatchEnd =
   | { kind: 'ended' }
   | { kind: 'aborted' }
   | { kind: 'broken' | 'silent' | 'gone' | 'fault' | 'rollback' | 'disorder'; message: string }
-  | { kind: 'throttled' | 'failed' | 'refused'; retryAfterMs: number | undefined; message: string };
+  | {
+      kind: 'throttled' | 'failed' | 'refused';
+      retryAfterMs: number | undefined;
+      message: string;
+      isAnswered: boolean;
+    };
+
+/** The server was unreachable, overloaded or refused us. The first success resets these counts. */
+export const unservedKinds = ['unreached', 'throttled', 'failed'] as const;
+/** The server answered with something unusable, or the watch ended early. A long watch resets these counts. */
+const spoiltKinds = ['cut', 'gone', 'fault', 'rollback', 'disorder', 'refused'] as const;
+export type FailedKind = (typeof unservedKinds)[number] | (typeof spoiltKinds)[number];
 
 /**
- * Consecutive failures, in two counts. When a server recovers after an hour of refusals, the missed changes should be fetched
- * at once. A server that answers with nonsense should be asked less and less often, although it answers.
+ * Consecutive failures by kind, because a back-off counts failures of one kind: when a server is back after an hour of refusals, its
+ * first 410 says only that a list is needed. A server that answers with nonsense is asked less and less often, although it answers.
  */
-export interface Failures {
-  /** The server was unreachable, overloaded or refused us. The first success resets this count. */
-  unserved: number;
-  /** The server answered with something unusable, or the watch ended early. A long watch resets this count. */
-  spoilt: number;
+export type Failures = Partial<Record<FailedKind, number>>;
+
+export function isSpoilt(kind: FailedKind): boolean {
+  return (spoiltKinds as readonly FailedKind[]).includes(kind);
 }
 
 export interface History {
@@ -57,65 +69,79 @@ export function backoffMs(failures: number, random: () => number): number {
   return Math.min(backoffCapMs, fullMs * (0.5 + random()));
 }
 
+/** A 410 needs a list, not a pause: only a server that says it again and again is given time. */
+function pauseMs(failed: FailedKind, failures: Failures, random: () => number): number {
+  const count = failures[failed] ?? 0;
+  if (failed !== 'gone') return backoffMs(count, random);
+  return count === 0 ? 0 : backoffMs(count - 1, random);
+}
+
 export function afterWatch(end: WatchEnd, history: History, random: () => number): ReflectorStep {
-  const failed = history.wasOpened || isSpoilt(end) ? 'spoilt' : 'unserved';
-  const waitMs = backoffMs(history.failures[failed], random);
+  if (end.kind === 'aborted') return { next: 'list', delayMs: 0, reason: 'requested' };
+  if (end.kind === 'ended')
+    return { next: 'watch', delayMs: Math.max(0, watchFloorMs - history.watchedMs), reason: 'ended' };
+  const failed = failedKind(end, history.wasOpened);
+  const waitMs = pauseMs(failed, history.failures, random);
+  const about = { reason: end.kind, trouble: end.message, failed, isAnswered: isAnswered(end) };
   switch (end.kind) {
-    case 'aborted':
-      return { next: 'list', delayMs: 0, reason: 'requested' };
-    case 'ended':
-      return { next: 'watch', delayMs: Math.max(0, watchFloorMs - history.watchedMs), reason: 'ended' };
     case 'broken':
     case 'silent':
-      return { next: 'watch', delayMs: waitMs, reason: end.kind, trouble: end.message, failed, checkVersion: true };
+      return { ...about, next: 'watch', delayMs: waitMs, checkVersion: true };
     case 'gone':
     case 'fault':
     case 'rollback':
     case 'disorder':
-      return { next: 'list', delayMs: waitMs, reason: end.kind, trouble: end.message, failed };
+    // 400 and 404 refuse the request itself, so the same watch would fail again.
     case 'refused':
-      // 400 and 404 refuse the request itself, so the same watch would fail again.
-      return { next: 'list', delayMs: waitMs, reason: 'refused', trouble: end.message, failed };
+      return { ...about, next: 'list', delayMs: waitMs };
     case 'throttled':
     case 'failed':
-      return {
-        next: 'watch',
-        delayMs: Math.max(end.retryAfterMs ?? 0, waitMs),
-        reason: end.kind,
-        trouble: end.message,
-        failed,
-        checkVersion: true,
-      };
+      return { ...about, next: 'watch', delayMs: Math.max(end.retryAfterMs ?? 0, waitMs), checkVersion: true };
     default:
       return end satisfies never;
   }
 }
 
+type FailedWatch = Exclude<WatchEnd, { kind: 'aborted' | 'ended' }>;
+
 /** A refused watch counts as spoilt, not as unserved: the list before it succeeded, and so would the next list. */
-function isSpoilt({ kind }: WatchEnd): boolean {
-  return kind === 'gone' || kind === 'fault' || kind === 'rollback' || kind === 'disorder' || kind === 'refused';
+function failedKind(end: FailedWatch, wasOpened: boolean): FailedKind {
+  if (end.kind === 'broken' || end.kind === 'silent') return wasOpened ? 'cut' : 'unreached';
+  if (end.kind === 'throttled' || end.kind === 'failed')
+    return wasOpened ? 'cut' : end.isAnswered ? end.kind : 'unreached';
+  return end.kind;
 }
+
+function isAnswered(end: FailedWatch): boolean {
+  if (end.kind === 'broken' || end.kind === 'silent') return false;
+  return end.kind === 'throttled' || end.kind === 'failed' || end.kind === 'refused' ? end.isAnswered : true;
+}
+
+/** The server has answered, and the next step is another list. */
+const listAgain = { next: 'list', isAnswered: true } as const;
 
 export function afterList(
   result: Exclude<ListResult, { kind: 'listed' }>,
   history: Pick<History, 'failures'>,
   random: () => number,
 ): ReflectorStep {
-  const failed = result.kind === 'failed' ? 'unserved' : 'spoilt';
-  const waitMs = backoffMs(history.failures[failed], random);
+  const pauseFor = (failed: FailedKind): number => pauseMs(failed, history.failures, random);
   switch (result.kind) {
     case 'aborted':
       return { next: 'list', delayMs: 0, reason: 'requested' };
     case 'expired':
-      return { next: 'list', delayMs: waitMs, reason: 'expired', trouble: result.message, failed };
+      return { ...listAgain, delayMs: pauseFor('gone'), reason: 'expired', trouble: result.message, failed: 'gone' };
     case 'fault':
-      return { next: 'list', delayMs: waitMs, reason: 'fault', trouble: result.message, failed };
+      return { ...listAgain, delayMs: pauseFor('fault'), reason: 'fault', trouble: result.message, failed: 'fault' };
     case 'failed': {
       const { answer } = result;
-      if (answer.kind === 'notSent') return { next: 'list', delayMs: waitMs, reason: 'failed' };
+      if (answer.kind === 'notSent') return { next: 'list', delayMs: pauseFor('unreached'), reason: 'failed' };
+      const isAnswered = answer.kind !== 'failed' || answer.status !== undefined;
+      const failed = answer.kind === 'throttled' ? 'throttled' : isAnswered ? 'failed' : 'unreached';
       const asked = answer.kind === 'throttled' || answer.kind === 'failed' ? (answer.retryAfterMs ?? 0) : 0;
       const reason = answer.kind === 'throttled' || answer.kind === 'failed' ? answer.kind : 'refused';
-      return { next: 'list', delayMs: Math.max(asked, waitMs), reason, trouble: answer.message, failed };
+      const delayMs = Math.max(asked, pauseFor(failed));
+      return { next: 'list', delayMs, reason, trouble: answer.message, failed, isAnswered };
     }
     default:
       return result satisfies never;

@@ -18,14 +18,16 @@ import {
   afterWatch,
   type Failures,
   type History,
+  isSpoilt,
   type ReflectorState,
   type ReflectorStep,
+  unservedKinds,
   type WatchEnd,
 } from './reflector-steps.ts';
 import { compareVersions } from './resource-version.ts';
 import { checkVersion } from './version-check.ts';
 import { watchOnce } from './watch-session.ts';
-import type { Item } from './window.ts';
+import type { Item, WindowTrouble } from './window.ts';
 
 export interface ReflectorOptions<T extends Item> {
   connection: Connection;
@@ -41,7 +43,7 @@ export interface ReflectorOptions<T extends Item> {
   showsNamespace?: ((namespace: string) => boolean) | undefined;
 }
 
-/** A watch of this length was healthy and resets the count of spoilt failures. */
+/** A watch of this length was healthy and resets all counts of failures. */
 const healthyMs = 10_000;
 /** Keys reported to listeners before the event loop gets its turn. */
 const sliceKeys = 1_000;
@@ -55,9 +57,9 @@ export class Reflector<T extends Item> {
   #state: ReflectorState = { kind: 'idle' };
   #running: Promise<void> | undefined;
   #interrupt = new AbortController();
-  #trouble: { message: string; sinceMs: number } | undefined;
+  #trouble: WindowTrouble | undefined;
   #lastHeardMs: number;
-  #failures: Failures = { unserved: 0, spoilt: 0 };
+  #failures: Failures = {};
   #hasListed = false;
   readonly #intake: EventIntake<T>;
   readonly proof: Proof<T>;
@@ -84,7 +86,7 @@ export class Reflector<T extends Item> {
     return this.#state;
   }
 
-  get trouble(): { message: string; sinceMs: number } | undefined {
+  get trouble() {
     return this.#trouble;
   }
 
@@ -111,7 +113,7 @@ export class Reflector<T extends Item> {
     return this.#requested;
   }
 
-  /** Records the version of an own write: a later list with an older version shows that the server has gone back in time. */
+  /** A later list with an older version shows that the server has gone back in time. */
   noteOwnVersion(resourceVersion: string | undefined): void {
     this.#intake.noteOwnVersion(resourceVersion);
   }
@@ -145,22 +147,33 @@ export class Reflector<T extends Item> {
     if (step.reason !== 'first') this.#options.metrics.restart(step.reason);
     if (step.delayMs <= 0 || step.reason === 'first') return;
     this.#enter({ kind: 'retrying', next: step.next, delayMs: step.delayMs, reason: step.reason });
-    await pause(this.#options.clock, step.delayMs, this.#interrupt.signal);
+    const { clock, connection } = this.#options;
+    const woken = new AbortController();
+    // A server that could not be reached answers somebody again, or stands at another address now.
+    const forget = connection.subscribe(() => step.isAnswered === false && woken.abort());
+    await pause(clock, step.delayMs, AbortSignal.any([this.#interrupt.signal, woken.signal]));
+    forget();
   }
 
   #note(step: ReflectorStep): void {
     if (step.trouble === undefined || this.#isStopped) return;
-    const failed = step.failed ?? 'unserved';
+    const { failed = 'unreached', isAnswered = false, trouble } = step;
     // A spoilt answer still shows that the server answers us.
-    if (failed === 'spoilt') this.#failures.unserved = 0;
-    this.#failures[failed]++;
-    this.#trouble = { message: step.trouble, sinceMs: this.#trouble?.sinceMs ?? this.#options.clock.now() };
+    if (isSpoilt(failed)) this.#servedAgain();
+    this.#failures[failed] = (this.#failures[failed] ?? 0) + 1;
+    // A server that answers again has another trouble now, which began with this answer.
+    const before = this.#trouble?.isAnswered === isAnswered ? this.#trouble : undefined;
+    this.#trouble = { message: trouble, sinceMs: before?.sinceMs ?? this.#options.clock.now(), isAnswered };
     const { connection, scope, log } = this.#options;
     const where = { cluster: connection.name, resource: scope.ref.resource, namespace: scope.namespace };
     log.warn(
       { ...where, reason: step.reason, next: step.next, delayMs: Math.round(step.delayMs), trouble: step.trouble },
       'watch interrupted',
     );
+  }
+
+  #servedAgain(): void {
+    for (const kind of unservedKinds) delete this.#failures[kind];
   }
 
   #hear(): void {
@@ -200,7 +213,7 @@ export class Reflector<T extends Item> {
       return afterWatch({ kind: 'rollback', message: trouble }, this.#history(clock.now()), random);
     }
     this.#suspectsRollback = false;
-    this.#failures.unserved = 0;
+    this.#servedAgain();
     this.#intake.begin({ ...result, isOlder });
     gathered.rv = result.resourceVersion;
     await this.#swapIn(gathered, { isAuthoritative: isOlder, upTo, count: result.count });
@@ -265,7 +278,7 @@ export class Reflector<T extends Item> {
       opened: () => {
         this.#hear();
         this.#trouble = undefined;
-        this.#failures.unserved = 0;
+        this.#servedAgain();
         wasOpened = true;
       },
       heard: () => this.#hear(),
@@ -275,7 +288,7 @@ export class Reflector<T extends Item> {
       slice: () => metrics.size(cache.size),
     });
     const history = this.#history(startMs, wasOpened);
-    if (wasOpened && history.watchedMs >= healthyMs) this.#failures.spoilt = 0;
+    if (wasOpened && history.watchedMs >= healthyMs) this.#failures = {};
     return afterWatch(end, history, random);
   }
 

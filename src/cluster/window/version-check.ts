@@ -3,8 +3,9 @@
 import type { Connection } from '../wire/connection.ts';
 import { listPath, type WindowScope } from '../wire/scope.ts';
 import { wentBack } from './event-intake.ts';
+import { readList } from './list-pages.ts';
 import type { WatchEnd } from './reflector-steps.ts';
-import { compareVersions, isVersion } from './resource-version.ts';
+import { compareVersions } from './resource-version.ts';
 
 /** The check asks for one object at most, so a server that needs longer is overloaded. */
 const versionCheckTimeoutMs = 15_000;
@@ -23,11 +24,17 @@ export async function checkVersion({ connection, scope, signal, known }: Version
   const answer = await connection.request({ method: 'GET', path, signal, timeoutMs: versionCheckTimeoutMs });
   if (signal.aborted) return { kind: 'aborted' };
   if (answer.kind === 'throttled' || answer.kind === 'failed')
-    return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message };
+    return {
+      kind: answer.kind,
+      retryAfterMs: answer.retryAfterMs,
+      message: answer.message,
+      isAnswered: answer.kind === 'throttled' || answer.status !== undefined,
+    };
   // A server that has just started refuses every client, so a refusal proves nothing about its versions.
   if (answer.kind === 'forbidden' || answer.kind === 'unauthorized')
-    return { kind: 'failed', retryAfterMs: undefined, message: answer.message };
-  const rv = answer.kind === 'ok' ? answer.object.metadata?.resourceVersion : undefined;
-  if (isVersion(rv) && compareVersions(rv, known) < 0) return wentBack(rv, known);
-  return undefined;
+    return { kind: 'failed', retryAfterMs: undefined, message: answer.message, isAnswered: true };
+  if (answer.kind !== 'ok') return undefined;
+  const list = readList(answer.object, scope.ref);
+  if (list.kind === 'fault') return list;
+  return compareVersions(list.resourceVersion, known) < 0 ? wentBack(list.resourceVersion, known) : undefined;
 }

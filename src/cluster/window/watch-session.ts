@@ -205,10 +205,11 @@ class WatchSession {
         const { answer } = end;
         if (answer.kind === 'gone') return { kind: 'gone', message: answer.message };
         if (answer.kind === 'throttled' || answer.kind === 'failed')
-          return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message };
+          return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message, isAnswered: true };
         // Rights and credentials may come back without a new list, and the cache stays valid meanwhile.
         const isOurs = answer.kind !== 'unauthorized' && answer.kind !== 'forbidden';
-        return { kind: isOurs ? 'refused' : 'failed', retryAfterMs: undefined, message: answer.message };
+        const kind = isOurs ? 'refused' : 'failed';
+        return { kind, retryAfterMs: undefined, message: answer.message, isAnswered: true };
       }
       default:
         return end satisfies never;
@@ -219,5 +220,5 @@ class WatchSession {
 function errorEnd(error: Extract<DecodedLine, { kind: 'error' }>): WatchEnd {
   if (error.code === 410) return { kind: 'gone', message: error.message };
   const kind = error.code === 429 ? 'throttled' : 'failed';
-  return { kind, retryAfterMs: error.retryAfterMs, message: error.message };
+  return { kind, retryAfterMs: error.retryAfterMs, message: error.message, isAnswered: true };
 }

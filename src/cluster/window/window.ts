@@ -12,6 +12,18 @@ export interface Item {
   mark?: string | undefined;
 }
 
+/** Without a second look, a list may lack this many objects that are known, however many there are. */
+export const believedDeletes = 50;
+/** Without a second look, a list may also lack no larger share of all objects than this. */
+export const believedShare = 0.2;
+
+/** Whether a list may lack so many of all objects without a second look: an empty answer is more often a broken server than an empty cluster. */
+export function mayLack(missing: number, all: number): boolean {
+  return missing <= believedDeletes && missing <= Math.max(1, all * believedShare);
+}
+
+export type Found = 'found' | 'absent' | 'unknown';
+
 export type WindowState = 'idle' | 'listing' | 'watching' | 'retrying' | 'stopped';
 
 export interface WindowChange {
@@ -46,6 +58,8 @@ export interface Window<T extends Item> {
   versionOf(key: Key): string | undefined;
   /** Monotonic time at which the server last had exactly the remembered object; undefined if it changed since. */
   provenMs(key: Key): number | undefined;
+  /** Asks the server for one object, by its name and not by a list. `unknown`: the server did not say. */
+  find(key: Key): Promise<Found>;
   readonly size: number;
   keys(): IterableIterator<Key>;
   /** Starts a list at once, or after the backoff of a failure. Resolves when the list has replaced the contents. */
@@ -56,11 +70,18 @@ export interface Window<T extends Item> {
   forget(key: Key, resourceVersion?: string): void;
   subscribe(listener: WindowListener): () => void;
   /** For status: the current failure, if the window cannot list or watch now. */
-  readonly trouble: { message: string; sinceMs: number } | undefined;
+  readonly trouble: WindowTrouble | undefined;
   /** Monotonic time of the last sign of life from the server. */
   readonly lastHeardMs: number;
   /** The last whole proof, and how many changes the watch has missed. */
   readonly proof: ProofState;
+}
+
+export interface WindowTrouble {
+  message: string;
+  sinceMs: number;
+  /** The server answers, so it can be reached. */
+  isAnswered: boolean;
 }
 
 export interface ProofState {

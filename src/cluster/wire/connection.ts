@@ -1,5 +1,6 @@
 // The interface between the callers of an API server and the transport: one request with one answer, or one stream.
 import type { Answer } from '../answer.ts';
+import type { AddressState, ClusterIdentity } from './same-cluster.ts';
 
 /** The reason of a `refused` answer when our own limit refused the body, not the server. */
 export const answerTooLong = 'AnswerTooLong';
@@ -71,6 +72,20 @@ export interface Connection {
   readonly server: string;
   request(request: ApiRequest): Promise<Answer>;
   stream(request: StreamRequest, sink: StreamSink): Stream;
+  /**
+   * Called when the server answers again after it could not be reached, and when other credentials are in use: what waits for the
+   * server may try at once. Returns the way to stop listening.
+   */
+  subscribe(listener: () => void): () => void;
   /** Cuts all open requests and streams. */
   close(): Promise<void>;
+}
+
+/** A connection that follows its credentials to another address. */
+export interface ClusterConnection extends Connection {
+  /** From now on another server is taken only when it shows the same uid. */
+  pin(identity: ClusterIdentity): void;
+  readonly address: AddressState;
+  /** Reads the credentials at once. */
+  reread(): Promise<void>;
 }

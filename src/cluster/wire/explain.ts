@@ -1,5 +1,6 @@
 // Explains a network error to the person who has to fix it: refused, no such name, wrong CA, expired certificate, silence.
 // The codes come from Node's sockets, TLS and undici.
+import type { Answer } from '../answer.ts';
 import { messageOf } from '../errors.ts';
 
 export interface Explained {
@@ -7,6 +8,8 @@ export interface Explained {
   fix: string;
   /** The error may end without help, because the server or the network is not up yet. */
   mayPass: boolean;
+  /** The request did not begin: the address or a certificate may have changed, and with them the files that name them. */
+  isUnopened: boolean;
 }
 
 interface Meaning {
@@ -91,10 +94,11 @@ const meanings: readonly Meaning[] = [
     codes: ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'EPROTO'],
     action: 'speaking TLS with',
     state: 'the other side does not speak TLS',
-    shows: 'words',
     fix: 'check the port and the scheme, http or https',
   },
 ];
+
+const unopenedActions: readonly string[] = ['connecting to', 'verifying the certificate of', 'speaking TLS with'];
 
 const wrongCaCodes: readonly string[] = [
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -114,6 +118,7 @@ export function explain(error: unknown, server: string, caSource: string): Expla
     message: `${meaning.action} "${server}": ${meaning.state}${shown}`,
     fix: meaning.fix,
     mayPass: meaning.mayPass === true,
+    isUnopened: unopenedActions.includes(meaning.action),
   };
 }
 
@@ -171,4 +176,21 @@ function codeOf(error: unknown): string {
     }
   }
   return '';
+}
+
+/** The answer to a request that no server has answered. */
+export function unreached(
+  { method, path }: { method: string; path: string },
+  error: unknown,
+  { server, source }: { server: string; source: string },
+): Extract<Answer, { kind: 'failed' }> {
+  const { message, fix, mayPass } = explain(error, server, source);
+  const full = `${method} ${pathOnly(path)}: ${message}`;
+  return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix, mayPass };
+}
+
+/** Selectors and continue tokens are long and do not help in a message. */
+export function pathOnly(path: string): string {
+  const query = path.indexOf('?');
+  return query < 0 ? path : path.slice(0, query);
 }

@@ -1,20 +1,24 @@
 // Keeps the open connections to one API server: a pool for requests and a pool for streams, both with the same certificates. In:
 // the access of a request. Out: the pool that dispatches it. Must never know a request.
-import type { Dispatcher } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Log } from '../../log.ts';
-import type { Access, Credentials } from '../credentials/access.ts';
-import { sameTls } from '../credentials/access-cache.ts';
+import type { Access } from '../credentials/access.ts';
+import { sameTarget, sameTls } from '../credentials/access-cache.ts';
 
 export interface PoolsOptions {
   name: string;
-  origin: string;
-  credentials: Credentials;
   log: Log;
+  /** Opens the sockets; absent = TCP, and TLS where the server's address says so. */
+  connector?: buildConnector.connector | undefined;
 }
 
-interface Wires {
+export interface Wires {
   access: Access;
+  /** Scheme, host and port of the server. */
+  origin: string;
+  /** What stands before each path. */
+  basePath: string;
   requests: Dispatcher;
   streams: Dispatcher;
 }
@@ -26,6 +30,10 @@ const streamConnections = 512;
 const connectTimeoutMs = 10_000;
 /** Below the 90 s after which kube-apiserver closes an idle connection. */
 const keepAliveMs = 60_000;
+
+function isSame(a: Access, b: Access): boolean {
+  return sameTarget(a, b) && sameTls(a, b);
+}
 
 export class Pools {
   readonly #options: PoolsOptions;
@@ -40,14 +48,19 @@ export class Pools {
   /** Opens new connections when the certificates have changed. */
   of(access: Access): Wires {
     const wires = this.#wires;
-    if (wires !== undefined && (wires.access === access || sameTls(wires.access, access))) return wires;
+    if (wires !== undefined && (wires.access === access || isSame(wires.access, access))) return wires;
     if (wires !== undefined) {
-      this.#options.log.info({ cluster: this.#options.name }, 'certificates changed, connecting anew');
+      this.#options.log.info({ cluster: this.#options.name }, 'server or certificates changed, connecting anew');
       this.#retire(wires.requests);
-      this.#retire(wires.streams);
+      // A stream of minutes must not go on with a server that the credentials no longer name.
+      if (sameTarget(wires.access, access)) this.#retire(wires.streams);
+      else void wires.streams.destroy();
     }
+    const url = new URL(access.server);
     const made = {
       access,
+      origin: url.origin,
+      basePath: url.pathname.replace(/\/+$/, ''),
       requests: this.#dispatcher(access, requestConnections),
       streams: this.#dispatcher(access, streamConnections),
     };
@@ -64,16 +77,16 @@ export class Pools {
       ...(key === undefined ? {} : { key }),
       ...(servername === undefined ? {} : { servername }),
     };
-    const { proxy } = this.#options.credentials;
+    const { proxy } = access;
     if (proxy !== undefined) return new proxy.Agent({ uri: proxy.url, requestTls: tls, connections, allowH2: false });
-    return new Pool(this.#options.origin, {
+    return new Pool(new URL(access.server).origin, {
       connections,
       pipelining: 1,
       // HTTP/1.1, because HTTP/2 pings do not detect a dead peer, and one HTTP/2 connection would carry all traffic.
       allowH2: false,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
-      connect: { ...tls, timeout: connectTimeoutMs },
+      connect: this.#options.connector ?? { ...tls, timeout: connectTimeoutMs },
     });
   }
 

@@ -8,7 +8,7 @@ import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Access, Credentials } from '../credentials/access.ts';
-import { AccessCache, sameTls } from '../credentials/access-cache.ts';
+import { AccessCache, sameTarget, sameTls } from '../credentials/access-cache.ts';
 import { CredentialsError, messageOf } from '../errors.ts';
 import { explain } from './explain.ts';
 import { RawAttempt, type RawRequest, type Tried } from './raw-attempt.ts';
@@ -45,18 +45,22 @@ const maxIdle = 64;
 const maxStale = 2;
 
 export class RawConnection {
-  readonly server: string;
+  #server: string;
   readonly #options: RawConnectionOptions;
   readonly #access: AccessCache;
-  readonly #url: URL;
+  #url: URL;
   #wire: { access: Access; agent: Agent } | undefined;
 
   constructor(options: RawConnectionOptions) {
     const { credentials, clock, log } = options;
     this.#options = options;
-    this.server = credentials.server;
+    this.#server = credentials.server;
     this.#url = new URL(credentials.server);
     this.#access = new AccessCache(credentials, clock, log);
+  }
+
+  get server(): string {
+    return this.#server;
   }
 
   send(request: RawRequest): RawExchange {
@@ -100,11 +104,13 @@ export class RawConnection {
         stale++;
         continue;
       }
+      const isUnopened = tried.kind === 'error' && explain(tried.error, access.server, 'its kubeconfig').isUnopened;
       // A caller proved who he is to us: a 401 is about our own credentials.
-      if (tried.kind !== 'response' || tried.response.statusCode !== 401) return this.#read(tried);
-      tried.response.destroy();
+      const isRefused = tried.kind === 'response' && tried.response.statusCode === 401;
+      if (!isRefused && !isUnopened) return this.#read(tried);
+      if (isRefused) tried.response.destroy();
       const newer = isRenewed ? undefined : await this.#access.renew(access);
-      if (newer === undefined) return this.#refused();
+      if (newer === undefined) return isRefused ? this.#refused() : this.#read(tried);
       if (request.body !== undefined) return { ...this.#refused(), because: 'renewed' };
       access = newer;
       isRenewed = true;
@@ -141,8 +147,17 @@ export class RawConnection {
     return { kind: 'failed', because: 'credentials', message, fix: 'renew the credentials there' };
   }
 
+  /** The kubeconfig may name another server since the last reading. */
+  #urlOf({ server }: Access): URL {
+    if (this.server !== server) {
+      this.#url = new URL(server);
+      this.#server = server;
+    }
+    return this.#url;
+  }
+
   #attemptParts(access: Access) {
-    const { protocol, hostname, port, host, pathname } = this.#url;
+    const { protocol, hostname, port, host, pathname } = this.#urlOf(access);
     const headers: string[] = ['Host', host];
     for (const [name, value] of Object.entries(access.headers))
       for (const one of typeof value === 'string' ? [value] : value) headers.push(name, one);
@@ -158,14 +173,18 @@ export class RawConnection {
   /** Undefined = the certificates cannot be read, which the log tells. */
   #agent(access: Access): Agent | undefined {
     const wire = this.#wire;
-    if (wire !== undefined && (wire.access === access || sameTls(wire.access, access))) return wire.agent;
+    if (
+      wire !== undefined &&
+      (wire.access === access || (sameTarget(wire.access, access) && sameTls(wire.access, access)))
+    )
+      return wire.agent;
     const { name, log } = this.#options;
     if (wire !== undefined) {
-      log.info({ cluster: name }, 'certificates changed, connecting anew');
+      log.info({ cluster: name }, 'server or certificates changed, connecting anew');
       closeIdle(wire.agent);
       this.#wire = undefined;
     }
-    const { proxy } = this.#options.credentials;
+    const { proxy } = access;
     const settings = {
       keepAlive: true,
       timeout: keepAliveMs,

@@ -1,16 +1,23 @@
 // Names resources and the part of a cluster that a window shows, and builds the request paths for both.
 
-/** A resource by its plural name, group and version, e.g. { path: 'api/v1', resource: 'endpoints' }. */
+/** A resource by its plural name, group, version and kind, e.g. { path: 'api/v1', resource: 'endpoints', kind: 'Endpoints' }. */
 export interface ResourceRef {
   /** `api/v1` or `apis/<group>/<version>`. */
   path: string;
   resource: string;
+  /** The kind of one object: an answer of another kind is not about this resource. */
+  kind: string;
 }
 
-export const endpointsResource: ResourceRef = { path: 'api/v1', resource: 'endpoints' };
-export const servicesResource: ResourceRef = { path: 'api/v1', resource: 'services' };
-export const eventsResource: ResourceRef = { path: 'api/v1', resource: 'events' };
-export const leasesResource: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases' };
+/** The apiVersion of the resource: `v1` or `<group>/<version>`. */
+export function apiVersionOf({ path }: ResourceRef): string {
+  return path.replace(/^apis?\//, '');
+}
+
+export const endpointsResource: ResourceRef = { path: 'api/v1', resource: 'endpoints', kind: 'Endpoints' };
+export const servicesResource: ResourceRef = { path: 'api/v1', resource: 'services', kind: 'Service' };
+export const eventsResource: ResourceRef = { path: 'api/v1', resource: 'events', kind: 'Event' };
+export const leasesResource: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases', kind: 'Lease' };
 
 export interface WindowScope {
   ref: ResourceRef;

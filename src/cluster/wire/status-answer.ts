@@ -4,6 +4,9 @@ import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
 import { retryAfterSecondsMs } from './retry-after.ts';
 
+/** The reason of a `refused` answer when a quota is full: the same write may succeed when there is room again. */
+export const quotaExceeded = 'QuotaExceeded';
+
 export interface HttpResponse {
   status: number;
   /** The request, for messages: `PATCH /api/v1/…`. */
@@ -18,7 +21,7 @@ export interface HttpResponse {
 interface StatusBody {
   reason?: string;
   message?: string;
-  details?: { retryAfterSeconds?: number; causes?: { reason?: string; message?: string }[] };
+  details?: { name?: unknown; retryAfterSeconds?: number; causes?: { reason?: string; message?: string }[] };
 }
 
 export function toAnswer(response: HttpResponse): Answer {
@@ -39,14 +42,17 @@ export function toAnswer(response: HttpResponse): Answer {
 
 function refusal(response: HttpResponse, status: StatusBody, text: string): Answer {
   const message = `${response.what} at ${response.server}: ${response.status} ${excerpt(status.message ?? text)}`;
+  const name = status.details?.name;
   const waitMs = response.retryAfterMs ?? retryAfterSecondsMs(status.details?.retryAfterSeconds);
   switch (response.status) {
     case 401:
       return { kind: 'unauthorized', message };
     case 403:
+      if (isAdmission(status))
+        return { kind: 'refused', status: 403, reason: isQuota(status) ? quotaExceeded : 'Forbidden', message };
       return { kind: 'forbidden', message, namespaceTerminating: isNamespaceTerminating(status) };
     case 404:
-      return { kind: 'notFound', message };
+      return { kind: 'notFound', message, ...(typeof name === 'string' && { name }) };
     case 409:
       return response.method === 'POST' || status.reason === 'AlreadyExists'
         ? { kind: 'alreadyExists', message }
@@ -72,6 +78,20 @@ function failed(response: HttpResponse, message: string): Answer {
  */
 function isPlainRefusal(status: number): boolean {
   return status === 401 || status === 403 || status === 429 || status >= 500;
+}
+
+/**
+ * An admission plugin or webhook refuses this one object; a missing right, which the words of every authoriser name, refuses the
+ * request.
+ */
+function isAdmission(status: StatusBody): boolean {
+  const text = status.message ?? '';
+  if (isNamespaceTerminating(status) || /\bcannot \S+ (resource|path)\b/.test(text)) return false;
+  return isQuota(status) || /" is forbidden: |\bdenied the request\b|\bdenied request: /.test(text);
+}
+
+function isQuota(status: StatusBody): boolean {
+  return /\bexceeded quota: /.test(status.message ?? '');
 }
 
 function isNamespaceTerminating(status: StatusBody): boolean {

@@ -1,24 +1,26 @@
 // Carries requests to one API server: keeps connections open, renews credentials, enforces deadlines, and explains network
 // errors. In: an ApiRequest. Out: an Answer or a stream. Must never know what the bodies mean.
+import type { buildConnector } from 'undici';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
 import type { Access, Credentials } from '../credentials/access.ts';
-import { AccessCache } from '../credentials/access-cache.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import {
   type ApiRequest,
   answerTooLong,
-  type Connection,
+  type ClusterConnection,
   type Stream,
   type StreamEnd,
   type StreamRequest,
   type StreamSink,
 } from './connection.ts';
 import { Exchange, type Exchanged } from './exchange.ts';
-import { explain } from './explain.ts';
-import { Pools } from './pools.ts';
+import { explain, pathOnly, unreached } from './explain.ts';
+import { FollowedAccess } from './followed-access.ts';
+import { Pools, type Wires } from './pools.ts';
 import { retryAfterMs } from './retry-after.ts';
+import type { AddressState, ClusterIdentity } from './same-cluster.ts';
 import { toAnswer } from './status-answer.ts';
 import { type Streamed, Streaming } from './streaming.ts';
 
@@ -30,6 +32,8 @@ export interface ConnectionOptions {
   /** Shared between connections, because one log line per warning and process is enough. */
   seenWarnings?: Set<string>;
   version?: string;
+  /** Opens the sockets; absent = TCP, and TLS where the server's address says so. */
+  connector?: buildConnector.connector | undefined;
 }
 
 const defaultTimeoutMs = 30_000;
@@ -37,36 +41,34 @@ const defaultMaxBytes = 8 * 1024 * 1024;
 /** A server that makes up new warnings must not fill our memory. */
 const warningLimit = 200;
 
-export function openConnection(options: ConnectionOptions): Connection {
+/** A server that needs longer to show one object is not ready to be taken. */
+const proofTimeoutMs = 10_000;
+
+export function openConnection(options: ConnectionOptions): ClusterConnection {
   return new Transport(options);
 }
 
 type Response = Extract<Exchanged, { kind: 'response' }>;
 
-class Transport implements Connection {
+class Transport implements ClusterConnection {
   readonly name: string;
-  readonly server: string;
-  #origin: string;
-  #basePath: string;
   #options: ConnectionOptions;
   #clock: Clock;
   #log: Log;
-  #access: AccessCache;
+  readonly #access: FollowedAccess;
   #pools: Pools;
   #seenWarnings: Set<string>;
   #isClosed = false;
+  #server: string;
 
   constructor(options: ConnectionOptions) {
-    const url = new URL(options.credentials.server);
     this.name = options.name;
-    this.server = options.credentials.server;
-    this.#origin = url.origin;
-    this.#basePath = url.pathname.replace(/\/+$/, '');
+    this.#server = options.credentials.server;
     this.#options = options;
     this.#clock = options.clock;
     this.#log = options.log;
-    this.#pools = new Pools({ ...options, origin: url.origin });
-    this.#access = new AccessCache(options.credentials, options.clock, options.log);
+    this.#pools = new Pools(options);
+    this.#access = new FollowedAccess({ ...options, ask: (access, path) => this.#ask(access, path) });
     this.#seenWarnings = options.seenWarnings ?? new Set();
   }
 
@@ -78,8 +80,10 @@ class Transport implements Connection {
     } catch (error) {
       return this.#credentialsFailed(error);
     }
-    const answer = this.#read(request, await this.#exchange(request, access));
-    if (answer.kind !== 'unauthorized') return answer;
+    const result = await this.#exchange(request, access);
+    const answer = this.#read(request, result);
+    const isUnopened = this.#note(result, access);
+    if (answer.kind !== 'unauthorized' && !isUnopened) return answer;
     const renewed = await this.#access.renew(access);
     return renewed === undefined ? answer : this.#read(request, await this.#exchange(request, renewed));
   }
@@ -99,10 +103,16 @@ class Transport implements Connection {
         const used: Access = access;
         const result = await new Promise<Streamed>((settle) => {
           live = new Streaming(this.#clock, request, sink, settle);
-          this.#dispatch('streams', used, { method: 'GET', path: request.path, accept: request.accept }, live);
+          this.#dispatch(
+            { lane: 'streams', access: used, pools: this.#pools },
+            { method: 'GET', path: request.path, accept: request.accept },
+            live,
+          );
         });
         const end = this.#readStream(request, result);
-        if (end.kind !== 'answered' || end.answer.kind !== 'unauthorized' || attempt > 0) return end;
+        const isUnopened = this.#note(result, used);
+        const isRefused = end.kind === 'answered' && end.answer.kind === 'unauthorized';
+        if ((!isRefused && !isUnopened) || attempt > 0) return end;
         access = await this.#access.renew(used);
         if (access === undefined) return end;
       }
@@ -118,12 +128,53 @@ class Transport implements Connection {
     };
   }
 
+  get server(): string {
+    return this.#server;
+  }
+
+  get address(): AddressState {
+    return this.#access.same.state(this.#server);
+  }
+
+  pin(identity: ClusterIdentity): void {
+    this.#access.same.pin(identity);
+  }
+
+  reread(): Promise<void> {
+    return this.#access.reread();
+  }
+
+  subscribe(listener: () => void): () => void {
+    return this.#access.subscribe(listener);
+  }
+
+  /** True when the connection could not be opened: the address or a certificate may have changed. */
+  #note(result: Exchanged | Streamed, access: Access): boolean {
+    if (result.kind === 'response' || result.kind === 'ended') this.#access.noteAnswered();
+    if (result.kind !== 'error') return false;
+    const { isUnopened } = explain(result.error, access.server, this.#options.credentials.source);
+    if (isUnopened) this.#access.noteUnopened(access);
+    return isUnopened;
+  }
+
+  /** One request to a server that is not in use yet. */
+  async #ask(access: Access, path: string): Promise<Answer> {
+    const pools = new Pools(this.#options);
+    try {
+      const request: ApiRequest = { method: 'GET', path, timeoutMs: proofTimeoutMs };
+      return this.#read(request, await this.#exchange(request, access, pools), access.server);
+    } finally {
+      await pools.close();
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#access.stop();
     await this.#pools.close();
   }
 
-  #exchange(request: ApiRequest, access: Access): Promise<Exchanged> {
+  #exchange(request: ApiRequest, access: Access, pools = this.#pools): Promise<Exchanged> {
     return new Promise((settle) => {
       const limits = {
         timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
@@ -132,22 +183,23 @@ class Transport implements Connection {
         signal: request.signal,
         handle: request.handle,
       };
-      this.#dispatch('requests', access, request, new Exchange(this.#clock, limits, settle));
+      this.#dispatch({ lane: 'requests', access, pools }, request, new Exchange(this.#clock, limits, settle));
     });
   }
 
   #dispatch(
-    lane: 'requests' | 'streams',
-    access: Access,
+    { lane, access, pools }: { lane: 'requests' | 'streams'; access: Access; pools: Pools },
     request: Pick<ApiRequest, 'method' | 'path' | 'body' | 'contentType'> & Pick<StreamRequest, 'accept'>,
     handler: Exchange | Streaming,
   ): void {
     try {
       if (this.#isClosed) throw new Error('the connection is closed');
-      this.#pools.of(access)[lane].dispatch(
+      const wires: Wires = pools.of(access);
+      if (pools === this.#pools) this.#server = access.server;
+      wires[lane].dispatch(
         {
-          origin: this.#origin,
-          path: this.#basePath + request.path,
+          origin: wires.origin,
+          path: wires.basePath + request.path,
           method: request.method,
           headers: this.#headers(access, request),
           body: request.body ?? null,
@@ -175,10 +227,10 @@ class Transport implements Connection {
     return headers;
   }
 
-  #read(request: ApiRequest, result: Exchanged): Answer {
+  #read(request: ApiRequest, result: Exchanged, server = this.#server): Answer {
     switch (result.kind) {
       case 'response':
-        return this.#toAnswer(request, result);
+        return this.#toAnswer(request, result, server);
       case 'notPermitted':
         return { kind: 'notSent', reason: 'noLease' };
       case 'tooLong': {
@@ -186,7 +238,7 @@ class Transport implements Connection {
         return { kind: 'refused', status: 0, reason: answerTooLong, message };
       }
       case 'error':
-        return this.#unreached(request.method, request.path, result.error);
+        return this.#unreached(request, result.error, server);
       default:
         return result satisfies never;
     }
@@ -200,7 +252,10 @@ class Transport implements Connection {
       case 'silent':
         return { kind: 'silent', message: `watching ${this.server}: no byte for ${request.silenceMs / 1000} s` };
       case 'error':
-        return { kind: 'broken', message: this.#unreached('GET', request.path, result.error).message };
+        return {
+          kind: 'broken',
+          message: this.#unreached({ method: 'GET', path: request.path }, result.error).message,
+        };
       case 'response': {
         const answer = this.#toAnswer({ method: 'GET', path: request.path }, result);
         if (answer.kind !== 'ok' && answer.kind !== 'notSent') return { kind: 'answered', answer };
@@ -211,24 +266,22 @@ class Transport implements Connection {
     }
   }
 
-  #toAnswer({ method, path }: ApiRequest, { status, headers, body }: Response): Answer {
+  #toAnswer({ method, path }: ApiRequest, { status, headers, body }: Response, server = this.#server): Answer {
     if (headers['warning'] !== undefined) this.#warn(headers['warning']);
     const retryAfter = headers['retry-after'];
     return toAnswer({
       status,
       what: `${method} ${pathOnly(path)}`,
       method,
-      server: this.server,
+      server,
       location: headers.location,
       retryAfterMs: retryAfter === undefined ? undefined : retryAfterMs(retryAfter, this.#clock.wallTime()),
       body,
     });
   }
 
-  #unreached(method: string, path: string, error: unknown): Extract<Answer, { kind: 'failed' }> {
-    const { message, fix, mayPass } = explain(error, this.server, this.#options.credentials.source);
-    const full = `${method} ${pathOnly(path)}: ${message}`;
-    return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix, mayPass };
+  #unreached(request: Pick<ApiRequest, 'method' | 'path'>, error: unknown, server = this.#server) {
+    return unreached(request, error, { server, source: this.#options.credentials.source });
   }
 
   #credentialsFailed(error: unknown): Extract<Answer, { kind: 'failed' }> {
@@ -244,10 +297,4 @@ class Transport implements Connection {
       this.#log.warn({ cluster: this.name, warning: text }, 'the api server warns');
     }
   }
-}
-
-/** Selectors and continue tokens are long and do not help in a message. */
-function pathOnly(path: string): string {
-  const query = path.indexOf('?');
-  return query < 0 ? path : path.slice(0, query);
 }

@@ -5,6 +5,7 @@ import { type Fault, fault, listFaults, warning } from '../fault.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
 import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
 import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
+import { type NamedFile, namedFiles } from '../settings/named-files.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -45,6 +46,8 @@ interface LoadedParts extends LoadedList {
   /** The patches of EndpointSlices; those of Endpoints stand here directly. */
   slices: LoadedList;
   positions: Positions;
+  /** The files that the settings name; nobody has looked at them. */
+  files: readonly NamedFile[];
   /** The texts by file name, for the source line under a fault. */
   texts: ReadonlyMap<string, string>;
 }
@@ -97,7 +100,8 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {
     const { patches, mistaken } = checked;
-    return { warnings: listFaults(warnings, order), patches, mistaken, slices, positions, texts: files.texts };
+    const said = listFaults(warnings, order);
+    return { warnings: said, patches, mistaken, slices, positions, files: namedFiles(own, place), texts: files.texts };
   };
   if (faults.length > 0) return { kind: 'faults', faults: listFaults(faults, order), ...parts() };
   const settings = settingsOf({

@@ -29,6 +29,7 @@ export interface Values {
     hostNamespace?: string;
     virtualKubeconfig: string;
     hostKubeconfig?: string;
+    virtualServer?: string;
     endpoints: { enabled?: boolean };
     maxWritesPerSecond?: number;
     proofInterval: string;
@@ -67,6 +68,7 @@ export function settingsOf(from: {
     virtualKubeconfig:
       options.flags?.virtualKubeconfig || (isGiven ? '' : theirKubeconfig) || hostward.virtualKubeconfig,
     hostKubeconfig: options.flags?.hostKubeconfig || hostward.hostKubeconfig,
+    virtualServer: hostward.virtualServer,
     endpointsEnabled: hostward.endpoints.enabled ?? sync.toHost.endpoints.enabled,
     patches: patches.map(({ entry }) => entry),
     endpointSlices: hostward.endpointSlices,

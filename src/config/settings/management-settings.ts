@@ -143,10 +143,14 @@ export function managementSettings(values: ManagementValues | undefined): {
 } {
   if (values === undefined) return { management: undefined, managementServer: undefined };
   const { listen, baseURL, dataDir, ingressListen, tls, ...management } = values;
-  const port = /\d+$/.exec(listen)?.[0] ?? '';
-  const address = (baseURL ?? `https://localhost:${port}`).replace(/\/+$/, '');
+  const address = (baseURL ?? localURL(listen)).replace(/\/+$/, '');
   const managementServer = { listen, baseURL: address, dataDir, ingressListen, ...(tls && { tls }) };
   return { management, managementServer };
+}
+
+/** The base URL of a server without one of its own. */
+export function localURL(listen: string): string {
+  return `https://localhost:${/\d+$/.exec(listen)?.[0] ?? ''}`;
 }
 
 export function directSettings(values: DirectSettings | undefined): DirectSettings | undefined {

@@ -197,18 +197,26 @@ function holdsPatches(key: string, node: TreeNode): boolean {
 }
 
 /** Inside a manifest the settings would not be read, and every setting of ours would have its default. */
-function manifestWarnings(root: MapNode): Fault[] {
+function manifestFaults(root: MapNode): Fault[] {
   const [apiVersion, kind] = [root.entries.get('apiVersion'), root.entries.get('kind')];
   if (apiVersion === undefined || kind?.node.kind !== 'scalar') return [];
   const at = kind.key.source.positionAt(kind.key.start);
   const sentence = `this is a Kubernetes object (${quoted(kind.node.text)}), not a configuration`;
-  const fix = 'give a file with the settings inside the object';
-  return [warning({ code: 'CONFIG_MANIFEST', at, path: 'kind', sentence, fix })];
+  const data = child(root, 'data');
+  const texts = data?.kind === 'map' ? [...data.entries.values()].map(({ written }) => quoted(written)) : [];
+  const fix =
+    texts.length === 0
+      ? 'give a file with the settings inside the object'
+      : `write the text below data and ${texts.slice(0, shownTexts).join(' or ')} into a file of its own`;
+  return [fault({ code: 'CONFIG_MANIFEST', at, path: 'kind', sentence, fix })];
 }
+
+/** A ConfigMap of a whole program may hold many texts. */
+const shownTexts = 3;
 
 /** Faults and warnings about keys and files that would silently have no effect. */
 export function unreadKeys(root: MapNode): Fault[] {
-  const ofWhole = [...manifestWarnings(root), ...formerValueFaults(root)];
+  const ofWhole = [...manifestFaults(root), ...formerValueFaults(root)];
   return ofWhole.length > 0 ? ofWhole : [...misspeltWarnings(root), ...misplacedKeys(root)];
 }
 

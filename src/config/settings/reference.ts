@@ -109,6 +109,7 @@ const ruleWords = {
   listen: 'HOST:PORT',
   pattern: 'key pattern',
   file: 'file',
+  folder: 'folder',
   identity: 'name',
   url: 'https address',
   interval: '`0`, or a time such as `60s` or `5m`',

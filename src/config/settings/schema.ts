@@ -34,6 +34,7 @@ const rulePatterns: Record<TextRule, string | undefined> = {
   listen: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]\\s]+):[0-9]{1,5}$',
   pattern: '^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$',
   file: '\\S',
+  folder: '\\S',
   identity: '^(?!(system|kubeadm|hostward):)[!-+\\--~]([ -+\\--~]{0,251}[!-+\\--~])?$',
   interval: '^(0|[1-9][0-9]{0,4}[smh])$',
   url: '^[hH][tT][tT][pP][sS]://[^\\s@?#\\\\]+$',

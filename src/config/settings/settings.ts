@@ -38,6 +38,8 @@ export interface Settings {
   /** Paths of kubeconfig files; undefined on the host side = in-cluster credentials. */
   virtualKubeconfig: string | undefined;
   hostKubeconfig: string | undefined;
+  /** hostward.virtualServer: an address in place of the one in the kubeconfig. */
+  virtualServer: string | undefined;
   /** hostward.endpoints.enabled; by default the value of sync.toHost.endpoints.enabled. */
   endpointsEnabled: boolean;
   patches: readonly PatchEntry[];

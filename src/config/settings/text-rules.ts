@@ -7,7 +7,17 @@ export interface TextProblem {
   fix: string;
 }
 
-export type TextRule = 'any' | 'name' | 'network' | 'listen' | 'pattern' | 'file' | 'identity' | 'url' | 'interval';
+export type TextRule =
+  | 'any'
+  | 'name'
+  | 'network'
+  | 'listen'
+  | 'pattern'
+  | 'file'
+  | 'folder'
+  | 'identity'
+  | 'url'
+  | 'interval';
 
 export function checkText(text: string, rule: TextRule): TextProblem | undefined {
   switch (rule) {
@@ -27,6 +37,8 @@ export function checkText(text: string, rule: TextRule): TextProblem | undefined
         : { wanted: 'a label or annotation key in which * stands for any text', fix: 'for example example.com/*' };
     case 'file':
       return text.trim() === '' ? { wanted: 'the path of a file', fix: '' } : undefined;
+    case 'folder':
+      return text.trim() === '' ? { wanted: 'the path of a folder', fix: '' } : undefined;
     case 'identity':
       return identityProblem(text);
     case 'url':

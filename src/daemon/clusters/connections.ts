@@ -4,14 +4,15 @@
 import { pause } from '../../clock.ts';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { ClusterFault } from '../../cluster/errors.ts';
-import type { Connection } from '../../cluster/wire/connection.ts';
+import type { ClusterConnection } from '../../cluster/wire/connection.ts';
 import { probe } from '../../cluster/wire/probe.ts';
+import type { AddressState } from '../../cluster/wire/same-cluster.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { DaemonOptions } from '../daemon-options.ts';
 
 export type Reached =
-  | { kind: 'reached'; virtual: Connection; host: Connection }
+  | { kind: 'reached'; virtual: ClusterConnection; host: ClusterConnection }
   | { kind: 'faults'; faults: readonly ClusterFault[] };
 
 /** The pauses start short, as most API servers are up within seconds, and stay short enough to notice a late one soon. */
@@ -31,15 +32,17 @@ const kubeconfigBy = {
 interface Side {
   readonly name: 'virtual' | 'host';
   readonly kubeconfig: string | undefined;
-  connection: Connection | undefined;
-  /** The address in the kubeconfig. */
-  server: string | undefined;
+  /** An address in place of the one in the kubeconfig. */
+  readonly server: string | undefined;
+  connection: ClusterConnection | undefined;
+  /** The namespace whose uid tells this cluster from another. */
+  readonly namespace: string;
   version: string | undefined;
   /** Why the last attempt failed. */
   trouble: string | undefined;
 }
 
-type Options = Pick<DaemonOptions, 'environment' | 'clock' | 'random' | 'log' | 'version' | 'waitMs'>;
+type Options = Pick<DaemonOptions, 'environment' | 'clock' | 'random' | 'log' | 'version' | 'waitMs' | 'connectors'>;
 
 export class Clusters {
   readonly #options: Options;
@@ -48,12 +51,17 @@ export class Clusters {
   readonly #stopping = new AbortController();
   #isTrying = false;
 
-  constructor(options: Options, settings: Pick<Settings, 'virtualKubeconfig' | 'hostKubeconfig'>) {
-    const side = (name: Side['name'], kubeconfig: string | undefined): Side => {
-      return { name, kubeconfig, connection: undefined, server: undefined, version: undefined, trouble: undefined };
-    };
+  constructor(
+    options: Options,
+    settings: Pick<Settings, 'virtualKubeconfig' | 'virtualServer' | 'hostKubeconfig' | 'hostNamespace'>,
+  ) {
+    const unreached = { connection: undefined, version: undefined, trouble: undefined };
+    const { virtualKubeconfig, virtualServer, hostKubeconfig, hostNamespace } = settings;
     this.#options = options;
-    this.#sides = [side('virtual', settings.virtualKubeconfig), side('host', settings.hostKubeconfig)];
+    this.#sides = [
+      { ...unreached, name: 'virtual', kubeconfig: virtualKubeconfig, server: virtualServer, namespace: 'kube-system' },
+      { ...unreached, name: 'host', kubeconfig: hostKubeconfig, server: undefined, namespace: hostNamespace },
+    ];
   }
 
   get versions(): { virtual: string; host: string } {
@@ -62,10 +70,10 @@ export class Clusters {
   }
 
   /** Undefined until both clusters were reached. */
-  get connections(): { virtual: Connection; host: Connection } | undefined {
+  get connections(): { virtual: ClusterConnection; host: ClusterConnection } | undefined {
     const [virtual, host] = this.#sides;
     if (virtual.version === undefined || host.version === undefined) return undefined;
-    return { virtual: virtual.connection as Connection, host: host.connection as Connection };
+    return { virtual: virtual.connection as ClusterConnection, host: host.connection as ClusterConnection };
   }
 
   /** The faults that a waiting start waits out; empty when the start does not wait. */
@@ -100,6 +108,7 @@ export class Clusters {
       if (reached !== undefined && faults.length === 0) {
         const same = this.#sameServer();
         if (same !== undefined) return { kind: 'faults', faults: [same] };
+        await Promise.all(this.#sides.map((side) => this.#pin(side)));
         if (logged.size > 0) this.#options.log.info({ component: 'main' }, 'both clusters can be reached');
         return { kind: 'reached', ...reached };
       }
@@ -113,13 +122,42 @@ export class Clusters {
 
   /** A host that counts as its own virtual cluster lacks every tenant's object, so that all copies would go. */
   #sameServer(): ClusterFault | undefined {
-    const [virtual, host] = this.#sides;
-    if (virtual.server === undefined || virtual.server !== host.server) return undefined;
+    const [virtual, host] = this.#sides.map(({ connection }) => connection && new URL(connection.server).href);
+    if (virtual === undefined || virtual !== host) return undefined;
     return {
       code: 'CLUSTER_KUBECONFIG_INVALID',
-      message: `both kubeconfigs lead to the API server ${host.server}`,
+      message: `both kubeconfigs lead to the API server ${host}`,
       fix: `name the kubeconfig of the virtual cluster by ${kubeconfigBy.virtual}, and that of its host by ${kubeconfigBy.host}`,
     };
+  }
+
+  /** Before this every server that a kubeconfig names is taken, because nothing has been read yet. */
+  async #pin({ connection, namespace, name }: Side): Promise<void> {
+    if (connection === undefined) return;
+    const path = `/api/v1/namespaces/${namespace}`;
+    const answer = await connection.request({ method: 'GET', path });
+    const uid = answer.kind === 'ok' ? answer.object.metadata?.uid : undefined;
+    if (uid === undefined) {
+      const trouble = 'message' in answer ? answer.message : 'it has no uid';
+      const note = `the uid of the namespace "${namespace}" cannot be read, so another server in the kubeconfig is taken by a restart only`;
+      this.#options.log.warn({ component: 'main', cluster: name, trouble }, note);
+    }
+    connection.pin({ path, uid });
+  }
+
+  /** Reads both kubeconfigs at once, as after a signal of the operator. */
+  reread(): void {
+    for (const { connection } of this.#sides) void connection?.reread();
+  }
+
+  /** The servers in use, and what the kubeconfigs name otherwise. */
+  get addresses(): readonly (AddressState & { cluster: Side['name'] })[] {
+    return this.#sides.flatMap(({ name, connection }) => (connection ? { cluster: name, ...connection.address } : []));
+  }
+
+  /** Nothing may be written while a kubeconfig names a server that is not known to be the same cluster. */
+  get areInDoubt(): boolean {
+    return this.#sides.some(({ connection }) => connection?.address.isInDoubt);
   }
 
   /** Asks only a side that has not answered yet. */
@@ -137,15 +175,23 @@ export class Clusters {
   }
 
   async #faultsOf(side: Side): Promise<readonly ClusterFault[]> {
-    const { environment, clock, log, version } = this.#options;
+    const { environment, clock, log, version, connectors } = this.#options;
     if (side.connection === undefined) {
-      const opened = await openCredentials({ kubeconfig: side.kubeconfig, environment });
+      const opened = await openCredentials({ kubeconfig: side.kubeconfig, server: side.server, environment });
       if (opened.kind === 'faults') return opened.faults;
       if (this.#stopping.signal.aborted) return [];
       const { name } = side;
       const { credentials } = opened;
-      side.server = new URL(credentials.server).href;
-      side.connection = openConnection({ name, credentials, clock, log, seenWarnings: this.#seenWarnings, version });
+      const connector = connectors?.[name];
+      side.connection = openConnection({
+        name,
+        credentials,
+        clock,
+        log,
+        seenWarnings: this.#seenWarnings,
+        version,
+        connector,
+      });
     }
     const result = await probe(side.connection);
     if (result.kind === 'faults') return result.faults;

@@ -17,6 +17,8 @@ export const unreadyAfterMs = 30_000;
 
 export interface WatchedOutages {
   windows: () => readonly OpenedWindow[];
+  /** Whether writes wait until a server has proved to be the same cluster. */
+  isInDoubt: () => boolean;
   /** Called when an outage has ended: what failed during the outage may be tried again at once. */
   over: () => void;
 }
@@ -26,6 +28,7 @@ export class Outages {
   readonly #options: Pick<DaemonOptions, 'clock' | 'log'>;
   readonly #watched: WatchedOutages;
   readonly #logged = new Map<string, Outage>();
+  #wasInDoubt = false;
 
   constructor(options: Pick<DaemonOptions, 'clock' | 'log' | 'metrics'>, watched: WatchedOutages) {
     const { clock, metrics } = options;
@@ -44,11 +47,12 @@ export class Outages {
 
   current(): Outage[] {
     return sides.flatMap((cluster) => {
-      const unreachable = this.#unreachable(cluster);
+      const unread = this.#unread(cluster);
       // An unreachable server takes no writes either, so one sentence is enough.
-      if (unreachable !== undefined) return [unreachable];
+      if (unread?.kind === 'unreachable') return [unread];
       const { current } = this.writes[cluster];
-      return current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
+      const unwritable = current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
+      return [...(unread === undefined ? [] : [unread]), ...unwritable];
     });
   }
 
@@ -64,6 +68,9 @@ export class Outages {
   /** Called every second. */
   update({ areWritesWanted }: { areWritesWanted: boolean }): void {
     if (!areWritesWanted) for (const side of sides) this.writes[side].clear();
+    const isInDoubt = this.#watched.isInDoubt();
+    if (this.#wasInDoubt && !isInDoubt) this.#watched.over();
+    this.#wasInDoubt = isInDoubt;
     const { log } = this.#options;
     const now = new Map(this.current().map((outage) => [`${outage.cluster} ${outage.kind}`, outage]));
     for (const [name, outage] of now) {
@@ -84,14 +91,15 @@ export class Outages {
     return this.current().map(outageSentence);
   }
 
-  #unreachable(cluster: Side): Outage | undefined {
-    let oldest: { sinceMs: number; message: string } | undefined;
-    for (const { name, window } of this.#watched.windows()) {
-      const { trouble } = window;
-      if (trouble === undefined || !name.startsWith(`${cluster} `)) continue;
-      if (oldest === undefined || trouble.sinceMs < oldest.sinceMs) oldest = trouble;
-    }
-    return oldest && this.#outage(cluster, 'unreachable', oldest)[0];
+  /** The oldest trouble of the windows. A server that answers one of them can be reached, although others wait for their next try. */
+  #unread(cluster: Side): Outage | undefined {
+    const windows = this.#watched
+      .windows()
+      .flatMap(({ name, window }) => (name.startsWith(`${cluster} `) ? window : []));
+    const oldest = windows.flatMap(({ trouble }) => trouble ?? []).toSorted((a, b) => a.sinceMs - b.sinceMs)[0];
+    if (oldest === undefined) return undefined;
+    const isReached = windows.some(({ trouble, lastHeardMs }) => trouble?.isAnswered ?? lastHeardMs > oldest.sinceMs);
+    return this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', oldest)[0];
   }
 
   #outage(cluster: Side, kind: Outage['kind'], { sinceMs, message }: { sinceMs: number; message: string }): Outage[] {

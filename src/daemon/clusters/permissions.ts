@@ -51,7 +51,8 @@ function virtualPermissions({ settings, references, isDryRun }: Needs): Permissi
     : [];
   return [
     ...ofEndpoints,
-    ...grant('services', ['list', 'watch'], undefined),
+    // A list of Services that lacks many of them is checked by asking for some of them by name.
+    ...grant('services', reads, undefined),
     ...(isDryRun ? [] : grant('events', ['create', 'patch'], undefined)),
     ...contentPermissions(references, { isDryRun }).virtual,
   ];

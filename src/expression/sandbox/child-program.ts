@@ -23,6 +23,8 @@ const noRightsFlags = [
   '--allow-addons',
   '--disallow-code-generation-from-strings',
   '--disable-proto=delete',
+  // A signal would open the inspector.
+  '--disable-sigusr1',
 ];
 
 export async function childArguments(options: { jit: boolean; nodePath: string }): Promise<string[]> {

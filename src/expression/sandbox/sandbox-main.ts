@@ -8,6 +8,9 @@ const channelFd = 3;
 // Without this, the first date in an expression would read the machine's time zone from a file.
 process.env.TZ = 'UTC';
 
+// Nobody may make this process write down what it evaluates, or end it by a signal that was meant for the daemon.
+for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.on(signal, () => undefined);
+
 serveSandbox({
   channel: new Socket({ fd: channelFd, readable: true, writable: true }),
   home: process.argv.at(-1) ?? '',

@@ -1,12 +1,16 @@
 // The entries of the audit log: the user, the request and its answer, and the begin and end of streams. An entry holds only names
 // and numbers, never a body, a header or a secret.
+import type { AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
 import { type AccessRequest, requestText } from '../scope/request.ts';
+import { type WrittenObject, writtenObject } from './written-objects.ts';
 
 export interface AuditSubject {
   kind: 'user' | 'team' | 'subject' | 'unknown';
   name: string;
   /** Name of the key object; empty for a request that proved no key. */
   key: string;
+  /** The user of this machine behind the socket, who needs no key. */
+  osUser?: string;
 }
 
 interface Common {
@@ -28,7 +32,15 @@ export type AuditEntry = Common &
         /** Path and query without the values that are not known to be harmless. */
         url: string;
       }
-    | { stage: 'outcome'; code: number; reason?: string }
+    | {
+        stage: 'outcome';
+        code: number;
+        reason?: string;
+        /** What was made, changed or deleted. */
+        objects?: readonly WrittenObject[];
+        /** How many more than stand in `objects`. */
+        moreObjects?: number;
+      }
     | { stage: 'streamStart' }
     | { stage: 'streamEnd'; bytesIn: number; bytesOut: number; reason: string }
     /** The oldest files are removed on purpose, up to the line with this number and digest. */
@@ -44,9 +56,19 @@ export function intentEntry(
   return { ...common, stage: 'intent', subject, source, target: request.target, request: text, url: redactURL(url) };
 }
 
-export function outcomeEntry(common: Common, code: number, reason?: string): AuditEntry {
-  const said = reason === undefined ? {} : { reason: withoutSecrets(reason) };
-  return { ...common, stage: 'outcome', code, ...said };
+export function outcomeEntry(
+  common: Common,
+  code: number,
+  { note, written }: Pick<KitEntry, 'note' | 'written'> = {},
+): AuditEntry {
+  const said = note === undefined ? {} : { reason: withoutSecrets(note) };
+  return { ...common, stage: 'outcome', code, ...said, ...objectsIn(written) };
+}
+
+function objectsIn(written: KitEntry['written']): object {
+  if (written === undefined) return {};
+  const objects = written.first.map(writtenObject);
+  return { objects, ...(written.count > objects.length && { moreObjects: written.count - objects.length }) };
 }
 
 /** Query parameters of the Kubernetes API whose values are no secrets. */
@@ -55,6 +77,7 @@ const harmless: ReadonlySet<string> = new Set([
   'dryRun',
   'fieldManager',
   'fieldValidation',
+  'follow',
   'force',
   'gracePeriodSeconds',
   'limit',

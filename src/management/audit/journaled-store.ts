@@ -21,8 +21,12 @@ export interface JournalOptions {
 
 /** Revisions that one line announces. A restore skips at most this many, and one line for so many writes costs nothing. */
 const announcedRevisions = 10_000;
-/** The store forgets its history after five minutes, and after a crash the journal goes on from its last line. */
+/**
+ * The store forgets its history after five minutes or `maxHistoryBytes` of changes, and after a crash the journal goes on from its
+ * last line. So it has a line within a fraction of either.
+ */
 const coveredEveryMs = 60_000;
+const coveredEveryChars = 4 * 1024 * 1024;
 const retryMs = 1_000;
 
 interface Waiter {
@@ -41,6 +45,8 @@ export class JournaledStore implements Store {
   #covered = 0;
   /** The last revision that a line announces. */
   #written = 0;
+  /** Values since that line. */
+  #unwrittenChars = 0;
   #ceiling = 0;
   #announcing: Promise<void> | undefined;
   #highest = 0;
@@ -194,6 +200,7 @@ export class JournaledStore implements Store {
           if (revoked.length > 0) await this.#append(event.revision, revoked);
         }
         this.#covered = upTo;
+        await this.#sayCoveredOften(batch);
         this.#fault = undefined;
         this.#settle(upTo);
         return;
@@ -229,6 +236,12 @@ export class JournaledStore implements Store {
     const entries = revoked.map((one): JournalEntry => fitting({ revision, time, ...one }));
     await Promise.all(entries.map((entry) => this.#options.file.append(entry)));
     this.#written = Math.max(this.#written, revision);
+    this.#unwrittenChars = 0;
+  }
+
+  async #sayCoveredOften(batch: readonly StoreEvent[]): Promise<void> {
+    for (const { value, previous } of batch) this.#unwrittenChars += Math.max(value.length, previous?.length ?? 0);
+    if (this.#unwrittenChars > coveredEveryChars) await this.#sayCovered();
   }
 
   /** Waits only when the announced revisions are used up. */

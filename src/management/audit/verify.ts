@@ -23,35 +23,51 @@ export interface VerifyOptions {
   last?: string;
 }
 
+/** Follows the lines of one file. */
+export class ChainCheck {
+  readonly #digest: Digest;
+  readonly removals: RemovalNoted[] = [];
+  first: First | undefined;
+  lines = 0;
+  /** Behind the last line; undefined before the first one of the first file. */
+  state: ChainState | undefined;
+
+  constructor(digest: Digest, after: ChainState | undefined) {
+    this.#digest = digest;
+    this.state = after;
+  }
+
+  /** Undefined when the line fits. */
+  next(text: string): { line: number; reason: string } | undefined {
+    this.lines++;
+    const broken = (reason: string) => ({ line: this.lines, reason });
+    const read = readLine(text, this.#digest);
+    if (read === undefined) return broken('the line was changed');
+    if (this.state !== undefined && read.seq !== this.state.next)
+      return broken(`wanted line number ${this.state.next}, found ${read.seq}: lines are missing, or not in order`);
+    if (this.state !== undefined && read.previous !== this.state.previous)
+      return broken('it follows another line than the one before it');
+    this.first ??= { seq: read.seq, previous: read.previous };
+    const removal = removalIn(read);
+    if (removal !== undefined) this.removals.push(removal);
+    this.state = { next: read.seq + 1, previous: read.digest };
+    return undefined;
+  }
+}
+
 export function verifyChain(text: string, options: VerifyOptions): Verified {
   const lines = text.split('\n');
   const rest = lines.pop() ?? '';
-  let state = options.after;
-  let first: First | undefined;
-  const removals: RemovalNoted[] = [];
-  for (const [index, line] of lines.entries()) {
-    const read = readLine(line, options.digest);
-    if (read === undefined) return { kind: 'broken', line: index + 1, reason: 'the line was changed' };
-    if (state !== undefined && read.seq !== state.next) {
-      const reason = `wanted line number ${state.next}, found ${read.seq}: lines are missing, or not in order`;
-      return { kind: 'broken', line: index + 1, reason };
-    }
-    if (state !== undefined && read.previous !== state.previous)
-      return { kind: 'broken', line: index + 1, reason: 'it follows another line than the one before it' };
-    first ??= { seq: read.seq, previous: read.previous };
-    const removal = removalIn(read);
-    if (removal !== undefined) removals.push(removal);
-    state = { next: read.seq + 1, previous: read.digest };
+  const check = new ChainCheck(options.digest, options.after);
+  for (const line of lines) {
+    const broken = check.next(line);
+    if (broken !== undefined) return { kind: 'broken', ...broken };
   }
-  if (!looksTorn(rest))
-    return { kind: 'broken', line: lines.length + 1, reason: 'another program wrote the end of the file' };
-  const end = state ?? beginning;
+  const broken = (reason: string): Verified => ({ kind: 'broken', line: lines.length + 1, reason });
+  if (!looksTorn(rest)) return broken('another program wrote the end of the file');
+  const { state: end = beginning, first, removals } = check;
   if (options.last !== undefined && end.previous !== options.last)
-    return {
-      kind: 'broken',
-      line: lines.length + 1,
-      reason: 'the file ends too early: its last line is not the known one',
-    };
+    return broken('the file ends too early: its last line is not the known one');
   const whole = { lines: lines.length, state: end, torn: rest !== '', removals };
   return { kind: 'whole', ...whole, ...(first === undefined ? {} : { first }) };
 }

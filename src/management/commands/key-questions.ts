@@ -20,7 +20,14 @@ import { keyState, titleOf } from '../keys/life/key-state.ts';
 import { allows } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
-import { type Destination, keyResource, managementGroup } from '../scope/request.ts';
+import {
+  type AccessRequest,
+  type Destination,
+  instanceResource,
+  keyResource,
+  managementGroup,
+  projectOfNamespace,
+} from '../scope/request.ts';
 import type { NamedRecord, Reattached, RecordKind } from '../settings/records.ts';
 import type { BackupTaken } from './take-backup.ts';
 
@@ -108,19 +115,36 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
       'want a path that begins with /kubernetes/management, /kubernetes/cluster/NAME, /kubernetes/project/NAME/virtualcluster/NAME or /kubernetes/project/NAME/space/NAME',
     );
   const nowMs = clock.wallTime().getTime();
-  const about = { key, state: titleOf(keyState(facts, world, nowMs)), request: `${method} ${url}` };
+  const { kind, name } = facts.record.subject;
+  const owner = `${kind} ${name}`;
+  const missing = missingObject(world, asked.request);
+  const about = {
+    ...{ key, owner, state: titleOf(keyState(facts, world, nowMs)), request: `${method} ${url}` },
+    ...(missing === undefined ? {} : { missing }),
+  };
   const address = addressIn(query.get('from'));
   const judged = address === undefined ? { ...facts, networks: undefined } : facts;
   const networks = facts.networks === undefined ? {} : { networks: facts.networks.list };
   const found = credentialOf(judged, world, { nowMs, address });
   if (found.kind === 'dead') return { ...about, ...networks, allowed: false, reason: deadText[found.because] };
   const { allowed, reason, entry } = allows(world.directory, found.credential, asked.request);
-  const absent = allowed ? absentPlace(world.directory, asked.request.target) : undefined;
-  if (absent !== undefined) return { ...about, ...networks, allowed: false, reason: absent };
+  const absent = absentPlace(world.directory, asked.request.target);
+  if (absent !== undefined)
+    return { ...about, ...networks, allowed: false, reason: allowed ? absent : `${reason}; ${absent}` };
   return { ...about, ...networks, allowed, reason, ...(entry === undefined ? {} : { entry }) };
 }
 
-/** An administrator has every right there, and is answered 404 all the same. */
+/** A right to an object says nothing about whether there is one. */
+function missingObject(world: KeyWorld, request: AccessRequest): string | undefined {
+  if (!request.isResource || request.name === '' || request.target.kind !== 'Management') return undefined;
+  const { resource, name, namespace } = request;
+  if (resource === keyResource) return world.key(name) === undefined ? `access key ${name}` : undefined;
+  if (resource !== instanceResource) return undefined;
+  const project = projectOfNamespace(namespace) ?? '';
+  return world.instanceUid(project, name) === undefined ? `virtual cluster ${project}/${name}` : undefined;
+}
+
+/** Whoever asks, an administrator too, is answered 404. */
 function absentPlace({ clusters, projects }: Directory, target: Destination): string | undefined {
   const missing = (what: string) => `the configuration has no ${what}, so that every request there is answered 404`;
   if (target.kind === 'Management') return undefined;

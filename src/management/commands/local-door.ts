@@ -2,7 +2,7 @@
 // socket, so a request through it needs no other proof of its sender. In: the handler of the API. Out: whether a request came
 // through the socket. Knows no key.
 
-import { chmod, rm } from 'node:fs/promises';
+import { chmod, rm, stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
@@ -22,6 +22,10 @@ export function isTooLong(path: string): boolean {
   return Buffer.byteLength(path) > longestSocketPath;
 }
 
+/** A command says here for which user of the machine it runs. */
+export const osUserHeader = 'hostward-os-user';
+const plainName = /^[\w.@$+-]{1,64}$/;
+
 export interface DoorOptions {
   folder: string;
   owner: DoorOwner;
@@ -33,6 +37,8 @@ export class LocalDoor {
   readonly #options: DoorOptions;
   readonly #sockets = new WeakSet<Socket>();
   #server: Server | undefined;
+  /** For a request that says no name. */
+  #owner = '';
 
   constructor(options: DoorOptions) {
     this.#options = options;
@@ -51,10 +57,17 @@ export class LocalDoor {
     this.#server = server;
     // The folder is its owner's alone already.
     await chmod(path, 0o600);
+    this.#owner = `uid-${(await stat(path)).uid}`;
   }
 
-  cameThrough(request: IncomingMessage): boolean {
-    return this.#sockets.has(request.socket);
+  /**
+   * For whom the request came through; undefined = it came another way. Only the owner of the folder and root can open the socket,
+   * and both can do here what they like: the name tells people apart, and proves no more than that.
+   */
+  osUserOf({ socket, headers }: IncomingMessage): string | undefined {
+    if (!this.#sockets.has(socket)) return undefined;
+    const name = headers[osUserHeader];
+    return typeof name === 'string' && plainName.test(name) ? name : this.#owner;
   }
 
   /** Commands ask one thing and wait for the answer, so that what is open here now is cut off. */

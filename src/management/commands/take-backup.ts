@@ -3,10 +3,10 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, open, readdir, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { writeWhole } from '../../apiserver/tls/secret-files.ts';
+import { makeFolder, writeWhole } from '../../apiserver/tls/secret-files.ts';
 import type { Pepper } from '../keys/secret/pepper.ts';
 import {
   type BackupFile,
@@ -39,7 +39,7 @@ const largestFile = 1024 * 1024;
 
 export async function takeBackup(source: BackupSource, to: string, withSecrets: boolean): Promise<BackupTaken> {
   if (!(await isFree(to))) return { kind: 'taken' };
-  await mkdir(to, { mode: 0o700, recursive: true });
+  await makeFolder(to, 0o700);
   await chmod(to, 0o700);
   try {
     return { kind: 'done', manifest: await copyInto(source, to, withSecrets) };
@@ -95,7 +95,7 @@ async function copied(from: string, to: string, name: string): Promise<BackupFil
   if (bytes.length > largestFile)
     throw new Error(`back up ${join(from, name)}: want at most ${largestFile} bytes, it has ${bytes.length}`);
   const path = join(to, name);
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path), 0o700);
   await writeWhole(path, bytes.toString('utf8'));
   return { name, sha256: sha256(bytes) };
 }

@@ -1,5 +1,7 @@
 // What somebody must mend outside of the management API, in sentences for the first line of `hostward status`: rights of client
-// certificates that could not be taken away, and rights that Hostward lacks in the clusters behind it. Pure.
+// certificates that could not be taken away, rights that Hostward lacks in the clusters behind it, keys of teams that are known
+// to users who have left, a damaged audit log. Pure.
+import { type LeaversKeys, leaverSentence } from '../keys/life/leavers.ts';
 
 export interface Removal {
   /** PROJECT/NAME. */
@@ -20,9 +22,17 @@ export interface UpstreamTrouble {
 export function troublesIn(of: {
   removalsWaiting: readonly Removal[];
   upstreams: readonly UpstreamTrouble[];
+  leavers: readonly LeaversKeys[];
+  damage?: string | undefined;
 }): string[] {
   const instances = [...new Set(of.removalsWaiting.map(({ instance }) => instance))];
-  return [...instances.map((instance) => removalSentence(instance, of.removalsWaiting)), ...of.upstreams.map(sentence)];
+  const damage = of.damage === undefined ? [] : [of.damage];
+  return [
+    ...damage,
+    ...instances.map((instance) => removalSentence(instance, of.removalsWaiting)),
+    ...of.upstreams.map(sentence),
+    ...of.leavers.map(leaverSentence),
+  ];
 }
 
 function removalSentence(instance: string, all: readonly Removal[]): string {

@@ -33,7 +33,7 @@ export interface UploadedBy {
 }
 
 /** Four times what an endpoint sends in one body. */
-const maxUploadBytes = 1024 * 1024;
+export const maxUploadBytes = 1024 * 1024;
 export const uploadPath = /^\/agent\/([^/%]+)\/(audit|activity)$/;
 
 export function agentUploads(parts: UploadParts, otherwise: OtherPaths): OtherPaths {

@@ -65,6 +65,9 @@ export function issueToken(parts: IssueParts): SubresourceAction {
     if (ctx.dryRun) return { ...answer, status: {} };
     const generation = await parts.ledger.issue(facts, made.expires * 1000);
     const token = await parts.keys.sign(payloadOf({ ...draft, generation }), context.nowMs);
+    const owner = { [subject.kind]: subject.name };
+    const text = JSON.stringify({ metadata: answer.metadata, spec: { ...owner, scope: shownScope } });
+    ctx.wrote?.({ kind: tokenKindName, text });
     ctx.note?.(`made the token ${id}, which expires at ${new Date(made.expires * 1000).toISOString()}`);
     return { ...answer, status: { token } };
   };

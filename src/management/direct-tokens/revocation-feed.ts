@@ -7,8 +7,9 @@ import type { ServerResponse } from 'node:http';
 import type { OtherPaths, StreamTrail } from '../../apiserver/discovery/serve-path.ts';
 import { deniedBecause } from '../../apiserver/request/denial.ts';
 import type { Decision, User } from '../../apiserver/request/identity.ts';
+import { isTrue } from '../../apiserver/request/query.ts';
 import { badRequest, methodNotAllowed, StatusFault } from '../../apiserver/request/status-fault.ts';
-import type { Target } from '../../apiserver/request/target.ts';
+import { splitUrl, type Target } from '../../apiserver/request/target.ts';
 import { sendJson } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { tooManyRequests } from '../../object/meta/status.ts';
@@ -57,12 +58,12 @@ export class RevocationFeed {
 
   paths(otherwise: OtherPaths): OtherPaths {
     return async (target, request, response, user, trail) => {
-      const [path, query = ''] = (request.url ?? '').split('?', 2);
+      const { path } = splitUrl(request.url ?? '');
       const isForAll = target.path === '' && path === '/revocations';
       if (!isForAll && !agentPath.test(target.path)) return otherwise(target, request, response, user, trail);
       if (request.method !== 'GET') throw methodNotAllowed();
       if (isForAll) this.#checkRight(user, target);
-      const asked = askedIn(new URLSearchParams(query));
+      const asked = askedIn(target.query);
       if (asked.isWatch) await this.#watch(asked, { user, trail }, response);
       else sendJson(response, 200, JSON.stringify(this.#list(0)), noStore);
       return true;
@@ -179,11 +180,11 @@ interface Asked {
 }
 
 function askedIn(query: URLSearchParams): Asked {
-  const watch = query.get('watch') ?? 'false';
-  if (!['true', 'false', '1', '0'].includes(watch)) throw badRequest('watch: want true or false');
+  const watch = query.get('watch');
+  if (watch !== null && !['true', 'false', '1', '0'].includes(watch)) throw badRequest('watch: want true or false');
   const text = query.get('timeoutSeconds') ?? String(defaultWatchSeconds);
   const seconds = /^\d{1,6}$/.test(text) ? Number(text) : 0;
   if (seconds < 1 || seconds > longestWatchSeconds)
     throw badRequest(`timeoutSeconds: want 1 to ${longestWatchSeconds}`);
-  return { isWatch: watch === 'true' || watch === '1', after: query.get('resourceVersion') ?? '', seconds };
+  return { isWatch: isTrue(watch), after: query.get('resourceVersion') ?? '', seconds };
 }

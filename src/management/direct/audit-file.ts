@@ -2,13 +2,15 @@
 // it. In: entries. Out: lines on the disk, and after a start those that were never sent. The oldest files are removed. Without a
 // writable folder there are no files, and the log of the process is the only record.
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readFile, rename, writeFile } from 'node:fs/promises';
+import { open, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { plainDigest, readLine } from '../audit/chain.ts';
 import { ChainFile, chainFiles } from '../audit/chain-file.ts';
 import { type AuditEntry, withoutSecrets } from '../audit/entries.ts';
+import { damageText, openForDamage } from '../audit/find-damage.ts';
 import { type Removal, removeOldFiles } from '../audit/retention.ts';
 
 export interface AuditFileOptions {
@@ -36,6 +38,7 @@ export class AuditFile {
   readonly #options: AuditFileOptions;
   #chain: ChainFile | undefined;
   #removing: Promise<void> = Promise.resolve();
+  #looking: Promise<void> = Promise.resolve();
   #isStopping = false;
 
   constructor(options: AuditFileOptions) {
@@ -46,11 +49,12 @@ export class AuditFile {
   async start(): Promise<AuditEntry[]> {
     const { folder, log, maxBytes } = this.#options;
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder, 0o700);
       const movedAside = () => void this.#removeOld();
       const chain = new ChainFile({ folder, name, digest: plainDigest, movedAside, ...(maxBytes && { maxBytes }) });
       await chain.start();
       this.#chain = chain;
+      await this.#lookForDamage();
       await this.#removeOld();
       return await this.#unsent();
     } catch (error) {
@@ -65,6 +69,7 @@ export class AuditFile {
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#removing;
+    await this.#looking;
     await this.#chain?.stop();
   }
 
@@ -89,6 +94,25 @@ export class AuditFile {
     const path = join(this.#options.folder, sentName);
     await writeFile(`${path}.new`, markOf(entry), { mode: 0o600 });
     await rename(`${path}.new`, path);
+  }
+
+  /** Resolves when the files are open; the look itself goes on beside the requests. */
+  async #lookForDamage(): Promise<void> {
+    const { folder, clock, log } = this.#options;
+    const isStopping = () => this.#isStopping;
+    const look = await openForDamage({ folder, name, digest: plainDigest, clock, isStopping });
+    this.#looking = look()
+      .then(
+        (found) =>
+          found !== undefined &&
+          log.error(
+            { component: 'direct', ...found },
+            `the audit log was damaged before the start: ${damageText(found)}`,
+          ),
+        (error) =>
+          log.error({ component: 'direct', error: String(error) }, 'the audit log could not be checked for damage'),
+      )
+      .then(() => undefined);
   }
 
   /** One removal at a time; a fault leaves the files for the next time, and so does a file that fills up during the stop. */

@@ -11,7 +11,7 @@ import { handshakeTimeout, Strangers, slowHeads } from '../../apiserver/request/
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { CertificateFiles, readPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
-import { listen } from '../../apiserver/wire/listen.ts';
+import { fromSetting, listen } from '../../apiserver/wire/listen.ts';
 import { sendStatus, sendText } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
@@ -41,7 +41,7 @@ export interface DirectEndpointOptions {
   /** Seconds to wait for a source with too many wrong tokens. */
   failedLogin(source: string): number | undefined;
   /** The limits of the management server, unless a test makes them small. */
-  callerLimits?: Readonly<Record<Held, Limit>>;
+  callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
 }
 
 /** The same limit as on the management server. */
@@ -122,6 +122,7 @@ export class DirectEndpoint {
         limits.connects(socket, credential.keyName);
         strangers.proved(socket);
       },
+      limits,
       failedLogin,
       // The claims of each holder hold a directory.
       directory: () => nobody,
@@ -166,7 +167,7 @@ export class DirectEndpoint {
         log,
         changed: ({ certPem, keyPem }) => server.setSecureContext({ cert: certPem, key: keyPem }),
       });
-    await listen(server, { port, host }, log);
+    await listen(server, { port, host }, log).catch(fromSetting('hostward.direct.listen'));
     this.#watch.start();
     await Promise.all([this.#keys.start(), this.#upstream.open()]);
     this.#checkStreams();

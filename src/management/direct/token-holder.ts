@@ -43,7 +43,7 @@ export const emptySettings: ManagementSettings = {
   clusters: [],
   projects: [],
   keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1 },
-  audit: { reads: false, keepFiles: 100 },
+  audit: { reads: false, keepFiles: 10 },
   kubeconfigs: { allowedServers: [] },
 };
 

@@ -15,6 +15,7 @@ export const instanceKind: Kind = {
   kind: 'VirtualClusterInstance',
   plural: instanceResource,
   singular: 'virtualclusterinstance',
+  shortNames: ['vci'],
   namespaced: true,
   verbs: readVerbs,
   schema: instanceSchemaName,
@@ -28,10 +29,14 @@ export const instanceKind: Kind = {
   ],
 };
 
-/** The kind as the server serves it, with the subresource that makes a kubeconfig. */
-export function instanceKindWith(act: SubresourceAction): Kind {
+/** The kinds as the server serves them: with the subresource that makes a kubeconfig, and the revision since which callers see them. */
+export function configuredKindsWith(act: SubresourceAction, visibleTo: NonNullable<Kind['visibleTo']>): Kind[] {
   const about = { kind: kubeconfigKindName, group: managementGroup, version: 'v1', schema: kubeconfigSchemaName };
-  return { ...instanceKind, subresources: { kubeconfig: { mode: 'action', ...about, act, holdsSecret: true } } };
+  const kubeconfig = { mode: 'action' as const, ...about, act, holdsSecret: true };
+  return [
+    { ...instanceKind, visibleTo, subresources: { kubeconfig } },
+    { ...namespaceKind, visibleTo },
+  ];
 }
 
 export const namespaceKind: Kind = {

@@ -101,7 +101,25 @@ export const keySchemas: Schemas = {
       status: {
         type: 'object',
         description: 'The state of the key, from the server. Read-only.',
-        properties: { lastActivity: metaRef('Time', 'When the key was last used.') },
+        properties: {
+          phase: textField(
+            'Active; Disabled, Expired or Terminating by itself; Suspended, UserDisabled, InstanceGone or MakerInvalid by others.',
+          ),
+          expiresAt: metaRef('Time', 'When the key ends. Absent = it does not end.'),
+          lastActivity: metaRef('Time', 'When the key was last used.'),
+          conditions: {
+            type: 'array',
+            description: 'Ready: the key is accepted. Expired, on keys that end: it has ended.',
+            items: {
+              type: 'object',
+              properties: {
+                type: textField('Ready or Expired.'),
+                status: textField('True or False.'),
+                reason: textField('The phase.'),
+              },
+            },
+          },
+        },
       },
     },
   ),

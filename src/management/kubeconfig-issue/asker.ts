@@ -7,6 +7,7 @@ import type { KeyFacts } from '../keys/life/key-facts.ts';
 import type { Caller } from '../keys/rules/judgement.ts';
 import type { KubeconfigMark } from '../keys/secret/key-record.ts';
 import type { Directory } from '../scope/directory.ts';
+import type { Making } from './make-key.ts';
 
 export interface Asker {
   caller: Caller;
@@ -35,7 +36,7 @@ export interface IssueParts {
   /** PEM text of the authority that signs for instances without a certificate of their own. */
   ingressAuthority(): Promise<string>;
   /** Undefined in a dry run. */
-  makeKey(user: User, mark: KubeconfigMark, submitted: object, dryRun: boolean): Promise<MadeKey | undefined>;
+  makeKey(ctx: Making, mark: KubeconfigMark, submitted: object): Promise<MadeKey | undefined>;
 }
 
 export interface MadeKey {

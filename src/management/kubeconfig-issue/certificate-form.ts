@@ -9,6 +9,7 @@ import { type SignedClient, signClient } from '../../apiserver/tls/client-certif
 import { forbidden } from '../../object/meta/status.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
+import { noRoom } from '../kubeconfig/certificate-room.ts';
 import { endOf, type IssueRecord } from '../kubeconfig/issue-record.ts';
 import { certificateLife, daySeconds, yearSeconds } from '../kubeconfig/life.ts';
 import { instanceText, issueGroup, upstreamUser } from '../kubeconfig/names.ts';
@@ -68,21 +69,28 @@ type Place = Pick<Form, 'server' | 'authorityPem'>;
 
 /** Where Hostward serves the virtual cluster, it signs with its own CA and checks each request, so no binding must be removed. */
 async function hostedForm(
-  { book, authority, reach }: CertificateParts,
+  { book, revoker, authority, reach }: CertificateParts,
   parts: IssueParts,
   of: { asked: Asked; facts: KeyFacts; seconds: number | undefined; place: Place },
 ): Promise<Form> {
   const { asked, facts, seconds = yearSeconds, place } = of;
   if (asked.ctx.dryRun) return { ...place, user: undefined, expiresMs: undefined, made: '' };
   const record = newRecord(parts, asked, facts, { by: 'listener', kubeconfig: '' });
-  const identity = { user: upstreamUser(record.subject), group: issueGroup(record.id) };
-  const signed = await signClient(await authority.get(), identity, { now: reach.clock.wallTime(), seconds });
-  const { certificatePem, keyPem, serial, notAfterMs } = signed;
-  await book.put({ ...record, state: 'live', serial, notAfterMs });
-  if (seconds > daySeconds)
-    asked.ctx.warn(`the client certificate is valid until ${new Date(notAfterMs).toISOString()}`);
-  const made = `issued the client certificate ${serial} of ${issueGroup(record.id)}`;
-  return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
+  // Before the signing: requests at the same time must not share the last place.
+  await book.put(record);
+  try {
+    const identity = { user: upstreamUser(record.subject), group: issueGroup(record.id) };
+    const signed = await signClient(await authority.get(), identity, { now: reach.clock.wallTime(), seconds });
+    const { certificatePem, keyPem, serial, notAfterMs } = signed;
+    await book.put({ ...record, state: 'live', serial, notAfterMs });
+    if (seconds > daySeconds)
+      asked.ctx.warn(`the client certificate is valid until ${new Date(notAfterMs).toISOString()}`);
+    const made = `issued the client certificate ${serial} of ${issueGroup(record.id)}`;
+    return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
+  } catch (error) {
+    revoker.end(record);
+    throw error;
+  }
 }
 
 /** The certificate ends with the calling key, so a caller without a key is refused. */
@@ -120,14 +128,14 @@ async function clusterPlace(asked: Asked): Promise<Pick<Form, 'server' | 'author
   return { server: ingress.server, authorityPem };
 }
 
-/** Each certificate is an object in the virtual cluster and a record here. */
-function requireRoom(parts: IssueParts, book: IssueBook, { instance }: Asked, facts: KeyFacts): void {
-  const { kind, name } = facts.record.subject;
-  const count = book.all().filter(({ subject }) => subject.kind === kind && subject.name === name).length;
-  const { perOwner } = parts.limits();
-  if (count < perOwner) return;
-  const why = `the owner of the key has ${count} client certificates, and may have ${perOwner}`;
-  throw forbiddenBecause(instanceGroupResource, instance.name, why, []);
+function requireRoom(parts: IssueParts, book: IssueBook, { instance }: Asked, { name, record }: KeyFacts): void {
+  const asked = { key: keyIn({ name, record }), subject: record.subject, instance: instance.uid };
+  const why = noRoom(book.all(), asked, parts.limits().perOwner);
+  if (why !== undefined) throw forbiddenBecause(instanceGroupResource, instance.name, why, []);
+}
+
+function keyIn({ name, record }: Pick<KeyFacts, 'name' | 'record'>): IssueRecord['key'] {
+  return { name, uid: record.uid, generation: record.tokenGeneration };
 }
 
 function newRecord(
@@ -136,7 +144,7 @@ function newRecord(
   facts: KeyFacts,
   undo: Pick<IssueRecord, 'by' | 'kubeconfig'>,
 ): IssueRecord {
-  const { record, name } = facts;
+  const { record } = facts;
   return {
     id: randomBytes(idBytes).toString('hex'),
     state: 'beginning',
@@ -144,7 +152,7 @@ function newRecord(
     virtualCluster: instance.name,
     instance: instance.uid,
     ...undo,
-    key: { name, uid: record.uid, generation: record.tokenGeneration },
+    key: keyIn(facts),
     subject: { kind: record.subject.kind, name: record.subject.name },
     serial: '',
     createdMs: parts.clock.wallTime().getTime(),

@@ -10,7 +10,7 @@ import { acceptUpgrades, answerClientErrors, refuseUpgrade } from '../../apiserv
 import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { type Authority, makeServingCertificate } from '../../apiserver/tls/certificates.ts';
-import { listen } from '../../apiserver/wire/listen.ts';
+import { fromSetting, listen } from '../../apiserver/wire/listen.ts';
 import { sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -97,7 +97,7 @@ export class IngressListener {
     answerClientErrors(server, maxHeaderBytes);
     this.#options.strangers.guard(server, { isTls: true });
     this.#server = server;
-    await listen(server, { port, host }, this.#options.log);
+    await listen(server, { port, host }, this.#options.log).catch(fromSetting('hostward.management.ingressListen'));
   }
 
   async stop(): Promise<void> {

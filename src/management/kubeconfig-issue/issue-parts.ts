@@ -62,9 +62,9 @@ export function issueParts(open: OpenIssueParts, ingressAuthority: () => Promise
     baseURL: server.baseURL,
     authority,
     ingressAuthority,
-    async makeKey(user, mark, submitted, dryRun) {
-      const of = { kit: kit(), kind: key, user: callers.forKubeconfig(user, mark) };
-      const made = await makeKey(of, submitted, dryRun);
+    async makeKey(ctx, mark, submitted) {
+      const of = { ...ctx, kit: kit(), kind: key, user: callers.forKubeconfig(ctx.user, mark) };
+      const made = await makeKey(of, submitted);
       if (made === undefined) return undefined;
       const spec = isRecord(made['spec']) ? made['spec'] : {};
       return { name: made.metadata.name ?? '', value: String(spec['key']) };

@@ -2,6 +2,7 @@
 // loses its owner, or when its time is over. A failed removal is tried again, across restarts too, and appears in status and
 // metrics.
 import type { Timer } from '../../clock.ts';
+import { excerpt } from '../../cluster/errors.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
@@ -180,7 +181,10 @@ export class Revoker {
         // Without the right to list bindings, Hostward never had the right to make one.
         if (answer.kind === 'forbidden' || answer.kind === 'notFound') return '';
         if (answer.kind !== 'ok') return 'message' in answer ? answer.message : answer.reason;
-        const items = Array.isArray(answer.object['items']) ? answer.object['items'].filter(isRecord) : [];
+        const { kind, items: listed } = answer.object;
+        if (kind !== 'ClusterRoleBindingList' || !Array.isArray(listed))
+          return `wanted a ClusterRoleBindingList with items, found ${excerpt(String(kind), 60)}`;
+        const items = listed.filter(isRecord);
         const unknown = items.map(issueIn).filter((id) => id !== '' && this.#book.get(id) === undefined);
         if (unknown.length === 0) return '';
         const failed = await deleteAll(cluster, unknown);

@@ -43,7 +43,7 @@ async function made(parts: IssueParts, { instance, ctx }: Asked, object: object)
   const { project, name, uid } = instance;
   const mark = { project, virtualCluster: name, instance: uid };
   try {
-    return await parts.makeKey(ctx.user, mark, object, ctx.dryRun);
+    return await parts.makeKey(ctx, mark, object);
   } catch (error) {
     if (!(error instanceof StatusFault) || error.code !== 403) throw error;
     // The caller did not ask for a key, so the refusal must name the kubeconfig.

@@ -12,7 +12,9 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
+import { readQuery } from '../../apiserver/request/query.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import { splitUrl } from '../../apiserver/request/target.ts';
 import { sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import type { RawConnection, RawExchange } from '../../cluster/wire/raw-connection.ts';
@@ -249,7 +251,7 @@ class Forward implements Passage {
 
 /** `ports=80&ports=443` and `ports=80,443` mean the same. */
 function portsIn(path: string): number {
-  const query = new URLSearchParams(path.split('?', 2)[1] ?? '');
+  const query = readQuery(splitUrl(path).query);
   return query.getAll('ports').flatMap((list) => list.split(',')).length;
 }
 

@@ -1,6 +1,7 @@
 // Opens the proxy of a management server as one part: its paths, the open requests, and the clusters behind. In: the callers, the
 // directory and the audit log. Connects to no cluster yet.
 import type { Socket } from 'node:net';
+import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -40,9 +41,10 @@ export function openProxy(
     log: Log;
     environment: Readonly<Record<string, string | undefined>>;
     proved(socket: Socket, caller: { credential: Credential }): void;
+    limits: Pick<CallerLimits, 'admitBody'>;
   },
 ): ManagementProxy {
-  const { clock, log, environment, proved } = options;
+  const { clock, log, environment, proved, limits } = options;
   const directory = () => people.directory;
   const live = new LivePassages<User>();
   const upstreams = new Upstreams({ directory, environment, clock, log });
@@ -52,7 +54,8 @@ export function openProxy(
     return user === undefined || session === undefined ? undefined : { user, credential: session.credential };
   };
   const failedLogin = (source: string) => failedLogins.failed(source);
-  const paths = new ProxiedPaths({ authenticate, proved, failedLogin, directory, upstreams, live, audit, clock, log });
+  const about = { directory, upstreams, live, audit, clock, log };
+  const paths = new ProxiedPaths({ authenticate, proved, limits, failedLogin, ...about });
   const rights = new MissingRights({ directory, upstreams, clock, log });
   return {
     paths,

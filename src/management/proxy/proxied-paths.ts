@@ -4,9 +4,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest, notAuthenticated, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Beside } from '../../apiserver/server-options.ts';
+import { refuseEncodedBody } from '../../apiserver/wire/body-encoding.ts';
 import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -26,7 +28,7 @@ import { bearerOf } from './bearer.ts';
 import { type Client, forward, responseOn } from './forward.ts';
 import { impersonationIn } from './headers.ts';
 import type { LivePassages } from './live-passages.ts';
-import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
+import { answerReview, incompleteRules, maxReviewBytes, reviewIn } from './reviews.ts';
 import type { StreamEnd } from './session.ts';
 import { identityOf } from './upstream-identity.ts';
 import { notThere, type ProxiedDestination, placeOf, type Upstreams } from './upstreams.ts';
@@ -67,6 +69,8 @@ export interface ProxiedPathsOptions {
   authenticate(bearer: string, address: string | undefined): Promise<ProxiedCaller | undefined>;
   /** Called when a request is authenticated. */
   proved(socket: Socket, caller: { credential: Credential }): void;
+  /** Reviews are read here, and everything else is streamed. */
+  limits: Pick<CallerLimits, 'admitBody'>;
   /** Seconds to wait for a source with too many wrong credentials. */
   failedLogin(source: string): number | undefined;
   directory(): Directory;
@@ -112,7 +116,7 @@ export class ProxiedPaths implements Beside {
       user: undefined,
       source: socket.remoteAddress ?? '',
       request: classified.kind === 'request' ? classified.request : unclear(method, url),
-      url,
+      url: classified.kind === 'request' ? classified.prefix + classified.rest : url,
     };
     try {
       const caller = await this.#caller(request, entrance);
@@ -161,6 +165,7 @@ export class ProxiedPaths implements Beside {
     let body: Buffer | undefined;
     if (review === 'access' && client.kind === 'response') {
       const { credential } = caller;
+      this.#options.limits.admitBody(credential.keyName, client.response, maxReviewBytes);
       const answer = await answerReview(request, { directory, credential, target, protobuf: managementProtobuf });
       if (answer.kind === 'no')
         return sendJson(client.response, 201, JSON.stringify(answer.review), { 'audit-id': entry.id });
@@ -174,7 +179,7 @@ export class ProxiedPaths implements Beside {
       client,
       upstream,
       path: asked.rest,
-      prefix: entrance === undefined ? prefixOf(entry.url, asked.rest) : '',
+      prefix: entrance === undefined ? asked.prefix : '',
       identity: identityOf(directory, subject, { target, keyName }),
       ...(body === undefined ? {} : { body }),
       ...(review === 'rules' ? { reshape: incompleteRules } : {}),
@@ -259,15 +264,6 @@ function refuseImpersonation({ rawHeaders }: IncomingMessage): void {
   throw new StatusFault(forbidden({ group: '', resource: 'users' }, '', why));
 }
 
-/** The body would arrive without the name of its encoding, which is that of one connection. */
-function refuseEncodedBody({ headers }: IncomingMessage): void {
-  const { 'transfer-encoding': encoding = 'chunked' } = headers;
-  if (encoding.toLowerCase() === 'chunked') return;
-  throw badRequest(
-    `send the body with "Transfer-Encoding: chunked" or with its length, found "${encoding.slice(0, 60)}"`,
-  );
-}
-
 /** Each caller with a right at the place may use its discovery. A viewer has no right there, but may read the instance. */
 function mayKnow(directory: Directory, credential: Credential, target: ProxiedDestination): boolean {
   if (allows(directory, credential, { isResource: false, target, verb: 'get', path: '/version' }).allowed) return true;
@@ -281,11 +277,6 @@ function mayKnow(directory: Directory, credential: Credential, target: ProxiedDe
 
 function isStream(request: AccessRequest): boolean {
   return request.verb === 'watch' || (request.isResource && streamed.has(request.subresource));
-}
-
-/** `rest` is the end of the URL, except that a bare prefix stands for `/` below it. */
-function prefixOf(url: string, rest: string): string {
-  return url.endsWith(rest) ? url.slice(0, url.length - rest.length) : (url.split('?', 1)[0] ?? url);
 }
 
 /** For the audit log: the path of a request that could not be classified. */

@@ -17,7 +17,7 @@ import type { ProxiedDestination } from './upstreams.ts';
 export type ReviewKind = 'access' | 'rules';
 
 /** A review has a few fields, but its selector may be long. */
-const maxReviewBytes = 64 * 1024;
+export const maxReviewBytes = 64 * 1024;
 const group = 'authorization.k8s.io';
 /** A client opens these with GET or POST; both count as create. */
 const sessions: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward']);
@@ -41,6 +41,7 @@ export async function answerReview(
   const parsed = await parseObjectBody(body, mediaTypeOf(request), {
     kind: 'SelfSubjectAccessReview',
     protobuf: new ProtobufReader(protobuf),
+    limits: { bodyBytes: maxReviewBytes },
   });
   if (!isRecord(parsed.value)) throw badRequest('a review is an object with apiVersion, kind and spec');
   const asked = askedFor(parsed.value['spec'], target);

@@ -21,10 +21,12 @@ export type BindingSubject =
 
 const rbac = 'rbac.authorization.k8s.io';
 const apiVersion = `${rbac}/v1`;
-const roles: readonly ProjectRole[] = ['viewer', 'user', 'admin'];
+/** The roles that reach clusters. A viewer reads the project in the management API alone. */
+type ReachingRole = Exclude<ProjectRole, 'viewer'>;
+const roles: readonly ReachingRole[] = ['user', 'admin'];
 const clientSigner = 'kubernetes.io/kube-apiserver-client';
 /** Kubernetes' own ClusterRoles for the roles of a project. */
-const namespaceRole: Readonly<Record<ProjectRole, string>> = { viewer: 'view', user: 'edit', admin: 'admin' };
+const namespaceRole: Readonly<Record<ReachingRole, string>> = { user: 'edit', admin: 'admin' };
 
 export function subjectNamed(user: string): BindingSubject {
   const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? [];

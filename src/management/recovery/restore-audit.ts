@@ -47,11 +47,11 @@ export async function auditedRestore<Result>(of: AuditedRestore<Result>): Promis
   }
   try {
     const result = await run();
-    await file.append(outcomeEntry(common(), 200, says(result)));
+    await file.append(outcomeEntry(common(), 200, { note: says(result) }));
     return result;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    await file.append(outcomeEntry(common(), 500, why.slice(0, longestReason))).catch(() => undefined);
+    await file.append(outcomeEntry(common(), 500, { note: why.slice(0, longestReason) })).catch(() => undefined);
     throw error;
   } finally {
     await file.stop();

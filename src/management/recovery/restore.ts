@@ -1,8 +1,8 @@
 // Replaces the database with a backup, while no server runs. In: the folder of a backup, dataDir, the journal of revocations. Out:
 // the report. The old files are replaced only after everything is ready, and are moved aside, not deleted.
-import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { copyFile, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { textOf, writeWhole } from '../../apiserver/tls/secret-files.ts';
+import { makeFolder, textOf, writeWhole } from '../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../clock.ts';
 import { type HeldDatabase, holdDatabase, raiseRevision } from '../../store/database-file.ts';
 import { SqliteStore } from '../../store/sqlite-store.ts';
@@ -124,7 +124,7 @@ async function bringBackSecrets(from: string, dataDir: string, { files }: Manife
   for (const { name } of files) {
     const path = join(dataDir, name);
     if (name === databaseName || name === tokenKeysFile || (await textOf(path)) !== undefined) continue;
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(path), 0o700);
     await writeWhole(path, await readFile(join(from, name), 'utf8'));
     brought.push(name);
   }

@@ -1,11 +1,12 @@
 // The evaluator: decides whether a credential may send a request, and gives the reason. A credential is a subject, the name of its
-// key and a list of scopes (its own, its maker's, and so on). The subject must have the right, and each scope must allow the
-// request by itself. Pure: the same question has the same answer.
+// key and a list of scopes (its own, its maker's, and so on). The request must stay in its place, the subject must have the right,
+// and each scope must allow the request by itself. Pure: the same question has the same answer.
 import { isDiscoveryOrReview, isIssuing, isOwnKeyOrToken } from './base-grant.ts';
 import type { Directory, Subject } from './directory.ts';
 import { matchesEntry, reaches } from './match-entry.ts';
+import { placeText, staysInPlace } from './place.ts';
 import { type AccessRequest, requestText } from './request.ts';
-import { outsideOfSpace, rightFor } from './rights.ts';
+import { rightFor } from './rights.ts';
 import type { MaybeScope, Scope } from './scope.ts';
 
 export interface Credential {
@@ -29,12 +30,13 @@ export interface AccessDecision {
 export function allows(directory: Directory, credential: Credential, request: AccessRequest): AccessDecision {
   const { subject, keyName, scopes } = credential;
   const right = rightFor(directory, subject, request);
+  const noRight = `the ${subject.kind} has no right to ${requestText(request)}`;
+  // Only who may use the place is told where it ends.
+  if (!staysInPlace(directory, request))
+    return denied(right === undefined ? noRight : noRight + placeText(directory, request.target));
   if (credential.issuesNothing === true && isIssuing(request))
     return denied('the key of a kubeconfig makes no keys, tokens and kubeconfigs');
-  if (right === undefined) {
-    const outside = outsideOfSpace(directory, subject, request.target);
-    return denied(`the ${subject.kind} has no right to ${requestText(request)}${outside}`);
-  }
+  if (right === undefined) return denied(noRight);
   if (asksForCertificate(request) && scopes.some((scope) => scope?.entries.some(({ kind }) => kind === 'rule')))
     return denied('a key with rules in its scope gets no client certificate');
   const grants = scopes.map((scope) => (scope === undefined ? '' : grantedBy(directory, scope, keyName, request)));

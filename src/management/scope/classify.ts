@@ -1,12 +1,14 @@
 // Turns method and URL into a request for the evaluator: the target server, and a resource or a path there. Authorization and
-// routing use the same result, so a path that two readers could understand differently is refused here.
-import { parseTarget, type Target } from '../../apiserver/request/target.ts';
-import { exactValue, parseFieldSelector } from '../../object/select/field-selector.ts';
+// routing use the same result: a path that two readers could understand differently is refused here, and the query is written anew.
+import { queryFault, writeQuery } from '../../apiserver/request/query.ts';
+import { parseTarget, splitUrl, type Target, withSelectedName } from '../../apiserver/request/target.ts';
 import { type AccessRequest, type Destination, instanceResource } from './request.ts';
 
 export type Classified =
-  /** `rest` is the path and query below the prefix of the target, which is served here or sent on. */
-  { kind: 'request'; request: AccessRequest; rest: string } | { kind: 'notFound' } | { kind: 'bad'; message: string };
+  /** `rest` is the path below the prefix of the target, and the query as it was judged: this is served here or sent on. */
+  | { kind: 'request'; request: AccessRequest; prefix: string; rest: string }
+  | { kind: 'notFound' }
+  | { kind: 'bad'; message: string };
 
 export interface Asked {
   method: string;
@@ -19,28 +21,27 @@ export interface Asked {
 const management = '/kubernetes/management';
 
 export function classify({ method, url, isUpgrade }: Asked): Classified {
-  const mark = url.indexOf('?');
-  const path = mark < 0 ? url : url.slice(0, mark);
-  const query = mark < 0 ? '' : url.slice(mark);
+  const { path, query } = splitUrl(url);
   if (!isUnambiguous(path)) return { kind: 'bad', message: 'the path is not plain: no empty, dot or encoded steps' };
-  // Go leaves a parameter with a semicolon out, where others read it: a selector could be seen here and not upstream.
-  if (query.includes(';')) return { kind: 'bad', message: 'a query must not contain semicolons; encode them as %3B' };
-  // Go leaves such a parameter out as well: `fieldSelector=metadata.name=x,a!=%zz` would name one object here and list all there.
-  if (/%(?![0-9a-fA-F]{2})/.test(query))
-    return { kind: 'bad', message: 'a query must be percent-encoded: write a percent sign itself as %25' };
+  const fault = queryFault(query);
+  if (fault !== undefined) return { kind: 'bad', message: fault };
   const found = destinationOf(path);
   if (found === undefined) return { kind: 'notFound' };
-  const rest = found.rest + query;
-  const target = parseTarget(method, rest);
+  const target = parseTarget(method, `${found.rest}?${query}`);
+  // Behind `proxy` the query is for another program, and kube-apiserver passes it on unread.
+  const isUnread = target.subresource === 'proxy' && query !== '';
+  const rest = found.rest + (isUnread ? `?${query}` : writeQuery(target.query));
+  // `rest` is the end of the path, except that a bare prefix stands for `/` below it.
+  const prefix = path.endsWith(found.rest) ? path.slice(0, path.length - found.rest.length) : path;
   if (!target.isResource) {
     if (isUpgrade && found.target.kind !== 'Management')
       return { kind: 'bad', message: 'a path without a resource is not upgraded to another protocol' };
     const request = { isResource: false as const, target: found.target, verb: target.verb, path: target.path };
-    return { kind: 'request', request, rest };
+    return { kind: 'request', request, prefix, rest };
   }
   if (isUpgrade && (target.verb === 'list' || target.verb === 'watch'))
     return { kind: 'bad', message: 'a list or watch is not upgraded to another protocol' };
-  return { kind: 'request', request: resourceRequest(found.target, target, isUpgrade), rest };
+  return { kind: 'request', request: resourceRequest(found.target, target, isUpgrade), prefix, rest };
 }
 
 /** The same for a target on the management API that has been parsed already, as a review names it. */
@@ -62,9 +63,7 @@ export function proxiedRequest(
 }
 
 function resourceRequest(destination: Destination, target: Target, isUpgrade: boolean): AccessRequest {
-  const { group, resource, subresource, namespace } = target;
-  const isList = target.verb === 'list' || target.verb === 'watch';
-  const name = target.name === '' && isList ? selectedName(target.query) : target.name;
+  const { group, resource, subresource, namespace, name } = withSelectedName(target);
   const what = { isResource: true as const, target: destination, group, resource, subresource, namespace, name };
   // An upgraded connection carries commands, so it counts as create even when GET opened it.
   const verb = isUpgrade ? 'create' : target.verb;
@@ -94,14 +93,6 @@ const clusterScoped: ReadonlySet<string> = new Set([
   'runtimeclasses.node.k8s.io',
   'storageclasses.storage.k8s.io',
 ]);
-
-/** Only one selector that says exactly one name is a name; two parameters could be read in either order. */
-function selectedName(query: URLSearchParams): string {
-  const [text, ...others] = query.getAll('fieldSelector');
-  if (text === undefined || others.length > 0) return '';
-  const parsed = parseFieldSelector(text);
-  return parsed.ok ? (exactValue(parsed.selector, 'metadata.name') ?? '') : '';
-}
 
 function destinationOf(path: string): { target: Destination; rest: string } | undefined {
   if (path === management || path.startsWith(`${management}/`))

@@ -19,7 +19,7 @@ export interface SubjectName {
 export interface Subject extends SubjectName {
   /** All groups that count now. */
   groups: ReadonlySet<string>;
-  /** The teams that the subject is in now, for a team the team itself among them. */
+  /** The teams that the subject is in now; for a team the team itself alone. */
   teams: ReadonlySet<string>;
   /** Administrators may do everything. For the keys of other owners they also need a key without a scope. */
   isAdministrator: boolean;
@@ -94,8 +94,9 @@ export class Directory {
   }
 
   #teamsOf(of: SubjectName, groups: ReadonlySet<string>): ReadonlySet<string> {
+    // A team has no members that are teams: a group that its key was granted makes it no member of another one.
+    if (of.kind === 'team') return new Set([of.name]);
     const teams = new Set<string>();
-    if (of.kind === 'team') teams.add(of.name);
     for (const team of this.settings.teams) {
       const isNamed = of.kind === 'user' && team.users.includes(of.name);
       if (isNamed || team.groups.some((group) => groups.has(group))) teams.add(team.name);

@@ -12,7 +12,6 @@ import {
   namespaceOfProject,
   projectOfNamespace,
 } from './request.ts';
-import { isInsideSpace } from './rights.ts';
 import { all, type Entry, type RoleEntry } from './scope.ts';
 
 export function matchesEntry(entry: Entry, request: AccessRequest, directory: Directory): boolean {
@@ -22,8 +21,7 @@ export function matchesEntry(entry: Entry, request: AccessRequest, directory: Di
   // The subresource proxy of a pod, service or node could reach resources that no list names.
   if (request.target.kind !== 'Management' && request.isResource && request.subresource === 'proxy') return false;
   if (request.target.kind === 'Management') return matchesManagement(entry, request);
-  if (!reaches(entry, request.target)) return false;
-  return request.target.kind !== 'ProjectSpace' || isInsideSpace(directory, request.target, request);
+  return reaches(entry, request.target);
 }
 
 type NamedEntry = Exclude<Entry, { kind: 'rule' } | { kind: 'role' }>;

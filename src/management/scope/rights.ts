@@ -1,5 +1,5 @@
 // The rights of a subject from the configuration alone: the rights of everybody, of project members by their role, of cluster
-// members and of administrators. A scope can only narrow them.
+// members and of administrators. A scope can only narrow them. That a request stays in its place is judged before, in place.ts.
 import type { ProjectRole } from '../../config/settings/management-settings.ts';
 import { isDiscoveryOrReview, isEverybodysRight } from './base-grant.ts';
 import { type Directory, isMember, type Subject } from './directory.ts';
@@ -18,10 +18,8 @@ export function rightFor(directory: Directory, subject: Subject, request: Access
       return isIn ? `member of cluster ${target.cluster}` : undefined;
     }
     case 'ProjectSpace':
-      if (!isInsideSpace(directory, target, request)) return undefined;
-      return proxiedRight(directory, subject, target.project);
     case 'ProjectVirtualCluster':
-      return proxiedRight(directory, subject, target.project);
+      return roleRight(directory, subject, target.project, 'user');
     default:
       return target satisfies never;
   }
@@ -42,10 +40,6 @@ function neededRole(verb: string, subresource: string, clientCert: boolean): Pro
   return clientCert ? 'admin' : 'user';
 }
 
-function proxiedRight(directory: Directory, subject: Subject, project: string): string | undefined {
-  return roleRight(directory, subject, project, 'user');
-}
-
 /** Each role holds the ones before it. */
 const roleOrder: readonly ProjectRole[] = ['viewer', 'user', 'admin'];
 
@@ -55,22 +49,4 @@ function roleRight(directory: Directory, subject: Subject, project: string, need
     (member) => roleOrder.indexOf(member.role) >= roleOrder.indexOf(needed) && isMember(member, subject),
   );
   return held === undefined ? undefined : `${held.role} of project ${project}`;
-}
-
-/** A space is one namespace of its cluster: nothing else there can be reached through it. */
-export function isInsideSpace(
-  directory: Directory,
-  target: { project: string; space: string },
-  request: AccessRequest,
-): boolean {
-  if (isDiscoveryOrReview(request)) return true;
-  const space = directory.projects.get(target.project)?.spaces.find(({ name }) => name === target.space);
-  return space !== undefined && request.isResource && request.namespace === space.namespace;
-}
-
-/** For somebody who may use the space but asked for another namespace: kubectl asks for "default" by itself. */
-export function outsideOfSpace(directory: Directory, subject: Subject, target: AccessRequest['target']): string {
-  if (target.kind !== 'ProjectSpace' || proxiedRight(directory, subject, target.project) === undefined) return '';
-  const space = directory.projects.get(target.project)?.spaces.find(({ name }) => name === target.space);
-  return space === undefined ? '' : `; the space ${space.name} is the namespace ${space.namespace} alone`;
 }

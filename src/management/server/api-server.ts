@@ -1,15 +1,20 @@
 // Makes the API server of the management API from its parts: which kinds it serves, who calls, what it answers besides, and
 // its certificate: the configured files, or one of its own authority for the names that it is reached by.
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { ObjectLimits } from '../../apiserver/kinds/object-limits.ts';
 import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import { type LoopShares, LoopTime } from '../../apiserver/request/loop-time.ts';
+import { isTrue } from '../../apiserver/request/query.ts';
 import type { Strangers } from '../../apiserver/request/strangers.ts';
-import type { Target } from '../../apiserver/request/target.ts';
+import { splitUrl, type Target } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { CertificatePaths, ServingPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
+import { UnreadAnswers } from '../../apiserver/wire/unread-answers.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementServerSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
@@ -17,7 +22,9 @@ import type { Metrics } from '../../metrics.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import type { BackupTaken } from '../commands/take-backup.ts';
-import { instanceKindWith, namespaceKind } from '../kinds/configured-kinds.ts';
+import { maxUploadBytes, uploadPath } from '../direct-tokens/agent-uploads.ts';
+import { serverAnnotations } from '../keys/rules/server-marks.ts';
+import { configuredKindsWith } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import type { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import type { ManagementProxy } from '../proxy/open-proxy.ts';
@@ -32,13 +39,26 @@ const pathPrefix = '/kubernetes/management';
 /** Clients of this API send far less; much larger headers would cost memory for each connection. */
 export const maxHeaderBytes = 16 * 1024;
 
+/**
+ * A key with every field filled in by hand has about 3 KiB, and the longest scope that is accepted fits too; thousands of keys
+ * are in memory. A body may be twice as large, for managedFields and white space. Labels and annotations: more than any tool
+ * writes; finalizers, owners and managers: each is looked at, or looked up, with every write.
+ */
+export const managementLimits: ObjectLimits = {
+  bodyBytes: 64 * 1024,
+  storedBytes: 32 * 1024,
+  counts: { labels: 64, annotations: 64, finalizers: 32, ownerReferences: 32, managedFields: 32 },
+  ownAnnotations: serverAnnotations,
+};
+
 export interface ApiServerParts {
   kubeconfigs: Kubeconfigs;
   proxy: ManagementProxy;
   strangers: Strangers;
   limits: CallerLimits;
-  /** A command of this machine needs no key. */
-  cameThroughDoor(request: IncomingMessage): boolean;
+  loopShares: LoopShares | undefined;
+  /** For whom a command of this machine asks, which needs no key; undefined = the request came another way. */
+  osUserAtDoor(request: IncomingMessage): string | undefined;
   isReady(): boolean;
   /** Why no change can be stored. */
   writeTrouble(): string | undefined;
@@ -53,11 +73,13 @@ export interface ApiServerParts {
 export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
   const { clock, log, version, metrics, strangers, limits, isReady, writeTrouble, backUp } = how;
+  const loopTime = new LoopTime(clock, how.loopShares);
+  if (metrics !== undefined) loopTime.declareMetrics(metrics);
+  const unread = new UnreadAnswers({ clock, log });
   const kinds: Kind[] = [
     key,
     issuing.kind,
-    instanceKindWith(how.kubeconfigs.act),
-    namespaceKind,
+    ...configuredKindsWith(how.kubeconfigs.act, parts.visibleSince),
     ...selfReviews(parts),
   ];
   const otherwise = issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady, writeTrouble }));
@@ -66,17 +88,37 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     schemas: managementSchemas,
     protobuf: managementProtobuf,
     dialect: 'strict',
+    limits: managementLimits,
     pageSeal: parts.pageSeal,
     store,
     clock,
     log,
-    authenticate: (request) =>
-      how.cameThroughDoor(request) ? callers.program : authenticated(request, { callers, strangers, limits }),
-    admit: (user, target, response) => {
+    authenticate: (request) => {
+      const osUser = how.osUserAtDoor(request);
+      return osUser === undefined ? authenticated(request, { callers, strangers, limits }) : callers.programFor(osUser);
+    },
+    admit: async (user, target, response) => {
+      unread.opened(response);
       const keyName = callers.sessionOf(user)?.credential.keyName ?? '';
       // Probes have no key, and commands of this machine are few.
-      if (keyName !== '')
+      if (keyName === '') return;
+      loopTime.begins(keyName);
+      try {
+        loopTime.admit(keyName);
         limits.admit(isStream(target, response.req.url ?? '') ? 'watches' : 'requests', keyName, response);
+        limits.admitBody(keyName, response, uploadPath.test(target.path) ? maxUploadBytes : managementLimits.bodyBytes);
+      } finally {
+        // Refusals wait too: a client can earn thousands of them in one packet.
+        await loopTime.turn(keyName);
+      }
+      // While this request waited, others of its key may have used the share.
+      loopTime.admit(keyName);
+    },
+    works: (user) => {
+      const keyName = callers.sessionOf(user)?.credential.keyName ?? '';
+      if (keyName !== '') return loopTime.turn(keyName);
+      loopTime.begins(keyName);
+      return undefined;
     },
     authorize: rights.authorize,
     admission: [ownerRules(() => kinds, rights)],
@@ -105,15 +147,23 @@ async function authenticated(
   const session = user === undefined ? undefined : callers.sessionOf(user);
   // A probe has a user too, and has shown nothing.
   if (session === undefined) return user;
-  // A connection beyond the limit stays an unauthenticated one, and gives way like one.
-  limits.connects(request.socket, session.credential.keyName);
-  strangers.proved(request.socket);
+  counting(limits, strangers).proved(request.socket, session);
   return user;
 }
 
+/** What the listeners of this server share, so that a key has one count for all of them. */
+export function counting(limits: CallerLimits, strangers: Strangers) {
+  const proved = (socket: Socket, { credential }: { credential: { keyName: string } }) => {
+    // A connection beyond the limit stays an unauthenticated one, and gives way like one.
+    limits.connects(socket, credential.keyName);
+    strangers.proved(socket);
+  };
+  return { limits, proved };
+}
+
 /** The feed of revocations is a watch outside of the resources. */
-function isStream({ verb }: Target, url: string): boolean {
-  return verb === 'watch' || /\/revocations\?(?:.*&)?watch=/.test(url);
+function isStream({ verb, query }: Target, url: string): boolean {
+  return verb === 'watch' || (splitUrl(url).path.endsWith('/revocations') && isTrue(query.get('watch')));
 }
 
 function questionParts({ world, book, callers, people }: OpenParts) {

@@ -9,6 +9,7 @@ import type { Log } from '../../log.ts';
 import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { ChainFile } from '../audit/chain-file.ts';
 import { type AuditEntry, type AuditSubject, intentEntry, outcomeEntry } from '../audit/entries.ts';
+import { damageText, type FoundDamage } from '../audit/find-damage.ts';
 import type { Removal } from '../audit/retention.ts';
 import { uploadPath } from '../direct-tokens/agent-uploads.ts';
 import { managementRequest } from '../scope/classify.ts';
@@ -24,6 +25,8 @@ export interface AuditLogOptions {
   reads: () => boolean;
   /** Removes the oldest files; called at the start and whenever a full file was moved aside. */
   removeOld?: (note: (removal: Removal) => Promise<void>) => Promise<number>;
+  /** Opens the files at the start; the look itself goes on beside the requests. */
+  openForDamage?: (isStopping: () => boolean) => Promise<() => Promise<FoundDamage | undefined>>;
 }
 
 /** A request to a cluster behind us, which the kit does not see. */
@@ -48,6 +51,8 @@ export class AuditLog implements Audit {
   readonly #options: AuditLogOptions;
   readonly #begun = new WeakSet<Entry>();
   #removing: Promise<void> = Promise.resolve();
+  #looking: Promise<void> = Promise.resolve();
+  #damage: string | undefined;
   #isStopping = false;
 
   constructor(options: AuditLogOptions) {
@@ -56,12 +61,32 @@ export class AuditLog implements Audit {
 
   async start(): Promise<void> {
     await this.#options.file.start();
+    const look = await this.#options.openForDamage?.(() => this.#isStopping);
+    this.#looking = this.#lookForDamage(look);
     await this.removeOld();
+  }
+
+  /** What somebody or the disk did to the log before the start; undefined as far as is known. */
+  get damage(): string | undefined {
+    return this.#damage;
+  }
+
+  async #lookForDamage(look: (() => Promise<FoundDamage | undefined>) | undefined): Promise<void> {
+    const { log } = this.#options;
+    try {
+      const found = await look?.();
+      if (found === undefined) return;
+      this.#damage = `the audit log was damaged before the start: ${damageText(found)}`;
+      log.error({ component: 'management', ...found }, this.#damage);
+    } catch (error) {
+      log.error({ component: 'management', error: String(error) }, 'the audit log could not be checked for damage');
+    }
   }
 
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#removing;
+    await this.#looking;
     await this.#options.file.stop();
   }
 
@@ -101,7 +126,7 @@ export class AuditLog implements Audit {
     try {
       const end: AuditEntry =
         stream === undefined
-          ? outcomeEntry(this.#common(id), code, 'note' in entry ? entry.note : undefined)
+          ? outcomeEntry(this.#common(id), code, 'target' in entry ? entry : undefined)
           : { ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' };
       // Both at once, so that they share one write to the disk.
       const lines = hasBegun ? [end] : [this.#intent(entry), end];
@@ -166,7 +191,8 @@ export class AuditLog implements Audit {
     const session = user === undefined ? undefined : this.#options.callers.sessionOf(user);
     if (session === undefined) return { kind: 'unknown', name: '', key: '' };
     const { subject, keyName } = session.credential;
-    return { kind: subject.kind, name: subject.name, key: keyName };
+    const { osUser } = session;
+    return { kind: subject.kind, name: subject.name, key: keyName, ...(osUser !== undefined && { osUser }) };
   }
 
   /** Resolves when the line is on the disk. A disk that hangs counts as a full disk. */

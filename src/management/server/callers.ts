@@ -27,6 +27,8 @@ export interface Session {
   address: string | undefined;
   /** For a credential that is not a key, e.g. a token: why an open stream may not go on; undefined = it may. */
   endedBecause?(): string | undefined;
+  /** Of the program itself: the user of this machine for whom it acts. */
+  osUser?: string;
   /** The session makes the key of a kubeconfig. */
   kubeconfig?: KubeconfigMark;
   /** The end of the client certificate, if the key was proved by one. */
@@ -87,7 +89,7 @@ export class Callers {
   }
 
   /** The program itself, for keys that are made on the machine: an administrator without a key. */
-  get program(): User {
+  programFor(osUser: string): User {
     const subject: Subject = {
       kind: 'user',
       name: 'admin',
@@ -100,6 +102,7 @@ export class Callers {
       facts: undefined,
       directory: this.#parts.world.directory,
       address: undefined,
+      osUser,
     });
   }
 

@@ -3,6 +3,7 @@
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Store, StoreEvent, StoreWatch } from '../../store/store.ts';
 import { type KeyFacts, keyFacts } from '../keys/life/key-facts.ts';
+import { StoredBytes } from '../keys/rules/stored-bytes.ts';
 import type { KeyIndex } from '../keys/secret/check-secret.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
 import type { SecretDigest } from '../keys/secret/pepper.ts';
@@ -31,6 +32,8 @@ export class KeyBook implements KeyIndex {
   /** uids by owner; those of keys that are being created among them. */
   readonly #owned = new Map<string, Set<string>>();
   readonly #reserved = new Map<string, Reservation>();
+  /** Those of keys that are being created among them. */
+  readonly bytes = new StoredBytes();
   /** Hear of every key that was written or is gone. */
   readonly #listeners = new Set<(uid: string) => void>();
   #watch: StoreWatch | undefined;
@@ -93,16 +96,19 @@ export class KeyBook implements KeyIndex {
     return [...this.#reserved.values()].some(({ supplied }) => supplied.some((key) => keys.has(key)));
   }
 
-  reserve(uid: string, owner: SubjectName, digests: readonly SecretDigest[]): void {
+  reserve(uid: string, owner: SubjectName, digests: readonly SecretDigest[], bytes: number): void {
     const reservation = { uid, owner: ownerKey(owner), supplied: digests.map(suppliedKey) };
     this.#reserved.set(uid, reservation);
     this.#own(reservation.owner, uid);
+    this.bytes.set(uid, reservation.owner, bytes);
   }
 
   release(uid: string): void {
     const reservation = this.#reserved.get(uid);
     this.#reserved.delete(uid);
-    if (reservation !== undefined) this.#disown(reservation.owner, uid);
+    if (reservation === undefined) return;
+    this.#disown(reservation.owner, uid);
+    this.bytes.forget(uid);
   }
 
   async #open(): Promise<StoreWatch> {
@@ -164,6 +170,7 @@ export class KeyBook implements KeyIndex {
     for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.set(suppliedKey(secret), record);
     this.#reserved.delete(record.uid);
     this.#own(ownerKey(record.subject), record.uid);
+    this.bytes.set(record.uid, ownerKey(record.subject), text.length);
     this.#tell(record.uid);
   }
 
@@ -187,6 +194,7 @@ export class KeyBook implements KeyIndex {
     this.#byId.delete(record.id);
     for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.delete(suppliedKey(secret));
     this.#disown(ownerKey(record.subject), record.uid);
+    this.bytes.forget(record.uid);
   }
 
   #own(owner: string, uid: string): void {

@@ -1,15 +1,18 @@
-// Deletes keys by time alone: at the end of their grace period, and a week after they expired or, if their maker is gone, were used. In: the kit's caretaker, a clock.
-// Out: deletes; finalizers delay them like every delete.
+// What happens to keys by time alone: their expiry is written down once, and they are deleted at the end of their grace period, and a
+// week after they expired or, if their maker is gone, were used. In: the kit's caretaker, a clock. Out: writes and deletes; finalizers
+// delay these like every delete.
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';
 import type { Chore, Place } from '../../apiserver/owners/caretaker.ts';
 import { deleteIfPresent, systemCall } from '../../apiserver/verbs/system-call.ts';
+import { fromStoredText, toStoredText } from '../../apiserver/wire/stored-text.ts';
 import type { Timer } from '../../clock.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
-import { isDueForRemoval, keptAfterExpiryMs, kubeconfigKeptAfterExpiryMs } from '../keys/life/expiry.ts';
+import { expiryOf, isDueForRemoval, keptAfterExpiryMs, kubeconfigKeptAfterExpiryMs } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
-import type { KeyBook } from './key-book.ts';
+import { type KeyBook, keyPrefix } from './key-book.ts';
+import { hiddenPart } from './stored-key.ts';
 
 /** The grace period ends by the wall clock, which a timer does not follow when somebody sets the clock. */
 const longestTimerMs = 24 * 60 * 60 * 1000;
@@ -57,12 +60,88 @@ export class GraceChore implements Chore {
   }
 }
 
+/** A new key may end sooner than all others; many new keys are looked at together. */
+const lookAgainMs = 1_000;
+
+/** Writes down once that a key has expired: time makes no event, and `kubectl wait` waits for one. Uses move no resourceVersion. */
+export class ExpiryNotes {
+  readonly #kit: Kit;
+  readonly #kind: Kind;
+  readonly #book: KeyBook;
+  readonly #lastActivityMs: KeyWorld['lastActivityMs'];
+  #timer: Timer | undefined;
+  #dueMs = 0;
+  #looking: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(kit: Kit, kind: Kind, book: KeyBook, world: KeyWorld) {
+    this.#kit = kit;
+    this.#kind = kind;
+    this.#book = book;
+    this.#lastActivityMs = world.lastActivityMs.bind(world);
+  }
+
+  start(): void {
+    this.#book.onChange(() => this.#lookWithin(lookAgainMs));
+    this.#lookWithin(0);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#looking;
+  }
+
+  #lookWithin(delayMs: number): void {
+    const dueMs = this.#kit.clock.now() + delayMs;
+    if (this.#isStopped || (this.#timer !== undefined && this.#dueMs <= dueMs)) return;
+    this.#timer?.cancel();
+    this.#dueMs = dueMs;
+    this.#timer = this.#kit.clock.after(delayMs, () => {
+      this.#timer = undefined;
+      this.#looking = this.#looking.then(() => this.#look());
+    });
+  }
+
+  async #look(): Promise<void> {
+    const { clock, log } = this.#kit;
+    const nowMs = clock.wallTime().getTime();
+    // The clock on the wall may be set, and a machine may sleep.
+    let nextMs = expiredEveryMs;
+    try {
+      for (const facts of [...this.#book.facts()]) {
+        if (facts.isDeleted || facts.record.isExpiryTold) continue;
+        const expiryMs = expiryOf(facts.times, this.#lastActivityMs(facts));
+        if (expiryMs === undefined || this.#isStopped) continue;
+        if (expiryMs > nowMs) nextMs = Math.min(nextMs, expiryMs - nowMs);
+        else await this.#note(facts);
+      }
+    } catch (error) {
+      log.error({ component: 'management', error: String(error) }, 'expiry of keys not written down');
+    }
+    this.#lookWithin(nextMs);
+  }
+
+  /** A write that meets another one is left: the other one calls for a new look. */
+  async #note({ name, record }: KeyFacts): Promise<void> {
+    const { store } = this.#kit;
+    const { record: stored } = await store.get(keyPrefix + name);
+    if (stored === undefined) return;
+    const object = fromStoredText(stored.value, this.#kind, stored.revision);
+    const part = hiddenPart(object);
+    if (part?.record.uid !== record.uid) return;
+    const value = toStoredText({ ...object, hidden: { ...part, record: { ...part.record, isExpiryTold: true } } });
+    await store.write(keyPrefix + name, { expect: stored.revision, value });
+  }
+}
+
 export class ExpiredKeys {
   readonly #kit: Kit;
   readonly #kind: Kind;
   readonly #book: KeyBook;
   readonly #lastActivityMs: KeyWorld['lastActivityMs'];
   readonly #instanceUid: KeyWorld['instanceUid'];
+  readonly #notes: ExpiryNotes;
   #timer: Timer | undefined;
 
   constructor(kit: Kit, kind: Kind, book: KeyBook, world: KeyWorld) {
@@ -71,17 +150,24 @@ export class ExpiredKeys {
     this.#book = book;
     this.#lastActivityMs = world.lastActivityMs.bind(world);
     this.#instanceUid = world.instanceUid.bind(world);
+    this.#notes = new ExpiryNotes(kit, kind, book, world);
   }
 
   start(): void {
+    this.#notes.start();
+    this.#wait();
+  }
+
+  #wait(): void {
     this.#timer = this.#kit.clock.after(expiredEveryMs, () => {
       void this.#removeAndGoOn();
     });
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
+    await this.#notes.stop();
   }
 
   async #removeAndGoOn(): Promise<void> {
@@ -90,7 +176,7 @@ export class ExpiredKeys {
     } catch (error) {
       this.#kit.log.error({ component: 'management', error: String(error) }, 'expired keys not removed');
     }
-    if (this.#timer !== undefined) this.start();
+    if (this.#timer !== undefined) this.#wait();
   }
 
   /** Also after a new configuration, which may have taken the virtual cluster of a kubeconfig away. */

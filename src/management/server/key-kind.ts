@@ -3,8 +3,6 @@ import { text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Column, type Kind, type SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { age } from '../../apiserver/wire/table.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { expiryOf, isExpired } from '../keys/life/expiry.ts';
-import { type KeyState, titleOf } from '../keys/life/key-state.ts';
 import { isNameInScope } from '../keys/life/visible.ts';
 import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
 import { keySchemaName, rotationSchemaName } from '../kinds/key-schema.ts';
@@ -14,6 +12,7 @@ import { keyResource, managementGroup } from '../scope/request.ts';
 import type { Callers, Session } from './callers.ts';
 import { ownerKey } from './key-book.ts';
 import type { KeyStrategy } from './key-strategy.ts';
+import { expiryOfKey } from './stored-key.ts';
 
 const ownerIndex = 'owner';
 
@@ -24,8 +23,6 @@ export function keyKind(parts: {
   /** A list of the caller at an older revision may show keys that the caller must not see now. */
   viewSince: (session: Session) => number;
   rotation: SubresourceAction;
-  /** Of the key with this uid, as far as its owner, its virtual cluster and its makers decide. */
-  stateByOthers(name: string, uid: string, nowMs: number): KeyState;
 }): Kind {
   const { strategy, callers, directory, viewSince, rotation } = parts;
   return {
@@ -40,7 +37,7 @@ export function keyKind(parts: {
     schema: keySchemaName,
     storage: keyResource,
     strategy,
-    columns: columnsOf(parts.stateByOthers),
+    columns,
     subresources: {
       rotate: {
         mode: 'action',
@@ -85,9 +82,10 @@ function ownersOf(object: KubeObject): string[] {
   return owner === undefined ? [] : [ownerKey(owner)];
 }
 
-type StateByOthers = Parameters<typeof keyKind>[0]['stateByOthers'];
+const statusDescription =
+  'Active; Disabled, Expired or Terminating by itself; Suspended (owner not in the configuration), UserDisabled, InstanceGone (virtual cluster not in the configuration) or MakerInvalid (the key that made it has ended).';
 
-const columnsOf = (stateByOthers: StateByOthers): readonly Column[] => [
+const columns: readonly Column[] = [
   {
     name: 'Name',
     type: 'string',
@@ -97,7 +95,7 @@ const columnsOf = (stateByOthers: StateByOthers): readonly Column[] => [
     cell: ({ metadata }) => metadata.name ?? '',
   },
   column('Owner', 'The user, team or subject that the key stands for.', ownerText),
-  column('Status', statusDescription, (object, now) => statusText(object, now, stateByOthers)),
+  column('Status', statusDescription, (object) => text(object, 'status', 'phase')),
   column('Expires', 'When the key ends, from now on.', expiresText),
   column('Last used', 'How long ago the key was last used.', (object, now) => {
     const last = text(object, 'status', 'lastActivity');
@@ -111,9 +109,6 @@ const columnsOf = (stateByOthers: StateByOthers): readonly Column[] => [
   column('Scope', 'Limits of the key.', scopeText, 1),
 ];
 
-const statusDescription =
-  'Active; Disabled, Expired or Terminating by itself; Suspended (owner not in the configuration), UserDisabled, InstanceGone (virtual cluster not in the configuration) or MakerInvalid (the key that made it has ended).';
-
 function column(name: string, description: string, cell: Column['cell'], priority = 0): Column {
   return { name, type: 'string', description, priority, cell };
 }
@@ -124,26 +119,9 @@ function ownerText(object: KubeObject): string {
   return owner.kind === 'user' ? owner.name : `${owner.kind}:${owner.name}`;
 }
 
-function timesOf(object: KubeObject) {
-  const { ttl, ttlAfterLastActivity } = keySpec(object);
-  const last = Date.parse(text(object, 'status', 'lastActivity'));
-  const creationMs = Date.parse(object.metadata.creationTimestamp ?? '') || 0;
-  const times = { creationMs, ttl, afterLastActivity: ttlAfterLastActivity };
-  return { times, lastMs: Number.isNaN(last) ? undefined : last };
-}
-
-function statusText(object: KubeObject, now: Date, stateByOthers: StateByOthers): string {
-  if (object.metadata.deletionTimestamp !== undefined) return 'Terminating';
-  const { times, lastMs } = timesOf(object);
-  if (isExpired(times, lastMs, now.getTime())) return 'Expired';
-  if (keySpec(object).disabled) return 'Disabled';
-  const { name = '', uid = '' } = object.metadata;
-  return titleOf(stateByOthers(name, uid, now.getTime()));
-}
-
 function expiresText(object: KubeObject, now: Date): string {
-  const { times, lastMs } = timesOf(object);
-  const expiryMs = expiryOf(times, lastMs);
+  const lastMs = Date.parse(text(object, 'status', 'lastActivity'));
+  const expiryMs = expiryOfKey(object, Number.isNaN(lastMs) ? undefined : lastMs);
   if (expiryMs === undefined) return '<never>';
   if (expiryMs <= now.getTime()) return '<expired>';
   return age(now.toISOString(), new Date(expiryMs));

@@ -7,6 +7,7 @@ import type { KeyWorld } from '../keys/life/credential.ts';
 import { expiryOf } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { type KeyState, keyState, keyStates } from '../keys/life/key-state.ts';
+import { keysOfLeavers } from '../keys/life/leavers.ts';
 
 /** One scrape reads every series, and must not count a hundred thousand keys for each of them. */
 const countsAreGoodForMs = 500;
@@ -26,8 +27,10 @@ export interface Counted {
 export function keyCounts(
   { facts, world }: Pick<Counted, 'facts' | 'world'>,
   nowMs: number,
-): Record<KeyState, number> & { expiringSoon: number } {
-  const counts = { ...noKeys(), expiringSoon: 0 };
+): Record<KeyState, number> & { expiringSoon: number; ofLeavers: number } {
+  const left = keysOfLeavers(facts(), world, nowMs);
+  const ofLeavers = left.reduce((sum, { keys }) => sum + keys.length, 0);
+  const counts = { ...noKeys(), expiringSoon: 0, ofLeavers };
   for (const one of facts()) {
     const state = keyState(one, world, nowMs);
     counts[state]++;
@@ -55,6 +58,11 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
   }
   const series: [string, string, () => number][] = [
     ['hostward_access_keys_expiring', 'Active access keys that end within seven days', () => counts().expiringSoon],
+    [
+      'hostward_access_keys_of_leavers',
+      'Access keys of teams that a user knows who has left',
+      () => counts().ofLeavers,
+    ],
     ['hostward_failed_authentications', 'Requests with credentials that are not good', () => counted.failedLogins()],
     ['hostward_management_watches', 'Open watches of the management API', () => counted.watches()],
     [
@@ -73,7 +81,7 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
   declareLimits(metrics, counted.limits);
 }
 
-const held: readonly Held[] = ['connections', 'requests', 'watches'];
+const held: readonly Held[] = ['connections', 'requests', 'watches', 'bodies'];
 
 function declareLimits(metrics: Metrics, limits: CallerLimits): void {
   for (const limit of held) {

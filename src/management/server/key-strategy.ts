@@ -2,6 +2,7 @@
 // result, and makes the secret. A fault of the object is 422; a missing right of the caller is 403.
 import type { Kind, Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
+import { toStoredText } from '../../apiserver/wire/stored-text.ts';
 import type { Clock } from '../../clock.ts';
 import type { KeyLimits } from '../../config/settings/management-settings.ts';
 import type { FieldError } from '../../object/meta/field-error.ts';
@@ -10,11 +11,13 @@ import { invalid } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Activity } from '../keys/life/activity.ts';
 import { keyFacts } from '../keys/life/key-facts.ts';
+import type { KeyState } from '../keys/life/key-state.ts';
 import { changesToken, fillChangedKey, judgeChangedKey, type KeyChange } from '../keys/rules/change.ts';
 import { fillNewKey, judgeNewKey } from '../keys/rules/issue.ts';
 import { type JudgeContext, type Judgement, refusalText } from '../keys/rules/judgement.ts';
 import { keySpec, subjectOf } from '../keys/rules/key-spec.ts';
-import { instanceLabel, markDisabled } from '../keys/rules/server-marks.ts';
+import { holderOf, makerText } from '../keys/rules/maker.ts';
+import { createdByAnnotation, instanceLabel, markDisabled } from '../keys/rules/server-marks.ts';
 import { validateKey } from '../keys/rules/validate-key.ts';
 import type { FieldCipher } from '../keys/secret/field-cipher.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
@@ -27,10 +30,18 @@ import { isScoped } from '../scope/allows.ts';
 import type { SubjectName } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import type { Callers, Session } from './callers.ts';
-import type { KeyBook } from './key-book.ts';
+import { type KeyBook, ownerKey } from './key-book.ts';
 import { ownerWarnings } from './owner-rules.ts';
 import type { People } from './people.ts';
-import { hiddenPart, openHidden, restoreHidden, sealHidden, takeHidden, withoutHidden } from './stored-key.ts';
+import {
+  hiddenPart,
+  openHidden,
+  restoreHidden,
+  sealHidden,
+  statusOfKey,
+  takeHidden,
+  withoutHidden,
+} from './stored-key.ts';
 
 export interface KeyParts {
   book: KeyBook;
@@ -42,6 +53,8 @@ export interface KeyParts {
   random: RandomBytes;
   limits: () => KeyLimits;
   clock: Clock;
+  /** Of the key with this uid, as far as its owner, its virtual cluster and its makers decide. */
+  stateByOthers(name: string, uid: string, nowMs: number): KeyState;
   /** All that are served here; an owner may be of any of them. */
   kinds: () => readonly Kind[];
 }
@@ -55,6 +68,8 @@ interface Draft {
   wasDisabled: boolean;
   /** uid of the virtual cluster whose kubeconfig holds the key. */
   instance?: string | undefined;
+  /** For the annotation of a new key. */
+  createdBy?: string;
   judge(judged: KubeObject): Judgement;
 }
 
@@ -77,7 +92,8 @@ export class KeyStrategy implements Strategy {
 
   present = (object: KubeObject): KubeObject => {
     const lastMs = this.#parts.activity.lastMs(object.metadata.uid ?? '');
-    const status = lastMs === undefined ? {} : { lastActivity: `${new Date(lastMs).toISOString().slice(0, 19)}Z` };
+    const nowMs = this.#parts.clock.wallTime().getTime();
+    const status = statusOfKey(object, { lastMs, nowMs, stateByOthers: this.#parts.stateByOthers });
     return { ...withoutHidden(object), status };
   };
 
@@ -114,6 +130,7 @@ export class KeyStrategy implements Strategy {
     const ownerKeys = book.ownerKeys(owner);
     const { isAdministrator } = context.caller;
     const creator = session.facts?.record;
+    const holder = holderOf(session);
     // A kubeconfig ends with the key that asked for it, also when no scope narrows that key.
     const maker = isScoped(session.credential) || kubeconfig !== undefined ? creator : undefined;
     const record: KeyRecord = {
@@ -124,24 +141,29 @@ export class KeyStrategy implements Strategy {
       grantedGroups: grantedAtFirst(spec.groups, session, isAdministrator),
       ...(creator === undefined ? {} : { createdBy: { name: creator.name, uid: creator.uid } }),
       madeBy: maker === undefined ? undefined : { name: maker.name, uid: maker.uid },
+      ...(holder === undefined ? {} : { holder }),
       ...(kubeconfig === undefined ? {} : { kubeconfig }),
       tokenGeneration: 1,
     };
     const sealed = sealHidden(mergeHidden({}, hidden, object), { sealed: {}, opened: {} }, { cipher, uid });
     object['hidden'] = { record, sealed };
+    const bytes = toStoredText(object).length;
+    const noRoom = book.bytes.refusal(uid, ownerKey(owner), bytes, context.limits);
     this.#drafts.set(object, {
       context,
       by: session.credential.subject,
       plain: made.text,
       wasDisabled: false,
       instance: kubeconfig?.instance,
+      createdBy: makerText(session),
       judge: (judged) => {
         const judgement = judgeNewKey(supplied === '' ? judged : withKey(judged, supplied), context, ownerKeys);
+        if (noRoom !== undefined) judgement.refusals.push({ field: 'metadata', message: noRoom });
         if (isTaken) judgement.errors.push(duplicateSupplied('spec.key'));
         return judgement;
       },
     });
-    book.reserve(uid, owner, digests);
+    book.reserve(uid, owner, digests, bytes);
   };
 
   prepareForUpdate = (object: KubeObject, old: KubeObject, ctx: WriteContext): void => {
@@ -176,8 +198,13 @@ export class KeyStrategy implements Strategy {
       isSameKey,
       isSelf: session.facts?.record.uid === uid,
     };
-    const judge = (judged: KubeObject) =>
-      judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context);
+    const owner = ownerKey(record.subject);
+    const noRoom = this.#parts.book.bytes.refusal(uid, owner, toStoredText(object).length, context.limits);
+    const judge = (judged: KubeObject) => {
+      const judgement = judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context);
+      if (noRoom !== undefined) judgement.refusals.push({ field: 'metadata', message: noRoom });
+      return judgement;
+    };
     const by = session.credential.subject;
     this.#drafts.set(object, { context, by, plain: '', wasDisabled: facts.isDisabled, judge });
     // Without the value the object may look unchanged, and nothing would be judged.
@@ -202,7 +229,9 @@ export class KeyStrategy implements Strategy {
     const draft = this.#drafts.get(object);
     if (draft === undefined) return;
     markDisabled(object, draft.wasDisabled, draft.by, draft.context.caller.isAdministrator);
-    const { labels } = object.metadata;
+    const { labels, annotations } = object.metadata;
+    if (draft.createdBy !== undefined)
+      object.metadata.annotations = { ...annotations, [createdByAnnotation]: draft.createdBy };
     if (draft.instance !== undefined) object.metadata.labels = { ...labels, [instanceLabel]: draft.instance };
   };
 
@@ -222,7 +251,7 @@ export function contextOf(parts: KeyParts, session: Session): JudgeContext {
 }
 
 const shownOnceText =
-  'spec.key is shown in this answer alone; print it with -o jsonpath={.spec.key}, and keep it like a password';
+  'spec.key is shown in this answer alone; print it with -o jsonpath={.spec.key}, and keep it like a password. Where the answer is lost, "hostward keys rotate NAME" gives the key a new value';
 
 function suppliedSecret(text: string, peppers: Peppers): ReturnType<typeof makeSecret> {
   const secret = { ...peppers.digest(text), validUntilMs: undefined, isSupplied: true };

@@ -1,12 +1,12 @@
 // The management API as one thing to open, serve, ask and close. In: settings, a clock, a log, a folder. Out: an HTTPS server of
 // access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
 // served, for commands that work on the folder of a server that does not run.
-import { randomUUID } from 'node:crypto';
-import type { Socket } from 'node:net';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
+import type { LoopShares } from '../../apiserver/request/loop-time.ts';
 import { Strangers } from '../../apiserver/request/strangers.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
+import { fromSetting } from '../../apiserver/wire/listen.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
@@ -14,13 +14,15 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from '../commands/local-door.ts';
+import { SaidLeavers } from '../commands/said-leavers.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../commands/take-backup.ts';
 import { troublesIn } from '../commands/troubles.ts';
 import type { Issuing } from '../direct-tokens/open-issuing.ts';
+import { keysOfLeavers } from '../keys/life/leavers.ts';
 import { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
-import { keyTarget, makeKey } from '../kubeconfig-issue/make-key.ts';
+import { makeOwnKey } from '../kubeconfig-issue/make-key.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
-import { apiServerOf, maxHeaderBytes, servingCertificate } from './api-server.ts';
+import { apiServerOf, counting, maxHeaderBytes, servingCertificate } from './api-server.ts';
 import { WriteCheck, writeAttempt } from './folder/write-check.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
@@ -37,8 +39,9 @@ export interface ManagementOptions {
   version: string;
   /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
   environment?: Readonly<Record<string, string | undefined>>;
-  /** What one key and all keys may hold open at a time; a test makes it small. */
-  callerLimits?: Readonly<Record<Held, Limit>>;
+  /** What one key and all keys may hold open, and use of the loop; a test makes it small, and a benchmark with few keys lifts it. */
+  callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
+  loopShares?: LoopShares;
   /** Replaces the write to the disk by which readiness looks; a test makes it fail. */
   writeAttempt?: () => Promise<void>;
   /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
@@ -58,6 +61,7 @@ export class ManagementApi {
   readonly #options: ManagementOptions;
   readonly #strangers: Strangers;
   readonly #limits: CallerLimits;
+  readonly #leavers: SaidLeavers;
   #settings: ManagementSettings;
   #running: Running | undefined;
   #caretaker: Caretaker | undefined;
@@ -74,6 +78,7 @@ export class ManagementApi {
     this.#settings = options.settings;
     this.#strangers = new Strangers(options);
     this.#limits = new CallerLimits(options.callerLimits);
+    this.#leavers = new SaidLeavers(options);
   }
 
   /** Locks the folder against other processes until it is closed. */
@@ -81,17 +86,14 @@ export class ManagementApi {
     const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const { dataDir: folder, baseURL } = server;
-    const parts = await openParts({ folder, baseURL, settings, kinds, clock, log, database });
+    const stored = { folder: server.dataDir, baseURL: server.baseURL, settings, kinds };
+    const parts = await openParts({ ...stored, clock, log, database });
     try {
-      const { clock, log, environment = {} } = this.#options;
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
-      const proved = (socket: Socket, { credential }: { credential: { keyName: string } }) => {
-        this.#limits.connects(socket, credential.keyName);
-        this.#strangers.proved(socket);
-      };
-      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, { clock, log, environment, proved });
+      const { environment = {} } = this.#options;
+      const about = { clock, log, environment, ...counting(this.#limits, this.#strangers) };
+      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, about);
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -109,7 +111,8 @@ export class ManagementApi {
       proxy,
       strangers: this.#strangers,
       limits: this.#limits,
-      cameThroughDoor: (request) => this.#door?.cameThrough(request) === true,
+      loopShares: this.#options.loopShares,
+      osUserAtDoor: (request) => this.#door?.osUserOf(request),
       isReady: () => this.#isServing,
       writeTrouble: () => this.writeTrouble,
       backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
@@ -135,7 +138,7 @@ export class ManagementApi {
   async serve(): Promise<void> {
     const { api, book, key, world, failedLogins, kubeconfigs, proxy } = this.#need();
     const { clock, log, metrics } = this.#options;
-    await api.start();
+    await api.start().catch(fromSetting('hostward.management.listen'));
     this.#grace = new GraceChore(api.kit, key);
     this.#expired = new ExpiredKeys(api.kit, key, book, world);
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
@@ -143,13 +146,13 @@ export class ManagementApi {
     this.#expired.start();
     await kubeconfigs.start(this.#need().proxy.paths);
     this.#checkStreams();
+    this.#leavers.look(this.#need());
     this.#writes = new WriteCheck({ clock, log, metrics, attempt: this.#attempt() });
     this.#writes.start();
     proxy.look();
     await this.openDoor();
     this.#isServing = true;
-    const watches = () => api.watchCount;
-    const proxied = () => proxy.status().proxied;
+    const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
     const failed = () => failedLogins.count;
     const [strangers, limits] = [this.#strangers, this.#limits];
     const counted = { facts: () => book.facts(), world, failedLogins: failed, watches, proxied, strangers, limits };
@@ -199,7 +202,7 @@ export class ManagementApi {
     this.#streamCheck?.cancel();
     await this.#writes?.stop();
     await this.#door?.close();
-    this.#expired?.stop();
+    await this.#expired?.stop();
     await running.proxy.stop();
     running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
@@ -218,18 +221,14 @@ export class ManagementApi {
     await this.#expired?.remove();
     issuing.ledger.reviewAll();
     this.#endStreams();
+    this.#leavers.look(this.#need());
     proxy.look();
   }
 
   /** Makes a key on this machine, as an administrator; the answer holds its value. */
   async createKey(submitted: object): Promise<KubeObject> {
     const { api, callers, key, audit } = this.#need();
-    const by = { user: callers.program, source: 'this machine', userAgent: 'hostward' };
-    const entry = { id: randomUUID(), target: keyTarget(key), method: 'POST', ...by };
-    await audit.begins(entry);
-    const made = await makeKey({ kit: api.kit, kind: key, user: by.user }, submitted, false);
-    await audit.ends(entry, 201);
-    return made as KubeObject;
+    return makeOwnKey({ kit: api.kit, kind: key, user: callers.programFor('hostward'), audit }, submitted);
   }
 
   /** Writes a backup into a new folder of this machine. */
@@ -248,17 +247,20 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, book, world, kubeconfigs, proxy } = this.#need();
+    const { api, audit, book, world, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
-    const { expiringSoon, ...keys } = keyCounts({ facts: () => book.facts(), world }, nowMs);
+    const { expiringSoon, ofLeavers, ...keys } = keyCounts({ facts: () => book.facts(), world }, nowMs);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
     const { upstreams = [] } = proxied;
-    const troubles = troublesIn({ removalsWaiting: certificates.removalsWaiting, upstreams });
+    const { removalsWaiting } = certificates;
+    const leavers = keysOfLeavers(book.facts(), world, nowMs);
+    const troubles = troublesIn({ removalsWaiting, upstreams, leavers, damage: audit.damage });
     return {
       url: api.url,
       ...(troubles.length > 0 && { troubles }),
       keys,
       expiringWithinSevenDays: expiringSoon,
+      ofLeavers,
       watches: api.watchCount,
       certificates,
       ...proxied,
@@ -268,16 +270,14 @@ export class ManagementApi {
   get url(): string {
     return this.#need().api.url;
   }
-
   get port(): number {
     return this.#need().api.port;
   }
 
-  /** The own authority; empty when the certificate comes from files. */
+  /** Empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
   }
-
   get issuing(): Issuing {
     return this.#need().issuing;
   }

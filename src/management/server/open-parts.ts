@@ -14,6 +14,7 @@ import { SqliteStore } from '../../store/sqlite-store.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { keyedDigest } from '../audit/chain.ts';
 import { ChainFile } from '../audit/chain-file.ts';
+import { openForDamage } from '../audit/find-damage.ts';
 import { JournaledStore } from '../audit/journaled-store.ts';
 import { removeOldFiles } from '../audit/retention.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
@@ -21,7 +22,7 @@ import { type Issuing, openIssuing } from '../direct-tokens/open-issuing.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
-import { stateByOthers } from '../keys/life/key-state.ts';
+import { stateByOthers as stateOfOthers } from '../keys/life/key-state.ts';
 import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import { looksLikeToken } from '../tokens/verify-token.ts';
@@ -60,6 +61,8 @@ export interface OpenParts {
   /** Binds continue tokens to their callers. */
   pageSeal(user: User, text: string): string;
   key: Kind;
+  /** The revision since which the user sees what it sees now. */
+  visibleSince(user: User): { since: number } | undefined;
   lastActivityMs(facts: KeyFacts): number | undefined;
   world: KeyWorld;
   issuing: Issuing;
@@ -82,10 +85,18 @@ export interface OpenOptions {
   log: Log;
 }
 
+/**
+ * Five hundred changes of the largest object, or twenty thousand of ordinary ones. It lies in memory and on the disk, and whoever has a
+ * key can fill it.
+ */
+export const maxHistoryBytes = 16 * 1024 * 1024;
+
 export async function openParts(options: OpenOptions): Promise<OpenParts> {
   await makeDataFolder(options.folder);
   const path = databasePath(options.folder);
-  const database = options.database ?? new SqliteStore({ clock: options.clock, path, keepsHistoryAtStart: true });
+  const history = { maxBytes: maxHistoryBytes };
+  const database =
+    options.database ?? new SqliteStore({ clock: options.clock, path, history, keepsHistoryAtStart: true });
   // From here on no other process has the folder.
   await database.start().catch((error: unknown) => {
     throw withWayOut(error);
@@ -114,24 +125,29 @@ async function partsOf(
   const callers = new Callers({ book, world, peppers, activity, clock });
   const rights = new Rights(callers, () => people.directory, world.key);
   const limits = () => settings().keys;
-  const keyParts: KeyParts = { book, people, callers, activity, peppers, cipher, random, limits, clock, kinds };
+  const stateByOthers: KeyParts['stateByOthers'] = (name, uid, nowMs) => {
+    const facts = book.key(name);
+    return facts?.record.uid === uid ? stateOfOthers(facts, world, nowMs) : 'active';
+  };
+  const keyParts: KeyParts = {
+    ...{ book, people, callers, activity, peppers, cipher, random, limits, clock, kinds, stateByOthers },
+  };
   const key = keyKind({
     strategy: new KeyStrategy(keyParts),
     callers,
     directory: () => people.directory,
     viewSince: (session) => viewSince(session, people, book),
     rotation: rotateKey(store, keyParts),
-    stateByOthers: (name, uid, nowMs) => {
-      const facts = book.key(name);
-      return facts?.record.uid === uid ? stateByOthers(facts, world, nowMs) : 'active';
-    },
   });
   const reads = () => settings().audit.reads;
   const movedAside = () => void audit.removeOld();
   const file = new ChainFile({ folder, name: auditName, digest, movedAside });
   const removeOld: AuditLogOptions['removeOld'] = (note) =>
     removeOldFiles({ folder, name: auditName, digest, keep: settings().audit.keepFiles, note });
-  const audit = new AuditLog({ file, clock, log, callers, reads, removeOld });
+  const audit = new AuditLog({
+    ...{ file, clock, log, callers, reads, removeOld },
+    openForDamage: (isStopping) => openForDamage({ folder, name: auditName, digest, clock, isStopping }),
+  });
   await audit.start();
   opened.push(audit);
   const callerOf = (user: User) => {
@@ -151,7 +167,21 @@ async function partsOf(
   book.onChange((uid) => issuing.ledger.changed(uid));
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
   const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
-  const made = { callers, rights, audit, failedLogins: new FailedLogins(clock), key, lastActivityMs, world, issuing };
+  const visibleSince = (user: User) => {
+    const session = callers.sessionOf(user);
+    return session === undefined ? undefined : { since: viewSince(session, people, book) };
+  };
+  const made = {
+    callers,
+    visibleSince,
+    rights,
+    audit,
+    failedLogins: new FailedLogins(clock),
+    key,
+    lastActivityMs,
+    world,
+    issuing,
+  };
   opened.length = 0;
   return { ...given, ...made, ...pageSealed };
 }

@@ -33,6 +33,7 @@ export class People {
   readonly #clock: Clock;
   #directory: Directory;
   #records = new Map<string, NamedRecord>();
+  #view = '';
   #viewSince = 0;
 
   constructor(store: Store, clock: Clock, settings: ManagementSettings) {
@@ -63,17 +64,21 @@ export class People {
   /** Removed names are suspended first, so that no request sees a half-removed name. */
   async take(settings: ManagementSettings): Promise<void> {
     this.#directory = new Directory(settings);
+    const view = viewOf(settings);
+    // Until the new view has its revision, no older list or watch goes on.
+    if (view !== this.#view) this.#viewSince = Number.POSITIVE_INFINITY;
+    this.#view = view;
     const nowMs = this.#clock.wallTime().getTime();
     const changed = changedRecords(this.#records, namesOf(this.#directory), { nowMs, newUid: randomUUID });
     // All in one turn: no request sees a name that was given away with the uid that it had.
     for (const record of changed) this.#records.set(recordKey(record), record);
+    await this.#noteView(view);
     for (const record of changed) {
       const key = `${recordsPrefix}${record.kind}/${record.name}`;
       await this.#store.write(key, { expect: undefined, value: JSON.stringify(record) });
     }
     await this.#publish(instanceKind, this.#instances());
     await this.#publish(namespaceKind, this.#namespaces());
-    await this.#noteView(settings);
   }
 
   subjectUid(kind: SubjectKind, name: string): string | undefined {
@@ -109,19 +114,21 @@ export class People {
     return result;
   }
 
-  async #noteView({ administrators, users, teams }: ManagementSettings): Promise<void> {
-    const view = createHash('sha256')
-      .update(JSON.stringify([administrators, users, teams]))
-      .digest('hex');
+  /** A new view raises the revision: without a write, the newest list of the old view would count as one of the new view. */
+  async #noteView(view: string): Promise<void> {
     const { record } = await this.#store.get(viewKey);
-    const known = record === undefined ? undefined : (JSON.parse(record.value) as { view: string; since: number });
-    if (known !== undefined && known.view === view) {
-      this.#viewSince = known.since;
+    if (record !== undefined && (JSON.parse(record.value) as { view: string }).view === view) {
+      this.#viewSince = record.revision;
       return;
     }
-    this.#viewSince = known === undefined ? 0 : await this.#store.currentRevision();
-    const value = JSON.stringify({ view, since: this.#viewSince });
-    await this.#store.write(viewKey, { expect: undefined, value });
+    try {
+      const written = await this.#store.write(viewKey, { expect: undefined, value: JSON.stringify({ view }) });
+      this.#viewSince = written.revision;
+    } catch (error) {
+      // The next write of anything ends the old view then.
+      this.#viewSince = (await this.#store.currentRevision()) + 1;
+      throw error;
+    }
   }
 
   #instances(): KubeObject[] {
@@ -180,6 +187,14 @@ export class People {
     for (const [key, value] of wanted)
       if (there.get(key) !== value) await this.#store.write(key, { expect: undefined, value });
   }
+}
+
+/** Everything in the configuration that decides what somebody sees. */
+function viewOf({ administrators, users, teams, projects }: ManagementSettings): string {
+  const members = projects.map((project) => [project.name, project.members]);
+  return createHash('sha256')
+    .update(JSON.stringify([administrators, users, teams, members]))
+    .digest('hex');
 }
 
 function uidIn(text: string): string | undefined {

@@ -13,9 +13,12 @@ import { keyFacts } from '../keys/life/key-facts.ts';
 import { judgeChangedKey } from '../keys/rules/change.ts';
 import { handOverRefusals } from '../keys/rules/hand-over.ts';
 import { refusalText } from '../keys/rules/judgement.ts';
+import { holderOf, makerText } from '../keys/rules/maker.ts';
+import { rotatedByAnnotation } from '../keys/rules/server-marks.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
 import { overlapFaults, rotate } from '../keys/secret/rotate.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
+import type { Session } from './callers.ts';
 import { keyPrefix } from './key-book.ts';
 import { contextOf, type KeyParts } from './key-strategy.ts';
 import { hiddenPart } from './stored-key.ts';
@@ -65,7 +68,9 @@ export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
     const { random, peppers } = parts;
     const made = rotate(part.record, { random, peppers, nowMs: context.nowMs, overlapSeconds });
     // Tokens that were made with the old value die with it, because the old value may have leaked.
-    await write(store, object, { ...made.record, tokenGeneration: made.record.tokenGeneration + 1 });
+    const rotated = rotatedObject(object, made.record, session);
+    await write(store, rotated);
+    ctx.wrote?.({ kind: 'OwnedAccessKey', text: toStoredText(rotated) });
     const [, left] = made.record.secrets;
     const until = left?.validUntilMs;
     return {
@@ -88,9 +93,19 @@ function openingNothing(name: string, why: string): FieldError {
   );
 }
 
-async function write(store: Store, object: KubeObject, record: KeyRecord): Promise<void> {
+/** Whoever got the new value knows the key from now on, and nobody else does. */
+function rotatedObject(object: KubeObject, rotated: KeyRecord, session: Session): KubeObject {
+  const { holder: _holder, ...record } = rotated;
+  const annotations = { ...object.metadata.annotations, [rotatedByAnnotation]: makerText(session) };
+  const holder = holderOf(session);
+  const known = { ...record, ...(holder && { holder }), tokenGeneration: record.tokenGeneration + 1 };
+  const metadata = { ...object.metadata, annotations };
+  return { ...object, metadata, hidden: { ...(object['hidden'] as object), record: known } };
+}
+
+async function write(store: Store, object: KubeObject): Promise<void> {
   const { name = '', resourceVersion } = object.metadata;
-  const value = toStoredText({ ...object, hidden: { ...(object['hidden'] as object), record } });
+  const value = toStoredText(object);
   const written = await store.write(keyPrefix + name, { expect: Number(resourceVersion), value });
   if (!written.ok) throw new StatusFault(conflict(resource, name));
 }

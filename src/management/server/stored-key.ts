@@ -2,6 +2,10 @@
 // encrypted fields. Data under `hidden` never leaves the process.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
+import { expiryOf } from '../keys/life/expiry.ts';
+import type { KeyState } from '../keys/life/key-state.ts';
+import { keyStatus } from '../keys/life/key-status.ts';
+import { keySpec } from '../keys/rules/key-spec.ts';
 import type { FieldCipher } from '../keys/secret/field-cipher.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
 import { detachHidden, type HiddenFields, hiddenPaths, type StoredHidden } from '../keys/secret/redact.ts';
@@ -80,4 +84,26 @@ function putAt(object: KubeObject, path: string, value: unknown): void {
     holder = holder[step] as Record<string, unknown>;
   }
   holder[last] = value;
+}
+
+/** Undefined = the key does not end. */
+export function expiryOfKey(object: KubeObject, lastActivityMs: number | undefined): number | undefined {
+  const { ttl, ttlAfterLastActivity } = keySpec(object);
+  const creationMs = Date.parse(object.metadata.creationTimestamp ?? '') || 0;
+  return expiryOf({ creationMs, ttl, afterLastActivity: ttlAfterLastActivity }, lastActivityMs);
+}
+
+export function statusOfKey(
+  object: KubeObject,
+  at: { lastMs: number | undefined; nowMs: number; stateByOthers(name: string, uid: string, nowMs: number): KeyState },
+): object {
+  const { lastMs, nowMs } = at;
+  const { deletionTimestamp, name = '', uid = '' } = object.metadata;
+  const expiryMs = expiryOfKey(object, lastMs);
+  const state = (): KeyState => {
+    if (deletionTimestamp !== undefined) return 'terminating';
+    if (expiryMs !== undefined && nowMs >= expiryMs) return 'expired';
+    return keySpec(object).disabled ? 'disabled' : at.stateByOthers(name, uid, nowMs);
+  };
+  return keyStatus({ state: state(), expiryMs, lastActivityMs: lastMs });
 }

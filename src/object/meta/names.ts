@@ -47,3 +47,34 @@ export function base36(hex: string): string {
 export function hostLabelKey(key: string, virtualCluster: string): string {
   return safeConcatName('vcluster.loft.sh/label', virtualCluster, 'x', sha256Hex(key).slice(0, hashDigits));
 }
+
+/** Between the parts of a long name. */
+export const nameSeparator = '-x-';
+
+/** The objects whose name and namespace join to this text: "a-x-b-x-c" is a in b-x-c, and a-x-b in c. */
+export function splitsOf(joined: string): { namespace: string; name: string }[] {
+  const found: { namespace: string; name: string }[] = [];
+  for (let at = joined.indexOf(nameSeparator); at >= 0; at = joined.indexOf(nameSeparator, at + 1)) {
+    const one = { namespace: joined.slice(at + nameSeparator.length), name: joined.slice(0, at) };
+    if (one.namespace !== '' && one.name !== '') found.push(one);
+  }
+  return found;
+}
+
+/** The objects that may have this long host name; none for a hashed name. */
+export function splitHostName(hostName: string, virtualCluster: string): { namespace: string; name: string }[] {
+  const end = `${nameSeparator}${virtualCluster}`;
+  return hostName.endsWith(end) ? splitsOf(hostName.slice(0, -end.length)) : [];
+}
+
+/**
+ * Whether the name may be one that Hostward or vCluster gives: a generated name, or a long one of any virtual cluster, hashed or
+ * not. A hash may follow a dot that is cut away, so its name may be one shorter.
+ */
+export function hasGivenForm(hostName: string): boolean {
+  return generatedForm.test(hostName) || longForm.test(hostName) || hashedForm.test(hostName);
+}
+
+const generatedForm = new RegExp(`^v[0-9a-z]{${generatedDigits}}$`);
+const longForm = /^.+-x-.+-x-.+$/;
+const hashedForm = new RegExp(`^.{${hashedHeadLength - 1},${hashedHeadLength}}-[0-9a-f]{${hashDigits}}$`);

@@ -1,8 +1,9 @@
 // JSON patch (RFC 6902) with the deviations of kube-apiserver. In: a value and the operations of a client. Out: a changed copy
 // after all operations, or one failure. The library rfc6902 is not safe for client patches: it takes "length" and "a" for list
 // indices, skips tokens named "constructor" and finds inherited members.
-import { copyJson, equalJson, isJsonObject, type Json, memberOf, setMember } from '../text/json.ts';
+import { isJsonObject, type Json, memberOf, setMember } from '../text/json.ts';
 import { maxDepth } from '../text/nesting.ts';
+import { copyWithLongLists, isLongList, type LongList, withoutLongLists } from './long-list.ts';
 
 export type JsonPatchResult =
   | { ok: true; value: Json }
@@ -10,20 +11,23 @@ export type JsonPatchResult =
   | { ok: false; reason: 'malformed' | 'tooManyOperations'; message: string }
   | { ok: false; reason: 'doesNotApply' | 'testFailed'; operation: number; message: string };
 
-/** The limit of kube-apiserver: the cost of an operation grows with the length of its list. */
+/** The limit of kube-apiserver. */
 export const maxJsonPatchOperations = 10_000;
-/** The limit of kube-apiserver (JSONPatchMaxCopyBytes): repeated copies double the object with every operation. */
-const maxCopiedChars = 3 * 1024 * 1024;
-/** Values that are walked to see how deep they nest. A patch can move a large value ten thousand times. */
+/** Values that are walked to see how deep they nest, or to compare them. A patch can name a large value ten thousand times. */
 const maxWalkedValues = 3_000_000;
 
-export function applyJsonPatch(value: Json, jsonPatch: unknown): JsonPatchResult {
+/** `maxCopiedChars`: the limit of copies together, since each can double the object. kube-apiserver: the length of a body. */
+export function applyJsonPatch(
+  value: Json,
+  jsonPatch: unknown,
+  { maxCopiedChars = 3 * 1024 * 1024 }: { maxCopiedChars?: number } = {},
+): JsonPatchResult {
   if (!Array.isArray(jsonPatch)) return malformed('a list of operations', jsonPatch);
   if (jsonPatch.length > maxJsonPatchOperations) {
     const message = `The allowed maximum operations in a JSON patch is ${maxJsonPatchOperations}, got ${jsonPatch.length}`;
     return { ok: false, reason: 'tooManyOperations', message };
   }
-  const state: PatchState = { root: copyJson(value), copiedChars: 0, walkedValues: 0 };
+  const state: PatchState = { root: copyWithLongLists(value), copiedChars: 0, walkedValues: 0, maxCopiedChars };
   for (const [index, operation] of jsonPatch.entries()) {
     if (!isJsonObject(operation)) return malformed('an operation object', operation);
     const failure = applyOperation(state, operation);
@@ -32,13 +36,14 @@ export function applyJsonPatch(value: Json, jsonPatch: unknown): JsonPatchResult
     const message = `Cannot apply operation ${index} (${text}): ${failure.why}`;
     return { ok: false, reason: failure.isTest ? 'testFailed' : 'doesNotApply', operation: index, message };
   }
-  return { ok: true, value: state.root };
+  return { ok: true, value: withoutLongLists(state.root) };
 }
 
 interface PatchState {
   root: Json;
   copiedChars: number;
   walkedValues: number;
+  readonly maxCopiedChars: number;
 }
 
 interface OperationFailure {
@@ -60,13 +65,13 @@ function applyOperation(state: PatchState, operation: Record<string, Json>): Ope
     case 'add':
       return value === undefined
         ? failure('a "value" is missing')
-        : (depthFault(state, path, value) ?? add(state, path, copyJson(value)));
+        : (depthFault(state, path, value) ?? add(state, path, copyWithLongLists(value)));
     case 'remove':
       return remove(state, path);
     case 'replace':
       return value === undefined
         ? failure('a "value" is missing')
-        : (depthFault(state, path, value) ?? replace(state, path, copyJson(value)));
+        : (depthFault(state, path, value) ?? replace(state, path, copyWithLongLists(value)));
     case 'test':
       return test(state, path, value ?? null);
     case 'move':
@@ -81,13 +86,14 @@ function add(state: PatchState, path: string[], value: Json): OperationFailure |
   const target = locate(state.root, path);
   if (typeof target === 'string') return failure(target);
   const { container, token } = target;
-  if (!Array.isArray(container)) {
+  if (!isList(container)) {
     setMember(container as Record<string, Json>, token, value);
     return undefined;
   }
   const index = token === '-' ? container.length : itemIndex(token, container.length + 1);
   if (index === undefined) return failure(`wanted an index up to ${container.length}, found ${shown(token)}`);
-  container.splice(index, 0, value);
+  if (isLongList(container)) container.insert(index, value);
+  else container.splice(index, 0, value);
   return undefined;
 }
 
@@ -95,10 +101,11 @@ function remove(state: PatchState, path: string[]): OperationFailure | undefined
   const target = locate(state.root, path);
   if (typeof target === 'string') return failure(target);
   const { container, token } = target;
-  if (Array.isArray(container)) {
+  if (isList(container)) {
     const index = itemIndex(token, container.length);
     if (index === undefined) return failure(`the list has no item ${shown(token)}`);
-    container.splice(index, 1);
+    if (isLongList(container)) container.remove(index);
+    else container.splice(index, 1);
     return undefined;
   }
   if (!Object.hasOwn(container as object, token)) return failure(`there is no ${shown(token)}`);
@@ -116,13 +123,14 @@ function replace(state: PatchState, path: string[], value: Json): OperationFailu
   const target = locate(state.root, path);
   if (typeof target === 'string') return failure(target);
   const { container, token } = target;
-  if (!Array.isArray(container)) {
+  if (!isList(container)) {
     setMember(container as Record<string, Json>, token, value);
     return undefined;
   }
   const index = itemIndex(token, container.length);
   if (index === undefined) return failure(`the list has no item ${shown(token)}`);
-  container[index] = value;
+  if (isLongList(container)) container.replace(index, value);
+  else container[index] = value;
   return undefined;
 }
 
@@ -130,8 +138,10 @@ function replace(state: PatchState, path: string[], value: Json): OperationFailu
 function test(state: PatchState, path: string[], wanted: Json): OperationFailure | undefined {
   const found = valueAt(state.root, path);
   if (!found.ok) return failure(found.why);
-  if (equalJson(found.value ?? null, wanted)) return undefined;
-  return { isTest: true, why: 'the value differs' };
+  const isEqual = equals(state, found.value ?? null, wanted);
+  if (state.walkedValues > maxWalkedValues)
+    return failure(`values with more than ${maxWalkedValues} fields are compared`);
+  return isEqual ? undefined : { isTest: true, why: 'the value differs' };
 }
 
 function moveOrCopy(state: PatchState, path: string[], operation: Record<string, Json>): OperationFailure | undefined {
@@ -146,8 +156,9 @@ function moveOrCopy(state: PatchState, path: string[], operation: Record<string,
   if (tooDeep !== undefined) return tooDeep;
   if (memberOf(operation, 'op') === 'copy') {
     state.copiedChars += JSON.stringify(value).length;
-    if (state.copiedChars > maxCopiedChars) return failure(`copies add up to more than ${maxCopiedChars} characters`);
-    return add(state, path, copyJson(value));
+    if (state.copiedChars > state.maxCopiedChars)
+      return failure(`copies add up to more than ${state.maxCopiedChars} characters`);
+    return add(state, path, copyWithLongLists(value));
   }
   const isIntoItself = from.length < path.length && from.every((token, index) => token === path[index]);
   if (isIntoItself) return failure('a value cannot be moved into itself');
@@ -163,9 +174,32 @@ function depthFault(state: PatchState, path: readonly string[], value: Json): Op
       return failure(`values with more than ${maxWalkedValues} fields are moved`);
     if (typeof found !== 'object' || found === null) continue;
     if (depth >= maxDepth) return failure(`the result would have more than ${maxDepth} levels`);
-    for (const item of Object.values(found)) left.push({ value: item, depth: depth + 1 });
+    for (const item of isLongList(found) ? found : Object.values(found)) left.push({ value: item, depth: depth + 1 });
   }
   return undefined;
+}
+
+/** As equalJson(). A comparison costs as much as the shorter value, and what costs more is counted. */
+function equals(state: PatchState, found: Json, wanted: Json): boolean {
+  if (isList(found)) {
+    if (!Array.isArray(wanted) || found.length !== wanted.length) return false;
+    let index = 0;
+    for (const item of found) if (!equals(state, item, wanted[index++] as Json)) return false;
+    return true;
+  }
+  if (!isJsonObject(found) || !isJsonObject(wanted)) return found === wanted;
+  const names = Object.keys(wanted);
+  for (const name of names) {
+    const member = memberOf(found, name);
+    if (member === undefined || !equals(state, member, wanted[name] as Json)) return false;
+  }
+  const { length } = Object.keys(found);
+  state.walkedValues += length;
+  return length === names.length;
+}
+
+function isList(value: Json): value is Json[] | (Json & LongList) {
+  return Array.isArray(value) || isLongList(value);
 }
 
 function parsePointer(pointer: Json | undefined): string[] | undefined {
@@ -196,16 +230,17 @@ function valueAt(root: Json, path: string[]): { ok: true; value: Json | undefine
   const target = locate(root, path);
   if (typeof target === 'string') return { ok: false, why: target };
   const value = childOf(target.container, target.token);
-  if (value === undefined && Array.isArray(target.container)) {
+  if (value === undefined && isList(target.container)) {
     return { ok: false, why: `the list has no item ${shown(target.token)}` };
   }
   return { ok: true, value };
 }
 
 function childOf(container: Json, token: string): Json | undefined {
-  if (Array.isArray(container)) {
+  if (isList(container)) {
     const index = itemIndex(token, container.length);
-    return index === undefined ? undefined : container[index];
+    if (index === undefined) return undefined;
+    return isLongList(container) ? container.item(index) : container[index];
   }
   return isJsonObject(container) ? memberOf(container, token) : undefined;
 }

@@ -1,6 +1,7 @@
 // core/v1 Endpoints as a SyncedKind: which objects go to the host, and what their payload looks like there. In: projected
 // objects. Out: verdicts and payloads. This room must never know a cluster, a queue or the time.
 import { endpointsResource } from '../../cluster/wire/scope.ts';
+import { sampleTarget } from '../payload/shapes.ts';
 import type { SyncedKind } from '../plan/kind.ts';
 import { ineligibleSentences, judgeEligibility, syncerName } from './eligibility.ts';
 import {
@@ -33,7 +34,13 @@ const kind: SyncedKind<VirtualEndpoints, HostEndpoints> = {
   payloadFields: [...payloadShape.keys()],
   payloadShape,
   samplePayload: {
-    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }],
+    subsets: [
+      {
+        addresses: [{ ip: '10.0.0.1', ...sampleTarget }],
+        notReadyAddresses: [{ ip: '10.0.0.2', ...sampleTarget }],
+        ports: [{ name: 'http', port: 80, protocol: 'TCP', appProtocol: 'http' }],
+      },
+    ],
   },
   // Kubernetes sets it since 1.33.
   controllerLabel: { key: 'endpoints.kubernetes.io/managed-by', value: 'endpoint-controller' },

@@ -2,6 +2,7 @@
 // objects and a few settings. Out: verdicts, payloads and labels. This room must never know a cluster, a queue or the time.
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import { splitKey } from '../../object/meta/object.ts';
+import { sampleTarget } from '../payload/shapes.ts';
 import type { OwnKey, SyncedKind } from '../plan/kind.ts';
 import type { Placement } from '../plan/placement.ts';
 import {
@@ -35,7 +36,11 @@ import {
 import { payloadShape } from './shape.ts';
 import { problemOfPayload } from './validate-payload.ts';
 
-export const endpointSlicesResource: ResourceRef = { path: 'apis/discovery.k8s.io/v1', resource: 'endpointslices' };
+export const endpointSlicesResource: ResourceRef = {
+  path: 'apis/discovery.k8s.io/v1',
+  resource: 'endpointslices',
+  kind: 'EndpointSlice',
+};
 
 /** The host's controllers leave slices with an unknown manager alone. */
 const manager = 'hostward.dev';
@@ -60,8 +65,8 @@ export function createEndpointSliceKind({ mirrored, dropsNodeName }: SliceOption
     payloadShape,
     samplePayload: {
       addressType: 'IPv4',
-      endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
-      ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+      endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true }, zone: 'a', ...sampleTarget }],
+      ports: [{ name: 'http', port: 80, protocol: 'TCP', appProtocol: 'http' }],
     },
     controllerLabel: { key: managedByLabel, value: sliceController },
     controllerKeyPrefixes: ['endpoints.kubernetes.io/', 'endpointslice.kubernetes.io/'],

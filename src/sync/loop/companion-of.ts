@@ -36,3 +36,17 @@ const missing: Standing = { kind: 'fails', why: 'there is no virtual object of t
 function isMissing({ isReady, world, massDelete }: Shown, key: Key): boolean {
   return isReady && !world.windows.virtual.has(key) && !massDelete.guard.isWithheld(key);
 }
+
+interface Awakened {
+  readonly ledger: Ledger;
+  readonly queue: { isDelayed(key: Key): boolean };
+  enqueue(key: Key): void;
+}
+
+/**
+ * Wakes a key for news of the other kind. A key that waits after a failure looks at everything anew when its time comes: two kinds
+ * that fail would otherwise wake each other without a pause.
+ */
+export function wakeAcross(sync: Awakened, key: Key): void {
+  if (sync.ledger.outcomeOf(key)?.kind !== 'retry' || !sync.queue.isDelayed(key)) sync.enqueue(key);
+}

@@ -2,7 +2,6 @@
 // to use the draft. It also counts the references of each host copy.
 
 import type { Key } from '../../object/meta/object.ts';
-import { noteNames } from '../patch/entry/note-names.ts';
 import type { FoundReference } from '../patch/entry/reference-patch.ts';
 import type { Patched, Patcher } from '../patch/run/patcher.ts';
 import type { Facts } from '../plan/step.ts';
@@ -63,23 +62,12 @@ export function createPatching(
     async back(facts, raw) {
       const { virtual, host } = facts;
       if (virtual === undefined || host === undefined || patcher === undefined) return facts;
-      references?.learnNames(() => learnNames(patcher, world, references));
       const asked = patcher.back({ virtual, host, translation: world.rules.translation, raw });
       const { values, failures, ownerOf } = await aside(facts.key, asked);
       const draft = facts.draft && ownerOf && { ...facts.draft, ownerOf };
       return { ...facts, reversed: values, backflowFailures: failures, ...(draft && { draft }) };
     },
   };
-}
-
-/** Notes all generated names before a back-flow: the host may have copied a name to an object whose pass comes first. */
-function learnNames({ set }: Patcher, { windows, rules }: World, references: Referrers): void {
-  if (!set.patches.some(({ reference }) => reference !== undefined)) return;
-  const { translation } = rules;
-  for (const key of windows.virtual.keys()) {
-    const virtual = windows.virtual.get(key);
-    if (virtual !== undefined) noteNames(virtual, { set, translation, resolver: references.names });
-  }
 }
 
 /** An object without a host copy has no references on the host. */

@@ -11,7 +11,7 @@ import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
 import type { Referrers } from '../references/count/referrers.ts';
 import type { Contest } from '../world/contest.ts';
-import type { DeleteGuard } from '../world/delete-guard.ts';
+import type { DeleteGuard } from '../world/doubted-list.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { WriteLog } from '../world/write-log.ts';
 import { BackFlowBrake } from './back-flow-brake.ts';

@@ -2,6 +2,7 @@
 // have an object looked at again.
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Key } from '../../object/meta/object.ts';
+import { namesIn } from '../patch/entry/names-in.ts';
 import type { ReferencePorts } from '../references/count/joint-ports.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncWorld } from './rules.ts';
@@ -19,6 +20,8 @@ export interface ReferencePortsOptions {
   tell: (note: EventNote) => void;
 }
 
+const serviceKind = 'Service';
+
 export function createReferencePorts(options: ReferencePortsOptions): ReferencePorts {
   const { world, guard, virtualWriter, hostWriter, isLeader, isDryRun, doubtOwner, enqueue } = options;
   return {
@@ -33,6 +36,19 @@ export function createReferencePorts(options: ReferencePortsOptions): ReferenceP
     isMentioned: (referrer, text) => {
       const place = world.placeOf(referrer);
       return place !== undefined && JSON.stringify(world.hostOf(place) ?? '').includes(text);
+    },
+    virtualOf: (kind) => {
+      const { virtual, services } = world.windows;
+      const shown = kind === world.rules.translation.kind.kind ? virtual : undefined;
+      return kind === serviceKind ? services : shown;
+    },
+    *namedInText() {
+      const { translation, patcher } = world.rules;
+      if (patcher === undefined) return;
+      for (const key of world.windows.virtual.keys()) {
+        const virtual = world.windows.virtual.get(key);
+        if (virtual !== undefined) yield* namesIn(virtual, patcher.set, translation);
+      }
     },
     enqueue,
     tell: (key, note) => {

@@ -45,7 +45,7 @@ export function createRules(
       placement,
       labels: labelRules(keys),
       annotations: annotationRules(keys),
-      patchDigest: patcher?.digest ?? '',
+      patchDigest: patcher?.digests.ofSet ?? '',
     },
     policy: createAddressPolicy(settings.addressPolicy),
     isPatched: patcher !== undefined,

@@ -15,7 +15,7 @@ import { failedByServer } from '../world/server-fault.ts';
 import type { Circumstances } from '../world/sources.ts';
 import { World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
-import { companionOf } from './companion-of.ts';
+import { companionOf, wakeAcross } from './companion-of.ts';
 import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
@@ -101,7 +101,7 @@ export class Sync {
     });
     this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#owner.settled() });
     this.proven = new Proven({ ...shared, world: this.world });
-    this.massDelete = new MassDelete({ world: this.world, log, enqueue: shared.enqueue });
+    this.massDelete = new MassDelete({ ...options, world: this.world, enqueue: shared.enqueue });
     const { world, massDelete, queue } = this;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
     this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue, aside });
@@ -158,6 +158,7 @@ export class Sync {
     this.#owner.stop();
     this.#audit?.cancel();
     this.proven.stop();
+    this.massDelete.stop();
     this.#listener.stop();
     this.#forgetCompanion();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
@@ -210,7 +211,7 @@ export class Sync {
     if (this.world.candidates.companion !== undefined || this.#phase === 'stopped') return;
     this.world.candidates.companion = companion;
     this.#forgetCompanion = companion.subscribe((key) => {
-      for (const one of this.world.objectsOfService(key)) this.enqueue(one);
+      for (const one of this.world.objectsOfService(key)) wakeAcross(this, one);
     });
     void companion.whenReady.then(() => this.#wakePending());
   }
@@ -232,7 +233,7 @@ export class Sync {
       [this, other],
       [other, this],
     ] as const) {
-      const enqueue = (key: Key): void => beside.enqueue(key);
+      const enqueue = (key: Key): void => wakeAcross(beside, key);
       const isReady = (): boolean => beside.isReady;
       const isWritten = (): boolean => beside.options.isLeader() || beside.options.isDryRun;
       one.world.names.other = { names: beside.world.names, isReady, isWritten, enqueue };

@@ -14,3 +14,10 @@ export function scalars(names: readonly string[]): Record<string, Shape> {
 export function list(of: Shape): Shape {
   return { kind: 'list', of };
 }
+
+/** Where the address of a sample object leads. */
+export const sampleTarget = {
+  hostname: 'db-0',
+  nodeName: 'node-1',
+  targetRef: { kind: 'Pod', name: 'db-0', namespace: 'default' },
+};

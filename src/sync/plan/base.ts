@@ -7,7 +7,8 @@ export interface BaseEntry {
   virtual: string;
   /** Short hash of the host value after patches; '' when the host lacked the key. */
   host: string;
-  isPatched: boolean;
+  /** Digest of the patches that touched the key, '' without: an entry tells by itself whether its own patches changed since. */
+  patches: string;
   /** Patches made this key on the host and the virtual side lacks it: without the patches it is removed. */
   isMade: boolean;
   /** The value came from the host and the virtual side follows it. An excluded key of this kind stays on the host. */
@@ -32,12 +33,12 @@ const uncrossedMark = '=';
 /** The entry for a key; `desired` is the host value after patches. */
 export function baseEntry(
   values: { virtual: string | undefined; host: string | undefined; desired: string | undefined },
-  { isPatched, isFromHost = false }: { isPatched: boolean; isFromHost?: boolean },
+  { patches, isFromHost = false }: { patches: string; isFromHost?: boolean },
 ): BaseEntry {
   const { virtual, host, desired } = values;
   const isMade = virtual === undefined && host !== undefined && host === desired;
   const hash = hashOf(virtual);
-  return { virtual: hash, host: host === virtual ? hash : hashOf(host), isPatched, isMade, isFromHost };
+  return { virtual: hash, host: host === virtual ? hash : hashOf(host), patches, isMade, isFromHost };
 }
 
 export interface Base {
@@ -56,6 +57,11 @@ export interface Agreement {
 }
 
 const formatVersion = '2';
+
+/** In characters; see digestsOf(). */
+export const patchDigestLength = 8;
+/** Patches touched the key, and it is not known which: bases were first written without their digest. */
+export const unknownPatches = '?';
 
 const alphabet = Uint8Array.from(Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'));
 const hashLength = 8;
@@ -93,9 +99,10 @@ const fromHostFlag = 4;
 const zero = 0x30;
 
 /**
- * `2;digest;labels;annotations`. A map is `key:entry,key:entry`. An entry is one hash for both sides, or two hashes and a
- * digit: 1 when patches touched the key, 2 when they made it, else 0, and 4 more when the value came from the host. JSON would be longer, because each quote becomes two
- * characters inside an annotation, and the annotation is in every watch event.
+ * `2;digest;labels;annotations`. A map is `key:entry,key:entry`. An entry is one hash for both sides, or two hashes, a digit and
+ * the digest of the patches that touched the key. The digit is 1 when patches touched the key, 2 when they made it, else 0,
+ * and 4 more when the value came from the host. JSON would be longer, because each quote becomes two characters inside an
+ * annotation, and the annotation is in every watch event.
  */
 export function formatBase({ patchDigest, labels, annotations }: Base): string {
   return [formatVersion, escaped(patchDigest), packEntries(labels), packEntries(annotations)].join(';');
@@ -121,21 +128,27 @@ export function readBase(text: string | undefined, agreed: Agreement | undefined
   };
 }
 
-/** Compares the values directly, which is cheaper than to compare their texts. */
+/**
+ * Whether both say the same of every key. The digest of the set does not count: otherwise every change of the patches would
+ * rewrite every object.
+ */
 export function isSameBase(one: Base, other: Base): boolean {
+  const isSameSet = one.patchDigest === other.patchDigest;
   return (
-    one.patchDigest === other.patchDigest &&
-    haveSameEntries(one.labels, other.labels) &&
-    haveSameEntries(one.annotations, other.annotations)
+    haveSameEntries(one.labels, other.labels, isSameSet) &&
+    haveSameEntries(one.annotations, other.annotations, isSameSet)
   );
 }
 
-function haveSameEntries(one: Base['labels'], other: Base['labels']): boolean {
+function haveSameEntries(one: Base['labels'], other: Base['labels'], isSameSet: boolean): boolean {
   if (one.size !== other.size) return false;
-  for (const [key, { virtual, host, isPatched, isMade, isFromHost }] of one) {
+  for (const [key, { virtual, host, patches, isMade, isFromHost }] of one) {
     const entry = other.get(key);
     if (entry?.virtual !== virtual || entry.host !== host) return false;
-    if (entry.isPatched !== isPatched || entry.isMade !== isMade || entry.isFromHost !== isFromHost) return false;
+    if (entry.isMade !== isMade || entry.isFromHost !== isFromHost) return false;
+    // In one set the patches of a key are the same, even if one of the texts does not name them.
+    const areSame = entry.patches === patches || (isSameSet && entry.patches !== '' && patches !== '');
+    if (!areSame) return false;
   }
   return true;
 }
@@ -154,10 +167,10 @@ function packEntries(entries: ReadonlyMap<string, BaseEntry>): string {
   return sorted.map(([key, entry]) => `${escaped(key)}:${packEntry(entry)}`).join(',');
 }
 
-function packEntry({ virtual, host, isPatched, isMade, isFromHost }: BaseEntry): string {
-  if (virtual === host && !isPatched && !isFromHost) return virtual || absent;
-  const flag = (isMade ? madeFlag : Number(isPatched)) + (isFromHost ? fromHostFlag : 0);
-  return `${virtual || absent}${host || absent}${flag}`;
+function packEntry({ virtual, host, patches, isMade, isFromHost }: BaseEntry): string {
+  if (virtual === host && patches === '' && !isFromHost) return virtual || absent;
+  const flag = (isMade ? madeFlag : Number(patches !== '')) + (isFromHost ? fromHostFlag : 0);
+  return `${virtual || absent}${host || absent}${flag}${patches === unknownPatches ? '' : patches}`;
 }
 
 function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
@@ -178,13 +191,16 @@ function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
 /** Hashes have equal lengths, so they stand side by side without a separator. */
 function unpackEntry(packed: string, from: number, to: number): BaseEntry | undefined {
   const virtual = unpackHash(packed, from);
-  if (to - from === hashLength) return { virtual, host: virtual, isPatched: false, isMade: false, isFromHost: false };
-  const flag = packed.charCodeAt(to - 1) - zero;
+  if (to - from === hashLength) return { virtual, host: virtual, patches: '', isMade: false, isFromHost: false };
+  const flagAt = from + 2 * hashLength;
+  const flag = packed.charCodeAt(flagAt) - zero;
   const isFromHost = flag >= fromHostFlag;
   const patched = isFromHost ? flag - fromHostFlag : flag;
-  if (to - from !== 2 * hashLength + 1 || !(patched >= 0 && patched <= madeFlag)) return undefined;
-  const host = unpackHash(packed, from + hashLength);
-  return { virtual, host, isPatched: patched > 0, isMade: patched === madeFlag, isFromHost };
+  if (to <= flagAt || !(patched >= 0 && patched <= madeFlag)) return undefined;
+  const said = packed.slice(flagAt + 1, to);
+  if (said !== '' && (patched === 0 || said.length !== patchDigestLength)) return undefined;
+  const patches = patched === 0 ? '' : said || unknownPatches;
+  return { virtual, host: unpackHash(packed, from + hashLength), patches, isMade: patched === madeFlag, isFromHost };
 }
 
 function unpackHash(packed: string, from: number): string {

@@ -3,7 +3,7 @@
 
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
-import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName } from './base.ts';
+import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName, unknownPatches } from './base.ts';
 import { entriesOf, type KeyRules } from './keys.ts';
 import type { OwnKey, Payload, SyncedKind, VirtualItem } from './kind.ts';
 import type { KeyOwner } from './merge-keys.ts';
@@ -33,8 +33,8 @@ export interface Draft {
   labels: ReadonlyMap<string, string>;
   annotations: ReadonlyMap<string, string>;
   payload: Payload;
-  /** Whether a patch touched a key, in host spelling. Undefined without patches, as is ownerOf. */
-  isPatched?: (map: 'labels' | 'annotations', hostKey: string) => boolean;
+  /** Digest of the patches that touched a key, in host spelling, '' without. Undefined without patches, as is ownerOf. */
+  patchesOf?: (map: 'labels' | 'annotations', hostKey: string) => string;
   /** The side that owns a patched key, in host spelling. */
   ownerOf?: (map: 'labels' | 'annotations', hostKey: string) => KeyOwner;
 }
@@ -151,14 +151,17 @@ function freshEntries(
     else
       entries.set(
         uncrossedName(hostKey),
-        baseEntry({ virtual: undefined, host: value, desired: value }, { isPatched: true }),
+        baseEntry(
+          { virtual: undefined, host: value, desired: value },
+          { patches: draft.patchesOf?.(map, hostKey) || unknownPatches },
+        ),
       );
   }
   for (const key of keys) {
     const hostKey = rules.toHost(key) as string;
     const hostValue = host.get(hostKey);
-    const isPatched = draft.isPatched?.(map, hostKey) ?? false;
-    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, { isPatched }));
+    const patches = draft.patchesOf?.(map, hostKey) ?? '';
+    entries.set(key, baseEntry({ virtual: virtual.get(key), host: hostValue, desired: hostValue }, { patches }));
   }
   return entries;
 }

@@ -7,7 +7,7 @@
 //   no                yes            yes          the virtual side follows
 //   no                yes            no           virtual wins for a key it has; a key that only the host has stays, unless
 //                                                 its owner is `virtualAlone`
-import { type BaseEntry, baseEntry, hashOf, uncrossedKey, uncrossedName } from './base.ts';
+import { type BaseEntry, baseEntry, hashOf, uncrossedKey, uncrossedName, unknownPatches } from './base.ts';
 import type { KeyRules } from './keys.ts';
 
 export type KeyVerdict =
@@ -46,15 +46,15 @@ export interface KeyMergeInput {
   rules: KeyRules;
   /** Whether an earlier create copied a host-only key from the tenant; needed when there is no base. */
   wasCopied: (hostKey: string) => boolean;
-  /** Whether a patch touches a key now, in host spelling; undefined without patches. */
-  isPatched?: (hostKey: string) => boolean;
+  /** Digest of the patches that touch a key now, in host spelling, '' without; undefined without patches. */
+  patchesOf?: (hostKey: string) => string;
   /** False for a host version that may not flow back at all. */
   mayFlowBack: boolean;
   /** Host edits stay on the host and count as not yet agreed, so that a later pass carries them back. */
   holdsBack?: boolean;
   /** Virtual keys whose host value cannot be reversed: both sides keep what they have, and the change stays open. */
   held?: { has(virtualKey: string): boolean } | undefined;
-  /** The patch set changed since the base was written: patched keys do not flow back in this pass. */
+  /** The patch set changed since the base was written: keys whose own patches changed do not flow back in this pass. */
   isPatchSetNew: boolean;
   /** The owner of a key by the patches that touch it, in host spelling; `shared` without a patch. */
   ownerOf?: (hostKey: string) => KeyOwner;
@@ -135,13 +135,16 @@ export function excludedLeftovers({
 }
 
 /** A key that patches made on the host although it may not cross. Its value follows the patches, and it goes with them. */
-function mergeUncrossed(hostKey: string, { desired, host }: KeyMergeInput, merge: KeyMerge): void {
+function mergeUncrossed(hostKey: string, { desired, host, patchesOf }: KeyMergeInput, merge: KeyMerge): void {
   const wanted = desired.get(hostKey);
   if (wanted !== host.get(hostKey)) merge.host.set(hostKey, wanted ?? null);
   if (wanted === undefined) return;
   merge.base.set(
     uncrossedName(hostKey),
-    baseEntry({ virtual: undefined, host: wanted, desired: wanted }, { isPatched: true }),
+    baseEntry(
+      { virtual: undefined, host: wanted, desired: wanted },
+      { patches: patchesOf?.(hostKey) || unknownPatches },
+    ),
   );
 }
 
@@ -149,6 +152,11 @@ function mergeUncrossed(hostKey: string, { desired, host }: KeyMergeInput, merge
 interface KeyNames {
   key: string;
   hostKey: string;
+}
+
+/** A key that patches made while it could not cross is theirs still when it can. */
+function rememberedOf({ key, hostKey }: KeyNames, base: KeyMergeInput['base']): BaseEntry | undefined {
+  return base?.get(key) ?? base?.get(uncrossedName(hostKey));
 }
 
 function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void {
@@ -161,7 +169,7 @@ function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void 
   const verdict = reverseVerdict(names, judged, input);
   input.observe?.(key, verdict);
 
-  const remembered = base?.get(key);
+  const remembered = rememberedOf(names, base);
   if (verdict === 'toVirtual' && (input.holdsBack || input.held?.has(key))) {
     if (remembered !== undefined) merge.base.set(key, remembered);
     return;
@@ -184,7 +192,7 @@ function mergeKey(names: KeyNames, input: KeyMergeInput, merge: KeyMerge): void 
   const isFollowed = verdict === 'toVirtual' || (verdict === 'same' && remembered?.isFromHost === true);
   const entry = baseEntry(
     { virtual: virtualValue, host: finalHostValue, desired: desiredValue },
-    { isPatched: input.isPatched?.(hostKey) ?? false, isFromHost: isFollowed && hostValue !== undefined },
+    { patches: input.patchesOf?.(hostKey) ?? '', isFromHost: isFollowed && hostValue !== undefined },
   );
   if (belongsInBase(key, entry, rules)) merge.base.set(key, entry);
 }
@@ -212,13 +220,14 @@ interface KeyValues {
 /** The virtual side sets the first value of a key that the host owns; later it follows the host. */
 function judgeHostsKey(
   key: string,
-  { virtualValue, desiredValue, hostValue }: KeyValues,
+  { virtualValue, desiredValue, hostValue, hostKey }: KeyValues,
   input: KeyMergeInput,
 ): KeyVerdict {
-  const entry = input.base?.get(key);
+  const entry = rememberedOf({ key, hostKey }, input.base);
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
-  const mayGoBack = input.base !== undefined && input.mayFlowBack && !input.isPatchSetNew && input.rules.flowsBack(key);
+  const isKnown = input.base !== undefined && !isSuspect(hostKey, entry, input);
+  const mayGoBack = isKnown && input.mayFlowBack && input.rules.flowsBack(key);
   if (hostValue !== undefined) return mayGoBack && (isHostChanged || isVirtualChanged) ? 'toVirtual' : 'same';
   if (virtualValue === undefined) return 'same';
   const isRemovedOnHost = (entry?.host ?? '') !== '' && !isVirtualChanged;
@@ -237,7 +246,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
     return virtualValue !== undefined || input.wasCopied(hostKey) ? 'toHost' : 'hostOnly';
   }
   if (desiredValue === hostValue) return 'same';
-  const entry = input.base.get(key);
+  const entry = rememberedOf({ key, hostKey }, input.base);
   const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
   const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
@@ -251,11 +260,22 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   return isOnHostOnly ? 'hostOnly' : 'reverted';
 }
 
-/** Whether the host value may come from a patch of an earlier patch set; such a value must not flow back. */
-function isSuspect(
-  hostKey: string,
-  entry: BaseEntry | undefined,
-  { isPatchSetNew, isPatched }: KeyMergeInput,
-): boolean {
-  return isPatchSetNew && (isPatched?.(hostKey) === true || entry?.isPatched === true);
+/**
+ * Whether the host value may come from an earlier form of the key's own patches; such a value must not flow back. A key without
+ * an entry was not on the host when the base was written, so only a key beside it can tell that the patches of both changed.
+ */
+function isSuspect(hostKey: string, entry: BaseEntry | undefined, input: KeyMergeInput): boolean {
+  if (!input.isPatchSetNew) return false;
+  const patches = input.patchesOf?.(hostKey) ?? '';
+  if (entry !== undefined) return entry.patches !== patches;
+  return patches !== '' && hasChangedPatches(patches, input);
+}
+
+/** Whether the base shows for some other key that these patches are new to it. */
+function hasChangedPatches(patches: string, { base, rules, patchesOf }: KeyMergeInput): boolean {
+  for (const [name, entry] of base ?? []) {
+    const hostKey = uncrossedKey(name) ?? rules.toHost(name);
+    if (entry.patches !== patches && hostKey !== undefined && patchesOf?.(hostKey) === patches) return true;
+  }
+  return false;
 }

@@ -1,6 +1,6 @@
 // Computes the host namespace and name of a virtual object, and which virtual objects get the same. Only the name mode and the
 // mapping decide. Pure.
-import { hostName } from '../../object/meta/names.ts';
+import { hostName, nameSeparator, splitsOf } from '../../object/meta/names.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 
 export interface Place {
@@ -58,27 +58,19 @@ export function createPlacement(options: {
   };
 }
 
-/** Between the parts of a rewritten name. */
-const separator = '-x-';
-
 /**
  * The other keys that get the host place of this key: "api-x-default" in "default" and "api" in "default-x-default", hashed or not.
  * They have other namespaces, and need not exist. Never so for objects of mapped namespaces, which keep their names.
  */
 export function sameNamed(key: Key, placement: Placement): readonly Key[] {
   const { namespace, name } = splitKey(key);
-  const joined = `${name}${separator}${namespace}`;
-  const first = joined.indexOf(separator);
-  if (first === joined.lastIndexOf(separator)) return [];
-  const place = placement.placeOf(key);
+  const splits = splitsOf(`${name}${nameSeparator}${namespace}`);
+  const place = splits.length > 1 ? placement.placeOf(key) : undefined;
   if (place === undefined) return [];
-  const keys: Key[] = [];
-  for (let at = first; at >= 0; at = joined.indexOf(separator, at + 1)) {
-    const other = { name: joined.slice(0, at), namespace: joined.slice(at + separator.length) };
-    if (at === name.length || other.name === '' || other.namespace === '') continue;
-    const found = placement.placeOfObject(other);
-    if (found?.namespace !== place.namespace || found.name !== place.name) continue;
-    keys.push(keyOf(other.namespace, other.name));
-  }
-  return keys;
+  const others = splits.filter((one) => {
+    if (one.name === name) return false;
+    const found = placement.placeOfObject(one);
+    return found?.namespace === place.namespace && found.name === place.name;
+  });
+  return others.map((one) => keyOf(one.namespace, one.name));
 }

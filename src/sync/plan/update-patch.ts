@@ -109,7 +109,7 @@ export function agreementOf(
           {
             virtual: hashOf(value ?? undefined),
             host: hashOf(hostValue),
-            isPatched: draft.isPatched?.(map, hostKey) ?? false,
+            patches: draft.patchesOf?.(map, hostKey) ?? '',
             isMade: false,
             isFromHost: hostValue !== undefined,
           },
@@ -154,7 +154,7 @@ function mergeBoth(input: UpdateInput): Merged {
     holdsBack: input.holdsBack ?? false,
   };
   const { observe, reversed, backflowFailures } = input;
-  const { isPatched, ownerOf } = draft;
+  const { patchesOf, ownerOf } = draft;
   const merge = (map: 'labels' | 'annotations', wasCopied: (hostKey: string) => boolean): KeyMerge =>
     mergeKeys({
       ...shared,
@@ -166,7 +166,7 @@ function mergeBoth(input: UpdateInput): Merged {
       wasCopied,
       reversed: reversed?.[map],
       held: backflowFailures?.[map],
-      ...(isPatched && { isPatched: (hostKey: string) => isPatched(map, hostKey) }),
+      ...(patchesOf && { patchesOf: (hostKey: string) => patchesOf(map, hostKey) }),
       ...(ownerOf && { ownerOf: (hostKey: string) => ownerOf(map, hostKey) }),
       ...(observe && { observe: (key: string, verdict: KeyVerdict) => observe(map, key, verdict) }),
     });
@@ -206,7 +206,8 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   const before = host.annotations?.[baseKey];
   const text = formatBase(base);
   if (before === text || (before === undefined && isEmptyChange(change))) return;
-  if (isEmptyChange(change) && saysTheSame(parseBase(before), base)) return;
+  const told = isEmptyChange(change) ? parseBase(before) : undefined;
+  if (told !== undefined && isSameBase(told, base)) return;
   const after = entriesOf(host.annotations);
   for (const [key, value] of change.annotations) {
     if (value === null) after.delete(key);
@@ -215,15 +216,6 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   after.set(baseKey, text);
   if (areWithin(after, maxAnnotationBytes)) change.annotations.set(baseKey, text);
   else if (before !== undefined) change.annotations.set(baseKey, null);
-}
-
-/** Ignores a changed digest when no patch touches this object: otherwise a new patch set would rewrite every object. */
-function saysTheSame(before: Base | undefined, after: Base): boolean {
-  if (before === undefined) return false;
-  const isPatched = [before, after].some((base) =>
-    [...base.labels.values(), ...base.annotations.values()].some((entry) => entry.isPatched),
-  );
-  return !isPatched && formatBase({ ...before, patchDigest: '' }) === formatBase({ ...after, patchDigest: '' });
 }
 
 function setAll(changes: Map<string, string | null>, host: HostItem['labels'], wanted: readonly OwnKey[]): void {

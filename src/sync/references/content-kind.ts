@@ -21,13 +21,13 @@ export const contentKinds: readonly ContentKind[] = [
   {
     kind: 'Secret',
     kindAnnotation: '/v1, Kind=Secret',
-    resource: { path: 'api/v1', resource: 'secrets' },
+    resource: { path: 'api/v1', resource: 'secrets', kind: 'Secret' },
     switch: 'secrets',
   },
   {
     kind: 'ConfigMap',
     kindAnnotation: '/v1, Kind=ConfigMap',
-    resource: { path: 'api/v1', resource: 'configmaps' },
+    resource: { path: 'api/v1', resource: 'configmaps', kind: 'ConfigMap' },
     switch: 'configMaps',
   },
 ];

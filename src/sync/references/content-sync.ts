@@ -9,17 +9,18 @@ import type { Metrics } from '../../metrics.ts';
 import { type Key, splitKey } from '../../object/meta/object.ts';
 import { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../world/contest.ts';
+import type { ListDoubt } from '../world/doubted-list.ts';
 import { forbiddenDelayMs, rejectedDelayMs } from '../world/forbidden-delay.ts';
 import type { Difference } from '../world/ledger.ts';
 import { failedByServer } from '../world/server-fault.ts';
 import { WriteLog } from '../world/write-log.ts';
+import { ContentDoubt } from './content-doubt.ts';
 import { contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
 import { planContent } from './content-plan.ts';
 import { ContentRequests } from './content-requests.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
-import { ListDoubt } from './list-doubt.ts';
 import { afterContentAnswer, freshPass } from './pass-memory.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
@@ -58,7 +59,7 @@ export class ContentSync {
   readonly #options: ContentSyncOptions;
   readonly #contest: Contest;
   readonly #writes: WriteLog;
-  readonly #doubt: ListDoubt;
+  readonly #doubt: ContentDoubt;
   readonly #requests: ContentRequests;
   readonly #sources: FactSources;
   /** Imports whose host object was read and is gone, with the mark that they carried then. */
@@ -85,7 +86,7 @@ export class ContentSync {
     this.queue = new WorkQueue({ name: world.kind.switch, clock, random, log, metrics });
     const writes = this.#writes;
     this.#requests = new ContentRequests({ world, virtualWriter, hostWriter, series, writes, doubtOwner });
-    this.#doubt = new ListDoubt({ world, log, enqueue: (key) => this.queue.add(key) });
+    this.#doubt = new ContentDoubt({ world, clock, random, log, metrics, enqueue: (key) => this.queue.add(key) });
   }
 
   async start(): Promise<void> {
@@ -106,9 +107,15 @@ export class ContentSync {
 
   async stop(withinMs: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    this.#doubt.stop();
     await this.queue.stop(withinMs);
     this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
+  }
+
+  /** The list of this kind, when it is in doubt. */
+  get listDoubt(): ListDoubt | undefined {
+    return this.#doubt.doubt;
   }
 
   #windows(): Window<Item>[] {

@@ -132,6 +132,20 @@ export class ContentWorld {
     return this.#keyAt.get(hostKey);
   }
 
+  hasEither(key: Key): boolean {
+    const place = this.windows.virtual.has(key) ? undefined : this.copyPlaceOf(key);
+    return place === undefined || this.windows.copies.has(keyOf(place.namespace, place.name));
+  }
+
+  /** Of the virtual objects, and of those that a copy on the host names. */
+  *keysOfEither(): IterableIterator<Key> {
+    yield* this.windows.virtual.keys();
+    for (const hostKey of this.windows.copies.keys()) {
+      const key = this.keyOfCopy(hostKey);
+      if (key !== undefined) yield key;
+    }
+  }
+
   /** The standing of a reference, as far as it is known now. */
   standingOf(reference: Reference): Standing {
     const key = keyOf(reference.namespace, reference.name);

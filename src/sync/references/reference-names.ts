@@ -1,11 +1,15 @@
-// Translates the names of objects that are referred to, to the host and back. In: kind, namespace and name as the tenant wrote
-// them. Out: a place on the other side, or undefined. It remembers the names that it has given, because a generated name does
-// not tell the name that it was made from.
+// Translates the names of objects that are referred to, to the host and back. In: kind, namespace and name of one side. Out: a
+// place on the other side, or why there is none. The way back looks at what stands now and remembers nothing: a long name is
+// parsed, and a generated one is that of the object which gets it.
 import { apiServerKinds } from '../../config/settings/patch-rules.ts';
-import { generatedName } from '../../object/meta/names.ts';
+import { generatedName, hasGivenForm, hostName, splitHostName } from '../../object/meta/names.ts';
+import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
+import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
 import type { Place, Placement } from '../plan/placement.ts';
 
 export type Naming = 'generated' | 'vcluster';
+/** A name of either is turned back: vCluster's own copy of an object has the long name wherever Hostward writes generated ones. */
+const namings: readonly Naming[] = ['generated', 'vcluster'];
 
 /** An object of the virtual cluster that a patched field names. */
 export interface Reference {
@@ -30,18 +34,41 @@ export interface Resolution {
   standing: Standing;
 }
 
+/** What a name on the host means to the tenant. */
+export type TurnedBack =
+  | { kind: 'known'; place: Place }
+  /** It has no form that Hostward or vCluster gives to names, so it is the same on both sides. */
+  | { kind: 'plain' }
+  /** Written as it is, it would mean no object. `isEarly`: the objects that may tell are not all known yet. */
+  | { kind: 'lost'; isEarly: boolean };
+
+export interface HostReference {
+  kind: string;
+  host: Place;
+  /** The virtual namespace that is meant. */
+  namespace: string;
+  /** The namespace stands beside the name and is translated with it: the object may be in another one. */
+  mayBeElsewhere: boolean;
+}
+
 export interface ReferenceResolver {
   /** Undefined when the namespace has no place on the host; `naming` is for this reference alone. */
   toHost(reference: Reference, placement: Placement, naming?: Naming): Resolution | undefined;
-  /** Undefined for a host name that we have never given. */
-  toVirtual(kind: string, host: Place): Place | undefined;
+  toVirtual(reference: HostReference, placement: Placement, naming?: Naming): TurnedBack;
+}
+
+/** Objects of both sides by their virtual keys: whose a generated name is, only they can tell. */
+export interface KnownObjects {
+  has(reference: Reference): boolean;
+  keys(kind: string): Iterable<Key>;
+  /** False as long as objects that stand may be missing. */
+  readonly areAll: boolean;
 }
 
 /** Every kind that a reference can name is of the core group. */
 export const referenceApiVersion = 'v1';
 
-/** Names remembered for the way back. Beyond it the oldest are forgotten, and flow back as the host spells them. */
-const memoryLimit = 100_000;
+const apiServer: Place = { namespace: 'default', name: 'kubernetes' };
 
 /** The place of the copy of a virtual object, whether Hostward or vCluster makes the copy. */
 export function copyPlaceOf(
@@ -55,7 +82,7 @@ export function copyPlaceOf(
   if (place === undefined || isMapped) return place;
   if (naming === 'generated') return generatedPlaceOf(reference, placement);
   // vCluster's one exception: the API server of the virtual cluster is the Service named like it.
-  const isApiServer = name === 'kubernetes' && namespace === 'default' && apiServerKinds.includes(kind);
+  const isApiServer = name === apiServer.name && namespace === apiServer.namespace && apiServerKinds.includes(kind);
   return isApiServer ? { namespace: hostNamespace, name: virtualCluster } : place;
 }
 
@@ -72,44 +99,146 @@ export function sameNamePlaceOf(reference: Reference, placement: Placement): Pla
 export class ReferenceNames implements ReferenceResolver {
   readonly #naming: () => Naming;
   readonly #standingOf: (reference: Reference, placement: Placement) => Standing;
-  readonly #copiedAt: (kind: string, host: Place) => Place | undefined;
-  readonly #given = new Map<string, Place>();
+  readonly #known: KnownObjects;
+  readonly #given: GivenNames | undefined;
+  readonly #indexes = new Map<string, NameIndex>();
 
   constructor(options: {
     naming: () => Naming;
     standingOf?: (reference: Reference, placement: Placement) => Standing;
-    /** The virtual object that a copy on the host names in its annotations. */
-    copiedAt?: (kind: string, host: Place) => Place | undefined;
+    /** Without it only objects are known that a reference has named before. */
+    known?: KnownObjects;
   }) {
     this.#naming = options.naming;
     this.#standingOf = options.standingOf ?? (() => 'named');
-    this.#copiedAt = options.copiedAt ?? (() => undefined);
+    this.#given = options.known === undefined ? new GivenNames() : undefined;
+    this.#known = options.known ?? (this.#given as KnownObjects);
   }
 
   toHost(reference: Reference, placement: Placement, naming = this.#naming()): Resolution | undefined {
+    const resolution = this.#resolve(reference, placement, naming);
+    if (resolution !== undefined && resolution.standing !== 'imported') this.#given?.add(reference);
+    return resolution;
+  }
+
+  #resolve(reference: Reference, placement: Placement, naming: Naming): Resolution | undefined {
     const standing = this.#standingOf(reference, placement);
-    if (standing === 'imported') {
-      const place = sameNamePlaceOf(reference, placement);
-      return place && { place, standing };
-    }
-    const place = copyPlaceOf(reference, { placement, naming });
-    if (place === undefined) return undefined;
-    this.note(reference, place);
-    return { place, standing };
+    const isSame = standing === 'imported';
+    const place = isSame ? sameNamePlaceOf(reference, placement) : copyPlaceOf(reference, { placement, naming });
+    return place && { place, standing };
   }
 
-  toVirtual(kind: string, host: Place): Place | undefined {
-    return this.#given.get(idOf(kind, host)) ?? this.#copiedAt(kind, host);
+  toVirtual(reference: HostReference, placement: Placement, naming = this.#naming()): TurnedBack {
+    const { kind, host, namespace, mayBeElsewhere } = reference;
+    const same = { namespace, name: host.name };
+    // The name of an import, and every name of a mapped namespace, is the tenant's already.
+    const asIs = this.#resolve({ kind, ...same }, placement, naming);
+    if (asIs !== undefined && isAt(asIs.place, host)) return { kind: 'known', place: same };
+    const isMeant = (one: Place): boolean => mayBeElsewhere || one.namespace === namespace;
+    const named = this.#namedBy(reference, placement, naming);
+    const meant = named.filter(isMeant);
+    const found = meant.length > 1 ? meant.filter((one) => this.#known.has({ kind, ...one })) : meant;
+    if (found.length === 1) return { kind: 'known', place: found[0] as Place };
+    const mapped = named.length > 0 ? undefined : placement.virtualNamespaceOf(host.namespace);
+    const inMapped = mapped !== undefined && { namespace: mapped, name: host.name };
+    if (inMapped && isMeant(inMapped)) return { kind: 'known', place: inMapped };
+    const isLost =
+      inMapped || named.length > 0 || hasGivenForm(host.name) || this.#holdsName(reference, placement, naming);
+    return isLost ? { kind: 'lost', isEarly: !this.#known.areAll } : { kind: 'plain' };
   }
 
-  note({ kind, namespace, name }: Reference, host: Place): void {
-    const id = idOf(kind, host);
-    if (this.#given.has(id)) return;
-    this.#given.set(id, { namespace, name });
-    if (this.#given.size > memoryLimit) this.#given.delete(this.#given.keys().next().value as string);
+  /**
+   * Whether the text is no name of an object, such as a name with a space behind it or two names with a comma between them, or
+   * has a given name as a part. The tenant would see names of the host in it.
+   */
+  #holdsName(reference: HostReference, placement: Placement, naming: Naming): boolean {
+    const { namespace, name } = reference.host;
+    if (name !== '' && dnsSubdomainProblems(name).length > 0) return true;
+    const parts = name.split(/[.-]/).filter(hasGivenForm);
+    return parts.some(
+      (part) => this.#namedBy({ ...reference, host: { namespace, name: part } }, placement, naming).length > 0,
+    );
+  }
+
+  /** The virtual objects that get this place on the host, by whichever naming. */
+  #namedBy({ kind, host }: HostReference, placement: Placement, naming: Naming): Place[] {
+    const { virtualCluster } = placement;
+    const index = this.#indexes.get(kind) ?? new NameIndex(kind, this.#known);
+    this.#indexes.set(kind, index);
+    const indexed = index.find(host.name, virtualCluster).map(splitKey);
+    const found = [...splitHostName(host.name, virtualCluster), ...indexed];
+    if (naming === 'vcluster' && apiServerKinds.includes(kind)) found.push(apiServer);
+    const named = found.filter((one) =>
+      namings.some((by) => isAt(copyPlaceOf({ kind, ...one }, { placement, naming: by }), host)),
+    );
+    return [...new Map(named.map((one) => [keyOf(one.namespace, one.name), one])).values()];
   }
 }
 
-function idOf(kind: string, { namespace, name }: Place): string {
-  return `${kind} ${namespace}/${name}`;
+function isAt(place: Place | undefined, { namespace, name }: Place): boolean {
+  return place?.namespace === namespace && place.name === name;
+}
+
+/** Host name to virtual key, for one kind. The names follow from the keys alone; whether an object stands is asked each time. */
+class NameIndex {
+  readonly #kind: string;
+  readonly #known: KnownObjects;
+  readonly #keys = new Map<string, Key[]>();
+  #indexed = new Set<Key>();
+
+  constructor(kind: string, known: KnownObjects) {
+    this.#kind = kind;
+    this.#known = known;
+  }
+
+  find(hostName: string, virtualCluster: string): readonly Key[] {
+    if (!hasGivenForm(hostName)) return [];
+    const found = this.#standing(hostName);
+    if (found.length > 0) return found;
+    this.#extend(virtualCluster);
+    return this.#standing(hostName);
+  }
+
+  #standing(hostName: string): Key[] {
+    const keys = this.#keys.get(hostName) ?? [];
+    return keys.filter((key) => this.#known.has({ kind: this.#kind, ...splitKey(key) }));
+  }
+
+  #extend(virtualCluster: string): void {
+    const now = new Set(this.#known.keys(this.#kind));
+    if (this.#indexed.size > 2 * now.size + forgottenKeys) {
+      this.#keys.clear();
+      this.#indexed.clear();
+    }
+    for (const key of now) {
+      if (this.#indexed.has(key)) continue;
+      this.#indexed.add(key);
+      const virtual = splitKey(key);
+      for (const name of [generatedName(virtual, virtualCluster), hostName(virtual, virtualCluster)]) {
+        this.#keys.set(name, [...(this.#keys.get(name) ?? []), key]);
+      }
+    }
+  }
+}
+
+/** Keys of objects that are gone, kept in an index until so many more than those that stand have gathered. */
+const forgottenKeys = 1000;
+
+/** A command without clusters knows only what it has translated itself; it ends before that is much. */
+class GivenNames implements KnownObjects {
+  readonly #keys = new Map<string, Set<Key>>();
+  readonly areAll = true;
+
+  add({ kind, namespace, name }: Reference): void {
+    const keys = this.#keys.get(kind) ?? new Set();
+    this.#keys.set(kind, keys.add(keyOf(namespace, name)));
+  }
+
+  has({ kind, namespace, name }: Reference): boolean {
+    return this.#keys.get(kind)?.has(keyOf(namespace, name)) ?? false;
+  }
+
+  keys(kind: string): Iterable<Key> {
+    return this.#keys.get(kind) ?? [];
+  }
 }

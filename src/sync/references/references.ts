@@ -4,13 +4,14 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { keyOf, splitKey } from '../../object/meta/object.ts';
-import type { Place } from '../plan/placement.ts';
+import { keyOf } from '../../object/meta/object.ts';
+import type { ListDoubt } from '../world/doubted-list.ts';
 import type { Difference } from '../world/ledger.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { JointPorts, type ReferencePorts } from './count/joint-ports.ts';
+import { StandingObjects } from './count/known-objects.ts';
 import { Referrers, type SharedReferences } from './count/referrers.ts';
 import { ReferenceRegistry } from './count/registry.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
@@ -23,6 +24,8 @@ export interface ReferenceSettings {
   kinds: ReadonlySet<string>;
   /** The synced kinds whose patches name such kinds, with these. */
   referring: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The synced kinds whose patches name anything. */
+  referrers: ReadonlySet<string>;
   /** Kinds whose sync to the host is on. */
   exported: ReadonlySet<string>;
 }
@@ -48,11 +51,9 @@ export class References implements SharedReferences {
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
   readonly #ports = new JointPorts();
   readonly #referrers = new Map<string, Referrers>();
-  /** Kinds whose names are known: until every object has had a pass under the current rules, earlier names may appear. */
-  readonly #learned = new Set<string>();
+  readonly #known: StandingObjects;
   #settings: ReferenceSettings;
   #leftovers: Leftovers | undefined;
-  #hasAllNames = false;
   #stopped: Promise<unknown> | undefined;
   #phase: 'new' | 'open' | 'working' | 'stopped' = 'new';
 
@@ -60,18 +61,23 @@ export class References implements SharedReferences {
     this.#options = options;
     this.#settings = options.settings;
     this.#series = createReferenceMetrics(options.metrics);
-    this.names = new ReferenceNames({
-      naming: () => this.#settings.naming,
-      standingOf: (reference) => this.#standingOf(reference),
-      copiedAt: (kind, host) => this.#copiedAt(kind, host),
-    });
     this.registry = new ReferenceRegistry({
       changed: ({ kind, namespace, name }) => this.#syncs.get(kind)?.queue.add(keyOf(namespace, name)),
       completed: () => {
         for (const sync of this.#syncs.values()) sync.enqueueUndecided();
-        this.#hasAllNames = true;
+        if ([...this.#settings.referrers].every((kind) => this.registry.hasBegun(kind))) this.#known.counted();
         this.#leftovers?.begin();
       },
+    });
+    this.#known = new StandingObjects({
+      registry: this.registry,
+      ports: this.#ports,
+      contentOf: (kind) => this.#syncs.get(kind)?.world,
+    });
+    this.names = new ReferenceNames({
+      naming: () => this.#settings.naming,
+      standingOf: (reference) => this.#standingOf(reference),
+      known: this.#known,
     });
     this.registry.expectKinds(new Set(options.settings.referring.keys()));
   }
@@ -86,6 +92,7 @@ export class References implements SharedReferences {
   /** Resolves when the first lists of the kinds that this kind's own patches name have arrived: it waits for no other. */
   async start(kind: string, ports: ReferencePorts): Promise<void> {
     this.#ports.add(kind, ports);
+    this.#known.begin();
     if (this.#phase === 'new') {
       this.#phase = 'open';
       this.#leftovers = this.#openLeftovers();
@@ -113,16 +120,9 @@ export class References implements SharedReferences {
   async take(settings: ReferenceSettings): Promise<void> {
     if (this.#phase === 'open' || this.#phase === 'working') await this.#openKinds(settings.kinds);
     this.#settings = settings;
-    this.#learned.clear();
-    this.#hasAllNames = false;
+    this.#known.begin();
     this.registry.expectKinds(new Set(settings.referring.keys()));
     this.enqueueAll();
-  }
-
-  learnNames(kind: string, learn: () => void): void {
-    if (this.#hasAllNames || this.#learned.has(kind)) return;
-    this.#learned.add(kind);
-    learn();
   }
 
   async #openKinds(kinds: ReadonlySet<string>): Promise<void> {
@@ -201,12 +201,6 @@ export class References implements SharedReferences {
     return this.#syncs.get(reference.kind)?.world.standingOf(reference) ?? 'named';
   }
 
-  #copiedAt(kind: string, host: Place): Place | undefined {
-    const world = this.#syncs.get(kind)?.world;
-    const key = world?.keyOfCopy(keyOf(host.namespace, host.name));
-    return key === undefined ? undefined : splitKey(key);
-  }
-
   #standingChanged(reference: Reference): void {
     const standing = this.#standingOf(reference);
     for (const referrer of this.registry.referrersOf(reference)) {
@@ -241,10 +235,19 @@ export class References implements SharedReferences {
     return Object.fromEntries([
       ...[...this.#syncs].map(([kind, sync]) => [
         kind,
-        { ...contentStatus(sync.outcomes, this.registry.unresolved(kind)), ...kept },
+        {
+          ...contentStatus(sync.outcomes, this.registry.unresolved(kind)),
+          ...(sync.listDoubt && { listInDoubt: sync.listDoubt }),
+          ...kept,
+        },
       ]),
       ...[...notes].filter(([kind]) => !this.#syncs.has(kind)).map(([kind, note]) => [kind, { note }]),
     ]);
+  }
+
+  /** The lists of content that are in doubt now. */
+  get doubts(): ListDoubt[] {
+    return [...this.#syncs.values()].flatMap((sync) => sync.listDoubt ?? []);
   }
 
   /** Every write of content that a dry run has withheld, by the object that it is for. */

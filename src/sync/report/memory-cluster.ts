@@ -49,6 +49,7 @@ export class MemoryCluster {
       },
       keys: () => objects.keys(),
       relist: async () => {},
+      find: async (key) => (objects.has(key) ? 'found' : 'absent'),
       // The writer has stored the object already.
       remember: () => {},
       forget: (key) => void objects.delete(key),

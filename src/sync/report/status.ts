@@ -4,6 +4,7 @@ import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowMessage } from '../plan/backflow.ts';
 import type { WaitReason } from '../plan/step.ts';
+import type { ListDoubt } from '../world/doubted-list.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
 import { sentenceOf } from './object-status.ts';
 import { type ProvenCount, provenCount, seconds } from './proven-times.ts';
@@ -18,6 +19,7 @@ export interface SyncStatus extends ProvenCount {
   lag: { p50Ms: number; p99Ms: number; samples: number };
   owner: string;
   deletesWithheld: number;
+  listsInDoubt?: readonly ListDoubt[];
   trouble: { object: Key; state: string; message: string; sinceSeconds?: number }[];
   contested: { object: Key; by: string; sinceSeconds: number }[];
   /** The object is a key, with its kind in front for the content behind a reference. */
@@ -45,6 +47,7 @@ export function syncStatus(sync: Sync): SyncStatus {
           ? 'not set'
           : `Service "${owner.name}"`,
     deletesWithheld: sync.massDelete.guard.size,
+    ...(sync.massDelete.doubts.length > 0 && { listsInDoubt: sync.massDelete.doubts }),
     trouble: troubles(sync, now),
     contested: sync.contest.contested().map(({ key, manager, sinceMs }) => ({
       object: key,

@@ -5,6 +5,7 @@ export type VerdictState =
   | 'switchedOff'
   | 'starting'
   | 'unreachable'
+  | 'unreadable'
   | 'unwritable'
   | 'standby'
   | 'dryRun'
@@ -21,7 +22,8 @@ export interface Verdict {
 
 export interface Outage {
   cluster: 'virtual' | 'host';
-  kind: 'unreachable' | 'unwritable';
+  /** `unreadable`: the server answers, but not with lists and watches. */
+  kind: 'unreachable' | 'unreadable' | 'unwritable';
   /** Wall time, RFC 3339. */
   since: string;
   seconds: number;
@@ -87,8 +89,14 @@ function stateOfObjects(facts: VerdictFacts): Verdict {
   return well('inStep', `in step: ${objectsOf(objects)}${underWay}`);
 }
 
+const cannot: Readonly<Record<Outage['kind'], string>> = {
+  unreachable: 'cannot reach',
+  unreadable: 'gets no lists and watches from',
+  unwritable: 'cannot write to',
+};
+
 export function outageSentence({ cluster, kind, since, message }: Outage): string {
-  return `cannot ${kind === 'unreachable' ? 'reach' : 'write to'} the ${cluster} cluster since ${since}: ${message}`;
+  return `${cannot[kind]} the ${cluster} cluster since ${since}: ${message}`;
 }
 
 function objectsOf(count: number): string {

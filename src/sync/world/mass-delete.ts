@@ -1,26 +1,63 @@
-// Checks the lists of the virtual side for the delete guard: finds the keys that a list lacks although the host has their
-// copies, and requests a second list when there are too many of them.
+// Checks the lists of the virtual side: finds the keys that a list lacks although the host has their copies, and withholds their
+// deletes until the list has been judged.
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isOursFor } from '../plan/ownership.ts';
-import { DeleteGuard, type VirtualList } from './delete-guard.ts';
+import { DeleteGuard, DoubtedList, type ListDoubt, type VirtualList } from './doubted-list.ts';
 import type { World } from './world.ts';
 
 /** So many look-ups take some milliseconds. */
 const turnKeys = 2_000;
 
-export class MassDelete {
-  readonly guard = new DeleteGuard();
-  readonly #world: World;
-  readonly #log: Log;
-  readonly #enqueue: (key: Key) => void;
-  readonly #confirming = new Set<VirtualList>();
+export interface MassDeleteOptions {
+  world: World;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+  enqueue: (key: Key) => void;
+}
 
-  constructor(options: { world: World; log: Log; enqueue: (key: Key) => void }) {
-    this.#world = options.world;
-    this.#log = options.log;
-    this.#enqueue = options.enqueue;
+export class MassDelete {
+  readonly guard: DeleteGuard;
+  readonly #world: World;
+  readonly #lists: Record<VirtualList, DoubtedList<VirtualList>>;
+
+  constructor({ enqueue, ...options }: MassDeleteOptions) {
+    const { world, clock } = options;
+    const { windows } = world;
+    const guard = new DeleteGuard(clock);
+    const shared = { ...options, guard, copies: () => world.windows.host.size, released: enqueue };
+    this.#world = world;
+    this.guard = guard;
+    this.#lists = {
+      objects: new DoubtedList({
+        ...shared,
+        list: 'objects',
+        kind: world.rules.translation.kind.kind,
+        window: windows.virtual,
+        objectOf: (key) => key,
+      }),
+      services: new DoubtedList({
+        ...shared,
+        list: 'services',
+        kind: 'Service',
+        window: windows.services,
+        objectOf: (key) => world.serviceKeyOf(key),
+      }),
+    };
+  }
+
+  stop(): void {
+    for (const list of Object.values(this.#lists)) list.stop();
+  }
+
+  /** The lists that are in doubt now. */
+  get doubts(): ListDoubt[] {
+    return [this.#lists.objects.doubt, this.#lists.services.doubt].filter((doubt) => doubt !== undefined);
   }
 
   noteChange(key: Key, list: VirtualList, { isAbsentFromList }: { isAbsentFromList: boolean }): void {
@@ -53,39 +90,7 @@ export class MassDelete {
   }
 
   judgeList(list: VirtualList): void {
-    const suspects = this.guard.suspects(list);
-    if (suspects.length === 0 || this.#confirming.has(list)) return;
-    const copies = this.#world.windows.host.size;
-    if (this.guard.isBelievable(suspects.length, copies)) {
-      this.#release(suspects, list);
-      return;
-    }
-    this.#log.error(
-      { component: 'sync', list, deletes: suspects.length, copies },
-      'list would delete many host copies, requesting a second list',
-    );
-    this.#confirming.add(list);
-    this.#confirm(list).catch((error: unknown) => {
-      this.#confirming.delete(list);
-      this.#log.error({ component: 'sync', list, err: error }, 'second list could not be read, nothing is deleted');
-    });
-  }
-
-  /** Keys present in the second list were cleared by its change events; the second list confirms the remaining suspects. */
-  async #confirm(list: VirtualList): Promise<void> {
-    const window = list === 'objects' ? this.#world.windows.virtual : this.#world.windows.services;
-    const asked = this.guard.suspects(list);
-    await window.relist('confirm a mass delete');
-    this.#confirming.delete(list);
-    const suspects = new Set(this.guard.suspects(list));
-    const confirmed = asked.filter((key) => suspects.has(key));
-    this.#log.warn({ component: 'sync', list, deletes: confirmed.length }, 'second list read');
-    this.#release(confirmed, list);
-    this.judgeList(list);
-  }
-
-  #release(keys: Key[], list: VirtualList): void {
-    for (const key of this.guard.release(keys, list)) this.#enqueue(key);
+    this.#lists[list].judge();
   }
 
   #hasHostCopy(key: Key): boolean {

@@ -77,7 +77,8 @@ const ofDatabase: [string, Damage, RegExp][] = [
   ['cut off in a page', (path) => truncateSync(path, 2 * pageBytes + 100), toRestore],
   ['with a header of letters', overwrite(0, letters(100)), toRestore],
   ['all letters', (path) => writeFileSync(path, letters(20_000)), toRestore],
-  ['with a page of letters in the middle', overwrite(pageBytes, letters(pageBytes)), toRestore],
+  // The second page is SQLite's map of pages, which only a change of their number reads.
+  ['with a page of letters in the middle', overwrite(2 * pageBytes, letters(pageBytes)), toRestore],
   ['with an empty page in the middle', overwrite(2 * pageBytes, Buffer.alloc(pageBytes)), toRestore],
   [
     'of a later version',

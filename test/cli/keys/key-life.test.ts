@@ -97,7 +97,7 @@ describe('hostward keys explain', () => {
     await bench.keyFor('wide', { user: 'admin' });
     await bench.keyFor('shop', { user: 'alice', scope: { projects: [{ project: 'shop' }] } });
     const wide = await bench.local('keys', 'explain', 'wide', '--as-request', keys);
-    expect(wide).toEqual({ code: 0, out: 'allowed: administrator\n', err: '' });
+    expect(wide).toEqual({ code: 0, out: 'allowed: administrator; the key acts for the user admin\n', err: '' });
     const instances = '/kubernetes/management/apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances';
     const { code, out } = await bench.distant(
       bench.admin,
@@ -128,8 +128,20 @@ describe('hostward keys explain', () => {
     const said = await bench.local('keys', 'explain', name, '--as-request', `GET /kubernetes/${path}/api`);
     expect(said).toMatchObject({
       code: 1,
-      out: `refused: the configuration has no ${what}, so that every request there is answered 404\n`,
+      out: `refused: the configuration has no ${what}, so that every request there is answered 404; the key acts for the user admin\n`,
     });
+  });
+
+  it('names the object that is not there, which a right to it does not show', async () => {
+    await bench.keyFor('asks', { user: 'admin' });
+    const ask = (request: string) => bench.local('keys', 'explain', 'asks', '--as-request', request);
+    expect((await ask(`DELETE ${keysPath}/nowhere`)).out).toMatch(
+      /^allowed: .*; there is no access key nowhere, so that an allowed request would be answered 404\n$/,
+    );
+    const instances = '/kubernetes/management/apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances';
+    expect((await ask(`GET ${instances}/none`)).out).toContain('there is no virtual cluster shop/none');
+    for (const request of [`GET ${keysPath}/asks`, keys, `POST ${keysPath}`, `GET ${instances}/v1`])
+      expect((await ask(request)).out).not.toContain('there is no');
   });
 
   it('takes the address and an upgrade into account, and names the networks of a key', async () => {
@@ -137,16 +149,22 @@ describe('hostward keys explain', () => {
     await bench.ask('POST', keysPath, { body: { metadata, spec: { user: 'admin' } } });
     const ask = (...more: string[]) => bench.local('keys', 'explain', 'netted', '--as-request', keys, ...more);
     const networks = 'the key is valid only from 10.0.0.0/8, 192.168.1.0/24, which --from ADDRESS takes into account';
-    expect(await ask()).toMatchObject({ code: 0, out: `allowed: administrator; ${networks}\n` });
-    expect(await ask('--from', '10.1.2.3')).toMatchObject({ code: 0, out: 'allowed: administrator\n' });
+    expect(await ask()).toMatchObject({
+      code: 0,
+      out: `allowed: administrator; the key acts for the user admin; ${networks}\n`,
+    });
+    expect(await ask('--from', '10.1.2.3')).toMatchObject({
+      code: 0,
+      out: 'allowed: administrator; the key acts for the user admin\n',
+    });
     expect(await ask('--from', '172.16.0.1')).toMatchObject({
       code: 1,
-      out: 'refused: the access key is not valid from your address\n',
+      out: 'refused: the access key is not valid from your address; the key acts for the user admin\n',
     });
     expect(await ask('--from', 'here')).toMatchObject({ code: 1, err: expect.stringContaining('want an address') });
     // A list cannot be upgraded, and an upgraded get is a create.
     expect((await ask('--upgrade')).err).toContain('a list or watch is not upgraded to another protocol');
-    const exec = 'GET /kubernetes/project/shop/space/s1/api/v1/namespaces/a/pods/b/exec';
+    const exec = 'GET /kubernetes/project/shop/virtualcluster/v1/api/v1/namespaces/a/pods/b/exec';
     const rules = [{ verbs: ['get'], resources: [{ group: '', resources: ['pods/exec'] }] }];
     await bench.keyFor('getter', { user: 'admin', scope: { rules } });
     const asked = ['keys', 'explain', 'getter', '--as-request', exec, '--upgrade'];
@@ -156,7 +174,7 @@ describe('hostward keys explain', () => {
   it('says that the key itself does not count', async () => {
     await bench.keyFor('idle', { user: 'alice', disabled: true });
     const { code, out } = await bench.local('keys', 'explain', 'idle', '--as-request', keys);
-    expect([code, out]).toEqual([1, 'refused: the access key is disabled\n']);
+    expect([code, out]).toEqual([1, 'refused: the access key is disabled; the key acts for the user alice\n']);
   });
 
   it.each([
@@ -211,7 +229,10 @@ describe('hostward keys reattach', () => {
     ageRecords(folder);
     const asRequest = ['--as-request', `GET ${keysPath}`];
     const lost = await run('keys', 'explain', 'old-one', ...asRequest);
-    expect([lost.code, lost.out]).toEqual([1, 'refused: the owner of the access key is not in the configuration\n']);
+    expect([lost.code, lost.out]).toEqual([
+      1,
+      'refused: the owner of the access key is not in the configuration; the key acts for the user alice\n',
+    ]);
     const back = await run('keys', 'reattach', 'user/alice');
     expect([back.code, back.err]).toEqual([0, '']);
     expect(back.out).toMatch(/^user alice is [-0-9a-f]{36} again, with 1 access key\n$/);

@@ -58,7 +58,12 @@ describe('docs/keys.md', () => {
     const [make = '', build = '', leak = '', rotate = ''] = scripts;
     const made = await run(make);
     expect(made.err).toMatch(/the access key "pipeline" of alice is made/);
-    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^allowed: .*spec\.scope\.rules\[0\]\n$/) });
+    expect(made).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        /^allowed: .*spec\.scope\.rules\[0\]; the key acts for the user alice; there is no access key build-7, .*\n$/,
+      ),
+    });
     const pipeline = fileOf('pipeline.key');
 
     const port = `localhost:${bench.api.port}`;

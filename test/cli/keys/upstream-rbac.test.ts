@@ -72,11 +72,10 @@ describe('hostward upstream-rbac', () => {
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`)).toEqual([
       'ClusterRole /hostward:proxy:c1',
       'ClusterRoleBinding /hostward:proxy:c1',
-      'RoleBinding shop-s1/hostward:project:shop:viewer',
       'RoleBinding shop-s1/hostward:project:shop:user',
       'RoleBinding shop-s1/hostward:project:shop:admin',
     ]);
-    const [role, binding, viewer] = objects;
+    const [role, binding, user] = objects;
     expect(role?.rules).toMatchObject([
       {
         resources: ['users'],
@@ -85,7 +84,7 @@ describe('hostward upstream-rbac', () => {
       {
         resources: ['groups'],
         resourceNames: [
-          ...['viewer', 'user', 'admin'].map((name) => `hostward:project:shop:${name}`),
+          ...['user', 'admin'].map((name) => `hostward:project:shop:${name}`),
           ...['hostward:group:devs', 'hostward:group:ops', 'system:authenticated'],
         ],
       },
@@ -93,9 +92,9 @@ describe('hostward upstream-rbac', () => {
     ]);
     expect(role?.rules?.every(({ verbs }) => verbs.join() === 'impersonate')).toBe(true);
     expect(binding?.subjects).toEqual([{ kind: 'ServiceAccount', namespace: 'hostward', name: 'proxy' }]);
-    expect(viewer).toMatchObject({
-      roleRef: { name: 'view' },
-      subjects: [{ kind: 'Group', name: 'hostward:project:shop:viewer' }],
+    expect(user).toMatchObject({
+      roleRef: { name: 'edit' },
+      subjects: [{ kind: 'Group', name: 'hostward:project:shop:user' }],
     });
   });
 

@@ -59,6 +59,14 @@ test('a token, the server and the namespace come from the current context', asyn
   expect(access.tls.rejectUnauthorized).toBe(true);
 });
 
+test('a given server takes the place of the one in the file, and the certificate authority of the file stays', async () => {
+  const cluster = { 'certificate-authority-data': Buffer.from('authority').toString('base64') };
+  const server = 'https://my-vcluster.vcluster-my-vcluster.svc';
+  const { credentials, access } = await read(await kubeconfig({ cluster }), { server });
+  expect([credentials.server, access.server]).toEqual([server, server]);
+  expect(access.tls.ca).toBe('authority');
+});
+
 test('YAML is read as well, and http servers are allowed', async () => {
   const path = join(folder, 'config.yaml');
   await writeFile(

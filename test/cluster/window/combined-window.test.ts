@@ -1,6 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { combineWindows, narrowWindow } from '../../../src/cluster/window/combined-window.ts';
-import type { ProofState, Window, WindowListener, WindowState } from '../../../src/cluster/window/window.ts';
+import type {
+  Found,
+  ProofState,
+  Window,
+  WindowListener,
+  WindowState,
+  WindowTrouble,
+} from '../../../src/cluster/window/window.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { TestItem } from '../subject.ts';
 
@@ -9,7 +16,7 @@ class StubWindow implements Window<TestItem> {
   items = new Map<string, TestItem>();
   state: WindowState = 'idle';
   hasSynced = false;
-  trouble: { message: string; sinceMs: number } | undefined;
+  trouble: WindowTrouble | undefined;
   lastHeardMs = 0;
   proof: ProofState = { provenAtMs: undefined, missed: 0 };
   asked: string[] = [];
@@ -46,6 +53,11 @@ class StubWindow implements Window<TestItem> {
 
   has(key: string): boolean {
     return this.items.has(key);
+  }
+
+  async find(key: string): Promise<Found> {
+    this.asked.push(`find ${key}`);
+    return this.items.has(key) ? 'found' : 'absent';
   }
 
   get size(): number {
@@ -121,8 +133,8 @@ describe('combineWindows()', () => {
     expect(window.hasSynced).toBe(false);
     b.hasSynced = true;
     expect(window.hasSynced).toBe(true);
-    a.trouble = { message: 'later', sinceMs: 9 };
-    b.trouble = { message: 'first', sinceMs: 3 };
+    a.trouble = { message: 'later', sinceMs: 9, isAnswered: false };
+    b.trouble = { message: 'first', sinceMs: 3, isAnswered: false };
     expect(window.trouble?.message).toBe('first');
     a.lastHeardMs = 5;
     b.lastHeardMs = 2;

@@ -17,7 +17,6 @@ function scan(text: string, sizes: readonly number[] = [64 * 1024]) {
 /** The same reading with JSON.parse. */
 function parsed(text: string): { heads: ListedHead[]; frame: object } {
   const list = JSON.parse(text) as {
-    kind?: unknown;
     metadata?: Record<string, unknown>;
     items?: { metadata: Record<string, unknown> }[];
   };
@@ -34,6 +33,8 @@ function parsed(text: string): { heads: ListedHead[]; frame: object } {
       kind: textAt(list as Record<string, unknown>, 'kind'),
       resourceVersion: textAt(list.metadata, 'resourceVersion'),
       continueToken: textAt(list.metadata, 'continue'),
+      apiVersion: textAt(list as Record<string, unknown>, 'apiVersion'),
+      hasItems: Array.isArray(list.items),
     },
   };
 }
@@ -61,6 +62,7 @@ const memberName = fc.oneof(
     'uid',
     'items',
     'kind',
+    'apiVersion',
     'resourceVersion',
     'namespace',
     'continue',

@@ -5,7 +5,7 @@ import type { Connection } from '../../../src/cluster/wire/connection.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { settle, VirtualClock } from '../../virtual-clock.ts';
-import { ScriptedServer, sendStatus } from '../scripted-server.ts';
+import { ScriptedServer, sendJson, sendStatus } from '../scripted-server.ts';
 import { connectTo, openTestWindow, passing, projectTestItem, type TestItem, until } from '../subject.ts';
 
 const intervalMs = 60_000;
@@ -282,12 +282,55 @@ test('a list that is older than the watch is no proof, and the reflector looks i
   const listsBefore = server.count('list');
   server.script('heads', ({ response }) => {
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end('{"kind":"EndpointsList","metadata":{"resourceVersion":"900"},"items":[]}');
+    response.end('{"kind":"EndpointsList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[]}');
   });
   await passing(clock, () => server.count('list') >= listsBefore + 1, { stepMs: 250 });
   await settle(12);
   expect(window.size).toBe(3);
   expect(changes.filter(({ kind }) => kind === 'removed')).toEqual([]);
+});
+
+test.each([
+  { name: 'of Pods', list: { kind: 'PodList', apiVersion: 'v1', items: [] } },
+  { name: 'of another version', list: { kind: 'PartialObjectMetadataList', apiVersion: 'v1', items: [] } },
+  { name: 'without items', list: { kind: 'EndpointsList', apiVersion: 'v1' } },
+  { name: 'with items that are null', list: { kind: 'EndpointsList', apiVersion: 'v1', items: null } },
+])('a list of heads $name proves nothing, and no object is suspected', async ({ list }) => {
+  await synced();
+  const body = { ...list, metadata: { resourceVersion: String(server.rv) } };
+  server.script('heads', ({ response }) => sendJson(response, 200, body));
+  await passing(clock, () => server.count('heads') === 1, { stepMs: 250 });
+  await clock.advance(3 * standsMs);
+  expect(server.seen.filter(({ url }) => url.searchParams.has('fieldSelector'))).toEqual([]);
+  expect([window.size, window.proof.provenAtMs]).toEqual([3, undefined]);
+  expect(await metrics.metrics()).toContain(
+    'hostward_proofs_total{cluster="virtual",resource="endpoints",outcome="fault"} 1',
+  );
+});
+
+test('a list of heads that lacks many objects is judged by a whole list, not object by object', async () => {
+  for (let at = 0; at < 20; at++) server.put(`o${at}`);
+  await synced();
+  lose(() => {
+    for (let at = 0; at < 20; at++) server.remove(`o${at}`);
+  });
+  await passing(clock, () => window.size === 3, { stepMs: 250, limitMs: 2 * intervalMs });
+  expect(changes.map(({ origin }) => origin)).toEqual(Array(20).fill('list'));
+  expect(server.seen.filter(({ url }) => url.searchParams.has('fieldSelector'))).toEqual([]);
+});
+
+test('a single list of another kind proves no loss', async () => {
+  await synced();
+  lose(() => server.remove('b'));
+  const pods = { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: String(server.rv) }, items: [] };
+  await passing(clock, () => server.count('heads') === 1, { stepMs: 250 });
+  server.script('list', ({ response }) => sendJson(response, 200, pods));
+  // A silent watch would ask for a list by itself.
+  server.bookmark();
+  await settle(12);
+  await clock.advance(3 * standsMs);
+  expect(window.has('default/b')).toBe(true);
+  await passing(clock, () => !window.has('default/b'), { stepMs: 250, limitMs: 2 * intervalMs });
 });
 
 test('with the interval 0 nothing is proven and nothing is asked', async () => {

@@ -14,8 +14,18 @@ import {
 } from '../../../src/cluster/window/reflector-steps.ts';
 
 const middle = () => 0.5;
-/** The waits after one unserved and after three spoilt failures, without randomness. */
-const failures: Failures = { unserved: 1, spoilt: 3 };
+/** The waits after one failure of each unserved kind and after three of each spoilt one, without randomness. */
+const failures: Failures = {
+  unreached: 1,
+  throttled: 1,
+  failed: 1,
+  cut: 3,
+  gone: 3,
+  fault: 3,
+  rollback: 3,
+  disorder: 3,
+  refused: 3,
+};
 const unservedMs = 400;
 const spoiltMs = 1_600;
 const opened: History = { failures, wasOpened: true, watchedMs: 0 };
@@ -49,47 +59,73 @@ const watchRows: WatchRow[] = [
     step: { next: 'watch', delayMs: 0, reason: 'ended' },
   },
   {
-    rule: 'a cut watch counts as spoilt, and the version is checked',
+    rule: 'a cut watch is counted, and the version is checked',
     end: { kind: 'broken', message },
     history: opened,
     step: {
       next: 'watch',
       delayMs: spoiltMs,
       reason: 'broken',
-      failed: 'spoilt',
+      failed: 'cut',
       checkVersion: true,
       trouble: message,
     },
   },
   {
-    rule: 'a watch that never opened counts as unserved',
+    rule: 'a watch that never opened shows a server that is not reached',
     end: { kind: 'silent', message },
     history: notOpened,
-    step: { next: 'watch', delayMs: unservedMs, reason: 'silent', failed: 'unserved', checkVersion: true },
+    step: {
+      next: 'watch',
+      delayMs: unservedMs,
+      reason: 'silent',
+      failed: 'unreached',
+      isAnswered: false,
+      checkVersion: true,
+    },
   },
-  ...(['gone', 'fault', 'rollback', 'disorder'] as const).map((kind) => ({
-    rule: `${kind} needs a list and counts as spoilt, even before the watch opened`,
+  ...(['fault', 'rollback', 'disorder'] as const).map((kind) => ({
+    rule: `${kind} needs a list and counts for itself, even before the watch opened`,
     end: { kind, message },
     history: notOpened,
-    step: { next: 'list' as const, delayMs: spoiltMs, reason: kind, failed: 'spoilt' as const },
+    step: { next: 'list' as const, delayMs: spoiltMs, reason: kind, failed: kind, isAnswered: true },
   })),
   {
-    rule: 'a refused watch is not repeated: a list follows',
-    end: { kind: 'refused', retryAfterMs: undefined, message },
+    rule: 'the first 410 lists at once, whatever failed before',
+    end: { kind: 'gone', message },
+    history: { ...notOpened, failures: { ...failures, gone: 0, unreached: 12 } },
+    step: { next: 'list', delayMs: 0, reason: 'gone', failed: 'gone', isAnswered: true },
+  },
+  {
+    rule: 'a server that says 410 again and again is given time',
+    end: { kind: 'gone', message },
     history: notOpened,
-    step: { next: 'list', delayMs: spoiltMs, reason: 'refused', failed: 'spoilt' },
+    step: { next: 'list', delayMs: spoiltMs / 2, reason: 'gone', failed: 'gone' },
+  },
+  {
+    rule: 'a refused watch is not repeated: a list follows',
+    end: { kind: 'refused', retryAfterMs: undefined, message, isAnswered: true },
+    history: notOpened,
+    step: { next: 'list', delayMs: spoiltMs, reason: 'refused', failed: 'refused' },
   },
   {
     rule: 'a longer Retry-After wins over the backoff',
-    end: { kind: 'throttled', retryAfterMs: 9_000, message },
+    end: { kind: 'throttled', retryAfterMs: 9_000, message, isAnswered: true },
     history: notOpened,
-    step: { next: 'watch', delayMs: 9_000, reason: 'throttled', failed: 'unserved', checkVersion: true },
+    step: { next: 'watch', delayMs: 9_000, reason: 'throttled', failed: 'throttled', checkVersion: true },
   },
   {
     rule: 'a longer backoff wins over Retry-After',
-    end: { kind: 'failed', retryAfterMs: 1, message },
+    end: { kind: 'failed', retryAfterMs: 1, message, isAnswered: true },
     history: notOpened,
-    step: { next: 'watch', delayMs: unservedMs, reason: 'failed', failed: 'unserved', checkVersion: true },
+    step: {
+      next: 'watch',
+      delayMs: unservedMs,
+      reason: 'failed',
+      failed: 'failed',
+      isAnswered: true,
+      checkVersion: true,
+    },
   },
 ];
 
@@ -110,29 +146,34 @@ const listRows: { rule: string; result: FailedList; step: Partial<ReflectorStep>
     step: { delayMs: 0, reason: 'requested', trouble: undefined },
   },
   {
-    rule: 'an expired continue token counts as spoilt',
+    rule: 'an expired continue token counts as a 410',
     result: { kind: 'expired', message },
-    step: { delayMs: spoiltMs, reason: 'expired', failed: 'spoilt' },
+    step: { delayMs: spoiltMs / 2, reason: 'expired', failed: 'gone', isAnswered: true },
   },
   {
-    rule: 'an unusable list counts as spoilt',
+    rule: 'an unusable list counts as a fault of a server that answers',
     result: { kind: 'fault', message },
-    step: { delayMs: spoiltMs, reason: 'fault', failed: 'spoilt' },
+    step: { delayMs: spoiltMs, reason: 'fault', failed: 'fault', isAnswered: true },
   },
   {
-    rule: 'a failed list counts as unserved',
+    rule: 'a list that a server answers with a failure counts as such',
     result: failed({ kind: 'failed', status: 500, retryAfterMs: undefined, message }),
-    step: { delayMs: unservedMs, reason: 'failed', failed: 'unserved', trouble: message },
+    step: { delayMs: unservedMs, reason: 'failed', failed: 'failed', isAnswered: true, trouble: message },
+  },
+  {
+    rule: 'a list without an answer shows a server that is not reached',
+    result: failed({ kind: 'failed', status: undefined, retryAfterMs: undefined, message }),
+    step: { delayMs: unservedMs, reason: 'failed', failed: 'unreached', isAnswered: false },
   },
   {
     rule: 'Retry-After delays the next list',
     result: failed({ kind: 'throttled', retryAfterMs: 7_000, message }),
-    step: { delayMs: 7_000, reason: 'throttled', failed: 'unserved' },
+    step: { delayMs: 7_000, reason: 'throttled', failed: 'throttled' },
   },
   {
     rule: 'a missing right is a refusal',
     result: failed({ kind: 'forbidden', namespaceTerminating: false, message }),
-    step: { delayMs: unservedMs, reason: 'refused', failed: 'unserved' },
+    step: { delayMs: unservedMs, reason: 'refused', failed: 'failed' },
   },
   {
     rule: 'a request that was not sent is no trouble of the server',

@@ -7,6 +7,7 @@ import type { Answer } from '../../../src/cluster/answer.ts';
 import type { Access, Credentials } from '../../../src/cluster/credentials/access.ts';
 import type { Connection } from '../../../src/cluster/wire/connection.ts';
 import { checkNamespace, checkPermissions, probe } from '../../../src/cluster/wire/probe.ts';
+import { toAnswer } from '../../../src/cluster/wire/status-answer.ts';
 import { openConnection } from '../../../src/cluster/wire/transport.ts';
 import { silentLog } from '../../../src/log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
@@ -395,7 +396,10 @@ describe('TLS', () => {
     closers.push(() => proxy.close());
     const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const { ProxyAgent: Agent } = await import('undici');
-    const through = (tls: Partial<Access['tls']>) => ({ ...trusting(url, tls), proxy: { url: proxyUrl, Agent } });
+    const through = (tls: Partial<Access['tls']>): Credentials => {
+      const direct = trusting(url, tls);
+      return { ...direct, read: async () => ({ ...(await direct.read()), proxy: { url: proxyUrl, Agent } }) };
+    };
     expect(await faultOf(through({ ca: ca.cert }))).toBe('ok');
     expect(asked).toEqual([url.replace('https://', '')]);
     expect(await faultOf(through({ ca: otherCa.cert }))).toContain('it is not signed by the CA');
@@ -409,7 +413,7 @@ describe('TLS', () => {
     const tls = { ca: ca.cert, servername: undefined, rejectUnauthorized: true };
     const connection = connect({
       ...plain,
-      read: async () => ({ headers: {}, tls: { ...tls, ...pem }, from: 'files' }),
+      read: async () => ({ server: url, proxy: undefined, headers: {}, tls: { ...tls, ...pem }, from: 'files' }),
     });
     await get(connection);
     pem = second;
@@ -510,4 +514,45 @@ describe('checkNamespace()', () => {
       expect((await checkNamespace(connect(plainCredentials(server.url)), 'ns')).kind).toBe(wanted);
     });
   }
+});
+
+describe('a 403 is a missing right or the refusal of one object', () => {
+  test.each([
+    {
+      message: 'endpoints is forbidden: User "u" cannot create resource "endpoints" in API group ""',
+      kind: 'forbidden',
+    },
+    {
+      message: 'endpoints "a" is forbidden: User "u" cannot patch resource "endpoints" in API group ""',
+      kind: 'forbidden',
+    },
+    { message: 'forbidden: User "u" cannot get path "/version"', kind: 'forbidden' },
+    { message: 'no', kind: 'forbidden' },
+    {
+      message: 'endpoints "a" is forbidden: exceeded quota: q, requested: count/endpoints=1',
+      kind: 'refused',
+      reason: 'QuotaExceeded',
+    },
+    { message: 'admission webhook "w.example.com" denied the request: no', kind: 'refused', reason: 'Forbidden' },
+    {
+      message: "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+      kind: 'refused',
+      reason: 'Forbidden',
+    },
+    { message: 'endpoints "a" is forbidden: not on this day', kind: 'refused', reason: 'Forbidden' },
+  ])('$message: $kind', ({ message, kind, ...rest }) => {
+    const body = Buffer.from(
+      JSON.stringify({ kind: 'Status', apiVersion: 'v1', code: 403, reason: 'Forbidden', message }),
+    );
+    const response = {
+      status: 403,
+      what: 'POST /x',
+      method: 'POST',
+      server: 's',
+      location: undefined,
+      retryAfterMs: undefined,
+      body,
+    };
+    expect(toAnswer(response)).toMatchObject({ kind, ...rest });
+  });
 });

@@ -26,6 +26,7 @@ class LeaseServer {
       stream: () => {
         throw new Error('a lease needs no stream');
       },
+      subscribe: () => () => undefined,
       close: async () => undefined,
     };
   }

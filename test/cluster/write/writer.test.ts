@@ -28,6 +28,7 @@ const connection: Connection = {
   stream: () => {
     throw new Error('a writer needs no stream');
   },
+  subscribe: () => () => undefined,
   close: async () => undefined,
 };
 

@@ -16,6 +16,7 @@ describe('Settings', () => {
       hostNamespace: 'hns',
       virtualKubeconfig: '/data/pki/admin.conf',
       hostKubeconfig: undefined,
+      virtualServer: undefined,
       endpointsEnabled: true,
       patches: [],
       endpointSlices: { enabled: false, mirrored: false, nodeName: 'keep' },

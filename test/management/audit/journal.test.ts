@@ -175,7 +175,7 @@ describe('audit entries', () => {
         name: token,
       },
     });
-    const outcome = outcomeEntry(common, 404, `ownedaccesskeys "${token}" not found`);
+    const outcome = outcomeEntry(common, 404, { note: `ownedaccesskeys "${token}" not found` });
     for (const text of [JSON.stringify(entry), JSON.stringify(outcome)]) {
       expect(text).not.toContain(token.slice(-49));
       expect(text).not.toContain(jwt);

@@ -78,6 +78,19 @@ const put = (store: JournaledStore, value: string | undefined, expect?: number) 
   store.write('/keys/k', { expect, value });
 
 describe('a store with a journal', () => {
+  it('says how far it got within a fraction of the history, so that a crash amid large writes hides no revocation', async () => {
+    const memory = new MemoryStore({ clock: systemClock, history: { maxBytes: 16 * 1024 * 1024 } });
+    await memory.start();
+    const first = await start({ memory });
+    for (let n = 0; n < 60; n++)
+      await first.store.write('/other', { expect: undefined, value: 'x'.repeat(1024 * 1024) });
+    expect(await memory.list('/', { atRevision: 20 })).toMatchObject({ kind: 'compacted' });
+    // Without a stop, as after a crash.
+    const { kinds } = await start({ memory, folder: first.folder });
+    expect(kinds().filter((kind) => kind === 'begins')).toHaveLength(1);
+    expect(kinds().filter((kind) => kind === 'covered').length).toBeGreaterThan(10);
+  });
+
   it('has every revocation on the disk before it acknowledges the write, and nothing of what grants nothing away', async () => {
     const { store, entries, kinds } = await start();
     await put(store, key('a'), 0);

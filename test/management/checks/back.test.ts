@@ -1,5 +1,6 @@
 // Checks of lists, watches, patches, apply and deletion by their numbers, over TLS.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createdByAnnotation } from '../../../src/management/keys/rules/server-marks.ts';
 import { type Bench, keysPath, openBench, until } from '../server/bench.ts';
 
 let bench: Bench;
@@ -121,9 +122,10 @@ describe('updates', () => {
 });
 
 describe('JSON patches', () => {
-  it('154, 155: an annotation where there are some; a missing parent, a failed test and a missing path are 422', async () => {
-    const add = [{ op: 'add', path: '/metadata/annotations/a', value: 'b' }];
-    expect((await patch(await made({ annotations: { x: 'y' } }), 'json', add)).code).toBe(200);
+  it('154, 155: a label where there are some; a missing parent, a failed test and a missing path are 422', async () => {
+    // Each key has an annotation of the server, and no label.
+    const add = [{ op: 'add', path: '/metadata/labels/a', value: 'b' }];
+    expect((await patch(await made({ labels: { x: 'y' } }), 'json', add)).code).toBe(200);
     const name = await made();
     for (const body of [
       add,
@@ -150,7 +152,7 @@ describe('JSON patches', () => {
     ]);
     expect([code, body['metadata']?.['annotations'], body['metadata']?.['finalizers']]).toEqual([
       200,
-      { 'a/b': '2', d: '2' },
+      { 'a/b': '2', d: '2', [createdByAnnotation]: expect.stringMatching(/^user:/) },
       ['example.com/a', 'example.com/b'],
     ]);
   });
@@ -266,11 +268,11 @@ describe('deletion and limits', () => {
     expect(bobs.code).toBe(201);
   });
 
-  it('210: a body over 3 MiB is 413 and says the limit', async () => {
-    const body = `{"spec":{"description":"${'a'.repeat(3 * 1024 * 1024)}"}}`;
+  it('210: a body over 64 KiB is 413 and says the limit', async () => {
+    const body = `{"spec":{"description":"${'a'.repeat(64 * 1024)}"}}`;
     expect(await bench.ask('POST', keysPath, { body })).toMatchObject({
       code: 413,
-      body: { message: expect.stringContaining('limit is 3145728') },
+      body: { message: expect.stringContaining('limit is 65536') },
     });
   });
 

@@ -115,12 +115,12 @@ describe('objects', () => {
     }
   });
 
-  it('211: an object over the limit of the store is 413 that names the limit', async () => {
-    const claims = { user: 'alice', identity: { extraClaims: { a: 'x'.repeat(1_600_000) } } };
+  it('211: an object over 32 KiB is 413 that names the limit', async () => {
+    const claims = { user: 'alice', identity: { extraClaims: { a: 'x'.repeat(40_000) } } };
     const refused = await create({ name: 'too-big' }, claims);
     expect(refused).toMatchObject({
       code: 413,
-      body: { kind: 'Status', reason: 'RequestEntityTooLarge', message: expect.stringContaining('1572864') },
+      body: { kind: 'Status', reason: 'RequestEntityTooLarge', message: expect.stringContaining('32768') },
     });
   });
 

@@ -1,6 +1,7 @@
 import { createServer, get } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseTarget } from '../../../src/apiserver/request/target.ts';
 import { silentLog } from '../../../src/log.ts';
 import { RevocationWatch } from '../../../src/management/direct/revocation-watch.ts';
 import { heartbeatMs, RevocationFeed } from '../../../src/management/direct-tokens/revocation-feed.ts';
@@ -171,7 +172,7 @@ describe('a feed of more revocations than fit into the buffer of one reader', ()
     const feed = new RevocationFeed({ ledger, issuer: 'x', clock: wide, mayRead: () => ({ allowed: true }) });
     const paths = feed.paths(async () => false);
     const trail = { streamStarts: async () => undefined, ends: async () => undefined };
-    const target = { path: '/agent/c1/revocations' } as never;
+    const target = parseTarget('GET', '/agent/c1/revocations?watch=1');
     const server = createServer((request, response) => {
       void paths(target, request, response, { name: 'x', groups: [] }, trail as never);
     });

@@ -63,6 +63,21 @@ describe('a direct endpoint', () => {
     expect((await bench.ask(`${space}${pods}`, token)).code).toBe(403);
   });
 
+  it('keeps an administrator inside the namespace of a space, with rules and without a scope', async () => {
+    const rules = [{ requestTargets: ['ProjectSpace'] }];
+    const tokens = [
+      await bench.tokenFor('root-space', { user: 'root' }),
+      await bench.tokenFor('root-rules', { user: 'root', scope: { rules } }),
+    ];
+    const space = '/kubernetes/project/shop/space/s1';
+    for (const token of tokens) {
+      expect((await bench.ask(`${space}/api/v1/namespaces/shop-s1/pods`, token)).code).toBe(200);
+      for (const path of [pods, '/api/v1/pods', '/api/v1/nodes', '/api/v1/namespaces', '/metrics'])
+        expect([path, (await bench.ask(space + path, token)).code]).toEqual([path, 403]);
+    }
+    expect(bench.behind.seen).toHaveLength(2);
+  });
+
   it('judges the scopes of the token and of its key, and hides what they do not reach', async () => {
     const rules = [{ verbs: ['get'], resources: [{ group: '', resources: ['pods'] }], cluster: 'c1' }];
     const reader = await bench.tokenFor('reader', { scope: { clusters: [{ cluster: 'c1' }] } }, { scope: { rules } });

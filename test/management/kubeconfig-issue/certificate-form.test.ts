@@ -7,6 +7,8 @@ import { load } from 'js-yaml';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeAuthority } from '../../../src/apiserver/tls/certificates.ts';
 import type { ManagementVirtualCluster } from '../../../src/config/settings/management-settings.ts';
+import { noRoom } from '../../../src/management/kubeconfig/certificate-room.ts';
+import type { IssueRecord } from '../../../src/management/kubeconfig/issue-record.ts';
 import { type Bench, keysPath, movedClock, openBench, people, until } from '../server/bench.ts';
 
 const path =
@@ -86,7 +88,11 @@ interface Scene {
   ask(spec?: object, key?: string, query?: string): ReturnType<Bench['ask']>;
 }
 
-async function scene(instance: Partial<ManagementVirtualCluster> = {}, clock = movedClock()): Promise<Scene> {
+async function scene(
+  instance: Partial<ManagementVirtualCluster> = {},
+  clock = movedClock(),
+  keys: { perOwner?: number } = {},
+): Promise<Scene> {
   const opened = await openBench({ settings: { projects: [] }, clock });
   endings.push(() => opened.stop());
   const upstream = await standIn(opened.folder);
@@ -96,6 +102,7 @@ async function scene(instance: Partial<ManagementVirtualCluster> = {}, clock = m
   writeFileSync(files.key, authority.keyPem);
   await opened.api.apply({
     ...people,
+    keys: { ...people.keys, ...keys },
     projects: [
       {
         name: 'shop',
@@ -325,6 +332,49 @@ describe('a kubeconfig with a client certificate', () => {
     expect(codes.filter((code) => code === 201)).toHaveLength(20);
     expect(codes.filter((code) => code === 403)).toHaveLength(1);
   });
+});
+
+describe('the room for client certificates', () => {
+  const record = (key: string, owner: string, instance: string): IssueRecord => ({
+    ...{ id: '', state: 'live', by: 'binding', project: 'shop', virtualCluster: 'v1', kubeconfig: '', serial: '' },
+    ...{ createdMs: 0, notAfterMs: undefined, instance },
+    ...{ key: { name: key, uid: `uid of ${key}`, generation: 1 }, subject: { kind: 'user', name: owner } },
+  });
+  const many = (count: number, of: (at: number) => IssueRecord) => Array.from({ length: count }, (_, at) => of(at));
+
+  it.each([
+    ['none', [], undefined],
+    ['99 of the key', many(99, () => record('k', 'alice', 'v1')), undefined],
+    ['100 of the key', many(100, () => record('k', 'alice', 'v1')), /access key k has 100 .* certificateTTL/],
+    ['100 of the key in many places', many(100, (at) => record('k', 'alice', `v${at}`)), /access key k has 100/],
+    [
+      '300 of the owner, by other keys',
+      many(300, (at) => record(`k${at}`, 'alice', 'v2')),
+      /owner .* 300 .* may have 300/,
+    ],
+    ['999 of the instance, by others', many(999, (at) => record(`k${at}`, `user${at}`, 'v1')), undefined],
+    [
+      '1000 of the instance, by others',
+      many(1000, (at) => record(`k${at}`, `user${at}`, 'v1')),
+      /virtual cluster has 1000/,
+    ],
+    ['1000 of another instance', many(1000, (at) => record(`k${at}`, `user${at}`, 'v2')), undefined],
+  ])('with %s', (_, records, why) => {
+    const found = noRoom(records, record('k', 'alice', 'v1'), 300);
+    if (why === undefined) expect(found).toBeUndefined();
+    else expect(found).toMatch(why);
+  });
+
+  it('is limited by key, for requests at the same time too', async () => {
+    const ingress = { server: 'https://v1.example.com', servedBy: 'hostward' as const };
+    const { on, key } = await scene({ ingress }, movedClock(), { perOwner: 1000 });
+    const asks = Array.from({ length: 103 }, () => on.ask('POST', path, { key, body: { spec: { clientCert: true } } }));
+    const answers = await Promise.all(asks);
+    expect(answers.filter(({ code }) => code === 201)).toHaveLength(100);
+    expect(answers.find(({ code }) => code === 403)?.body).toMatchObject({
+      message: expect.stringContaining('the access key alices has 100 client certificates'),
+    });
+  }, 60_000);
 });
 
 const patch = (on: Bench, spec: object) =>

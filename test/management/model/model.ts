@@ -3,7 +3,7 @@
 // matrix-case.ts (N) alone.
 import type { MatrixAnswer, MatrixCase, MatrixKey, MatrixRequest, MatrixScope } from '../matrix-case.ts';
 import { deathOf, scopesInForce } from './life.ts';
-import { isOnKeys, ownGroup } from './request.ts';
+import { isOnKeys, ownGroup, staysInSpace } from './request.ts';
 import { asksForCertificate, rights } from './rights.ts';
 import { baseGrant, entries } from './scope.ts';
 import { firstThatApplies, isEmpty } from './sentence.ts';
@@ -63,6 +63,8 @@ function namesAnObject(request: { verb: string; name: string }): boolean {
 /** D 2.4: "`scope` only narrows: union of its entries, cut with what the subject may do now." Names alone count (N 4). */
 function authorise(request: MatrixRequest, caller: MatrixKey, of: MatrixCase): Judgement {
   const { configuration } = of;
+  if (!staysInSpace(request, configuration))
+    return { allowed: false, because: ['D 4.2: the place is judged once, before persons and scopes'] };
   const scopes = scopesInForce(caller, of);
   if (asksForCertificate(request) && scopes.some((scope) => !isEmpty(scope.rules)))
     return { allowed: false, because: ['N 5: clientCert is refused when any scope in force has rules'] };

@@ -1,14 +1,6 @@
 // What the subject of a key may do now, before any scope.
 import type { MatrixConfiguration, MatrixKey, MatrixRequest, MatrixRole } from '../matrix-case.ts';
-import {
-  isDiscovery,
-  isOnInstances,
-  isOnKeys,
-  isSelfReview,
-  isTokenCreation,
-  readVerbs,
-  staysInSpace,
-} from './request.ts';
+import { isDiscovery, isOnInstances, isOnKeys, isSelfReview, isTokenCreation, readVerbs } from './request.ts';
 import type { Sentence } from './sentence.ts';
 import { isAdministrator, isClusterMember, rolesIn } from './subject.ts';
 
@@ -67,8 +59,7 @@ export const rights: readonly Sentence<RightsQuestion>[] = [
     text: 'D 2.2, N 4, N 5: project users and admins may do everything in the namespace of a space of the project',
     applies: ({ key, configuration, request }) =>
       request.target.kind === 'ProjectSpace' &&
-      hasRole(request.target.project, { key, configuration }, ['user', 'admin']) &&
-      staysInSpace(request, configuration),
+      hasRole(request.target.project, { key, configuration }, ['user', 'admin']),
   },
   {
     text: 'D 2.2, N 5: a cluster member may do everything on the direct endpoint of the cluster',

@@ -21,13 +21,14 @@ export function groupsOf(key: MatrixKey, configuration: MatrixConfiguration): Se
 
 /**
  * N teams: "A user is in a team by name or by a group. A group that a key lists and that counts makes its bearer a member of
- * the teams that list the group, whatever the kind of the subject." A key of a team stands for the team itself.
+ * the teams that list the group, unless it is a key of a team." A key of a team stands for the team itself, and for no other.
  */
 export function teamsOf(key: MatrixKey, configuration: MatrixConfiguration): Set<string> {
   const groups = groupsOf(key, configuration);
+  if (key.team !== undefined)
+    return new Set(configuration.teams.some((team) => team.name === key.team) ? [key.team] : []);
   const teams = new Set<string>();
   for (const team of configuration.teams) {
-    if (key.team === team.name) teams.add(team.name);
     if (key.user !== undefined && (team.users ?? []).includes(key.user)) teams.add(team.name);
     if ((team.groups ?? []).some((group) => groups.has(group))) teams.add(team.name);
   }

@@ -75,6 +75,18 @@ describe('a request to a cluster behind the server', () => {
     expect(text).not.toMatch(/set-cookie|www-authenticate|x-hop/i);
   });
 
+  it('stays in the namespace of a space, for administrators with rules and without a scope', async () => {
+    const rules = [{ requestTargets: ['ProjectSpace'] }];
+    const keys = [
+      await behind.bench.keyFor('root-space', { user: 'root' }),
+      await behind.bench.keyFor('root-rules', { user: 'root', scope: { rules } }),
+    ];
+    for (const key of keys)
+      for (const path of [pods, '/api/v1/nodes', '/api/v1/pods', '/api/v1/namespaces/other', '/metrics'])
+        expect([path, (await ask('GET', space + path, { key })).code]).toEqual([path, 403]);
+    expect(behind.seen).toEqual([]);
+  });
+
   it('needs a right: what is hidden answers as what is absent, and what a scope leaves out is 403', async () => {
     const hidden = await ask('GET', `/kubernetes/cluster/hidden${pods}`);
     const absent = await ask('GET', `/kubernetes/cluster/absent${pods}`);

@@ -61,6 +61,20 @@ describe('reviews through the server', () => {
     expect(await ask('/metrics')).toMatchObject({ body: { status: { allowed: false } } });
   });
 
+  it('answers no about another namespace than that of the space, to an administrator too', async () => {
+    const key = await behind.bench.keyFor('root-reviews', { user: 'root' });
+    const ask = (resourceAttributes: object) =>
+      behind.bench.ask('POST', `/kubernetes/project/shop/space/s1${accessPath}`, {
+        key,
+        body: { spec: { resourceAttributes } },
+      });
+    const here = { verb: 'get', resource: 'pods', namespace: 'shop-s1' };
+    expect(await ask(here)).toMatchObject({ body: { status: { allowed: true } } });
+    for (const elsewhere of [{ namespace: 'default' }, { namespace: '' }, { resource: 'nodes', namespace: '' }])
+      expect(await ask({ ...here, ...elsewhere })).toMatchObject({ body: { status: { allowed: false } } });
+    expect(behind.seen).toHaveLength(1);
+  });
+
   it('says that a list of rules is incomplete', async () => {
     behind.answerWith((request, response) => {
       const rules = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];

@@ -63,6 +63,14 @@ describe('the rights of a subject, without any scope', () => {
     ['alice', false, 'list nodes @ cluster/c2'],
     ['bob', false, 'get /version @ cluster/c1'],
     ['root', true, 'list nodes @ cluster/c2'],
+    ['root', true, 'delete pods x in a-s @ space/a/s'],
+    ['root', true, 'get /version @ space/a/s'],
+    ['root', false, 'list pods in other @ space/a/s'],
+    ['root', false, 'list pods all @ space/a/s'],
+    ['root', false, 'list nodes @ space/a/s'],
+    ['root', false, 'get /metrics @ space/a/s'],
+    ['root', false, 'list pods in b-s @ space/a/s'],
+    ['root', false, 'list pods in a-s @ space/a/unknown'],
     ['root', true, `list ${instances} all`],
     ['root', true, 'get /metrics'],
     ['admin', true, 'get /metrics'],
@@ -326,7 +334,11 @@ describe('a credential', () => {
     expect(explain('alice', 'list pods in default @ space/a/s')[0]).toBe(
       'the user has no right to list pods in default; the space s is the namespace a-s alone',
     );
+    expect(explain('root', 'list nodes @ space/a/s', { rules: [{}] })[0]).toBe(
+      'the user has no right to list nodes; the space s is the namespace a-s alone',
+    );
     expect(explain('bob', 'list pods in a-s @ space/a/s')[0]).toBe('the user has no right to list pods in a-s');
+    expect(explain('bob', 'list pods in other @ space/a/s')[0]).toBe('the user has no right to list pods in other');
     expect(explain('alice', 'get pods x in y @ vc/a/v', {})).toEqual([
       'no entry of its scope allows get pods x in y',
       undefined,
@@ -353,7 +365,10 @@ describe('a subject', () => {
     expect(subject('robot', groups, 'subject').isAdministrator).toBe(false);
   });
 
-  it('is in a team by a group that counts', () => {
-    expect([...subject('robot', { listed: ['devs'], granted: ['devs'] }, 'subject').teams]).toEqual(['blue']);
+  it('is in a team by a group that counts, unless it is a team', () => {
+    const granted = { listed: ['devs'], granted: ['devs'] };
+    expect([...subject('robot', granted, 'subject').teams]).toEqual(['blue']);
+    expect([...subject('bob', granted).teams]).toEqual(['blue']);
+    expect([...subject('red', granted, 'team').teams]).toEqual(['red']);
   });
 });

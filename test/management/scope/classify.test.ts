@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { isTrue, queryFault, readQuery, selectedName, writeQuery } from '../../../src/apiserver/request/query.ts';
 import { classify } from '../../../src/management/scope/classify.ts';
 import { request } from './scopes.ts';
 
@@ -17,7 +19,17 @@ describe('classify()', () => {
     [`GET ${keys}?watch=true`, 'watch ownedaccesskeys.management.platform'],
     [`GET ${keys}?fieldSelector=metadata.name%3Dk`, 'list ownedaccesskeys.management.platform k'],
     [`GET ${keys}?fieldSelector=metadata.name!%3Dk`, 'list ownedaccesskeys.management.platform'],
-    [`GET ${keys}?fieldSelector=metadata.name%3Dk&fieldSelector=x`, 'list ownedaccesskeys.management.platform'],
+    // The first of several counts, as for kube-apiserver.
+    [`GET ${keys}?fieldSelector=metadata.name%3Dk&fieldSelector=x`, 'list ownedaccesskeys.management.platform k'],
+    [`GET ${keys}?fieldSelector=x%3Dy&fieldSelector=metadata.name%3Dk`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}?fieldSelector=metadata.name%3D%2Fk`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}?watch=False`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}?watch=fal%C5%BFe`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}?watch=0&watch=true`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}?%77atch`, 'watch ownedaccesskeys.management.platform'],
+    [`GET ${keys}?watch=f`, 'watch ownedaccesskeys.management.platform'],
+    [`GET ${keys}??watch=true`, 'list ownedaccesskeys.management.platform'],
+    [`GET ${keys}?Watch=true`, 'list ownedaccesskeys.management.platform'],
     [`POST ${keys}`, 'create ownedaccesskeys.management.platform'],
     [`POST ${keys}/k/rotate`, 'create ownedaccesskeys/rotate.management.platform k'],
     [`PATCH ${keys}/k`, 'patch ownedaccesskeys.management.platform k'],
@@ -87,6 +99,66 @@ describe('classify()', () => {
   });
 
   it.each([
+    ['', ''],
+    ['?', ''],
+    ['?&&', ''],
+    ['?watch=FALSE&limit=5', '?watch=false&limit=5'],
+    ['?watch&watch=false', '?watch=true'],
+    ['?%77atch=1&watch=0', '?watch=true'],
+    ['?fieldSelector=metadata.name%3Da&fieldSelector=metadata.name%3Db', '?fieldSelector=metadata.name%3Da'],
+    ['?labelSelector=a+b', '?labelSelector=a%20b'],
+    ['?dryRun=All&dryRun=', '?dryRun=All&dryRun='],
+    ['??watch=true', '?%3Fwatch=true'],
+    ['?own=a&own=b&=c', '?own=a&own=b&=c'],
+  ])('writes the query %s as %s', (query, written) => {
+    const prefix = '/kubernetes/cluster/c1';
+    expect(asked(`GET ${prefix}/api/v1/pods${query}`)).toMatchObject({ prefix, rest: `/api/v1/pods${written}` });
+  });
+
+  it('writes a query anew that is read as the first, and written alike', () => {
+    const part = fc.oneof(
+      fc.constantFrom(
+        'watch',
+        'follow',
+        'dryRun',
+        'fieldSelector',
+        'command',
+        'false',
+        'FALSE',
+        '0',
+        '',
+        '%00',
+        '+',
+        '%3D',
+      ),
+      fc.string({ unit: 'grapheme' }).map(encodeURIComponent),
+    );
+    const pair = fc.tuple(part, fc.constantFrom('', '='), part).map((texts) => texts.join(''));
+    fc.assert(
+      fc.property(fc.array(pair), (pairs) => {
+        const text = pairs.join('&');
+        const written = writeQuery(readQuery(text)).replace(/^\?/, '');
+        const [read, again] = [readQuery(text), readQuery(written)];
+        for (const name of read.keys()) {
+          expect(isTrue(again.get(name))).toBe(isTrue(read.get(name)));
+          if (!['watch', 'follow'].includes(name)) expect(again.get(name)).toBe(read.get(name));
+        }
+        expect(again.getAll('command')).toEqual(read.getAll('command'));
+        expect(again.getAll('dryRun')).toEqual(read.getAll('dryRun'));
+        expect(selectedName(again)).toBe(selectedName(read));
+        expect(writeQuery(again).replace(/^\?/, '')).toBe(written);
+        expect(queryFault(written)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('leaves the query of a program behind the subresource proxy as it is', () => {
+    const query = '?wsdl&watch=False&a=1+2';
+    for (const path of ['/api/v1/namespaces/x/pods/p/proxy/a', '/api/v1/namespaces/x/services/s/proxy'])
+      expect(asked(`GET /kubernetes/cluster/c1${path}${query}`)).toMatchObject({ rest: path + query });
+  });
+
+  it.each([
     '/',
     '/kubernetes',
     '/kubernetes/managementfoo',
@@ -126,6 +198,10 @@ describe('classify()', () => {
     // Go drops a parameter that it cannot decode: the list would be one of everything.
     `${keys}?fieldSelector=metadata.name%3Dk,a!%3D%zz`,
     `${keys}?fieldSelector=metadata.name%3Dk%`,
+    // Go reads no parameter at all of so many: the list would be one of everything.
+    `${keys}?fieldSelector=metadata.name%3Dk${'&'.repeat(10_000)}`,
+    `${keys}?fieldSelector=metadata.name%3D%ff`,
+    `${keys}?fieldSelector=metadata.name%3D\u00e9`,
   ])('refuses %s', (url) => {
     expect(classify({ method: 'GET', url, isUpgrade: false }).kind).toBe('bad');
   });

@@ -110,14 +110,14 @@ describe('sizes', () => {
     }
   });
 
-  it('a body over 3 MiB is 413, announced or not, and a compressed one is no shorter way', async () => {
-    const big = `{"metadata":{"generateName":"big-"},"spec":{"description":"${'a'.repeat(3 * 1024 * 1024)}"}}`;
+  it('a body over 64 KiB is 413, announced or not, and a compressed one is no shorter way', async () => {
+    const big = `{"metadata":{"generateName":"big-"},"spec":{"description":"${'a'.repeat(64 * 1024)}"}}`;
     expect(await create(big)).toMatchObject({ code: 413, body: { reason: 'RequestEntityTooLarge' } });
     const head = `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${alice}\r\nContent-Type: application/json\r\n`;
     const chunks = `${head}Transfer-Encoding: chunked\r\n\r\n${big.length.toString(16)}\r\n${big}\r\n0\r\n\r\n`;
     const { answers } = await exchange(server, Buffer.from(chunks), 1);
     expect(answers[0]).toMatchObject({ code: 413 });
-    const bomb = gzipSync(Buffer.alloc(2_000_000, 'a'));
+    const bomb = gzipSync(Buffer.alloc(20_000_000, 'a'));
     const packed = Buffer.concat([
       Buffer.from(`${head}Content-Encoding: gzip\r\nContent-Length: ${bomb.length}\r\n\r\n`),
       bomb,
@@ -128,17 +128,17 @@ describe('sizes', () => {
     await isWell();
   });
 
-  it('an object over the limit of the store is refused before it is stored', async () => {
-    const annotations = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`a${at}`, 'x'.repeat(100_000)]));
-    expect(await create({}, 'application/json', { generateName: 'big-', annotations })).toMatchObject({ code: 422 });
-    const claims = { identity: { extraClaims: { a: 'x'.repeat(1_600_000) } } };
+  it('an object over 32 KiB is refused before it is stored', async () => {
+    const annotations = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`a${at}`, 'x'.repeat(2_000)]));
+    expect(await create({}, 'application/json', { generateName: 'big-', annotations })).toMatchObject({ code: 413 });
+    const claims = { identity: { extraClaims: { a: 'x'.repeat(40_000) } } };
     const byAdmin = await bench.ask('POST', keysPath, { body: { metadata: { generateName: 'big-' }, spec: claims } });
     expect(byAdmin).toMatchObject({ code: 413, body: { reason: 'RequestEntityTooLarge' } });
   });
 });
 
 describe('documents', () => {
-  const deep = 100_000;
+  const deep = 4_000;
   const nested = {
     'JSON arrays': `{"metadata":{"generateName":"d-"},"spec":{"scope":${'['.repeat(deep)}${']'.repeat(deep)}}}`,
     'JSON objects': `{"metadata":{"generateName":"d-"},"spec":{"identity":{"extraClaims":${'{"a":'.repeat(deep)}1${'}'.repeat(deep)}}}}`,
@@ -224,6 +224,7 @@ describe('a credential that holds too much', () => {
     connections: { ofOne: 4, altogether: 20 },
     requests: { ofOne: 2, altogether: 20 },
     watches: { ofOne: 2, altogether: 3 },
+    bodies: { ofOne: 100_000, altogether: 150_000 },
   };
   let small: Bench;
   let where: Server;
@@ -238,6 +239,33 @@ describe('a credential that holds too much', () => {
     where = { port: small.api.port, caPem: small.api.caPem };
   });
   afterAll(() => small.stop());
+
+  it('sends no more bytes of bodies than one key may, and the oldest unfinished ones give way when all are too many', async () => {
+    const bobs = await small.keyFor('uploads-2', { user: 'bob' });
+    const key = await small.keyFor('uploads', { user: 'alice' });
+    const upload = async (by: string, framing: string) => {
+      const socket = await openSocket(where);
+      const end = closed(socket);
+      socket.write(
+        `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${by}\r\n${framing}\r\n\r\n{`,
+      );
+      return { socket, end };
+    };
+    const open = () => series('hostward_management_open{limit="bodies"}');
+    // Chunks announce no length, so they count as the longest body.
+    const first = await upload(key, 'Transfer-Encoding: chunked');
+    await until(async () => (await open()) === 65_536, 'the first upload');
+    const body = { metadata: { name: 'x', annotations: { a: 'x'.repeat(50_000) } } };
+    expect(await small.ask('POST', keysPath, { key, body })).toMatchObject(tooMany('and one key may have 100000'));
+    const second = await upload(bobs, 'Content-Length: 60000');
+    await until(async () => (await open()) === 125_536, 'the second upload');
+    expect((await small.ask('POST', `${keysPath}?dryRun=All`, { body })).code).toBe(413);
+    expect(await first.end).toBe('');
+    await until(async () => (await open()) === 60_000, 'the end of the first upload');
+    expect(second.socket.destroyed).toBe(false);
+    second.socket.destroy();
+    await until(async () => (await open()) === 0, 'the end of the second upload');
+  });
 
   it('opens no more watches than one key may, and all keys together', async () => {
     const key = await small.keyFor('watcher', { user: 'alice' });

@@ -70,6 +70,26 @@ export async function exchange(server: Server, bytes: Buffer, wanted: number): P
   });
 }
 
+/** Like a client that reads nothing before its whole body is on the way. */
+export async function sendsFirst(server: Server, head: string, body: Buffer): Promise<string> {
+  const socket = await openSocket(server);
+  socket.pause();
+  await new Promise<void>((resolve, reject) => {
+    socket.once('close', () => reject(new Error('send the body: the connection was closed before its end')));
+    socket.write(head);
+    socket.write(body, () => resolve());
+  });
+  return new Promise((resolve) => {
+    let text = '';
+    socket.on('data', (part) => {
+      text += part;
+      if (answersIn(Buffer.from(text)).answers.length > 0) socket.destroy();
+    });
+    socket.on('close', () => resolve(text));
+    socket.resume();
+  });
+}
+
 export function answersIn(bytes: Buffer): Pick<Exchange, 'answers' | 'rest'> {
   const answers: RawAnswer[] = [];
   let at = 0;

@@ -144,4 +144,16 @@ describe('tricks with the end of a body', () => {
     for (const { code } of found.answers) expect(code, what).toBeLessThan(500);
     expect(await world()).toBe(before);
   });
+
+  it.each(['gzip, chunked', 'identity, chunked', 'chunked, chunked'])(
+    'a body in the transfer encoding "%s" is 400, and nothing is made',
+    async (encoding) => {
+      const head = `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${alice}\r\n${json}`;
+      const body = JSON.stringify({ metadata: { name: 'encoded' } });
+      const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      const { answers } = await send(`${head}Transfer-Encoding: ${encoding}\r\n\r\n${chunks}`, 'canary-encoded');
+      expect(answers[0]?.code).toBe(400);
+      expect(await bench.ask('GET', `${keysPath}/encoded`)).toMatchObject({ code: 404 });
+    },
+  );
 });

@@ -5,6 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Held, Limit } from '../../../src/apiserver/request/caller-limits.ts';
+import type { LoopShares } from '../../../src/apiserver/request/loop-time.ts';
 import { type Clock, systemClock, type Timer } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
@@ -154,7 +155,8 @@ export async function openBench(
     log?: Log;
     ingressListen?: string;
     metrics?: Metrics;
-    callerLimits?: Readonly<Record<Held, Limit>>;
+    callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
+    loopShares?: LoopShares;
     port?: number;
     /** In place of the file. */
     database?: Database;
@@ -176,6 +178,7 @@ export async function openBench(
     const told = {
       ...(metrics === undefined ? {} : { metrics }),
       ...(options.callerLimits === undefined ? {} : { callerLimits: options.callerLimits }),
+      ...(options.loopShares === undefined ? {} : { loopShares: options.loopShares }),
       ...(options.database === undefined ? {} : { database: options.database }),
       ...(options.writeAttempt === undefined ? {} : { writeAttempt: options.writeAttempt }),
     };

@@ -302,12 +302,9 @@ status: {}
       code: 400,
       body: { message: expect.stringMatching(/unknown field "f99", and 400 more$/) },
     });
-    const fields = Array.from({ length: 150_000 }, (_, at) => `"${at.toString(36)}":0`);
+    const fields = Array.from({ length: 6_000 }, (_, at) => `"${at.toString(36)}":0`);
     const huge = await create(`{"metadata":{"name":"${fresh()}"},"spec":{"user":"alice"},${fields.join()}}`);
-    expect([huge.code, String(huge.headers['warning'])]).toEqual([
-      201,
-      expect.stringContaining('149961 more warnings'),
-    ]);
+    expect([huge.code, String(huge.headers['warning'])]).toEqual([201, expect.stringContaining('5961 more warnings')]);
   });
 
   it('refuses managers that would make conflicts long or forge lines', async () => {
@@ -444,7 +441,7 @@ describe('update', () => {
 
 describe('patches', () => {
   const jsonCases: [string, object | string, number][] = [
-    ['154: adds to a map that is not there', [{ op: 'add', path: '/metadata/annotations/a', value: 'b' }], 422],
+    ['154: adds to a map that is not there', [{ op: 'add', path: '/metadata/labels/a', value: 'b' }], 422],
     ['155: a test that fails', [{ op: 'test', path: '/spec/user', value: 'bob' }], 422],
     ['155: removes what is not there', [{ op: 'remove', path: '/spec/none' }], 422],
     ['156: an unknown operation, which the kit answers as the real server of 1.36', [{ op: 'twist', path: '/a' }], 422],
@@ -490,7 +487,7 @@ describe('server-side apply', () => {
     const name = fresh();
     const first = await apply(name, { user: 'alice', displayName: 'a' }, 'm1');
     expect(first).toMatchObject({ code: 201, body: { spec: { key: expect.stringMatching(/^mpk_/) } } });
-    expect([first.headers['warning']].flat().join()).toContain('shown in this answer alone');
+    expect([first.headers['warning']].flat().join()).toMatch(/shown in this answer alone.*hostward keys rotate NAME/);
     const refused = await apply(fresh(), { user: 'nobody' }, 'm1');
     expect([refused.code, refused.headers['warning']]).toEqual([422, undefined]);
     const again = await apply(name, { user: 'alice', displayName: 'a' }, 'm1');

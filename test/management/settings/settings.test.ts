@@ -34,7 +34,7 @@ describe('hostward.management', () => {
       clusters: [],
       projects: [],
       keys: { maxTTL: 0, requireExpiry: false, allowSupplied: false, perOwner: 1000 },
-      audit: { reads: false, keepFiles: 100 },
+      audit: { reads: false, keepFiles: 10 },
       kubeconfigs: { allowedServers: [] },
     });
   });

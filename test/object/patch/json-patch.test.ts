@@ -4,6 +4,29 @@ import { applyJsonPatch, maxJsonPatchOperations } from '../../../src/object/patc
 import { copyJson, type Json } from '../../../src/object/text/json.ts';
 import { cases } from '../fixture.ts';
 
+/** The same on an array; undefined when an index is outside. */
+function plainly(
+  list: Json[],
+  patch: readonly { op: string; path: string; from?: string; value?: Json }[],
+): Json[] | undefined {
+  for (const { op, path, from = '', value = null } of patch) {
+    const [at, source] = [Number(path.slice(3)), Number(from.slice(3))];
+    if (from !== '' && source >= list.length) return undefined;
+    const item = from === '' ? value : (list[source] as Json);
+    if (op === 'move') list.splice(source, 1);
+    if (at > list.length || (at === list.length && (op === 'remove' || op === 'replace'))) return undefined;
+    if (op === 'remove') list.splice(at, 1);
+    else list.splice(at, op === 'replace' ? 1 : 0, item);
+  }
+  return list;
+}
+
+/** Other programs of the machine do not count. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 describe('applyJsonPatch()', () => {
   it.each(cases<{ value: Json; patch: Json; result?: Json; refused?: string }>('json-patches'))(
     'does as kube-apiserver does: $patch',
@@ -74,6 +97,60 @@ describe('applyJsonPatch()', () => {
         reason: 'doesNotApply',
         message: expect.stringContaining('the result would have more than 500 levels'),
       });
+  });
+
+  const long = Array.from({ length: 1_250_000 }, () => 0);
+  const front: [string, (at: number) => object][] = [
+    ['inserts', (at) => ({ op: 'add', path: '/a/0', value: at })],
+    ['removals', () => ({ op: 'remove', path: '/a/0' })],
+    ['moves to the front', () => ({ op: 'move', from: '/a/-1', path: '/a/0' })],
+    ['moves from the front', () => ({ op: 'move', from: '/a/0', path: '/a/-' })],
+    ['moves between lists', () => ({ op: 'move', from: '/a/0', path: '/b/0' })],
+    ['copies', () => ({ op: 'copy', from: '/a/1', path: '/a/0' })],
+  ];
+  // Each took seconds: an array moves a million items for each operation.
+  it.each(front)('takes no longer for %s at the front of a long list than for its items', (_what, operation) => {
+    const patch = Array.from({ length: maxJsonPatchOperations }, (_, at) => operation(at));
+    const before = cpuMs();
+    expect(applyJsonPatch({ a: long, b: long }, patch).ok).toBe(true);
+    expect(cpuMs() - before).toBeLessThan(1_500);
+  });
+
+  it('takes no longer for thousands of failing and passing tests than for their values', () => {
+    const labels = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`a${at}`, '']));
+    const add = { op: 'add', path: '/a/0', value: 1 };
+    const same = { op: 'test', path: '/labels/a7', value: '' };
+    const patch = Array.from({ length: maxJsonPatchOperations }, (_, at) => (at % 2 === 0 ? add : same));
+    const before = cpuMs();
+    expect(applyJsonPatch({ a: long, labels }, patch).ok).toBe(true);
+    const other = { op: 'test', path: '/labels', value: { other: '' } };
+    expect(applyJsonPatch({ labels }, [other])).toMatchObject({ ok: false, reason: 'testFailed' });
+    const whole = { op: 'test', path: '/labels', value: {} };
+    expect(applyJsonPatch({ labels }, [whole])).toMatchObject({ ok: false, reason: 'testFailed' });
+    expect(cpuMs() - before).toBeLessThan(1_500);
+  });
+
+  it('does to a long list what it does to a short one', () => {
+    const at = fc.integer({ min: 0, max: 3_000 });
+    const operations = fc.array(
+      fc.oneof(
+        at.map((index) => ({ op: 'add', path: `/a/${index}`, value: { index } })),
+        at.map((index) => ({ op: 'remove', path: `/a/${index}` })),
+        at.map((index) => ({ op: 'replace', path: `/a/${index}`, value: index })),
+        fc.tuple(at, at).map(([from, to]) => ({ op: 'move', from: `/a/${from}`, path: `/a/${to}` })),
+        fc.tuple(at, at).map(([from, to]) => ({ op: 'copy', from: `/a/${from}`, path: `/a/${to}` })),
+      ),
+      { maxLength: 60 },
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 2_990, max: 3_010 }), operations, (length, patch) => {
+        const a: Json[] = Array.from({ length }, (_, index) => index);
+        const outcome = applyJsonPatch({ a }, patch);
+        const expected = plainly([...a], patch);
+        if (outcome.ok) expect(outcome.value).toEqual({ a: expected });
+        else expect([outcome.reason, expected]).toEqual(['doesNotApply', undefined]);
+      }),
+    );
   });
 
   it('returns a value that shares no part with the patch', () => {

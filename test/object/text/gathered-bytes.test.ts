@@ -95,7 +95,7 @@ describe('single bytes cost no more memory than a long chunk', () => {
 
   test('in the body of a request', async () => {
     const request = new IncomingMessage(new Socket());
-    const body = readBody(request);
+    const body = readBody(request, singleBytes);
     const used = trickle((chunk) => request.emit('data', chunk));
     expect(used).toBeLessThan(allowedBytes);
     request.emit('end');

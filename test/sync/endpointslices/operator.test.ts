@@ -148,8 +148,8 @@ it('at rest the host holds exactly what the operator’s slices ask for, and no 
         for (let down = 0; down < 4; down++) operator.act();
         await world.runSlices();
       }
-      // Longer than the pause between two repairs of a contested copy.
-      for (let second = 0; second < 3; second++) {
+      // Longer than the pause between two repairs of a contested copy, and than that between two lists that lack many objects.
+      for (let second = 0; second < 15; second++) {
         await world.clock.advance(1_000);
         await world.rest();
       }

@@ -48,7 +48,7 @@ function patcherOf(clock: Clock, lagMs: () => number): Patcher {
     return { kind: 'patched', draft: { ...draft, payload }, references: [] };
   };
   const forward = (input: ForwardInput): Promise<Patched> => lag(clock, lagMs()).then(() => run(input));
-  return { set: { patches: [], digest: 'x' }, digest: 'x', forward } as never;
+  return { set: { patches: [] }, digests: { ofSet: 'x', ofKey: () => '' }, forward } as never;
 }
 
 const lag = (clock: Clock, ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));

@@ -402,6 +402,9 @@ it('a list of Services that lacks most of them deletes no copy until a second li
   const gone = new SliceWorld();
   Object.assign(gone, { virtual: world.virtual, host: world.host });
   await gone.runSlices();
+  await gone.clock.advance(9_000);
+  await gone.rest();
+  expect(gone.host.list('endpointslices')).toHaveLength(10);
   await gone.clock.advance(2_000);
   await gone.rest();
   expect(gone.slices.massDelete.guard.size).toBe(0);

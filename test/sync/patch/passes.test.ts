@@ -156,7 +156,7 @@ describe('keys that a patch of a whole map changed', () => {
     const draft = draftHost(virtual, place, translation);
     const made = await patcher.forward({ virtual, host, draft, translation });
     if (made.kind === 'failed') throw new Error(made.failure.message);
-    const touched = ['added', release, 'team', 'x'].filter((key) => made.draft.isPatched?.('labels', key));
+    const touched = ['added', release, 'team', 'x'].filter((key) => made.draft.patchesOf?.('labels', key));
     expect(touched).toEqual(['added', release]);
     expect(['added', release, 'team'].map((key) => made.draft.ownerOf?.('labels', key))).toEqual([
       owner,

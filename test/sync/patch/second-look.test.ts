@@ -57,7 +57,7 @@ describe('a second look at one draft', () => {
     );
     const touched = [first, second].map(
       (look) =>
-        look.kind === 'patched' && ['team', 'other', 'x'].filter((key) => look.draft.isPatched?.('labels', key)),
+        look.kind === 'patched' && ['team', 'other', 'x'].filter((key) => look.draft.patchesOf?.('labels', key)),
     );
     expect(touched).toEqual([['team'], ['team', 'other']]);
   });

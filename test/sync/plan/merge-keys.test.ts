@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
-import { type BaseEntry, formatBase, hashOf, parseBase } from '../../../src/sync/plan/base.ts';
+import { type BaseEntry, formatBase, hashOf, parseBase, unknownPatches } from '../../../src/sync/plan/base.ts';
 import { annotationRules, labelRules, patternMatcher } from '../../../src/sync/plan/keys.ts';
 import { type KeyMergeInput, mergeKeys } from '../../../src/sync/plan/merge-keys.ts';
 
@@ -35,7 +35,7 @@ function baseFrom(virtual: Pairs, host: Pairs): Map<string, BaseEntry> {
       {
         virtual: hashOf(virtual[key]),
         host: hashOf(host[rules.toHost(key) ?? key]),
-        isPatched: false,
+        patches: '',
         isMade: false,
         isFromHost: false,
       },
@@ -250,10 +250,21 @@ describe('mergeKeys()', () => {
     expect([...result.host]).toEqual([['k', '1']]);
   });
 
-  it('does not let a patched key flow back when the patch set has changed', () => {
-    const result = merge({ k: '1' }, { k: 'h' }, same({ k: '1' }), { isPatchSetNew: true, isPatched: () => true });
-    expect([...result.back]).toEqual([]);
+  it('does not let a key flow back when its own patches have changed, and no other key is held', () => {
+    const result = merge({ k: '1', o: '1' }, { k: 'h', o: 'h', n: 'x' }, same({ k: '1', o: '1' }), {
+      isPatchSetNew: true,
+      patchesOf: (key) => (key === 'k' ? 'AAAAAAAA' : ''),
+    });
+    expect([...result.back]).toEqual([
+      ['o', 'h'],
+      ['n', 'x'],
+    ]);
     expect([...result.host]).toEqual([['k', '1']]);
+    const wide = merge({ k: '1' }, { k: 'h', n: 'x' }, same({ k: '1' }), {
+      isPatchSetNew: true,
+      patchesOf: () => 'AAAAAAAA',
+    });
+    expect([...wide.back]).toEqual([]);
   });
 
   it('with backSync none writes nothing to the tenant and keeps keys that only the host has', () => {
@@ -315,11 +326,11 @@ describe('base', () => {
     const base = {
       patchDigest: 'abc',
       labels: new Map([
-        ['k', { virtual: hashOf('1'), host: hashOf('2'), isPatched: true, isMade: false, isFromHost: false }],
+        ['k', { virtual: hashOf('1'), host: hashOf('2'), patches: 'AbCd-_12', isMade: false, isFromHost: false }],
       ]),
       annotations: new Map([
-        ['a', { virtual: '', host: hashOf('x'), isPatched: false, isMade: false, isFromHost: true }],
-        ['b', { virtual: hashOf(''), host: hashOf(''), isPatched: false, isMade: false, isFromHost: false }],
+        ['a', { virtual: '', host: hashOf('x'), patches: '', isMade: false, isFromHost: true }],
+        ['b', { virtual: hashOf(''), host: hashOf(''), patches: '', isMade: false, isFromHost: false }],
       ]),
     };
     expect(parseBase(formatBase(base))).toEqual(base);
@@ -346,18 +357,21 @@ describe('base', () => {
     '2;;k:AAAAAAAABBBBBBBB8;',
     '2;;k:AAAAAAAABBBBBBBBx;',
     '2;;k:AAAAAAAABBBBBBBB11;',
+    '2;;k:AAAAAAAABBBBBBBB0CCCCCCCC;',
+    '2;;k:AAAAAAAABBBBBBBB1CCCCCCCCC;',
   ])('does not trust %j', (text) => {
     expect(parseBase(text)).toBeUndefined();
   });
 
   it('is the same after formatting and parsing with any key names', () => {
     const hash = fc.option(fc.string(), { nil: undefined }).map(hashOf);
+    const patches = fc.constantFrom('', unknownPatches, 'AbCd-_12');
     const entries = fc
-      .array(fc.tuple(fc.string({ unit: 'binary' }), hash, hash, fc.boolean(), fc.boolean(), fc.boolean()))
+      .array(fc.tuple(fc.string({ unit: 'binary' }), hash, hash, patches, fc.boolean(), fc.boolean()))
       .map((list) => {
         const entryOf = (one: (typeof list)[0]): [string, BaseEntry] => {
-          const [key, virtual, host, isPatched, isMade, isFromHost] = one;
-          return [key, { virtual, host, isPatched: isPatched || isMade, isMade, isFromHost }];
+          const [key, virtual, host, by, isMade, isFromHost] = one;
+          return [key, { virtual, host, patches: isMade ? by || unknownPatches : by, isMade, isFromHost }];
         };
         return new Map(list.map(entryOf));
       });

@@ -182,10 +182,10 @@ describe('the plan of an update, by the rules of sync', () => {
     expect(plan(virtualWith(), copyWith(withoutBase)).update.host).toBeUndefined();
   });
 
-  it('8: another patch set causes no write, unless a patch has touched a key', () => {
+  it('8: another patch set causes no write, unless another patch touches a key', () => {
     const other = { translation: { ...translation, patchDigest: 'other' } };
     expect(plan(virtualWith(), copyWith(), other).update.host).toBeUndefined();
-    const draft = { ...draftOf(virtualWith()), isPatched: () => true };
+    const draft = { ...draftOf(virtualWith()), patchesOf: () => 'AAAAAAAA' };
     const { update } = plan(virtualWith(), copyWith(), { ...other, draft });
     expect([...(update.host?.annotations.keys() ?? [])]).toEqual([baseKey]);
   });

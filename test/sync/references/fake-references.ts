@@ -62,6 +62,7 @@ export class ReferenceWorld extends FakeWorld {
       naming,
       kinds,
       referring: new Map(kinds.size > 0 ? [['Endpoints', kinds]] : []),
+      referrers: new Set(references.length > 0 ? ['Endpoints'] : []),
       exported: new Set(exported),
     };
   }

@@ -10,7 +10,7 @@ import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { markerLabel } from '../../../src/sync/plan/reserved-keys.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-backend.ts';
-import { roleRights, SyncStage } from '../../contract/sync-stage.ts';
+import { roleRights, SyncStage, virtualRights } from '../../contract/sync-stage.ts';
 import { JumpClock } from '../../jump-clock.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from '../embedded-backend.ts';
 
@@ -30,11 +30,6 @@ const configuration = {
 
 const all = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
 const content = ['secrets', 'configmaps'];
-const virtualRights: Right[] = [
-  { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { group: '', resources: ['services'], verbs: ['list', 'watch'] },
-  { group: '', resources: ['events'], verbs: ['create', 'patch'] },
-];
 const contentRights: Right = { group: '', resources: content, verbs: all };
 interface Noted {
   references?: Record<string, { note?: string }>;

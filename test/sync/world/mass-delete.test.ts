@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
 import { hostName } from '../../../src/object/meta/names.ts';
 import { type Key, keyOf } from '../../../src/object/meta/object.ts';
 import type { HostItem } from '../../../src/sync/plan/kind.ts';
 import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
 import { MassDelete } from '../../../src/sync/world/mass-delete.ts';
 import type { World } from '../../../src/sync/world/world.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
 import { copyWith, translation } from '../facts.ts';
 
 /** Two full turns and a rest. */
@@ -35,7 +37,8 @@ function opened() {
     relists.push(why);
     await turn();
   };
-  const window = { has: (key: Key) => virtual.has(key), relist };
+  const find = async (key: Key) => (virtual.has(key) ? 'found' : 'absent');
+  const window = { has: (key: Key) => virtual.has(key), relist, find };
   const world = {
     windows: {
       virtual: window,
@@ -54,11 +57,14 @@ function opened() {
       },
     },
     rules: { translation },
+    serviceKeyOf: (key: Key) => key,
     hasService: (key: Key) => virtual.has(key),
     placeOf: (key: Key) => translation.placement.placeOf(key),
   } as unknown as World;
-  const guarded = new MassDelete({ world, log: silentLog, enqueue: (key) => void enqueued.push(key) });
-  return { guarded, virtual, relists, enqueued };
+  const clock = new VirtualClock();
+  const options = { world, clock, random: () => 0.5, log: silentLog, metrics: createMetrics() };
+  const guarded = new MassDelete({ ...options, enqueue: (key) => void enqueued.push(key) });
+  return { clock, guarded, virtual, relists, enqueued };
 }
 
 describe('the first lists', () => {
@@ -92,13 +98,14 @@ describe('the first lists', () => {
   });
 
   it('ask for second lists when they lack many objects, although each turn saw few of them', async () => {
-    const { guarded, virtual, relists, enqueued } = opened();
+    const { clock, guarded, virtual, relists, enqueued } = opened();
     for (let at = 0; at < copies; at += 90) virtual.delete(keyAt(at));
     virtual.delete(keyAt(1));
     await guarded.judgeFirstLists();
     expect(enqueued).toEqual([]);
-    await turn();
-    await turn();
+    await clock.advance(9_999);
+    expect(relists).toEqual([]);
+    await clock.advance(1);
     expect(relists).toEqual(['confirm a mass delete']);
     expect(enqueued).toHaveLength(51);
   });

@@ -1,9 +1,15 @@
 // The commands about access keys, and the one that makes a kubeconfig with an access key.
 import type { CommandSpec } from './command-spec.ts';
-import { output, reachOptions } from './management-options.ts';
+import { objectOutput, out, output, reachOptions } from './management-options.ts';
 
 const reach =
   'With --config the command talks to the daemon on this machine, through a socket in dataDir that only its owner can open. When no daemon runs, the command opens dataDir itself; when another process holds dataDir and does not answer, the exit code is 3. With --server it talks to any management API over TLS, with the access key from HOSTWARD_ACCESS_KEY or --key-file. No command asks a question.';
+
+const madeBy = {
+  name: 'made-by',
+  value: 'USER',
+  summary: 'keys that this user made or rotated last; also team:NAME, key:NAME, os:NAME',
+};
 
 export const kubeconfigCommand: CommandSpec = {
   name: 'kubeconfig',
@@ -25,16 +31,17 @@ export const kubeconfigCommand: CommandSpec = {
     { name: 'api-server', value: 'URL', summary: 'address of the virtual cluster that stands in the kubeconfig' },
     { name: 'exec', summary: 'a kubeconfig that runs this command for its credential' },
     { name: 'exec-credential', summary: 'print an ExecCredential in JSON, for kubectl' },
+    out,
     ...reachOptions,
     output,
   ],
   examples: [
     {
-      line: 'hostward kubeconfig shop/v1 --server https://hostward.example.com --key-file my.key > v1.kubeconfig',
+      line: 'hostward kubeconfig shop/v1 --server https://hostward.example.com --key-file my.key --out v1.kubeconfig',
       says: 'for a day',
     },
     {
-      line: 'hostward kubeconfig shop/v1 --exec --server https://hostward.example.com --key-file my.key > v1.kubeconfig',
+      line: 'hostward kubeconfig shop/v1 --exec --server https://hostward.example.com --key-file my.key --out v1.kubeconfig',
       says: 'for as long as the access key lives',
     },
     {
@@ -51,7 +58,7 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Make an access key and print its value, once',
     details: [
-      'The value stands alone on standard output, everything else on standard error. It is shown this once: keep it.',
+      'The value stands alone on standard output, everything else on standard error. It is shown this once: keep it, best with --out.',
       'On this machine name the owner of the new key: --admin, --user or --team. With --server and without an owner, the new key has the owner of the calling key.',
       reach,
     ],
@@ -63,14 +70,18 @@ export const keysCommands: readonly CommandSpec[] = [
       {
         name: 'scope',
         value: 'FILE',
-        summary: 'limits of the key: spec.scope in YAML or JSON; - is standard input',
+        summary: 'limits of the key: spec.scope in YAML or JSON, without unknown fields; - is standard input',
       },
       { name: 'display-name', value: 'TEXT', summary: 'a name for people' },
+      out,
       ...reachOptions,
       output,
     ],
     examples: [
-      { line: 'hostward keys create first --admin --config hostward.yaml > admin.key', says: 'the first key of all' },
+      {
+        line: 'hostward keys create first --admin --config hostward.yaml --out admin.key',
+        says: 'the first key of all',
+      },
       {
         line: 'hostward keys create pipeline --user alice --ttl 90d --scope scope.yaml --config hostward.yaml',
         says: 'a narrow key for a pipeline',
@@ -86,8 +97,11 @@ export const keysCommands: readonly CommandSpec[] = [
     operands: '',
     maxOperands: 0,
     summary: 'List access keys: owner, status, when they expire, when they were last used',
-    details: ['With -o json the keys are printed as the API has them, without their values.', reach],
-    options: [...reachOptions, output],
+    details: [
+      'With -o json and -o yaml the keys are printed as the API has them, without their values; -o wide has more columns.',
+      reach,
+    ],
+    options: [madeBy, ...reachOptions, objectOutput],
     examples: [
       { line: 'hostward keys list --config hostward.yaml', says: 'all keys' },
       {
@@ -95,6 +109,38 @@ export const keysCommands: readonly CommandSpec[] = [
         says: 'those that this key may see',
       },
     ],
+  },
+  {
+    name: 'keys get',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Show one access key, without its value',
+    details: ['With -o json and -o yaml the key is printed as the API has it; -o wide has more columns.', reach],
+    options: [...reachOptions, objectOutput],
+    examples: [{ line: 'hostward keys get pipeline -o yaml --config hostward.yaml', says: 'with its scope' }],
+  },
+  {
+    name: 'keys disable',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Disable an access key: it is refused from the next request on, and can be enabled again',
+    details: [
+      'What a key with a scope has made stops with it and comes back with it. A key that an administrator has disabled can be enabled by administrators only.',
+      reach,
+    ],
+    options: [...reachOptions, output],
+    examples: [
+      { line: 'hostward keys disable pipeline --config hostward.yaml', says: 'while its pipeline is suspect' },
+    ],
+  },
+  {
+    name: 'keys enable',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Enable an access key that was disabled',
+    details: ['An expired key stays expired.', reach],
+    options: [...reachOptions, output],
+    examples: [{ line: 'hostward keys enable pipeline --config hostward.yaml', says: 'with its old value' }],
   },
   {
     name: 'keys rotate',
@@ -107,6 +153,7 @@ export const keysCommands: readonly CommandSpec[] = [
     ],
     options: [
       { name: 'overlap', value: 'DURATION', summary: 'how long the old value goes on, like 10m (default 0)' },
+      out,
       ...reachOptions,
       output,
     ],
@@ -119,19 +166,24 @@ export const keysCommands: readonly CommandSpec[] = [
   },
   {
     name: 'keys revoke',
-    operands: 'NAME',
+    operands: '[NAME]',
     maxOperands: 1,
     summary: 'Delete an access key: it is refused from the next request on',
     details: [
+      'With --made-by and without NAME it deletes every key that a user made or rotated last, keys of teams too: what to do when the user has left.',
       'Keys that a key with a scope has made stop with it. With --tree they are deleted too, and those that they have made; over --server only an administrator may ask for that.',
-      'A key that may come back is better disabled: kubectl patch ownedaccesskey NAME --type merge -p \'{"spec":{"disabled":true}}\'.',
+      'A key that may come back is better disabled: hostward keys disable NAME.',
       reach,
     ],
-    options: [{ name: 'tree', summary: 'delete the keys too that this key has made' }, ...reachOptions, output],
+    options: [{ name: 'tree', summary: 'delete the keys too that this key has made' }, madeBy, ...reachOptions, output],
     examples: [
       {
         line: 'hostward keys revoke leaked --tree --config hostward.yaml',
         says: 'a leaked key, and all that came of it',
+      },
+      {
+        line: 'hostward keys revoke --made-by alice --tree --config hostward.yaml',
+        says: 'all keys that Alice made, and all that came of them',
       },
     ],
   },

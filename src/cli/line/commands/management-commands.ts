@@ -87,7 +87,7 @@ export const managementCommands: readonly CommandSpec[] = [
     maxOperands: 0,
     summary: 'Print the roles and bindings that Hostward needs in a cluster behind the management API',
     details: [
-      'Hostward passes requests on to clusters and virtual clusters and acts there for the users, teams and project roles of the configuration. The printed role lets it act for these names and no other, and the printed bindings give the roles of a project their rights: viewer is bound to view, user to edit, admin to admin in a space and to clientCert.clusterRole in a virtual cluster. Members of a cluster get no right there by this: bind the users hostward:user:NAME yourself.',
+      'Hostward passes requests on to clusters and virtual clusters and acts there for the users, teams and project roles of the configuration. The printed role lets it act for these names and no other, and the printed bindings give the roles of a project their rights: user is bound to edit, admin to admin in a space and to clientCert.clusterRole in a virtual cluster; a viewer reaches no cluster. Members of a cluster get no right there by this: bind the users hostward:user:NAME yourself.',
       'The binding is for the user of the kubeconfig in the configuration. The command asks the cluster for the name of this user, unless --user gives it. Print and apply it again when users, teams, groups, projects or spaces change.',
     ],
     options: [

@@ -27,6 +27,22 @@ export const reachOptions: readonly OptionSpec[] = [
   },
 ];
 
+/** A redirection makes a file that everybody on the machine can read. */
+export const out: OptionSpec = {
+  name: 'out',
+  value: 'FILE',
+  summary: 'write the secret into this file, which only you can read, instead of printing it',
+};
+
+/** Forms that kubectl has for objects. */
+export const objectOutput: OptionSpec = {
+  name: 'output',
+  short: 'o',
+  value: 'text|wide|yaml|json',
+  choices: ['text', 'wide', 'yaml', 'json'],
+  summary: 'form of the output',
+};
+
 export const output: OptionSpec = {
   name: 'output',
   short: 'o',

@@ -13,11 +13,14 @@ export const offlineCommands: readonly CommandSpec[] = [
     operandsAre: 'config',
     summary: 'Report every fault and warning of a configuration, with its line and a fix',
     details: [
-      'FILE is the same as --config FILE. The exit code is 1 when there is a fault, and 0 when there are only warnings.',
-      'check compiles the expressions and runs them on samples in the sandbox. For a pair of expression and reverse expression, it reports the first value that comes back changed.',
+      'FILE is the same as --config FILE. The exit code is 1 when there is a fault, and 0 when there are only warnings; with --strict it is 1 for warnings too.',
+      'check also looks at the kubeconfigs, certificates and keys that the configuration names. A file that is missing or cannot be read is a fault.',
+      'check compiles the expressions and runs them on samples in the sandbox. A result that no object may hold, such as a number as an address, is a fault. For a pair of expression and reverse expression, it reports the first value that comes back changed, and the first value written on the host of which the tenant would get only a part.',
     ],
     options: [
       ...settingOptions,
+      { name: 'strict', summary: 'end with 1 on warnings too' },
+      { name: 'no-files', summary: 'leave out the files that the configuration names: they live elsewhere' },
       { name: 'compat', summary: "list the differences from vCluster's own patch engine too" },
       output('text', 'json'),
     ],

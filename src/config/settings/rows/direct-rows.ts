@@ -94,7 +94,7 @@ export const directRows: readonly Setting[] = [
   { path: `${block}.tls.key`, shape: file, required: true, ...row, about: 'PEM file with the private key.' },
   {
     path: `${block}.dataDir`,
-    shape: file,
+    shape: { kind: 'text', rule: 'folder' },
     default: '.hostward/direct',
     ...row,
     about: 'Folder of the own CA, where no certificate is given.',

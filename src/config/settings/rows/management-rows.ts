@@ -60,7 +60,7 @@ const serverRows: Setting[] = [
   },
   {
     path: `${block}.dataDir`,
-    shape: file,
+    shape: { kind: 'text', rule: 'folder' },
     default: '.hostward/management',
     ...start,
     about: 'Folder of the database, the peppers, the token keys and the own CA. Only its owner may read it.',
@@ -253,7 +253,8 @@ const limitRows: Setting[] = [
   {
     path: `${block}.audit.keepFiles`,
     shape: { kind: 'integer', from: 0, to: mostAuditFiles },
-    default: 100,
+    // With the file that is written 704 MiB: fits a volume of 1 GiB beside the database.
+    default: 10,
     ...live,
     about: 'Full files of the audit log, each of 64 MiB, that stay beside the one that is written. 0 keeps all.',
   },

@@ -32,6 +32,15 @@ export const ownRows: Setting[] = [
     about: 'Kubeconfig of the virtual cluster. `--virtual-kubeconfig` wins over it.',
   },
   {
+    path: 'hostward.virtualServer',
+    shape: { kind: 'text', rule: 'url' },
+    defaultWords: 'the address in the kubeconfig',
+    field: 'virtualServer',
+    change: 'restart',
+    about:
+      'Address of the virtual cluster, in place of the one in its kubeconfig: the kubeconfig that vCluster writes names localhost, which other pods cannot reach.',
+  },
+  {
     path: 'hostward.hostKubeconfig',
     shape: { kind: 'text', rule: 'file' },
     defaultWords: 'the credentials of the pod',

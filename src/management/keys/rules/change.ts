@@ -10,7 +10,7 @@ import { expiryOf, isExpired, type KeyTimes } from '../life/expiry.ts';
 import { privilegeRefusals, timeFaults, widthRefusals } from './issue.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
 import { type KeySpec, keySpec, loginFields } from './key-spec.ts';
-import { isDisabledByAdministrator, serverMarkFaults } from './server-marks.ts';
+import { isDisabledByAdministrator, keepMakers, serverMarkFaults } from './server-marks.ts';
 import { cidrsAnnotation, isNarrower } from './source-networks.ts';
 
 export interface KeyChange {
@@ -27,6 +27,7 @@ export interface KeyChange {
 
 /** Fields that never change, and fields that a PUT left out, are taken from the old object. */
 export function fillChangedKey(object: KubeObject, old: KubeObject): void {
+  keepMakers(object, old);
   const spec = isRecord(object['spec']) ? object['spec'] : {};
   object['spec'] = spec;
   const before = isRecord(old['spec']) ? old['spec'] : {};

@@ -12,6 +12,17 @@ const reserved = 'hostward.dev/';
 export const disabledByAnnotation = 'hostward.dev/disabled-by';
 const byAdministrator = 'administrator:';
 
+/** The key and the user that made the key, and those that rotated it last: `user:alice key:laptop`. */
+export const createdByAnnotation = 'hostward.dev/created-by';
+export const rotatedByAnnotation = 'hostward.dev/rotated-by';
+
+/** Those that stand on a key beside what clients write. */
+export const serverAnnotations: ReadonlySet<string> = new Set([
+  createdByAnnotation,
+  rotatedByAnnotation,
+  disabledByAnnotation,
+]);
+
 /** On the key of a kubeconfig: uid of the virtual cluster instance. */
 export const instanceLabel = 'hostward.dev/instance';
 
@@ -25,6 +36,16 @@ export function serverMarkFaults(object: KubeObject, old: KubeObject | undefined
       .filter((key) => own(now, key) !== own(before, key))
       .map((key) => forbiddenField(`metadata.${where}[${key}]`, `${reserved}* is written by the server only`));
   });
+}
+
+/** A client that writes a key anew need not know who made it. */
+export function keepMakers(object: KubeObject, old: KubeObject): void {
+  const before = old.metadata.annotations ?? {};
+  for (const mark of [createdByAnnotation, rotatedByAnnotation]) {
+    const value = own(before, mark);
+    if (value === undefined || own(object.metadata.annotations ?? {}, mark) !== undefined) continue;
+    object.metadata.annotations = { ...object.metadata.annotations, [mark]: value };
+  }
 }
 
 function own(map: Readonly<Record<string, string>>, key: string): string | undefined {

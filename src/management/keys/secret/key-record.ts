@@ -31,8 +31,13 @@ export interface KeyRecord {
   madeBy: { name: string; uid: string } | undefined;
   /** The key that made this one, with a scope or without; absent when no key did, and in keys older than this field. */
   createdBy?: { name: string; uid: string };
+  /** The person who was shown the present value, at the creation or the last rotation, also through a key of a team. Absent when it
+   * was made on the machine, and in keys older than this field. */
+  holder?: { name: string; uid: string };
   /** The key stands in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
   kubeconfig?: KubeconfigMark;
+  /** The expiry was written down, which tells those who watch the key. */
+  isExpiryTold?: true;
   /** Raised with any change of scope, groups, disabled or ttl, and with every rotation: direct tokens made before are dead. */
   tokenGeneration: number;
 }

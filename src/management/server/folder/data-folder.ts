@@ -2,9 +2,9 @@
 // Only the owner of the folder may read it. The database is opened first, because its lock keeps other processes out of the
 // folder.
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir } from 'node:fs/promises';
+import { access, chmod, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { folderFault, makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Store } from '../../../store/store.ts';
 import { FieldCipher } from '../../keys/secret/field-cipher.ts';
@@ -31,9 +31,15 @@ export const auditName = 'audit';
 export const revocationsName = 'revocations';
 
 export async function makeDataFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  // An existing folder may have another mode.
-  await chmod(folder, 0o700);
+  try {
+    await makeFolder(folder, 0o700);
+    // An existing folder may have another mode.
+    await chmod(folder, 0o700);
+    // Not a write: on a full disk the server starts and answers reads.
+    await access(folder, constants.W_OK);
+  } catch (error) {
+    throw folderFault(folder, error);
+  }
 }
 
 /** Whether no server has used the folder; a folder that cannot be read has its own fault when it is opened. */

@@ -4,7 +4,7 @@ import { isRecord } from '../../../object/text/json.ts';
 import { entriesOf } from '../../plan/keys.ts';
 import type { HostItem } from '../../plan/kind.ts';
 import type { BackValues, PatchFailure } from '../../plan/step.ts';
-import { type MapName, mapNames, mapsOnPath } from '../set/changed-parts.ts';
+import { leadsTo, type MapName, mapNames, mapsOnPath } from '../set/changed-parts.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 import { type PatchView, plainMap, viewOf } from '../set/view.ts';
 import type { BackInput, ChangedKey, KeyView, Reversed } from './back-types.ts';
@@ -40,7 +40,8 @@ export function changedKeysOf(input: BackInput): ChangedKeys {
     input,
     live,
     keyView(patch) {
-      const keys = liveOn(patch).filter((one) => leadsTo(patch, one));
+      // Reading back a key of another patch would overwrite the other patch's result.
+      const keys = liveOn(patch).filter(({ map, hostKey }) => leadsTo(patch.path, map, hostKey));
       return keys.length === 0 ? undefined : keyViewOf(keys);
     },
     wholeView(patch, only) {
@@ -49,12 +50,6 @@ export function changedKeysOf(input: BackInput): ChangedKeys {
     },
     result: () => resultOf(all, input),
   };
-}
-
-/** A patch sees only its own keys: reading back a key of another patch would overwrite the other patch's result. */
-function leadsTo({ path }: CompiledPatch, { hostKey }: ChangedKey): boolean {
-  const last = path.segments[2];
-  return last?.kind !== 'key' || last.key === hostKey;
 }
 
 function keyViewOf(keys: readonly ChangedKey[]): KeyView {

@@ -1,9 +1,9 @@
-// Runs reference patches back: a host name that the host has changed becomes the virtual name. A name without a virtual name
-// fails the keys that the reference reads, and no others.
+// Runs reference patches back: a host name that the host has changed becomes the virtual name. A name that has none fails the
+// keys that hold it, and no others.
 import type { CompiledPath, JsonMap } from '../../../expression/path/path.ts';
 import { entriesOf } from '../../plan/keys.ts';
 import type { PatcherOptions } from '../entry/pass.ts';
-import { mapOfCell, referencesBack } from '../entry/reference-patch.ts';
+import { type Cell, mapOfCell, referencesBack } from '../entry/reference-patch.ts';
 import { withPlaces } from '../entry/runs.ts';
 import { failureOf } from '../set/failure.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
@@ -14,7 +14,11 @@ export function referBack(asked: Asked, input: BackInput, options: PatcherOption
   const { patch, matches, view, keys } = asked;
   const { translation, host, virtual } = input;
   const reference = patch.reference as CompiledReference;
-  const written = referencesBack(reference, matches, {
+  const keyAt = (cell: Cell): ChangedKey | undefined => {
+    const map = mapOfCell(cell, view.object.metadata);
+    return keys.find((one) => one.map === map && view.spellingOf(one) === String(cell.key));
+  };
+  const { changes, lost } = referencesBack(reference, matches, {
     virtual,
     host,
     placement: translation.placement,
@@ -22,28 +26,28 @@ export function referBack(asked: Asked, input: BackInput, options: PatcherOption
     hostText: (cell) => {
       const map = mapOfCell(cell, view.object.metadata);
       if (map === undefined) return undefined;
+      if (keyAt(cell) !== undefined) return { text: cell.text, isChanged: true };
       const spelled = String(cell.key);
-      if (keys.some((one) => one.map === map && view.spellingOf(one) === spelled))
-        return { text: cell.text, isChanged: true };
       const hostKey = translation[map].toHost(spelled) ?? spelled;
       return { text: entriesOf(host[map]).get(hostKey) ?? cell.text, isChanged: false };
     },
   });
-  if (written.kind === 'ok') {
-    options.counts.changed(patch.index, written.changes);
-    readBack(asked);
-    return;
+  for (const { at, message, cells, isEarly = false } of lost) {
+    const read = cells?.flatMap((cell) => keyAt(cell) ?? []) ?? keysRead(reference, asked, at);
+    // The wrong name was written by the tenant, so it is no failure of the way back.
+    if (read.length === 0) continue;
+    options.counts.failed(patch.index, 'type');
+    const error = { kind: 'type' as const, message, ...(isEarly && { retryAfterMs: earlyRetryMs }) };
+    const failed = withPlaces({ patch, matches, errors: [{ at, error }] }, view.object);
+    const failure = failureOf(failed, options.sourceOf(patch.index, 'path'));
+    for (const key of read) key.failure ??= failure;
   }
-  const { at, message } = written;
-  const read = keysRead(reference, asked, at);
-  // The wrong name was written by the tenant, so it is no failure of the way back.
-  if (read.length === 0) return;
-  options.counts.failed(patch.index, 'type');
-  const errors = [{ at, error: { kind: 'type' as const, message } }];
-  const failed = withPlaces({ patch, matches, errors }, view.object);
-  const failure = failureOf(failed, options.sourceOf(patch.index, 'path'));
-  for (const key of read) key.failure = failure;
+  options.counts.changed(patch.index, changes);
+  readBack(asked);
 }
+
+/** After a start the objects that tell a name get their passes within seconds, unless the sync of a kind waits for its rights. */
+const earlyRetryMs = 10_000;
 
 /** The changed keys that one match of a reference reads. */
 function keysRead(reference: CompiledReference, { view, matches, keys }: Asked, at: number): ChangedKey[] {

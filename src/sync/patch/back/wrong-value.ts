@@ -3,6 +3,7 @@
 import { labelValueProblems } from '../../../object/meta/qualified-name.ts';
 import { shownKey, shownPlace } from '../../plan/excerpt.ts';
 import type { PatchFailure } from '../../plan/step.ts';
+import { leadsTo } from '../set/changed-parts.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 import type { ChangedKey } from './back-types.ts';
 
@@ -21,9 +22,7 @@ export function wrongValue(
   problem?: string,
 ): PatchFailure {
   const place = ['metadata', map, hostKey];
-  const [patch, ...others] = patches.filter(({ path }) =>
-    path.segments.every((segment, at) => at > 2 || segment.kind === 'every' || segment.key === place[at]),
-  );
+  const [patch, ...others] = patches.filter(({ path }) => leadsTo(path, map, hostKey));
   const shown = `metadata.${map}["${shownKey(key)}"]`;
   const wanted = problem === undefined ? `a string for ${shown}` : `a good value for ${shown}: ${problem}`;
   const message = `reverse expressions must give ${wanted}`;

@@ -8,6 +8,7 @@ import type { ReferenceResolver } from '../../references/reference-names.ts';
 import type { PatchWrite } from '../set/blamed-patch.ts';
 import type { ChangedParts, MapName } from '../set/changed-parts.ts';
 import type { Kept } from '../set/keep-last.ts';
+import type { PatchDigests } from '../set/patch-digests.ts';
 import type { PatchCounts } from '../set/patch-metrics.ts';
 import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
 import type { PatchView } from '../set/view.ts';
@@ -24,8 +25,7 @@ export interface ForwardInput {
 
 export interface PatcherOptions {
   set: PatchSet;
-  /** By default that of the set. */
-  digest?: string;
+  digests: PatchDigests;
   evaluator: Evaluator;
   counts: PatchCounts;
   /** Translates the names of other objects. */

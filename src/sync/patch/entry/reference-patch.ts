@@ -179,45 +179,66 @@ export interface BackReferences {
   hostText: (cell: Cell) => { text: string; isChanged: boolean } | undefined;
 }
 
-/** Writes virtual names over host ones, in cells that the host has changed; a name that we never gave stays as it is. */
+/** Cells, or a whole match, whose host names have no meaning in the virtual cluster; they must not be written. */
+export interface Lost extends Wrong {
+  /** Undefined when the match cannot be read. */
+  cells: readonly Cell[] | undefined;
+  /** The objects that may tell the name are not all known yet. */
+  isEarly?: boolean;
+}
+
+/** Writes virtual names over host ones, in cells that the host has changed. A plain name stays as it is. */
 export function referencesBack(
   compiled: CompiledReference,
   matches: Matches,
   options: BackReferences,
-): { kind: 'ok'; changes: number } | Wrong {
+): { changes: number; lost: readonly Lost[] } {
   const writes: { cell: Cell; text: string }[] = [];
+  const lost: Lost[] = [];
   for (let at = 0; at < matches.values.length; at++) {
     const read = readReference(compiled, matches, at);
-    if (read.kind === 'wrong') return { ...read, at };
-    if (read.kind === 'ok')
-      for (const cell of read.spelled.names) writes.push(...nameBack(cell, read.spelled, options));
+    if (read.kind === 'wrong') lost.push({ ...read, at, cells: undefined });
+    if (read.kind !== 'ok') continue;
+    const naming = namingOf(compiled, read.spelled.kind);
+    const names = read.spelled.names.map((cell) => nameBack(cell, read.spelled, { ...options, naming }));
+    const failed = names.filter((one) => one.kind === 'lost').map((one) => ({ ...one, kind: 'wrong' as const, at }));
+    lost.push(...failed);
+    // A namespace goes back with all the names that it stands beside, or with none.
+    const isWhole = failed.length > 0 && read.spelled.namespace !== undefined;
+    if (!isWhole) for (const one of names) if (one.kind === 'ok') writes.push(...one.writes);
   }
-  return { kind: 'ok', changes: write(writes) };
+  return { changes: write(writes), lost };
 }
 
-function nameBack(cell: Cell, spelled: Spelled, options: BackReferences): { cell: Cell; text: string }[] {
+type NameBack =
+  | { kind: 'ok'; writes: { cell: Cell; text: string }[] }
+  | { kind: 'lost'; cells: readonly Cell[]; message: string; isEarly?: boolean };
+
+function nameBack(cell: Cell, spelled: Spelled, options: BackReferences & { naming: Naming | undefined }): NameBack {
+  const { virtual, host, resolver, placement, naming } = options;
+  const { kind, namespace: beside } = spelled;
   const name = options.hostText(cell);
-  if (name === undefined) return [];
-  const space = spelled.namespace && options.hostText(spelled.namespace);
-  const hostNamespace = space?.text ?? options.host.namespace;
-  const known = virtualPlaceOf(spelled.kind, { namespace: hostNamespace, name: name.text }, options);
-  const writes: { cell: Cell; text: string }[] = [];
-  if (spelled.namespace !== undefined && space?.isChanged) {
-    // The host namespace stands for the object's own namespace, and must not appear in the virtual cluster.
-    const own = hostNamespace === options.host.namespace ? options.virtual.namespace : hostNamespace;
-    writes.push({ cell: spelled.namespace, text: known?.namespace ?? own });
+  const space = beside && options.hostText(beside);
+  const isSpaceChanged = space?.isChanged === true;
+  if (name === undefined || !(name.isChanged || isSpaceChanged)) return { kind: 'ok', writes: [] };
+  const place = { namespace: space?.text ?? host.namespace, name: name.text };
+  const namespace = isSpaceChanged ? virtual.namespace : (beside?.text ?? virtual.namespace);
+  const about = { kind, host: place, namespace, mayBeElsewhere: isSpaceChanged };
+  const turned = resolver.toVirtual(about, placement, naming);
+  const cells = beside === undefined ? [cell] : [cell, beside];
+  if (turned.kind === 'lost') {
+    const where = isSpaceChanged ? '' : ` in namespace "${shownKey(namespace)}"`;
+    const message = `wanted the host name of a ${kind}${where}, found a name of that form that belongs to no ${kind} known there`;
+    return { kind: 'lost', cells, message, isEarly: turned.isEarly };
   }
-  const written = space?.isChanged ? known?.namespace : (spelled.namespace?.text ?? options.virtual.namespace);
-  // Without its namespace beside it the name would mean another object.
-  if (name.isChanged && known !== undefined && known.namespace === written) writes.push({ cell, text: known.name });
-  return writes;
-}
-
-/** In a mapped namespace every name is the tenant's own, given before or not. */
-function virtualPlaceOf(kind: string, host: Place, { resolver, placement }: BackReferences): Place | undefined {
-  const given = resolver.toVirtual(kind, host);
-  const namespace = given === undefined ? placement.virtualNamespaceOf(host.namespace) : undefined;
-  return namespace === undefined ? given : { namespace, name: host.name };
+  // The host namespace stands for the object's own namespace, and must not appear in the virtual cluster.
+  if (turned.kind === 'plain' && isSpaceChanged && place.namespace !== host.namespace)
+    return { kind: 'lost', cells, message: 'wanted a host namespace of the virtual cluster, found another one' };
+  const meant = turned.kind === 'known' ? turned.place : { namespace, name: name.text };
+  const writes: { cell: Cell; text: string }[] = [];
+  if (isSpaceChanged) writes.push({ cell: beside as Cell, text: meant.namespace });
+  if (name.isChanged) writes.push({ cell, text: meant.name });
+  return { kind: 'ok', writes };
 }
 
 /** The map of metadata that a cell stands in; nothing else flows back. */

@@ -12,8 +12,8 @@ import { labelKeyProblems } from '../../../object/meta/qualified-name.ts';
 import type { KeyRules } from '../../plan/keys.ts';
 import type { Shape, SyncedKind } from '../../plan/kind.ts';
 import { lastAppliedKey } from '../../plan/reserved-keys.ts';
-import { reach } from '../result/reach.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
+import { reach } from '../set/reach.ts';
 import { firstHidingPatch } from './hidden-keys.ts';
 
 export type PatchWarning = FaultWords & {

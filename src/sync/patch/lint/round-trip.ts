@@ -1,6 +1,7 @@
-// Tries on samples whether a reverse expression undoes its expression: texts of many kinds, and texts made from the strings in
-// the expressions. In: a patch set and an evaluator. Out: for each pair the first value that comes back changed. The samples
-// can show that a pair is wrong; they cannot prove that it is right.
+// Tries on samples whether a reverse expression undoes its expression, and what it does to host values that its expression cannot
+// have made: texts of many kinds, and texts made from the strings in the expressions. In: a patch set and an evaluator. Out: for each
+// pair the first value that comes back changed, and the first host value that is cut. The samples can show that a pair is wrong; they
+// cannot prove that it is right.
 import type { AnyNode } from 'acorn';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
 import { childrenOf } from '../../../expression/language/scope.ts';
@@ -18,6 +19,14 @@ export interface CounterExample {
   returned: unknown;
 }
 
+/** A host value that somebody may write by hand, and of which the tenant would get only a part. */
+export interface CutExample {
+  back: CompiledPatch;
+  onHost: string;
+  /** null when the tenant's value is removed. */
+  returned: string | null;
+}
+
 interface Pair {
   forward: CompiledPatch & { forward: CompiledExpression };
   back: CompiledPatch & { back: CompiledExpression };
@@ -31,6 +40,47 @@ export async function findCounterExamples(patches: readonly CompiledPatch[], tri
     if (example !== undefined) found.push(example);
   }
   return found;
+}
+
+export async function findCuts(patches: readonly CompiledPatch[], trial: Trial): Promise<CutExample[]> {
+  const found: CutExample[] = [];
+  for (const pair of pairsOf(patches)) {
+    if (trial.isTimeUp()) break;
+    const example = await cutExample(pair, trial);
+    if (example !== undefined) found.push(example);
+  }
+  return found;
+}
+
+async function cutExample({ forward, back }: Pair, trial: Trial): Promise<CutExample | undefined> {
+  const hosts = textsFor(forward, back.back).filter((text) => text !== '');
+  const { canonical: path } = forward.path;
+  if (hosts.length === 0 || forward.path.segments.length < keyDepth) return undefined;
+  const returned = await runOnSamples(trial, back.back, { values: hosts, path });
+  const cut = hosts.flatMap((onHost, at) => {
+    const result = returned[at];
+    const value = result === undefined || 'error' in result ? onHost : result.value;
+    return value === null || (typeof value === 'string' && isPartOf(value, onHost))
+      ? [{ onHost, returned: value }]
+      : [];
+  });
+  if (cut.length === 0) return undefined;
+  const values = cut.map(({ returned: value }) => value ?? '');
+  const again = valuesOf(await runOnSamples(trial, forward.forward, { values, path }));
+  // What the expression makes of the part is the host value again: then the expression can have made it.
+  const example = cut.find((one, at) => one.returned === null || again[at] !== one.onHost);
+  return example && { back, ...example };
+}
+
+/** Labels and annotations stand at this depth, below metadata and their map. */
+const keyDepth = 3;
+
+/** Whether a text is another one with some of its characters left out. */
+function isPartOf(part: string, whole: string): boolean {
+  if (part.length >= whole.length) return false;
+  let at = 0;
+  for (const character of whole) if (part.startsWith(character, at)) at += character.length;
+  return at === part.length;
 }
 
 /** A pair is one entry with both expressions, or two entries on one path. */
@@ -75,15 +125,29 @@ function valuesOf(results: readonly SampleResult[]): unknown[] {
 }
 
 function samplesFor(forward: CompiledPatch, back: CompiledExpression): unknown[] {
-  const [root, map, key] = forward.path.segments;
-  if (!mayBe(root, 'metadata') || map === undefined) return [];
+  const [, map, key] = forward.path.segments;
+  if (map === undefined) return [];
+  if (key !== undefined) return domainOf(forward.forward?.source ?? '', textsFor(forward, back));
+  const made = mentionedIn(forward, back).map((text) => ({ [text]: 'x' }));
+  return isOfMetadata(forward) ? [{}, { a: '1' }, { 'example.com/key': 'web', b: '' }, ...made] : [];
+}
+
+function isOfMetadata({ path }: CompiledPatch): boolean {
+  return mayBe(path.segments[0], 'metadata');
+}
+
+function mentionedIn(forward: CompiledPatch, back: CompiledExpression | undefined): string[] {
+  return textsIn(forward.forward?.tree).concat(textsIn(back?.tree));
+}
+
+/** Valid values of the labels or annotations that the path matches; none for other fields, which never flow back. */
+export function textsFor(forward: CompiledPatch, back: CompiledExpression | undefined): string[] {
+  const [, map] = forward.path.segments;
+  if (!isOfMetadata(forward) || map === undefined) return [];
   const isOfLabels = !mayBe(map, 'annotations');
-  const mentioned = textsIn(forward.forward?.tree).concat(textsIn(back.tree));
+  const mentioned = mentionedIn(forward, back);
   const texts = [...plainTexts, ...mentioned.flatMap((text) => [text, `${text}x`, `x${text}`, `${text}${text}`])];
-  const usable = [...new Set(isOfLabels ? texts.filter(isLabelValue) : texts)];
-  const inDomain = domainOf(forward.forward?.source ?? '', usable);
-  if (key !== undefined) return inDomain;
-  return [{}, { a: '1' }, { 'example.com/key': 'web', b: '' }, ...mentioned.map((text) => ({ [text]: 'x' }))];
+  return [...new Set(isOfLabels ? texts.filter(isLabelValue) : texts)];
 }
 
 function mayBe(segment: Segment | undefined, key: string): boolean {
@@ -113,6 +177,18 @@ function domainOf(source: string, texts: readonly string[]): string[] {
 
 /** Each string becomes four samples, and a table of names may hold hundreds of strings. */
 const mentionedLimit = 20;
+
+/** The texts and numbers that an expression names. */
+export function literalsIn(tree: AnyNode | undefined): unknown[] {
+  const found = new Set<unknown>(textsIn(tree));
+  const gather = (node: AnyNode): void => {
+    if (found.size >= mentionedLimit) return;
+    if (node.type === 'Literal' && typeof node.value === 'number') found.add(node.value);
+    for (const child of childrenOf(node)) gather(child);
+  };
+  if (tree !== undefined) gather(tree);
+  return [...found];
+}
 
 /** The strings in an expression, and the plain part of its patterns: its special cases are there. */
 function textsIn(tree: AnyNode | undefined): string[] {

@@ -8,11 +8,12 @@ import type { ExpressionMetrics, Quarantined } from '../../../expression/evaluat
 import type { SandboxSetup } from '../../../expression/realm/harness.ts';
 import type { Sandbox } from '../../../expression/sandbox/sandbox.ts';
 import type { Metrics } from '../../../metrics.ts';
-import { ReferenceNames, type ReferenceResolver } from '../../references/reference-names.ts';
+import { type Naming, ReferenceNames, type ReferenceResolver } from '../../references/reference-names.ts';
 import { hostDnsSource } from '../entry/host-dns.ts';
 import type { PatcherOptions, Trace } from '../entry/pass.ts';
+import { digestsOf } from '../set/patch-digests.ts';
 import { createPatchCounts, type PatchCounts } from '../set/patch-metrics.ts';
-import { digestWith, type PatchSet } from '../set/patch-set.ts';
+import type { PatchSet } from '../set/patch-set.ts';
 import { Patcher } from './patcher.ts';
 
 export interface OpenPatcherOptions {
@@ -20,7 +21,7 @@ export interface OpenPatcherOptions {
   /** Without a resolver, names are translated by rule alone, without a check that the named object exists. */
   references?: ReferenceResolver;
   set: PatchSet;
-  /** Patches of another kind, which share the sandbox and the memory of answers. */
+  /** Patches of another kind, which share the sandbox, the memory of answers and the names of references. */
   others?: { set: PatchSet; sourceOf: PatcherOptions['sourceOf']; list: string };
   mappings: CompiledMappings | undefined;
   openSandbox: (setup: SandboxSetup) => Sandbox;
@@ -54,9 +55,10 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     clock,
     ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
   });
-  const names = (): ReferenceNames => new ReferenceNames({ naming: () => settings.references?.naming ?? 'generated' });
+  const naming = (): Naming => settings.references?.naming ?? 'generated';
   const shared = {
     evaluator,
+    references: options.references ?? new ReferenceNames({ naming }),
     ...(options.trace && { trace: options.trace }),
     ...(options.isOneByOne && { isOneByOne: true }),
   };
@@ -70,20 +72,17 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
   const patcher = new Patcher({
     ...shared,
     set,
-    digest: digestWith(set, vcluster),
+    digests: digestsOf(set, vcluster),
     counts,
-    references: options.references ?? names(),
     sourceOf: options.sourceOf ?? (() => undefined),
   });
   const openOthers = (): OpenedPatcher['others'] => {
     if (others === undefined || others.set.patches.length === 0) return undefined;
     const { sourceOf, list } = others;
     const theirs = countsOf(others.set, list);
-    const digest = digestWith(others.set, vcluster);
-    // The names of these references follow from rules alone: content is kept for the first kind.
-    const references = names();
+    const digests = digestsOf(others.set, vcluster);
     return {
-      patcher: new Patcher({ ...shared, set: others.set, digest, counts: theirs, references, sourceOf }),
+      patcher: new Patcher({ ...shared, set: others.set, digests, counts: theirs, sourceOf }),
       counts: theirs,
     };
   };

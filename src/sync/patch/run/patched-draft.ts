@@ -3,6 +3,7 @@ import type { Draft } from '../../plan/draft.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { Pass } from '../entry/pass.ts';
 import type { MapName, Part } from '../set/changed-parts.ts';
+import type { PatchDigests } from '../set/patch-digests.ts';
 import type { PatchSet } from '../set/patch-set.ts';
 
 const noKeys = Object.freeze({});
@@ -11,7 +12,7 @@ const noKeys = Object.freeze({});
 export function patchedDraft(
   { draft, translation, host, wholeOwners }: Pick<Pass, 'draft' | 'translation' | 'host' | 'wholeOwners'>,
   { labels, annotations, payload: made }: Pick<Draft, Part>,
-  set: PatchSet,
+  { set, digests }: { set: PatchSet; digests: PatchDigests },
 ): Draft {
   const payload = made === draft.payload ? made : translation.kind.asStored(made);
   const result = { labels, annotations, payload };
@@ -22,5 +23,6 @@ export function patchedDraft(
     const isThere = draft[map].has(key) || Object.hasOwn(host?.[map] ?? noKeys, key);
     return isThere && set.ownerOf(map, key) !== undefined;
   };
-  return { ...draft, ...result, isPatched, ownerOf };
+  const patchesOf = (map: MapName, key: string): string => (isPatched(map, key) ? digests.ofKey(map, key) : '');
+  return { ...draft, ...result, patchesOf, ownerOf };
 }

@@ -25,6 +25,7 @@ import { blamedPatchOf, type PatchWrite } from '../set/blamed-patch.ts';
 import { isOfWholeMap } from '../set/changed-parts.ts';
 import { type Failed, failureOf } from '../set/failure.ts';
 import { Kept } from '../set/keep-last.ts';
+import type { PatchDigests } from '../set/patch-digests.ts';
 import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
 import { type ReadBack, readView, viewOf } from '../set/view.ts';
 import { type PatchProgram, patchProgramOf } from './patch-program.ts';
@@ -40,8 +41,8 @@ export type Patched =
 
 export class Patcher {
   readonly set: PatchSet;
-  /** Changes with everything that results depend on except the objects: entries and the configuration values they read. */
-  readonly digest: string;
+  /** They change with everything that results depend on except the objects. */
+  readonly digests: PatchDigests;
   readonly #options: PatcherOptions;
   /** The patches that change something forward, grouped into runs. */
   readonly #program: PatchProgram;
@@ -50,7 +51,7 @@ export class Patcher {
   constructor(options: PatcherOptions) {
     const { patches } = options.set;
     this.set = options.set;
-    this.digest = options.digest ?? options.set.digest;
+    this.digests = options.digests;
     this.#options = options;
     const forward = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     this.#program = patchProgramOf(forward, options);
@@ -127,7 +128,7 @@ export class Patcher {
     const kept = pass.kept?.overlay(read, pass.host, translation.kind) ?? read;
     const problem = problemOfResult(kept, { kind: translation.kind, draft });
     if (problem !== undefined) return this.#afterWrong(problem, pass);
-    const patched = patchedDraft(pass, kept, this.set);
+    const patched = patchedDraft(pass, kept, this);
     return { kind: 'patched', draft: patched, references: pass.references, lapse: pass.lapse };
   }
 

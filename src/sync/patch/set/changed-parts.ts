@@ -16,6 +16,12 @@ export function mapsOnPath({ segments }: CompiledPath): readonly MapName[] {
   return map?.kind === 'key' ? mapNames.filter((name) => name === map.key) : mapNames;
 }
 
+/** Whether the path leads to the key of the map, in host spelling, or to something that holds it. */
+export function leadsTo({ segments }: CompiledPath, map: MapName, key: string): boolean {
+  const place = ['metadata', map, key];
+  return segments.every((segment, at) => at > 2 || segment.kind === 'every' || segment.key === place[at]);
+}
+
 /** The maps, and the payload where the path can lead outside metadata. */
 export function partsOf(path: CompiledPath): readonly Part[] {
   const [root] = path.segments;

@@ -1,16 +1,17 @@
 // Compiles the patches of a configuration: paths into walks, expressions into what the sandbox runs, and for each key its
 // owner. In: the entries as written. Out: a patch set, or every fault with the field that it stands in. Pure.
-import { createHash } from 'node:crypto';
 import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
 import { runAtOnce, type Steps } from '../../../config/steps.ts';
 import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
-import { emptyUse, mergeUse, project, useOf } from '../../../expression/language/context-use.ts';
+import { shown } from '../../../expression/language/expression-fault.ts';
 import { functionFault } from '../../../expression/language/lint.ts';
 import { type CompiledPath, type MatchOptions, parsePath } from '../../../expression/path/path.ts';
-import type { Segment } from '../../../expression/path/path-grammar.ts';
+import { type Segment, segmentsText } from '../../../expression/path/path-grammar.ts';
+import { nearestKey } from '../../../object/meta/nearest-key.ts';
 import type { KeyOwner } from '../../plan/merge-keys.ts';
 import { type Part, partsOf } from './changed-parts.ts';
 import { type PatchTarget, whyProtected } from './protected.ts';
+import { reach } from './reach.ts';
 
 export interface CompiledPatch {
   /** Position in the list of the configuration. */
@@ -49,7 +50,6 @@ export interface PatchFault {
 export interface PatchSet {
   patches: readonly CompiledPatch[];
   expressions: readonly CompiledExpression[];
-  digest: string;
   /** Decided by paths to single keys. Keys that a patch of a whole map changes are known only after its evaluation. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
   /** Whether a reverse expression stands on the path, in the same entry or in another. */
@@ -101,10 +101,17 @@ function compilePatch(
   const refused = path && whyProtected(path.segments, target);
   if (refused !== undefined) {
     faults.push({ index, field: 'path', line: 1, column: 1, message: refused.why, fix: refused.fix });
+  } else if (path !== undefined) {
+    pushMisspelt(path, [], { index, field: 'path', found, target });
   }
   const forward = compileText(entry.expression, { index, field: 'expression', found });
   const back = compileText(entry.reverseExpression, { index, field: 'reverseExpression', found });
   const reference = entry.reference && compileReference(index, entry.reference, found);
+  for (const field of referencePaths) {
+    const below = reference?.[field];
+    if (below !== undefined && path !== undefined && refused === undefined)
+      pushMisspelt(below, path.segments, { index, field, found, target });
+  }
   if (path === undefined || faults.length > before) return undefined;
   const isLabels = entry.labels !== undefined;
   const matching = {
@@ -112,6 +119,27 @@ function compilePatch(
     back: { createMissing: false, withPaths: back?.usesPath === true },
   };
   return { index, path, matching, entry, forward, back, reference, isLabels, parts: partsOf(path) };
+}
+
+const referencePaths = ['namePath', 'namespacePath', 'kindPath', 'apiVersionPath'] as const;
+
+/** A field that the kind does not have, and whose name is nearly one that it has: such a patch would never be applied. */
+function pushMisspelt(
+  { segments, text }: CompiledPath,
+  before: readonly Segment[],
+  { index, field, found, target }: At & { target: PatchTarget },
+): void {
+  const whole = [...before, ...segments];
+  const reached = reach(whole, target);
+  // A fault in the path before is reported there.
+  const wrong = reached.kind === 'nowhere' && reached.at >= before.length ? whole[reached.at] : undefined;
+  if (reached.kind !== 'nowhere' || wrong?.kind !== 'key') return;
+  const near = nearestKey(wrong.key, reached.fields);
+  if (near === undefined) return;
+  const parent = segmentsText(whole.slice(0, reached.at));
+  const message = `no ${target.kind} has "${shown(wrong.key)}" below ${parent}`;
+  const column = text.lastIndexOf(wrong.key) + 1;
+  found.faults.push({ index, field, line: 1, column, message, fix: `did you mean ${near}?` });
 }
 
 interface At {
@@ -153,14 +181,13 @@ function compileReference(index: number, reference: PatchReference, found: Found
   };
 }
 
-function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
+export function patchSetOf(patches: readonly CompiledPatch[]): PatchSet {
   const owners = { labels: ownersOf(patches, 'labels'), annotations: ownersOf(patches, 'annotations') };
   const reversed = new Set(patches.flatMap(({ back, path }) => (back === undefined ? [] : [path.canonical])));
   return {
     patches,
     isReversed: ({ canonical }) => reversed.has(canonical),
     expressions: patches.flatMap(({ forward, back }) => [forward, back]).filter((one) => one !== undefined),
-    digest: patches.length === 0 ? '' : digestOf(patches),
     ownerOf: (map, hostKey) => owners[map].named.get(hostKey) ?? owners[map].rest,
   };
 }
@@ -228,29 +255,4 @@ function isNamedForward(patches: readonly CompiledPatch[], place: readonly Segme
 function isExactly(path: readonly Segment[], place: readonly Segment[]): boolean {
   if (path.length !== place.length) return false;
   return path.every((segment, at) => segment.kind === 'every' || segment.key === (place[at] as { key: string }).key);
-}
-
-/** The digest of a set changes with the configuration values that its expressions read. */
-export function digestWith({ digest, expressions }: PatchSet, vcluster: unknown): string {
-  const use = emptyUse();
-  for (const { context } of expressions) mergeUse(use, useOf(context, 'vcluster') ?? emptyUse());
-  if (!use.isWhole && use.keys.size === 0) return digest;
-  return shortHash([digest, project(vcluster, use)]);
-}
-
-function shortHash(said: unknown): string {
-  return createHash('sha256').update(JSON.stringify(said)).digest('base64url').slice(0, 8);
-}
-
-function digestOf(patches: readonly CompiledPatch[]): string {
-  const said = patches.map(({ entry }) => [
-    entry.path,
-    entry.expression ?? null,
-    entry.reverseExpression ?? null,
-    entry.reference ?? null,
-    entry.labels ?? null,
-    entry.onMissing,
-    entry.onError,
-  ]);
-  return shortHash(said);
 }

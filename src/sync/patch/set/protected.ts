@@ -45,7 +45,10 @@ export interface PathRefusal {
 }
 
 /** What a path may reach in the objects of a kind. */
-export type PatchTarget = Pick<SyncedKind, 'kind' | 'payloadFields' | 'protectedFields' | 'ownLabels' | 'meantPath'>;
+export type PatchTarget = Pick<
+  SyncedKind,
+  'kind' | 'payloadFields' | 'protectedFields' | 'ownLabels' | 'meantPath' | 'payloadShape'
+>;
 
 /** Why a path may not be patched; undefined when it may. */
 export function whyProtected(segments: readonly Segment[], target: PatchTarget): PathRefusal | undefined {

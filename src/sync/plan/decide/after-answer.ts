@@ -1,6 +1,7 @@
 // Decides how a pass goes on after an answer: continue, read again, or end. In: the memory of the pass, a request and its
 // answer. Out: the new memory, from which decide.ts takes the next step. Pure.
 import type { Answer } from '../../../cluster/answer.ts';
+import { quotaExceeded } from '../../../cluster/wire/status-answer.ts';
 import { joinAgreements } from '../base.ts';
 import { projectHostService, type SyncedKind } from '../kind.ts';
 import type { Memory, Outcome, PlannedRequest } from '../step.ts';
@@ -60,7 +61,10 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
       return refused(memory, request, {
         kind: 'refused',
         reason: 'HostRefused',
-        message: `the ${request.side} API server rejected the write`,
+        message:
+          answer.reason === quotaExceeded
+            ? `a quota of the ${request.side} namespace is full`
+            : `the ${request.side} API server rejected the write`,
         detail: answer.message,
       });
     case 'throttled':

@@ -1,9 +1,11 @@
 // Joins what the syncs of all referring kinds lend to the sync of references: a question is asked of every kind, and a message
 // goes to the kind of its object.
+import type { Item, Window } from '../../../cluster/window/window.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Key } from '../../../object/meta/object.ts';
 import type { OwnerState } from '../../plan/owner.ts';
 import type { Rules } from '../../world/sources.ts';
+import type { Reference } from '../reference-names.ts';
 import type { Referrer } from './registry.ts';
 
 /** What the sync of references uses of the sync of one kind of referring objects. */
@@ -19,6 +21,10 @@ export interface ReferencePorts {
   isListInDoubt: () => boolean;
   /** Whether the host copy of this virtual object holds the text. */
   isMentioned: (key: Key, text: string) => boolean;
+  /** The virtual objects of a kind, if this sync watches them. */
+  virtualOf: (kind: string) => Pick<Window<Item>, 'has' | 'keys'> | undefined;
+  /** The references in the virtual objects, as far as their text tells without running a patch. */
+  namedInText: () => Iterable<Reference>;
   enqueue: (key: Key) => void;
   tell: (key: Key, note: { reason: string; message: string }) => void;
 }
@@ -85,6 +91,18 @@ export class JointPorts {
 
   isMentioned({ kind, key }: Referrer, text: string): boolean {
     return this.#ports.get(kind)?.isMentioned(key, text) ?? false;
+  }
+
+  virtualOf(kind: string): ReturnType<ReferencePorts['virtualOf']> {
+    for (const { virtualOf } of this.#ports.values()) {
+      const found = virtualOf(kind);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  *namedInText(): Iterable<Reference> {
+    for (const { namedInText } of this.#ports.values()) yield* namedInText();
   }
 
   enqueue({ kind, key }: Referrer): void {

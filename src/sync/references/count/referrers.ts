@@ -4,7 +4,6 @@ import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Facts } from '../../plan/step.ts';
 import type { Difference } from '../../world/ledger.ts';
-import type { ReferenceNames } from '../reference-names.ts';
 import type { ReferencePorts } from './joint-ports.ts';
 import type { CountedReference, ReferenceRegistry } from './registry.ts';
 
@@ -13,7 +12,6 @@ const namedUnresolved = 3;
 
 /** The parts that all kinds share. */
 export interface SharedReferences {
-  readonly names: ReferenceNames;
   readonly registry: ReferenceRegistry;
   /** The referring kind that started first. */
   readonly firstKind: string | undefined;
@@ -22,7 +20,6 @@ export interface SharedReferences {
   stop(withinMs: number): Promise<void>;
   enqueueAll(): void;
   hurry(): void;
-  learnNames(kind: string, learn: () => void): void;
   setGauges(): void;
   differences(): Iterable<{ object: string; writes: readonly Difference[] }>;
 }
@@ -35,10 +32,6 @@ export class Referrers {
   constructor(kind: string, references: SharedReferences) {
     this.kind = kind;
     this.#references = references;
-  }
-
-  get names(): ReferenceNames {
-    return this.#references.names;
   }
 
   /** Resolves when the first lists of every named kind have arrived. */
@@ -62,11 +55,6 @@ export class Referrers {
   /** See Sync.hurry(). */
   hurry(): void {
     this.#references.hurry();
-  }
-
-  /** To be called before a lookup of a name that an earlier process may have given; runs `learn` once. */
-  learnNames(learn: () => void): void {
-    this.#references.learnNames(this.kind, learn);
   }
 
   expect(key: Key): void {

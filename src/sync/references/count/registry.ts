@@ -86,7 +86,11 @@ export class ReferenceRegistry {
 
   /** Expected kinds that have not begun to count. */
   get absentKinds(): readonly string[] {
-    return [...this.#expected].filter((kind) => this.#counts.get(kind)?.hasBegun !== true);
+    return [...this.#expected].filter((kind) => !this.hasBegun(kind));
+  }
+
+  hasBegun(kind: string): boolean {
+    return this.#counts.get(kind)?.hasBegun === true;
   }
 
   /**

@@ -249,7 +249,11 @@ describe('references in both directions', () => {
       putPair(one, 'web', '10.0.0.1', { namespace: 'other', annotations: { k: 'db' } });
     });
     await editHost(w, { k: nameOf('db', 'other') });
-    expect(virtual(w)).toEqual({ k: nameOf('db', 'other') });
+    expect([virtual(w), own(w.copy('web')), w.eventReasons()]).toEqual([
+      { k: 'db' },
+      { k: nameOf('db', 'other') },
+      ['BackflowFailed'],
+    ]);
   });
 
   it('runs in list order with expressions', async () => {

@@ -5,7 +5,7 @@ import { runAtOnce } from '../../../../src/config/steps.ts';
 import { createEvaluator, type Evaluator } from '../../../../src/expression/evaluate/evaluator.ts';
 import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
 import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
-import { findCounterExamples } from '../../../../src/sync/patch/lint/round-trip.ts';
+import { findCounterExamples, findCuts } from '../../../../src/sync/patch/lint/round-trip.ts';
 import { compilePatchSet, type PatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { annotationRules, labelRules } from '../../../../src/sync/plan/keys.ts';
 import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
@@ -69,17 +69,21 @@ interface RoundTrip {
   returned?: unknown;
 }
 
-describe('findCounterExamples()', () => {
+describe('findCounterExamples() and findCuts()', () => {
   const rows = fixture<RoundTrip[]>('round-trips.json');
   // One sandbox for all of them, each a patch set of its own.
   const sets = rows.map(({ path, expression, reverseExpression }) =>
+    setOf([entry({ path, expression, reverseExpression })]),
+  );
+  const cuts = fixture<RoundTrip[]>('reverse-cuts.json');
+  const cutSets = cuts.map(({ path, expression, reverseExpression }) =>
     setOf([entry({ path, expression, reverseExpression })]),
   );
   let evaluator: Evaluator | undefined;
   const open = async (): Promise<Evaluator> => {
     if (evaluator !== undefined) return evaluator;
     evaluator = createEvaluator({
-      expressions: sets.flatMap((set) => set.expressions),
+      expressions: [...sets, ...cutSets].flatMap((set) => set.expressions),
       vcluster: { name: 'vc', namespace: 'n', config: {} },
       openSandbox: (setup) => new InProcessSandbox(setup),
       clock: new VirtualClock(),
@@ -100,6 +104,16 @@ describe('findCounterExamples()', () => {
       });
       const wanted = 'value' in row ? { value: row.value, onHost: row.onHost, returned: row.returned } : undefined;
       expect(found && { value: found.value, onHost: found.onHost, returned: found.returned }).toEqual(wanted);
+    },
+  );
+
+  it.each(cuts.map((row, at) => [row.path, row.expression, row.reverseExpression, at] as const))(
+    'on host values that nobody has made, at %s: %s and %s',
+    async (_, __, ___, at) => {
+      const { onHost, returned } = cuts[at] as RoundTrip;
+      const trial = { evaluator: await open(), kind: endpointsKind, isTimeUp: () => false };
+      const [found] = await findCuts(cutSets[at]?.patches ?? [], trial);
+      expect(found && [found.onHost, found.returned]).toEqual(onHost === undefined ? undefined : [onHost, returned]);
     },
   );
 

@@ -1,18 +1,25 @@
 // Runs every expression on samples, for `check`. In: a configuration. Out: warnings. An endless expression would fail every
 // object, and a reverse expression that does not undo its expression would change tenants' objects after an edit on the host.
-import { type Fault, warning } from '../../config/fault.ts';
-import { mappingsOf } from '../../config/settings/host-namespaces.ts';
-import { patchListPath, positionedWarning, slicePatchListPath } from '../../daemon/load-patches.ts';
-import { anySliceKind } from '../../daemon/rules-of.ts';
-import { createEvaluator } from '../../expression/evaluate/evaluator.ts';
-import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
-import { type Endless, findEndless } from '../../sync/patch/lint/endless.ts';
-import type { PatchWarning } from '../../sync/patch/lint/lint-patches.ts';
-import { type CounterExample, findCounterExamples } from '../../sync/patch/lint/round-trip.ts';
-import { sandboxFunctions } from '../../sync/patch/run/open-patcher.ts';
-import type { Context } from '../line/context.ts';
-import type { GoodConfiguration } from '../line/load-settings.ts';
-import { sandboxOpener, startSandbox } from './offline-patches.ts';
+import { type Fault, warning } from '../../../config/fault.ts';
+import { mappingsOf } from '../../../config/settings/host-namespaces.ts';
+import type { SettingsPath } from '../../../config/yaml/settings-path.ts';
+import { patchListPath, positionedWarning, slicePatchListPath } from '../../../daemon/load-patches.ts';
+import { anySliceKind, rulesOf } from '../../../daemon/rules-of.ts';
+import { createEvaluator } from '../../../expression/evaluate/evaluator.ts';
+import { endpointsKind } from '../../../sync/endpoints/endpoints-kind.ts';
+import { type Endless, findEndless } from '../../../sync/patch/lint/endless.ts';
+import { findInvalidResults, type InvalidResult } from '../../../sync/patch/lint/invalid-results.ts';
+import type { PatchWarning } from '../../../sync/patch/lint/lint-patches.ts';
+import {
+  type CounterExample,
+  type CutExample,
+  findCounterExamples,
+  findCuts,
+} from '../../../sync/patch/lint/round-trip.ts';
+import { sandboxFunctions } from '../../../sync/patch/run/open-patcher.ts';
+import type { Context } from '../../line/context.ts';
+import type { GoodConfiguration } from '../../line/load-settings.ts';
+import { sandboxOpener, startSandbox } from '../offline-patches.ts';
 
 export async function tryExpressions(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
   const { settings, compiled } = configuration;
@@ -38,8 +45,12 @@ export async function tryExpressions(context: Context, configuration: GoodConfig
       // Leaves out the endless expressions, which would cost their time once more.
       const others = set.patches.filter((patch) => endless.every((found) => found.patch !== patch));
       const examples = await findCounterExamples(others, trial);
-      const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf)];
+      const cuts = await findCuts(others, trial);
+      const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf), ...cuts.map(warningOfCut)];
       placed.push(...warnings.map((found) => positionedWarning(found, configuration, path)));
+      const { translation } = rulesOf(settings, undefined, kind);
+      const invalid = await findInvalidResults(others, { ...trial, translation });
+      placed.push(...invalid.map((found) => invalidFault(found, configuration, path)));
     }
     return isTimeUp() ? [...placed, notAllTried] : placed;
   } finally {
@@ -74,6 +85,22 @@ function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning
   };
 }
 
+/** A fault, because the daemon would write no object that the patch is for. */
+function invalidFault(
+  { patch, field, message, isCertain }: InvalidResult,
+  configuration: GoodConfiguration,
+  list: SettingsPath,
+): Fault {
+  const sentence =
+    field === 'expression'
+      ? `${message}, on every sample; an object with such a result is not written`
+      : `${message}, and this one never does; no edit on the host would reach the tenant`;
+  const fix = 'let the expression return what the field may hold';
+  const found = { index: patch.index, field, line: 1, column: 1, rule: 'invalid-result', sentence, fix };
+  const placed = positionedWarning(found, configuration, list);
+  return isCertain ? { ...placed, severity: 'fault' } : placed;
+}
+
 function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarning {
   const end =
     returned === undefined
@@ -87,6 +114,20 @@ function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarn
     rule: 'round-trip',
     sentence: `the reverse expression does not undo the expression: ${short(value)} is ${short(onHost)} on the host and ${end}`,
     fix: 'change one of them until the way back restores every value',
+  };
+}
+
+function warningOfCut({ back, onHost, returned }: CutExample): PatchWarning {
+  const isLost = returned === null || returned === '';
+  const end = returned === null ? "the tenant's value is removed" : `the tenant gets ${short(returned)}`;
+  return {
+    index: back.index,
+    field: 'reverseExpression',
+    line: 1,
+    column: 1,
+    rule: 'reverse-cuts',
+    sentence: `the reverse expression ${isLost ? 'empties' : 'cuts'} a value that the expression cannot have made: when somebody writes ${short(onHost)} on the host, ${end}`,
+    fix: 'let it throw for such a value, so that the tenant keeps its own: (() => { if (!value.startsWith("a-")) throw new Error("wanted a-…"); return value.slice(2); })()',
   };
 }
 

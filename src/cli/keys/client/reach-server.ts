@@ -1,13 +1,13 @@
 // From the options of a command to a management API that answers: a distant one with a key, the daemon on this machine through
 // its socket, or the folder of a daemon that does not run, opened by this process for as long as the command takes.
 import { isAbsolute, resolve } from 'node:path';
-import type { Settings } from '../../config/settings/settings.ts';
-import { silentLog } from '../../log.ts';
-import { doorPath, isTooLong, longestSocketPath } from '../../management/commands/local-door.ts';
-import { isUnused } from '../../management/server/folder/data-folder.ts';
-import { CommandFault, type Context, exitCodes } from '../line/context.ts';
-import { requireManagement } from '../line/load-settings.ts';
-import type { Options } from '../line/parse-arguments.ts';
+import type { Settings } from '../../../config/settings/settings.ts';
+import { silentLog } from '../../../log.ts';
+import { doorPath, isTooLong, longestSocketPath } from '../../../management/commands/local-door.ts';
+import { isUnused } from '../../../management/server/folder/data-folder.ts';
+import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
+import { requireManagement } from '../../line/load-settings.ts';
+import type { Options } from '../../line/parse-arguments.ts';
 import { apiPrefix, ManagementClient } from './management-client.ts';
 
 interface LocalFolder {
@@ -45,14 +45,20 @@ export async function withLocalServer<T>(
     throw new CommandFault(exitCodes.environment, `the path "${path}" is too long for a socket`, {
       hint: `shorten hostward.management.dataDir, so that the path has at most ${longestSocketPath} bytes, or use --server`,
     });
-  const client = new ManagementClient({ kind: 'socket', path });
+  const client = new ManagementClient({ kind: 'socket', path, osUser: context.osUser });
   if (await answers(client)) return run(client);
   if (await isUnused(resolve(context.cwd, configured.server.dataDir)))
     judgeNewFolder(context, configured.server.dataDir, mayMake);
   const api = await openFolder(context, configured, client);
   if (api === undefined) return run(client);
   try {
-    return await run(new ManagementClient({ kind: 'socket', path: doorPath(configured.server.dataDir, 'command') }));
+    return await run(
+      new ManagementClient({
+        kind: 'socket',
+        path: doorPath(configured.server.dataDir, 'command'),
+        osUser: context.osUser,
+      }),
+    );
   } finally {
     await api.close();
   }
@@ -181,7 +187,7 @@ function judgeNewFolder(context: Context, dataDir: string, mayMake: boolean): vo
 
 /** Undefined when a daemon answers after all: it was about to start. */
 async function openFolder(context: Context, { settings, server }: Configured, client: ManagementClient) {
-  const { ManagementApi } = await import('../../management/server/management-api.ts');
+  const { ManagementApi } = await import('../../../management/server/management-api.ts');
   const { clock, version } = context;
   const api = new ManagementApi({ settings, server, clock, log: silentLog, version });
   try {

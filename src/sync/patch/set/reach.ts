@@ -17,7 +17,7 @@ export type Reach =
   /** `at` is the index of the segment that leads nowhere, `fields` are the fields of its parent. */
   | { kind: 'nowhere'; at: number; parent: Shape['kind']; fields: string[] };
 
-export function reach(segments: readonly Segment[], { payloadShape }: SyncedKind): Reach {
+export function reach(segments: readonly Segment[], { payloadShape }: Pick<SyncedKind, 'payloadShape'>): Reach {
   let here: Shape[] = [{ kind: 'object', fields: new Map([['metadata', metadata], ...payloadShape]) }];
   for (const [at, segment] of segments.entries()) {
     const next = here.flatMap((shape) => stepInto(shape, segment));

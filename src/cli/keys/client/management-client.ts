@@ -2,8 +2,10 @@
 // to prove who asks. Out: answers, or a fault that says why no answer came. The key stands in a header and in no message.
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isRecord } from '../../object/text/json.ts';
-import { CommandFault, exitCodes } from '../line/context.ts';
+import { explain } from '../../../cluster/wire/explain.ts';
+import { osUserHeader } from '../../../management/commands/local-door.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { CommandFault, exitCodes } from '../../line/context.ts';
 
 /** Where the API begins, behind the address of the server. */
 export const apiPrefix = '/kubernetes/management';
@@ -15,7 +17,8 @@ const answerTimeoutMs = 30_000;
 const largestAnswer = 32 * 1024 * 1024;
 
 export type Place =
-  | { kind: 'socket'; path: string }
+  /** `osUser`: for whom the command runs. */
+  | { kind: 'socket'; path: string; osUser: string }
   | { kind: 'server'; url: URL; authority: string | undefined; accessKey: string };
 
 export interface Answer {
@@ -26,7 +29,8 @@ export interface Answer {
 }
 
 export interface Question {
-  method: 'GET' | 'POST' | 'DELETE';
+  /** A patch is a merge patch. */
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** With the query, from the address of the server on. */
   path: string;
   body?: object;
@@ -67,9 +71,9 @@ export class ManagementClient {
     const code = (cause as NodeJS.ErrnoException).code ?? '';
     const isUntrusted = /CERT|SIGNATURE|ISSUER|ALTNAME/.test(code);
     const hint = isUntrusted ? 'name its authority with --certificate-authority FILE' : this.#hintFor(code);
-    // What Node adds behind the semicolon is about its own command line.
-    const reason = (cause instanceof Error ? cause.message : String(cause)).split(';', 1)[0];
-    const message = `cannot ask the management API at ${place}: ${reason}`;
+    const authority = this.#place.kind === 'server' && this.#place.authority !== undefined;
+    const { message: reason } = explain(cause, place, authority ? '--certificate-authority' : 'this machine');
+    const message = `cannot ask the management API: ${reason}`;
     return new CommandFault(exitCodes.environment, message, { cause, hint });
   }
 
@@ -86,11 +90,12 @@ export class ManagementClient {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers: Record<string, string> = { accept, 'user-agent': 'hostward-keys' };
     if (text !== undefined) {
-      headers['content-type'] = 'application/json';
+      headers['content-type'] = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
       // Node says no length by itself for a DELETE.
       headers['content-length'] = String(Buffer.byteLength(text));
     }
     if (place.kind === 'server') headers['authorization'] = `Bearer ${place.accessKey}`;
+    else if (place.osUser !== '') headers[osUserHeader] = place.osUser;
     const shared: RequestOptions = { method, path, headers, agent: false, timeout: timeoutMs };
     return new Promise<{ response: IncomingMessage; text: string }>((resolve, reject) => {
       const begin = (to: RequestOptions) =>

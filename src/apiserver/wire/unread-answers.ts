@@ -1,0 +1,70 @@
+// Bounds what all answers together hold that their clients do not read. Each of them is bounded by itself, but a credential may have
+// hundreds of requests and connections. When there is too much, answers without progress are cut, the longest waiting first: a
+// client that reads slowly goes on, and one that reads nothing has no use for its answer.
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+
+/** A tenth of the memory that the management server is shipped with; encryption holds the same bytes once more. */
+const mostUnreadBytes = 32 * 1024 * 1024;
+/** Every answer waits for a moment, behind a busy network or a busy loop. */
+const stalledAfterMs = 250;
+/** Looking at thousands of answers costs a millisecond. */
+const lookEveryMs = 20;
+
+interface Progress {
+  sentBytes: number;
+  sinceMs: number;
+}
+
+export interface UnreadAnswersOptions {
+  clock: Clock;
+  log: Log;
+  mostBytes?: number;
+}
+
+export class UnreadAnswers {
+  readonly #open = new Map<ServerResponse, Progress>();
+  readonly #options: UnreadAnswersOptions;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: UnreadAnswersOptions) {
+    this.#options = options;
+  }
+
+  /** Called for each request: only a new one can bring more than its own bound. */
+  opened(response: ServerResponse): void {
+    this.#look();
+    this.#open.set(response, { sentBytes: 0, sinceMs: this.#options.clock.now() });
+    response.once('close', () => this.#open.delete(response));
+    if (response.destroyed) this.#open.delete(response);
+  }
+
+  #look(): void {
+    const nowMs = this.#options.clock.now();
+    if (nowMs - this.#lookedMs < lookEveryMs) return;
+    this.#lookedMs = nowMs;
+    const { mostBytes = mostUnreadBytes, log } = this.#options;
+    let unread = 0;
+    const stalled: { response: ServerResponse; sinceMs: number }[] = [];
+    for (const [response, progress] of this.#open) {
+      unread += response.writableLength;
+      const { socket } = response;
+      // An answer that waits behind another on its connection goes with that one.
+      const sentBytes = socket === null ? 0 : socket.bytesWritten - socket.writableLength;
+      if (response.writableLength === 0 || sentBytes > progress.sentBytes)
+        this.#open.set(response, { sentBytes, sinceMs: nowMs });
+      else if (nowMs - progress.sinceMs >= stalledAfterMs) stalled.push({ response, sinceMs: progress.sinceMs });
+    }
+    if (unread <= mostBytes) return;
+    stalled.sort((a, b) => a.sinceMs - b.sinceMs);
+    let cut = 0;
+    for (const { response } of stalled) {
+      if (unread <= mostBytes / 2) break;
+      unread -= response.writableLength;
+      cut++;
+      (response.socket ?? response).destroy();
+    }
+    if (cut > 0) log.warn({ answers: cut }, 'answers cut that nobody reads');
+  }
+}

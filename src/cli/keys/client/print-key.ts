@@ -1,0 +1,88 @@
+// What the commands about keys have in common when they read their operands and print their answers.
+import { basename, dirname, resolve } from 'node:path';
+import { isRecord } from '../../../object/text/json.ts';
+import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
+import type { Options } from '../../line/parse-arguments.ts';
+
+/** The name that every command about one key wants. */
+export function keyName(options: Options, { isNew = false } = {}): string {
+  const name = options.operands[0];
+  if (name === undefined)
+    throw new CommandFault(exitCodes.usage, 'want the NAME of the access key, found nothing', {
+      hint: isNew
+        ? 'write it behind the command, like hostward keys create my-key --user alice'
+        : 'write it behind the command; hostward keys list shows the names of the keys',
+    });
+  if (/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) && name.length <= 253) return name;
+  throw new CommandFault(
+    exitCodes.usage,
+    `the name of an access key has small letters, digits, - and ., found "${name}"`,
+    { hint: 'begin and end it with a letter or digit, like ci-deploy; text for people goes into --display-name' },
+  );
+}
+
+export function textAt(value: Record<string, unknown>, ...path: string[]): string {
+  let found: unknown = value;
+  for (const step of path) found = isRecord(found) ? found[step] : undefined;
+  return typeof found === 'string' ? found : '';
+}
+
+/** What the API says to clients that print whole objects. */
+const saidAnyway = /^spec\.key is shown in this answer alone/;
+
+export function sayWarnings(context: Context, warnings: readonly string[]): void {
+  for (const warning of warnings) context.stderr.write(`Warning: ${warning}\n`);
+}
+
+/** The value alone on standard output or in the file of --out, or in JSON beside what else is known. */
+export async function saySecret(
+  context: Context,
+  options: Options,
+  of: { name: string; accessKey: string; says: string; more: object; warnings: readonly string[] },
+): Promise<void> {
+  const { name, accessKey, says, more } = of;
+  const warnings = of.warnings.filter((warning) => !saidAnyway.test(warning));
+  if (accessKey === '')
+    throw new CommandFault(exitCodes.environment, 'the server answered without the value of the key', {
+      hint: `the key is made all the same: hostward keys rotate ${name} gives it a new value`,
+    });
+  const file = await writeSecret(context, options, `${accessKey}\n`);
+  if (options.choice('output') === 'json') {
+    const secret = file === undefined ? { accessKey } : { file };
+    context.stdout.write(`${JSON.stringify({ name, ...secret, ...more, warnings }, undefined, 2)}\n`);
+    return;
+  }
+  sayWarnings(context, warnings);
+  context.stderr.write(`${says}${file === undefined ? '' : `, in ${file}`}\n`);
+  if (file === undefined) context.stdout.write(`${accessKey}\n`);
+}
+
+/** Before the server makes a secret that it shows once: a file that cannot be written would lose it. */
+export async function tryOut(context: Context, options: Options): Promise<void> {
+  const path = outPath(context, options);
+  if (path === undefined) return;
+  const names = await context.files.list(dirname(path));
+  if (names.includes(`${basename(path)}/`))
+    throw new CommandFault(exitCodes.input, `--out ${options.text('out')}: wanted a file, found a folder`, {
+      hint: 'give a path for a new file; one that is there is replaced',
+    });
+  const trial = `${path}.trial`;
+  await context.files.write(trial, '', { mode: secretMode });
+  await context.files.remove(trial);
+}
+
+/** Returns the file as the user has named it; undefined without --out. */
+export async function writeSecret(context: Context, options: Options, text: string): Promise<string | undefined> {
+  const path = outPath(context, options);
+  if (path === undefined) return undefined;
+  await context.files.write(path, text, { mode: secretMode });
+  return options.text('out');
+}
+
+/** For its owner alone. */
+const secretMode = 0o600;
+
+function outPath(context: Context, options: Options): string | undefined {
+  const out = options.text('out');
+  return out === undefined ? undefined : resolve(context.cwd, out);
+}

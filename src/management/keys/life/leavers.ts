@@ -1,0 +1,46 @@
+// Keys of teams whose value is known to a user who has left: the team's key outlives its member. A user has left who is missing or
+// disabled, is another person of that name by now, or is in the team no more. Pure.
+import { deadByItself, type KeyWorld } from './credential.ts';
+import type { KeyFacts } from './key-facts.ts';
+
+export interface LeaversKeys {
+  user: string;
+  team: string;
+  /** Names of keys that are alive, in their order. */
+  keys: readonly string[];
+}
+
+export function keysOfLeavers(facts: Iterable<KeyFacts>, world: KeyWorld, nowMs: number): LeaversKeys[] {
+  const found = new Map<string, { user: string; team: string; keys: string[] }>();
+  const known = new Map<string, boolean>();
+  for (const one of facts) {
+    const { subject, holder } = one.record;
+    if (subject.kind !== 'team' || holder === undefined) continue;
+    const id = JSON.stringify([holder.name, subject.name]);
+    const asked = `${id} ${holder.uid}`;
+    const hasLeft = known.get(asked) ?? isGone(holder, subject.name, world);
+    known.set(asked, hasLeft);
+    if (!hasLeft || deadByItself(one, world, nowMs) !== undefined) continue;
+    const group = found.get(id) ?? { user: holder.name, team: subject.name, keys: [] };
+    group.keys.push(one.name);
+    found.set(id, group);
+  }
+  return [...found.values()].map((group) => ({ ...group, keys: group.keys.sort() }));
+}
+
+function isGone(holder: { name: string; uid: string }, team: string, { directory, subjectUid }: KeyWorld): boolean {
+  const resolved = directory.resolve({ kind: 'user', name: holder.name });
+  if (resolved.kind !== 'here' || subjectUid('user', holder.name) !== holder.uid) return true;
+  // An administrator may make keys of every team, and needs to be in none.
+  return !resolved.subject.teams.has(team) && !resolved.subject.isAdministrator;
+}
+
+/** For the first line of `hostward status` and for the log. */
+export function leaverSentence({ user, team, keys }: LeaversKeys): string {
+  const more = keys.length > shownKeys ? ` and ${keys.length - shownKeys} more` : '';
+  const names = keys.slice(0, shownKeys).join(', ') + more;
+  return `${user} has left the team ${team} and knows its access ${keys.length === 1 ? 'key' : 'keys'} ${names}; rotate or revoke them (hostward keys list --made-by ${user})`;
+}
+
+/** The list of the command has the others. */
+const shownKeys = 5;

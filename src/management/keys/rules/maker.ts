@@ -1,0 +1,31 @@
+// Who stands behind a key: in words for its annotations, and as the person who was shown its value. Pure.
+import type { Credential } from '../../scope/allows.ts';
+import type { KeyFacts } from '../life/key-facts.ts';
+import type { KeyRecord } from '../secret/key-record.ts';
+
+interface Maker {
+  credential: Credential;
+  /** Undefined for the program itself. */
+  facts: KeyFacts | undefined;
+  osUser?: string;
+}
+
+/** `user:alice key:laptop`, `team:red key:ci user:alice` (a key of the team that Alice holds), or `os:root` for the socket. */
+export function makerText({ credential, facts, osUser = '' }: Maker): string {
+  if (facts === undefined) return `os:${plain(osUser)}`;
+  const { kind, name } = credential.subject;
+  const person = kind === 'user' ? undefined : facts.record.holder;
+  const behind = person === undefined ? '' : ` user:${plain(person.name)}`;
+  return `${kind}:${plain(name)} key:${facts.name}${behind}`;
+}
+
+/** The person who has the value that this session gets: its user, or whoever holds the team's key that asks. */
+export function holderOf({ credential, facts }: Maker): KeyRecord['holder'] {
+  if (facts === undefined || credential.subject.kind !== 'user') return facts?.record.holder;
+  return { name: facts.record.subject.name, uid: facts.record.subject.uid };
+}
+
+/** The parts of the text stand behind spaces. */
+function plain(name: string): string {
+  return name.replace(/[\s%]/gu, encodeURIComponent);
+}

@@ -1,0 +1,57 @@
+// The objects whose host names can be turned back: all that a window of any sync shows, and all that are referred to. Until every
+// object has had a pass under the current rules, the names in their own text stand in for the count. Remembers nothing else.
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import type { ContentWorld } from '../content-world.ts';
+import type { KnownObjects, Reference } from '../reference-names.ts';
+import type { JointPorts } from './joint-ports.ts';
+import { type ReferenceRegistry, type Target, targetOf } from './registry.ts';
+
+export interface StandingObjectsOptions {
+  registry: ReferenceRegistry;
+  ports: JointPorts;
+  contentOf: (kind: string) => ContentWorld | undefined;
+}
+
+export class StandingObjects implements KnownObjects {
+  readonly #options: StandingObjectsOptions;
+  /** References as they stand in the virtual objects, before the count has them all. */
+  #read: ReadonlyMap<Target, Reference> | undefined;
+  areAll = false;
+
+  constructor(options: StandingObjectsOptions) {
+    this.#options = options;
+  }
+
+  /** The rules have changed: earlier names may appear until every object has had its pass. */
+  begin(): void {
+    this.#read = undefined;
+    this.areAll = false;
+  }
+
+  counted(): void {
+    this.#read = undefined;
+    this.areAll = true;
+  }
+
+  has(reference: Reference): boolean {
+    const { registry, ports, contentOf } = this.#options;
+    const key = keyOf(reference.namespace, reference.name);
+    if (registry.isReferenced(reference) || this.#readNow().has(targetOf(reference))) return true;
+    return contentOf(reference.kind)?.hasEither(key) ?? ports.virtualOf(reference.kind)?.has(key) ?? false;
+  }
+
+  *keys(kind: string): Iterable<Key> {
+    const { registry, ports, contentOf } = this.#options;
+    yield* registry.keysOf(kind);
+    for (const one of this.#readNow().values()) if (one.kind === kind) yield keyOf(one.namespace, one.name);
+    yield* contentOf(kind)?.keysOfEither() ?? ports.virtualOf(kind)?.keys() ?? [];
+  }
+
+  #readNow(): ReadonlyMap<Target, Reference> {
+    if (this.areAll) return none;
+    this.#read ??= new Map([...this.#options.ports.namedInText()].map((one) => [targetOf(one), one]));
+    return this.#read;
+  }
+}
+
+const none: ReadonlyMap<Target, Reference> = new Map();

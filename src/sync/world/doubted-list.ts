@@ -1,0 +1,226 @@
+// Judges a list of the virtual side that lacks so many objects that too many copies would go: the copies go only when a second list,
+// asked for ten seconds later, lacks the objects too, and the server does not find five of them by name. That covers servers that
+// have not read their data yet, servers that lag, and empty answers with status 200. When one object is found, the list was a lie.
+import { Counter } from 'prom-client';
+import { type Clock, pause } from '../../clock.ts';
+import { WindowStoppedError } from '../../cluster/errors.ts';
+import { type Item, mayLack, type Window } from '../../cluster/window/window.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Key } from '../../object/meta/object.ts';
+
+/** An API server that restarts, or a proxy that loses its server, may answer wrongly for some seconds. */
+export const listsApartMs = 10_000;
+/** A server that goes on lying is asked less and less often, because each question is a whole list. */
+const longestApartMs = 60_000;
+/** Few enough to ask at once, and enough to meet one of many objects that a list has lost. */
+export const askedByName = 5;
+
+export interface ListDoubt {
+  /** The kind of the list. */
+  list: string;
+  deletes: number;
+  sinceSeconds: number;
+  isLie: boolean;
+  message: string;
+}
+
+export interface DoubtedListOptions<List extends string> {
+  list: List;
+  /** The kind of the listed objects, for people. */
+  kind: string;
+  guard: DeleteGuard<List>;
+  window: Pick<Window<Item>, 'relist' | 'find'>;
+  /** All host copies, of which the deletes are a share. */
+  copies: () => number;
+  /** The listed object that a suspected key needs. */
+  objectOf: (key: Key) => Key | undefined;
+  released: (key: Key) => void;
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  metrics: Metrics;
+}
+
+type Verdict = { kind: 'agreed' | 'unanswered' } | { kind: 'lie'; found: Key };
+
+export class DoubtedList<List extends string> {
+  readonly #options: DoubtedListOptions<List>;
+  readonly #lies: Counter.Internal;
+  readonly #stopped = new AbortController();
+  #confirming: Promise<void> | undefined;
+  #doubt: (Omit<ListDoubt, 'sinceSeconds'> & { sinceMs: number }) | undefined;
+
+  constructor(options: DoubtedListOptions<List>) {
+    this.#options = options;
+    this.#lies = liesOf(options.metrics, options.kind);
+  }
+
+  /** Undefined when no list is in doubt. */
+  get doubt(): ListDoubt | undefined {
+    if (this.#doubt === undefined) return undefined;
+    const { sinceMs, ...doubt } = this.#doubt;
+    return { ...doubt, sinceSeconds: Math.round((this.#options.clock.now() - sinceMs) / 1000) };
+  }
+
+  /** Called after each list: releases few suspects at once, and begins to confirm many. */
+  judge(): void {
+    const { guard, list, copies, kind, log, clock } = this.#options;
+    const suspects = guard.suspects(list);
+    if (this.#confirming !== undefined) return;
+    this.#doubt = undefined;
+    if (suspects.length === 0) return;
+    if (mayLack(suspects.length, copies())) {
+      this.#release(suspects);
+      return;
+    }
+    const message = `the list of ${kind} lacks ${suspects.length} objects that the host has copies of; nothing is deleted until a second list agrees`;
+    this.#doubt = { list: kind, deletes: suspects.length, sinceMs: clock.now(), isLie: false, message };
+    log.error({ component: 'sync', list: kind, deletes: suspects.length, copies: copies() }, message);
+    this.#confirming = this.#confirm()
+      .catch((error: unknown) => {
+        if (!(error instanceof WindowStoppedError))
+          log.error({ component: 'sync', list: kind, err: error }, 'a second list could not be read');
+      })
+      .finally(() => {
+        this.#confirming = undefined;
+        if (!this.#stopped.signal.aborted) this.judge();
+      });
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #confirm(): Promise<void> {
+    const { guard, list, window, clock } = this.#options;
+    for (let round = 0; ; round++) {
+      await this.#wait(Math.min(longestApartMs, listsApartMs * 2 ** Math.min(round, 10)));
+      if (this.#stopped.signal.aborted) return;
+      const askedAtMs = clock.now();
+      await window.relist('confirm a mass delete');
+      // Keys that the second list holds were cleared by its changes. A key that an earlier list had brought back counts anew.
+      const confirmed = guard.suspects(list, askedAtMs - listsApartMs);
+      const verdict: Verdict = confirmed.length === 0 ? { kind: 'agreed' } : await this.#ask(confirmed);
+      if (this.#stopped.signal.aborted) return;
+      if (verdict.kind === 'agreed') {
+        this.#agreed(confirmed);
+        return;
+      }
+      this.#tell(verdict, confirmed.length);
+    }
+  }
+
+  /** A timer may fire a little early. */
+  async #wait(delayMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopped;
+    const dueMs = clock.now() + delayMs;
+    while (clock.now() < dueMs && !signal.aborted) await pause(clock, dueMs - clock.now(), signal);
+  }
+
+  async #ask(keys: readonly Key[]): Promise<Verdict> {
+    const { window, objectOf, random } = this.#options;
+    const objects = [...new Set(keys.map(objectOf).filter((key) => key !== undefined))];
+    const some = Array.from({ length: Math.min(askedByName, objects.length) }, () =>
+      objects.splice(Math.min(objects.length - 1, Math.floor(random() * objects.length)), 1),
+    ).flat();
+    const answers = await Promise.all(some.map((key) => window.find(key)));
+    const at = answers.indexOf('found');
+    if (at >= 0) return { kind: 'lie', found: some[at] as Key };
+    return { kind: answers.includes('unknown') ? 'unanswered' : 'agreed' };
+  }
+
+  #agreed(confirmed: Key[]): void {
+    const { kind, log } = this.#options;
+    if (confirmed.length > 0)
+      log.warn({ component: 'sync', list: kind, deletes: confirmed.length }, 'a second list agrees, the copies go');
+    else log.info({ component: 'sync', list: kind }, 'a second list has the objects again');
+    this.#release(confirmed);
+  }
+
+  #tell(verdict: Exclude<Verdict, { kind: 'agreed' }>, deletes: number): void {
+    const { kind, log } = this.#options;
+    const isLie = verdict.kind === 'lie';
+    const message = isLie
+      ? `the list of ${kind} is a lie: it lacks ${deletes} objects, and the server has ${verdict.found} of them; nothing is deleted, and the list is asked for again`
+      : `the list of ${kind} lacks ${deletes} objects, and the server does not say whether it has them; nothing is deleted`;
+    if (isLie) this.#lies.inc();
+    log.error({ component: 'sync', list: kind, deletes, ...(isLie && { found: verdict.found }) }, message);
+    if (this.#doubt !== undefined) this.#doubt = { ...this.#doubt, deletes, isLie, message };
+  }
+
+  #release(keys: readonly Key[]): void {
+    const { guard, list, released } = this.#options;
+    for (const key of guard.release(keys, list)) released(key);
+  }
+}
+
+/** The syncs of several kinds judge lists of the same Services. */
+function liesOf(metrics: Metrics, kind: string): Counter.Internal {
+  const name = 'hostward_list_lies_total';
+  const known = metrics.getSingleMetric(name) as Counter | undefined;
+  const help = 'Lists that lacked objects which the server had, by kind';
+  const child = (known ?? new Counter({ name, help, labelNames: ['kind'], registers: [metrics] })).labels({ kind });
+  child.inc(0);
+  return child;
+}
+
+export type VirtualList = 'services' | 'objects';
+
+/**
+ * The keys that a list lacks although the host has their copies; no such copy goes before the list has been judged. `List` names the
+ * lists that must contain a key for it to be present.
+ */
+export class DeleteGuard<List extends string = VirtualList> {
+  readonly #clock: Clock;
+  /** For each key the lists that lack it, and since when. */
+  readonly #withheld = new Map<Key, Map<List, number>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  isWithheld(key: Key): boolean {
+    return this.#withheld.has(key);
+  }
+
+  get size(): number {
+    return this.#withheld.size;
+  }
+
+  /** A list lacks this key. Its copy is not deleted until the whole list has been judged. */
+  suspect(key: Key, list: List): void {
+    const lists = this.#withheld.get(key) ?? new Map<List, number>();
+    if (!lists.has(list)) lists.set(list, this.#clock.now());
+    this.#withheld.set(key, lists);
+  }
+
+  /** The key is present, or a watch event reported its end; both are certain without a second list. */
+  clear(key: Key, list: List): void {
+    this.release([key], list);
+  }
+
+  /** The keys that this list has lacked since that time or longer. */
+  suspects(list: List, sinceMs = Number.POSITIVE_INFINITY): Key[] {
+    const keys: Key[] = [];
+    for (const [key, lists] of this.#withheld) {
+      const atMs = lists.get(list);
+      if (atMs !== undefined && atMs <= sinceMs) keys.push(key);
+    }
+    return keys;
+  }
+
+  /** The list was judged believable, or a second one agrees. Returns the keys that are no longer withheld. */
+  release(keys: Iterable<Key>, list: List): Key[] {
+    const released: Key[] = [];
+    for (const key of keys) {
+      const lists = this.#withheld.get(key);
+      if (!lists?.delete(list)) continue;
+      if (lists.size > 0) continue;
+      this.#withheld.delete(key);
+      released.push(key);
+    }
+    return released;
+  }
+}

@@ -1,0 +1,122 @@
+// Who has used how much of the event loop: shares of a window that moves, and the 429 with the time until the share is free again.
+import { describe, expect, it } from 'vitest';
+import { LoopTime, loopShares } from '../../../src/apiserver/request/loop-time.ts';
+import type { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
+import { systemClock } from '../../../src/clock.ts';
+
+const aSecond = 1_000;
+const turnEnds = () => new Promise((resolve) => setImmediate(resolve));
+
+function counted() {
+  let nowMs = 100 * aSecond;
+  let cpuMs = 0;
+  const loop = new LoopTime({ ...systemClock, now: () => nowMs }, loopShares, () => cpuMs);
+  return {
+    loop,
+    pass(seconds: number) {
+      nowMs += seconds * aSecond;
+    },
+    burn(ms: number) {
+      cpuMs += ms;
+    },
+    async use(caller: string, ms: number) {
+      loop.begins(caller);
+      cpuMs += ms;
+      await turnEnds();
+    },
+    refusal(caller: string) {
+      try {
+        loop.admit(caller);
+        return undefined;
+      } catch (error) {
+        const { code, message, details } = (error as StatusFault).status;
+        return { code, message, seconds: details?.retryAfterSeconds };
+      }
+    },
+  };
+}
+
+describe('LoopTime', () => {
+  it('lets a caller use a quarter of the last ten seconds, and refuses it then, and nobody else', async () => {
+    const { use, refusal } = counted();
+    await use('a', 2_500);
+    expect(refusal('a')).toBeUndefined();
+    await use('a', 1);
+    expect(refusal('a')).toMatchObject({
+      code: 429,
+      message: expect.stringContaining('more than 25 % of the last 10'),
+    });
+    expect(refusal('b')).toBeUndefined();
+  });
+
+  it('says when the share is free again, and it is', async () => {
+    const { use, refusal, pass } = counted();
+    await use('a', 1_500);
+    pass(4);
+    await use('a', 1_500);
+    expect(refusal('a')?.seconds).toBe(6);
+    pass(5);
+    expect(refusal('a')?.seconds).toBe(1);
+    pass(1);
+    expect(refusal('a')).toBeUndefined();
+  });
+
+  it('counts a turn to its end, what its promises do among it, and nothing after it', async () => {
+    const { loop, burn } = counted();
+    await Promise.resolve();
+    loop.begins('a');
+    burn(10);
+    await Promise.resolve();
+    burn(20);
+    await turnEnds();
+    burn(1_000);
+    loop.begins('b');
+    burn(5);
+    loop.begins('a');
+    burn(1);
+    await turnEnds();
+    expect([loop.usedMs('a'), loop.usedMs('b')]).toEqual([31, 5]);
+  });
+
+  it('lets only small callers go on when all together use three quarters', async () => {
+    const { use, refusal } = counted();
+    for (const caller of ['a', 'b', 'c', 'd']) await use(caller, 1_900);
+    await use('small', 200);
+    expect(refusal('a')).toMatchObject({ code: 429, message: expect.stringContaining('all access keys together') });
+    expect([refusal('small'), refusal('new')]).toEqual([undefined, undefined]);
+  });
+
+  it('does what many requests want at once a slice at a time, so that what comes meanwhile is heard between', async () => {
+    const { loop, burn } = counted();
+    let done = 0;
+    const request = async () => {
+      await loop.turn('a');
+      burn(7);
+      await Promise.resolve();
+      burn(1);
+      done++;
+    };
+    const all = Promise.all(Array.from({ length: 30 }, request));
+    const doneBefore: number[] = [];
+    while (done < 30) {
+      const before = done;
+      await turnEnds();
+      doneBefore.push(done - before);
+    }
+    await all;
+    expect(Math.max(...doneBefore)).toBeLessThanOrEqual(3);
+    expect(loop.usedMs('a')).toBe(240);
+  });
+
+  it('takes the callers in turn, whoever has sent most', async () => {
+    const { loop, burn } = counted();
+    const order: string[] = [];
+    const request = async (caller: string) => {
+      await loop.turn(caller);
+      burn(25);
+      order.push(caller);
+    };
+    await Promise.all(['a', 'a', 'a', 'a', 'b', 'c'].map(request));
+    expect(order).toEqual(['a', 'b', 'c', 'a', 'a', 'a']);
+  });
+});

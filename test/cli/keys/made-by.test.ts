@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { keysPath } from '../../management/server/bench.ts';
+import { type KeysBench, openKeysBench } from './keys-bench.ts';
+
+let bench: KeysBench;
+beforeAll(async () => {
+  bench = await openKeysBench();
+  const alice = await bench.keyFor('alice-1', { user: 'alice' });
+  for (const name of ['of-alice', 'of-team'])
+    await bench.ask('POST', keysPath, {
+      key: alice,
+      body: { metadata: { name }, spec: name === 'of-team' ? { team: 'red' } : {} },
+    });
+});
+afterAll(() => bench.stop());
+
+const firstWords = (out: string) =>
+  out
+    .trim()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(' ')[0]);
+
+describe('--made-by', () => {
+  it('lists the keys that a user made, in a table and in JSON', async () => {
+    const table = await bench.local('keys', 'list', '--made-by', 'alice');
+    expect([table.code, firstWords(table.out)]).toEqual([0, ['of-alice', 'of-team']]);
+    const { out } = await bench.distant(bench.admin, 'keys', 'list', '--made-by', 'alice', '-o', 'json');
+    const { items } = JSON.parse(out) as { items: { metadata: { name: string } }[] };
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['of-alice', 'of-team']);
+    const other = await bench.local('keys', 'list', '--made-by', 'key:alice-1');
+    expect(firstWords(other.out)).toEqual(['of-alice', 'of-team']);
+    expect(await bench.local('keys', 'list', '--made-by', 'bob')).toMatchObject({ code: 0, out: '' });
+  });
+
+  it('knows the keys that this command has made on this machine', async () => {
+    expect(await bench.local('keys', 'create', 'rescue', '--admin')).toMatchObject({ code: 0 });
+    expect(firstWords((await bench.local('keys', 'list', '--made-by', 'os:operator')).out)).toEqual(['rescue']);
+  });
+
+  it('wants a name, and no NAME of a key beside it', async () => {
+    expect(await bench.local('keys', 'list', '--made-by', 'a b')).toMatchObject({ code: 2 });
+    expect(await bench.local('keys', 'revoke', 'of-alice', '--made-by', 'alice')).toMatchObject({ code: 2 });
+    expect(await bench.local('keys', 'revoke')).toMatchObject({ code: 2 });
+  });
+
+  it('revokes them, those of teams too, and nothing else', async () => {
+    expect(await bench.local('keys', 'revoke', '--made-by', 'alice', '--tree')).toEqual({
+      code: 0,
+      out: 'revoked of-alice\nrevoked of-team\n',
+      err: '',
+    });
+    expect(firstWords((await bench.local('keys', 'list')).out)).toContain('alice-1');
+    expect(await bench.local('keys', 'revoke', '--made-by', 'alice')).toEqual({
+      code: 0,
+      out: '',
+      err: 'there are no access keys of user:alice\n',
+    });
+  });
+});

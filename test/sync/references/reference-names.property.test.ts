@@ -1,0 +1,83 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { referenceKinds } from '../../../src/config/settings/patch-rules.ts';
+import { hasGivenForm } from '../../../src/object/meta/names.ts';
+import { type Key, keyOf } from '../../../src/object/meta/object.ts';
+import { createPlacement } from '../../../src/sync/plan/placement.ts';
+import { type KnownObjects, type Naming, ReferenceNames } from '../../../src/sync/references/reference-names.ts';
+
+// With "x" and "-" alone most names and namespaces can be split in more than one way.
+const word = fc
+  .array(fc.constantFrom('x', 'a', '-x-', 'b', 'long-enough-for-a-hash'), { minLength: 1, maxLength: 4 })
+  .map((parts) => parts.join(''))
+  .filter((text) => /^[a-z]([-a-z]*[a-z])?$/.test(text));
+const place = fc.record({ namespace: word, name: word });
+const naming = fc.constantFrom<Naming>('generated', 'vcluster');
+const kind = fc.constantFrom(...referenceKinds);
+const placement = fc.constantFrom(
+  createPlacement({ virtualCluster: 'vc', hostNamespace: 'hns' }),
+  createPlacement({
+    virtualCluster: 'vc',
+    hostNamespace: 'hns',
+    mapping: {
+      hostNamespaceOf: (one) => (one.startsWith('a') ? `host-${one}` : undefined),
+      virtualNamespaceOf: (one) => /^host-(a.*)/.exec(one)?.[1],
+      mappingsOnly: false,
+    },
+  }),
+);
+
+class Objects implements KnownObjects {
+  readonly all = new Set<Key>();
+  readonly areAll = true;
+
+  has({ namespace, name }: { namespace: string; name: string }): boolean {
+    return this.all.has(keyOf(namespace, name));
+  }
+
+  keys(): Iterable<Key> {
+    return this.all;
+  }
+}
+
+it('a host name comes back as the object that it was made from, whoever else stands and whoever looks', () => {
+  fc.assert(
+    fc.property(
+      place,
+      fc.array(place, { maxLength: 5 }),
+      fc.record({ kind, written: naming, read: naming, placement, mayBeElsewhere: fc.boolean() }),
+      (virtual, others, how) => {
+        const known = new Objects();
+        const names = new ReferenceNames({ naming: () => how.read, known });
+        const host = names.toHost({ kind: how.kind, ...virtual }, how.placement, how.written)?.place;
+        if (host === undefined) throw new Error('no place on the host');
+        const { namespace } = virtual;
+        const back = () =>
+          names.toVirtual({ kind: how.kind, host, namespace, mayBeElsewhere: how.mayBeElsewhere }, how.placement);
+        // What nobody is known to have is never taken for a plain name.
+        if (back().kind === 'plain') expect(hasGivenForm(host.name)).toBe(false);
+        for (const one of others) known.all.add(keyOf(one.namespace, one.name));
+        known.all.add(keyOf(namespace, virtual.name));
+        const twins = [...known.all].filter((key) => {
+          const [other = '', name = ''] = key.split('/');
+          const at = names.toHost({ kind: how.kind, namespace: other, name }, how.placement, how.written)?.place;
+          return at?.name === host.name && at.namespace === host.namespace;
+        });
+        const isAmbiguous = how.mayBeElsewhere && twins.length > 1;
+        expect(back()).toEqual(isAmbiguous ? { kind: 'lost', isEarly: false } : { kind: 'known', place: virtual });
+        // An object that has gone is not remembered.
+        known.all.clear();
+        const after = back();
+        known.all.add('elsewhere/at-all');
+        expect(back()).toEqual(after);
+        expect(
+          new ReferenceNames({ naming: () => how.read, known }).toVirtual(
+            { kind: how.kind, host, namespace, mayBeElsewhere: how.mayBeElsewhere },
+            how.placement,
+          ),
+        ).toEqual(after);
+      },
+    ),
+    { numRuns: 2000 },
+  );
+});
