@@ -1,0 +1,229 @@
+// `npm run rig`: plays many seeds on all cores, or one step by step. Exit code 0: nothing was found and everything was reached; 1: a violation, or
+// a class of faults that was hardly reached; 2: wrong usage.
+import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { boundariesOf } from './boundaries.ts';
+import { playMutants } from './mutants/play-mutants.ts';
+import { ReportFault, ReportFile } from './report/report-file.ts';
+import { type SeedLine, Tally } from './report/tally.ts';
+import { play } from './run.ts';
+import { greatestSeed, placedSchedule } from './schedule.ts';
+import { storyNames } from './traffic/stories.ts';
+import { type FromWorker, learn, type ToWorker } from './worker.ts';
+
+const usage = `npm run rig -- --seeds N [--from SEED] [--report FILE] [--jobs N]   plays N seeds
+npm run rig -- --replay SEED                                         plays one seed and says each step
+npm run rig -- --boundaries [--story NAME]                           kills the daemon at every boundary of every write
+npm run rig -- --mutants | --mutant NAME                             plants mistakes in copies; each must be found within 500 seeds
+`;
+/** A process that has played many runs has seen many worlds; a fresh one starts in a second. */
+const seedsOfProcess = 120;
+/** Minimising takes a minute, and the first failures say most. */
+const minimisedFailures = 3;
+/** A run takes a second or two; a process that is silent for so long hangs. */
+const silentProcessMs = 180_000;
+const progressEveryMs = 10_000;
+
+class UsageFault extends Error {}
+
+async function command(words: readonly string[]): Promise<number> {
+  const { values } = parseArgs({
+    args: [...words],
+    options: {
+      seeds: { type: 'string' },
+      from: { type: 'string', default: '0' },
+      report: { type: 'string' },
+      replay: { type: 'string' },
+      boundaries: { type: 'boolean', default: false },
+      story: { type: 'string' },
+      first: { type: 'boolean', default: false },
+      mutants: { type: 'boolean', default: false },
+      mutant: { type: 'string' },
+      jobs: { type: 'string', default: String(availableParallelism()) },
+    },
+  });
+  if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
+  if (values.mutants || values.mutant !== undefined) return playMutants(values.mutant, values.jobs);
+  if (values.boundaries) return playBoundaries(values.story);
+  if (values.seeds === undefined) throw new UsageFault('say --seeds N, --replay SEED or --boundaries');
+  const seeds = wholeNumber('--seeds', values.seeds, 1, greatestSeed);
+  const from = wholeNumber('--from', values.from, 0, greatestSeed - seeds + 1);
+  const jobs = wholeNumber('--jobs', values.jobs, 1, 256);
+  return playMany({ seeds, from, jobs, path: values.report, stopsAtFirst: values.first });
+}
+
+function wholeNumber(option: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw new UsageFault(`${option} is a whole number from ${least} to ${most}, found "${text}"`);
+}
+
+/** One process plays them, since most of them take a quarter of a second. */
+async function playBoundaries(only: string | undefined): Promise<number> {
+  if (only !== undefined && !storyNames.includes(only))
+    throw new UsageFault(`--story is one of: ${storyNames.join('; ')}; found "${only}"`);
+  let [all, bad] = [0, 0];
+  for (const story of only === undefined ? storyNames : [only]) {
+    let count = 0;
+    for await (const { nth, moment, faults } of boundariesOf(story)) {
+      count++;
+      if (faults.length === 0) continue;
+      bad++;
+      print(`${story}, write ${nth}, ${moment}:\n  ${faults.join('\n  ')}`);
+    }
+    print(`${story}: ${count} boundaries`);
+    if (count === 0) bad++;
+    all += count;
+  }
+  print(`${all} boundaries in ${only === undefined ? storyNames.length : 1} stories, ${bad} do not converge`);
+  return bad === 0 ? 0 : 1;
+}
+
+async function replay(seed: number): Promise<number> {
+  const { schedule, played } = await learn(seed);
+  const placed = placedSchedule(seed, schedule, played);
+  print(`seed ${seed} at commit ${commit()}`);
+  print(JSON.stringify(placed, undefined, 1));
+  const { violations, struck } = await play(placed, { faultless: played, tell: print });
+  for (const one of struck) print(`struck: ${JSON.stringify(one)}`);
+  const all = [...played.violations.map((one) => ({ ...one, what: `without faults: ${one.what}` })), ...violations];
+  for (const { oracle, kind, what, atMs } of all) print(`${oracle} (${kind}) at ${atMs / 1000} s: ${what}`);
+  print(all.length === 0 ? 'no violation' : `${all.length} violations`);
+  return all.length === 0 ? 0 : 1;
+}
+
+async function playMany(given: {
+  seeds: number;
+  from: number;
+  jobs: number;
+  path: string | undefined;
+  stopsAtFirst: boolean;
+}): Promise<number> {
+  const { seeds, from, jobs, path, stopsAtFirst } = given;
+  const file = path === undefined ? undefined : new ReportFile(path);
+  file?.open({ commit: commit(), from, seeds });
+  if (file?.note !== undefined) print(file.note);
+  const tally = new Tally();
+  for (const line of file?.done.values() ?? []) tally.add(line);
+  const left = Array.from({ length: seeds }, (_, nth) => from + nth).filter((seed) => !file?.done.has(seed));
+  const startedMs = performance.now();
+  const progress = setInterval(() => print(`… ${tally.sentence()}`), progressEveryMs);
+  const broken: string[] = [];
+  const isTold: number[] = [];
+  const most = stopsAtFirst ? 0 : minimisedFailures;
+  const ended = (line: SeedLine): void => {
+    tally.add(line);
+    file?.add(line);
+    if (line.violations.length === 0) return;
+    if (stopsAtFirst) left.length = 0;
+    print(
+      `seed ${line.seed}: ${line.violations.map(({ oracle, kind, what }) => `${oracle} (${kind}): ${what}`).join('\n  ')}`,
+    );
+  };
+  await Promise.all(
+    Array.from({ length: Math.min(jobs, left.length) }, async () => {
+      const worker = new Worker();
+      for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
+        const answer = await worker.ask({ do: 'play', seed });
+        if (answer.did === 'play') ended(answer.line);
+        if (answer.did === 'fail') {
+          broken.push(`seed ${seed}: ${answer.error}`);
+          print(broken.at(-1) ?? '');
+        }
+        if (answer.did === 'play' && answer.line.violations.length > 0 && isTold.length < most) {
+          isTold.push(seed);
+          await tellShort(worker, answer.line);
+        }
+      }
+      worker.end();
+    }),
+  );
+  clearInterval(progress);
+  print(tally.table());
+  print(
+    `${tally.sentence()}; ${((performance.now() - startedMs) / 1000).toFixed(0)} s on ${jobs} processes, commit ${commit()}`,
+  );
+  const missed = tally.missed();
+  if (missed.length > 0) print(`reached in fewer than ${tally.least} schedules: ${missed.join(', ')}`);
+  for (const { seed } of tally.failures.slice(0, 20)) print(`npm run rig -- --replay ${seed}`);
+  return tally.failures.length + missed.length + broken.length === 0 ? 0 : 1;
+}
+
+async function tellShort(worker: Worker, { seed, violations }: SeedLine): Promise<void> {
+  const [{ oracle, kind } = { oracle: '', kind: '' }] = violations;
+  const answer = await worker.ask({ do: 'minimise', seed, oracle, kind });
+  if (answer.did !== 'minimise') return;
+  const { before, acts } = answer.schedule.scenario;
+  const steps = [...before, 'the daemon starts', ...acts].map(
+    (one) => `    ${typeof one === 'string' ? one : JSON.stringify(one)}`,
+  );
+  const faults = answer.schedule.faults.map((one) => `    ${JSON.stringify(one)}`);
+  print([`seed ${seed}, ${oracle} (${kind}), cut down in ${answer.runs} runs to`, ...faults, ...steps].join('\n'));
+}
+
+/** A process of its own, so that both cores work and no world sees another one. */
+class Worker {
+  #child: ChildProcess | undefined;
+  #asked = 0;
+
+  async ask(message: ToWorker): Promise<FromWorker> {
+    if (this.#asked++ % seedsOfProcess === 0) this.end();
+    this.#child ??= fork(fileURLToPath(new URL('worker.ts', import.meta.url)), ['rig-worker'], {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    const child = this.#child;
+    return new Promise((resolve) => {
+      const settle = (answer: FromWorker): void => {
+        clearTimeout(timer);
+        child.removeAllListeners('message');
+        child.removeAllListeners('exit');
+        resolve(answer);
+      };
+      const failed = (error: string): void => {
+        this.end();
+        settle({ did: 'fail', seed: message.seed, error });
+      };
+      const timer = setTimeout(() => failed(`no answer for ${silentProcessMs / 1000} s`), silentProcessMs);
+      child.once('message', (answer: FromWorker) => settle(answer));
+      child.once('exit', (code) => failed(`the process ended with ${code}`));
+      child.send(message);
+    });
+  }
+
+  end(): void {
+    this.#child?.removeAllListeners('exit');
+    this.#child?.kill('SIGKILL');
+    this.#child = undefined;
+  }
+}
+
+/** The commit, and whether anything differs from it. */
+function commit(): string {
+  try {
+    const git = (...words: string[]): string =>
+      execFileSync('git', ['-c', 'safe.directory=*', ...words], {
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }).trim();
+    return `${git('rev-parse', 'HEAD')}${git('status', '--porcelain') === '' ? '' : ' with changes'}`;
+  } catch {
+    return 'unknown';
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+try {
+  process.exitCode = await command(process.argv.slice(2));
+} catch (error) {
+  const isUsage =
+    error instanceof UsageFault ||
+    (error instanceof TypeError && String((error as { code?: string }).code).startsWith('ERR_PARSE_ARGS'));
+  if (!isUsage && !(error instanceof ReportFault)) throw error;
+  process.stderr.write(`rig: ${(error as Error).message}\n${isUsage ? usage : ''}`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,134 @@
+// The model against objects that a running vCluster wrote: where DESIGN keeps vCluster's bytes, the model must give them exactly.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { isRefused } from './model/addresses.ts';
+import { areSame } from './model/json.ts';
+import { BASE } from './model/marks.ts';
+import { expectationOf } from './model/model.ts';
+import { generatedName, longName, rewrittenKey } from './model/names.ts';
+import { matchesOf, printedPath, segmentsOf } from './model/patch-path.ts';
+import type { CalmPoint, Json, PlainObject } from './model/types.ts';
+
+const read = (name: string): unknown =>
+  JSON.parse(readFileSync(new URL(`../../fixtures/rig/${name}`, import.meta.url), 'utf8'));
+
+interface Recorded {
+  readonly name: string;
+  readonly ownerServiceUid: string;
+  readonly virtual: { readonly [part: string]: PlainObject | null };
+  readonly host: PlainObject | null;
+}
+
+const recorded = (file: string): readonly Recorded[] => (read(file) as { cases: readonly Recorded[] }).cases;
+
+const pointOf = (found: Recorded, configuration: { readonly [key: string]: Json }): CalmPoint => {
+  const owner = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'vc', namespace: 'vcluster-vc', uid: found.ownerServiceUid },
+  } as PlainObject;
+  const virtual = Object.values(found.virtual).filter((object) => object !== null);
+  // A changed object has its copy already, and what was written at its creation stays there.
+  const isChange = found.name.startsWith('upd-') && found.host !== null;
+  const holding = { virtual, host: isChange ? [owner, found.host] : [owner] };
+  return {
+    virtualCluster: 'vc',
+    hostNamespace: 'vcluster-vc',
+    configurations: [{ configuration, sinceMs: 0 }],
+    before: holding,
+    deeds: [],
+    now: holding,
+  };
+};
+
+const copyFrom = (found: Recorded, configuration: { readonly [key: string]: Json }): unknown => {
+  const { objects } = expectationOf(pointOf(found, configuration));
+  return objects.find(({ side, object }) => side === 'host' && object.kind !== 'Service')?.object ?? null;
+};
+
+/** Where DESIGN decides otherwise than vCluster, with the rule that says so. */
+const otherwise: { readonly [name: string]: string } = {
+  'annotations-vcluster-others': '3.9: reserved keys cross in neither direction',
+  'annotation-controlled-by-other': '3.9: reserved keys cross in neither direction',
+  'label-raw-rewritten-key': '3.9: reserved keys cross in neither direction',
+  'upd-reserved-labels': '3.9: reserved keys cross in neither direction',
+  'service-with-selector': '3.2: what stands there is the endpoints controller’s',
+};
+
+describe('the model gives what a running vCluster wrote for Endpoints', () => {
+  for (const found of recorded('endpoints.json')) {
+    if (otherwise[found.name] !== undefined) continue;
+    test(found.name, () => {
+      expect(areSame(copyFrom(found, {}), found.host) ? found.host : copyFrom(found, {})).toEqual(found.host);
+    });
+  }
+});
+
+describe('names', () => {
+  const names = read('names.json') as {
+    names: readonly { name: string; namespace: string; vcluster: string; host: string; generated: string }[];
+    labelKeys: readonly { key: string; vcluster: string; host: string }[];
+  };
+  test('the model gives every recorded name and rewritten label key', () => {
+    for (const { name, namespace, vcluster, host, generated } of names.names) {
+      expect([longName(name, namespace, vcluster), generatedName(name, namespace, vcluster)]).toEqual([
+        host,
+        generated,
+      ]);
+    }
+    for (const { key, vcluster, host } of names.labelKeys) {
+      if (key === 'release' || key.startsWith('vcluster.loft.sh/')) expect(rewrittenKey(key, vcluster)).toBe(host);
+    }
+  });
+});
+
+describe('paths', () => {
+  const object = {
+    metadata: { annotations: { a: '1', 'b.c/d': '2' } },
+    subsets: [{ ports: [{ port: 1 }, { port: 2 }] }],
+  };
+  const found = (path: string, creates = false): readonly string[] =>
+    matchesOf(object, segmentsOf(path), creates).map((match) => printedPath(match.path));
+
+  test('a path matches what the tables of the grammar say', () => {
+    expect(found('metadata.annotations[*]')).toEqual(['metadata.annotations.a', 'metadata.annotations."b.c/d"']);
+    expect(found('metadata.annotations.*')).toHaveLength(2);
+    expect(found('subsets[*].ports[*].port')).toEqual(['subsets.0.ports.0.port', 'subsets.0.ports.1.port']);
+    expect(found("metadata.annotations['b.c/d']")).toEqual(['metadata.annotations."b.c/d"']);
+    expect(found('metadata.annotations[b.c/d]')).toEqual(['metadata.annotations."b.c/d"']);
+    expect(found('metadata.annotations["none"]')).toEqual([]);
+    expect(found('metadata.annotations["none"]', true)).toEqual(['metadata.annotations.none']);
+    expect(found('subsets[5].ports')).toEqual([]);
+    expect(found('metadata.labels["x"]', true)).toEqual([]);
+  });
+});
+
+test('the address policy sees through every spelling of an address', () => {
+  const lists = { allow: [], deny: ['10.1.0.0/16'] };
+  for (const text of [
+    '127.0.0.1',
+    '::1',
+    '::ffff:127.0.0.1',
+    '0:0:0:0:0:ffff:7f00:1',
+    '169.254.1.1',
+    'fe80::1',
+    '224.0.0.1',
+    '::',
+    '0.0.0.0',
+    '10.1.2.3',
+    '::ffff:a01:203',
+    '64:ff9b::7f00:1',
+  ]) {
+    expect([text, isRefused(text, lists)]).toEqual([text, true]);
+  }
+  for (const text of ['10.0.0.1', 'fd00::1', '::ffff:10.0.0.1'])
+    expect([text, isRefused(text, lists)]).toEqual([text, false]);
+});
+
+test('the mark of the base may stand on a copy or lack', () => {
+  const [first] = recorded('endpoints.json');
+  const { objects } = expectationOf(pointOf(first as Recorded, {}));
+  const copy = objects.find(({ side, object }) => side === 'host' && object.kind === 'Endpoints');
+  expect(copy?.open).toContainEqual({ path: ['metadata', 'annotations', BASE], mayLack: true });
+});

@@ -1,0 +1,104 @@
+// Who may stand under which name of the host (DESIGN 3.2 and 3.13): all wanted objects, what each becomes, and one holder per name.
+
+import type { History } from './history.ts';
+import { annotationsOf, isMap, keyOf, listBelow, objectKey, own } from './json.ts';
+import { namedBy } from './marks.ts';
+import { type Outcome, patchForward, type Surroundings } from './patches.ts';
+import { isMirror, isRefusedPayload, isWanted, serviceNameOf } from './policy.ts';
+import type { PatchEntry, Settings, SyncedKind } from './settings.ts';
+import { type Translated, translate } from './translate.ts';
+import type { PlainObject } from './types.ts';
+
+export type NameOnHost = (kind: string, namespace: string, name: string, entry: PatchEntry) => string;
+
+export interface Rendering {
+  readonly translated: Translated;
+  readonly outcome: Outcome;
+  readonly isRefused: boolean;
+}
+
+/** The forward result of one virtual object, whatever stands on the host. */
+export function render(around: Surroundings): Rendering | undefined {
+  const { virtual, settings } = around;
+  const place = settings.naming.place(virtual.metadata.namespace, virtual.metadata.name);
+  if (place === undefined) return undefined;
+  const translated = translate(virtual, place, settings);
+  const outcome = patchForward(translated, around);
+  const isRefused = outcome.ok && isRefusedPayload(virtual.kind, outcome.payload, settings);
+  return { translated, outcome, isRefused };
+}
+
+export interface Claim {
+  readonly virtual: PlainObject;
+  readonly hostKey: string;
+  readonly around: Surroundings;
+  readonly rendering: Rendering;
+}
+
+export const isSynced = (kind: string): kind is SyncedKind => kind === 'Endpoints' || kind === 'EndpointSlice';
+
+export function claimsOf(history: History, settings: Settings, nameOnHost: NameOnHost): readonly Claim[] {
+  const look = (key: string): PlainObject | undefined => history.last('virtual', key);
+  const found: Claim[] = [];
+  for (const virtual of history.lastObjects('virtual')) {
+    if (!isSynced(virtual.kind) || !settings.isOn[virtual.kind] || !isWanted(virtual, look, settings)) continue;
+    const place = settings.naming.place(virtual.metadata.namespace, virtual.metadata.name);
+    if (place === undefined) continue;
+    const hostKey = keyOf(virtual.kind, place.namespace, place.name);
+    const host = history.last('host', hostKey) ?? history.now('host', hostKey);
+    const around = { settings, virtual, host, nameOnHost };
+    const rendering = render(around);
+    if (rendering === undefined || rendering.isRefused) continue;
+    if (isWithheld(virtual, history, settings, nameOnHost)) continue;
+    found.push({ virtual, hostKey, around, rendering });
+  }
+  return found;
+}
+
+/** A mirrored slice waits for its Endpoints where the host does not mirror. */
+function isWithheld(virtual: PlainObject, history: History, settings: Settings, nameOnHost: NameOnHost): boolean {
+  if (virtual.kind !== 'EndpointSlice' || !isMirror(virtual) || !settings.isOn.Endpoints) return false;
+  const key = keyOf('Endpoints', virtual.metadata.namespace, serviceNameOf(virtual) ?? '');
+  const endpoints = history.last('virtual', key);
+  if (endpoints === undefined) return false;
+  const rendering = render({ settings, virtual: endpoints, host: undefined, nameOnHost });
+  return rendering === undefined || rendering.isRefused || !rendering.outcome.ok;
+}
+
+const age = (object: PlainObject): string => object.metadata.creationTimestamp;
+
+/** The incumbent keeps the name while it is a claimant; else the oldest one has it, then the smallest key. */
+export function holdersOf(claims: readonly Claim[], history: History): ReadonlyMap<string, Claim> {
+  const byHost = new Map<string, Claim[]>();
+  for (const claim of claims) byHost.set(claim.hostKey, [...(byHost.get(claim.hostKey) ?? []), claim]);
+  const holders = new Map<string, Claim>();
+  for (const [hostKey, rivals] of byHost) {
+    const host = history.now('host', hostKey);
+    const named = host === undefined ? undefined : namedBy(host);
+    const incumbent = rivals.find(
+      ({ virtual }) => virtual.metadata.name === named?.name && virtual.metadata.namespace === named.namespace,
+    );
+    const ordered = [...rivals].sort((one, other) => {
+      const [a, b] = [
+        `${age(one.virtual)} ${objectKey(one.virtual)}`,
+        `${age(other.virtual)} ${objectKey(other.virtual)}`,
+      ];
+      return a < b ? -1 : 1;
+    });
+    const holder = incumbent ?? ordered[0];
+    if (holder !== undefined) holders.set(hostKey, holder);
+  }
+  return holders;
+}
+
+export const isContested = (claims: readonly Claim[], claim: Claim): boolean =>
+  claims.some((other) => other !== claim && other.hostKey === claim.hostKey);
+
+/** References of other people to owners of theirs, which the daemon keeps. */
+export const strangersReferences = (host: PlainObject | undefined, virtualCluster: string): readonly unknown[] =>
+  listBelow(host, 'metadata', 'ownerReferences').filter(
+    (reference) => !(isMap(reference) && reference['kind'] === 'Service' && reference['name'] === virtualCluster),
+  );
+
+export const annotationOf = (object: PlainObject | undefined, key: string): string | undefined =>
+  own(annotationsOf(object), key);

@@ -1,0 +1,203 @@
+// What references name (DESIGN 4.12): copies of Secrets and ConfigMaps on the host, imports on the virtual side, and their names.
+
+import { type NameOnHost, strangersReferences } from './claims.ts';
+import type { History } from './history.ts';
+import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './json.ts';
+import {
+  BASE,
+  IMPORTED_FROM,
+  INSTANCE,
+  instanceOf,
+  MANAGED_ANNOTATIONS,
+  markerLabels,
+  ownerOf,
+  ownerReference,
+  sixOf,
+} from './marks.ts';
+import { longName, type Place } from './names.ts';
+import type { Settings } from './settings.ts';
+import type { ExpectedObject, PlainKind, PlainObject } from './types.ts';
+
+export type ContentKind = 'Secret' | 'ConfigMap';
+export const isContent = (kind: string): kind is ContentKind => kind === 'Secret' || kind === 'ConfigMap';
+
+const IMPORTABLE = 'hostward.dev/importable';
+const TOKEN = 'kubernetes.io/service-account-token';
+
+export type Source = 'tenant' | 'host' | 'nowhere';
+
+/** Everything that the patches of one calm point have asked the name of. */
+export class References {
+  private readonly history: History;
+  private readonly settings: Settings;
+  /** True: what asked for it is written; false: it may be that nothing counts it. */
+  private readonly asked = new Map<string, boolean>();
+
+  constructor(history: History, settings: Settings) {
+    this.history = history;
+    this.settings = settings;
+  }
+
+  readonly counted: NameOnHost = (kind, namespace, name, entry) => {
+    if (isContent(kind)) this.asked.set(keyOf(kind, namespace, name), true);
+    return this.name(kind, namespace, name, entry);
+  };
+
+  readonly doubted: NameOnHost = (kind, namespace, name, entry) => {
+    const key = keyOf(kind as PlainKind, namespace, name);
+    if (isContent(kind) && !this.asked.has(key)) this.asked.set(key, false);
+    return this.name(kind, namespace, name, entry);
+  };
+
+  readonly name: NameOnHost = (kind, namespace, name, entry) => {
+    const { naming } = this.settings;
+    if (isContent(kind)) {
+      const key = keyOf(kind, namespace, name);
+      return this.sourceOf(key) === 'host' ? name : naming.referenceName(namespace, name);
+    }
+    const isLong =
+      (entry.reference?.naming ?? (this.settings.longReferences ? 'vcluster' : 'generated')) === 'vcluster';
+    const place = naming.place(namespace, name);
+    return isLong && !naming.isMapped
+      ? longName(name, namespace, naming.virtualCluster)
+      : this.plain(namespace, name, place);
+  };
+
+  private plain(namespace: string, name: string, place: Place | undefined): string {
+    return place?.name === name ? name : this.settings.naming.referenceName(namespace, name);
+  }
+
+  get all(): readonly { readonly key: string; readonly kind: ContentKind }[] {
+    return [...this.asked.keys()].map((key) => ({ key, kind: key.split(' ')[0] as ContentKind }));
+  }
+
+  /** The host object that an import of this key would be a copy of. */
+  importable(key: string): PlainObject | undefined {
+    const { naming } = this.settings;
+    const [kind, rest = ''] = key.split(' ') as [PlainKind, string];
+    const [namespace = '', name = ''] = rest.split('/');
+    const place = naming.place(namespace, name);
+    const hostNamespace = naming.isMapped ? (place?.namespace ?? naming.hostNamespace) : naming.hostNamespace;
+    return this.history.last('host', keyOf(kind, hostNamespace, name));
+  }
+
+  private isImportable(host: PlainObject | undefined): host is PlainObject {
+    return (
+      host !== undefined && own(labelsOf(host), IMPORTABLE) === 'true' && host.metadata.deletionTimestamp === undefined
+    );
+  }
+
+  /** Who has the content: the tenant's own object, or the host's that may be imported. */
+  sourceOf(key: string): Source {
+    const host = this.importable(key);
+    const last = this.history.last('virtual', key);
+    const mark = own(annotationsOf(last), IMPORTED_FROM);
+    const isImport = mark !== undefined && host?.metadata.uid === mark && this.isImportable(host);
+    if (last !== undefined && mark === undefined) return 'tenant';
+    if (isImport || (last === undefined && this.isImportable(host))) return 'host';
+    return last === undefined ? 'nowhere' : 'tenant';
+  }
+
+  /** The copy of a tenant's object on the host, undefined where none may be. */
+  copyOf(key: string, kind: ContentKind): ExpectedObject | undefined {
+    const { history, settings } = this;
+    const { naming } = settings;
+    const virtual = history.last('virtual', key);
+    if (virtual === undefined || this.sourceOf(key) !== 'tenant' || !settings.exports[kind]) return undefined;
+    if (virtual['type'] === TOKEN) return undefined;
+    const { namespace, name } = virtual.metadata;
+    const at = naming.place(namespace, name);
+    if (at === undefined) return undefined;
+    const place: Place = { namespace: at.namespace, name: naming.referenceName(namespace, name) };
+    const hostKey = keyOf(kind, place.namespace, place.name);
+    const last = history.last('host', hostKey);
+    if (last !== undefined && ownerOf(last, virtual.metadata, naming) !== 'ours') {
+      return { side: 'host', object: last, open: [], exists: 'must', because: 'DESIGN 4.12 and 3.4: not ours' };
+    }
+    const now = history.now('host', hostKey);
+    const labels: { [key: string]: string } = {};
+    for (const [label, value] of Object.entries(labelsOf(virtual))) {
+      const hostLabel = naming.labelKey(label);
+      if (hostLabel !== undefined && !settings.isExcludedLabel(label)) labels[hostLabel] = value;
+    }
+    const annotations: { [key: string]: string } = { ...sixOf(virtual, place) };
+    if (naming.isMapped) annotations[INSTANCE] = instanceOf(naming);
+    const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = virtual as unknown as JsonMap;
+    const metadata = {
+      name: place.name,
+      namespace: place.namespace,
+      labels: { ...labels, ...markerLabels(namespace, naming) },
+      annotations,
+      ownerReferences: this.owners(virtual, now, last),
+    };
+    const object = { apiVersion: virtual.apiVersion, kind, metadata, ...payload };
+    const open = [BASE, MANAGED_ANNOTATIONS].map((one) => ({
+      path: ['metadata', 'annotations', one],
+      mayLack: true as const,
+    }));
+    const isOwned = !settings.setsOwner || this.ownerService() !== undefined;
+    const isSure = this.asked.get(key) === true && (last !== undefined || isOwned);
+    const exists = isSure ? 'must' : 'may';
+    return { side: 'host', object: object as ExpectedObject['object'], open, exists, because: 'DESIGN 4.12: exported' };
+  }
+
+  private ownerService(): PlainObject | undefined {
+    const { hostNamespace, virtualCluster } = this.settings.naming;
+    return this.history.last('host', keyOf('Service', hostNamespace, virtualCluster));
+  }
+
+  private owners(
+    virtual: PlainObject,
+    now: PlainObject | undefined,
+    last: PlainObject | undefined,
+  ): readonly unknown[] {
+    const service = this.ownerService();
+    const stands = listBelow(now, 'metadata', 'ownerReferences');
+    if (this.settings.setsOwner && service === undefined) return stands;
+    const strangers = strangersReferences(last, this.settings.naming.virtualCluster);
+    const list =
+      this.settings.setsOwner && service !== undefined ? [ownerReference(service, virtual), ...strangers] : strangers;
+    const sorted = (references: readonly unknown[]): string => canonical(references.map(canonical).sort());
+    return sorted(list) === sorted(stands) ? stands : list;
+  }
+
+  /** What stands on the virtual side for a reference whose content the host has. */
+  importOf(key: string): ExpectedObject | undefined {
+    const host = this.importable(key);
+    if (this.sourceOf(key) !== 'host' || host === undefined) return undefined;
+    const [, rest = ''] = key.split(' ');
+    const [namespace = '', name = ''] = rest.split('/');
+    const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = host as unknown as JsonMap;
+    const metadata = { name, namespace, annotations: { [IMPORTED_FROM]: host.metadata.uid } };
+    const object = { apiVersion: host.apiVersion, kind: host.kind, metadata, ...payload };
+    const open = [{ path: ['metadata', 'labels'], mayLack: true as const }];
+    return {
+      side: 'virtual',
+      object: object as ExpectedObject['object'],
+      open,
+      exists: this.asked.get(key) === true ? 'must' : 'may',
+      because: 'DESIGN 4.12: imported',
+    };
+  }
+
+  /** An object of the virtual side that the daemon brought there, and that no reference and no label holds any longer. */
+  isSpentImport(virtual: PlainObject): boolean {
+    const mark = own(annotationsOf(virtual), IMPORTED_FROM);
+    if (mark === undefined) return false;
+    const host = this.importable(objectKey(virtual));
+    if (host === undefined || host.metadata.uid !== mark) return false;
+    return !this.isImportable(host) || !this.asked.has(objectKey(virtual));
+  }
+
+  /** A copy of ours whose last reference has gone. */
+  isSpentCopy(host: PlainObject): boolean {
+    const { naming } = this.settings;
+    if (!isContent(host.kind) || !this.settings.exports[host.kind]) return false;
+    const annotations = annotationsOf(host);
+    const namespace = own(annotations, 'vcluster.loft.sh/object-namespace') ?? '';
+    const name = own(annotations, 'vcluster.loft.sh/object-name') ?? '';
+    if (name === '' || host.metadata.name !== naming.referenceName(namespace, name)) return false;
+    if (!naming.isMapped && host.metadata.namespace !== naming.hostNamespace) return false;
+    return ownerOf(host, { namespace, name }, naming) === 'ours';
+  }
+}

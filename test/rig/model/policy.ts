@@ -1,0 +1,78 @@
+// Which virtual objects belong on the host (DESIGN 2, 3.2, 3.13, 3.14, 3.18), by the rules that look at one object and its Service.
+
+import { isRefused } from './addresses.ts';
+import type { History } from './history.ts';
+import type { JsonMap } from './json.ts';
+import { annotationsOf, below, isMap, keyOf, labelsOf, listBelow, own } from './json.ts';
+import { MANAGED_BY, SERVICE_NAME } from './marks.ts';
+import { CONTROLLED_BY } from './names.ts';
+import type { Settings } from './settings.ts';
+import type { PlainObject } from './types.ts';
+
+const MIRRORER = 'endpointslicemirroring-controller.k8s.io';
+const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
+
+/** The Service that decides about an object: its namesake, or the one that the label of a slice names. */
+export function serviceNameOf(virtual: PlainObject): string | undefined {
+  if (virtual.kind === 'Endpoints') return virtual.metadata.name;
+  const name = own(labelsOf(virtual), SERVICE_NAME);
+  return name === '' ? undefined : name;
+}
+
+export const hasSelector = (service: PlainObject): boolean => {
+  const selector = below(service, 'spec', 'selector');
+  return isMap(selector) && Object.keys(selector).length > 0;
+};
+
+export function isExcluded(virtual: PlainObject): boolean {
+  if ((own(labelsOf(virtual), CONTROLLED_BY) ?? '') !== '') return true;
+  const annotation = own(annotationsOf(virtual), CONTROLLED_BY) ?? '';
+  return annotation !== '' && annotation !== (virtual.kind === 'Endpoints' ? 'endpoints' : 'endpointslices');
+}
+
+/** Eligible but for what the patches make of it. `look` gives the state that people see at one moment. */
+export function isWanted(
+  virtual: PlainObject,
+  look: (key: string) => PlainObject | undefined,
+  settings: Settings,
+): boolean {
+  const { namespace } = virtual.metadata;
+  const name = serviceNameOf(virtual);
+  if (name === undefined || (namespace === 'default' && name === 'kubernetes')) return false;
+  const service = look(keyOf('Service', namespace, name));
+  if (service === undefined || hasSelector(service) || isExcluded(virtual)) return false;
+  if (settings.naming.place(namespace, virtual.metadata.name) === undefined) return false;
+  if (virtual.kind === 'Endpoints') return true;
+  const manager = own(labelsOf(virtual), MANAGED_BY);
+  if (manager === SLICE_CONTROLLER) return false;
+  return manager !== MIRRORER || !settings.isOn.Endpoints || settings.isMirrored;
+}
+
+export const isMirror = (virtual: PlainObject): boolean => own(labelsOf(virtual), MANAGED_BY) === MIRRORER;
+
+/** True: one address of what would be written is refused, and with it the whole object. */
+export function isRefusedPayload(kind: string, payload: JsonMap, settings: Settings): boolean {
+  const refused = (address: unknown): boolean => typeof address === 'string' && isRefused(address, settings);
+  if (kind === 'Endpoints') {
+    return listBelow(payload, 'subsets').some((subset) =>
+      [...listBelow(subset, 'addresses'), ...listBelow(subset, 'notReadyAddresses')].some((address) =>
+        refused(below(address, 'ip')),
+      ),
+    );
+  }
+  if (payload['addressType'] === 'FQDN') return !settings.allowsNames;
+  return listBelow(payload, 'endpoints').some((endpoint) => listBelow(endpoint, 'addresses').some(refused));
+}
+
+/** Native objects of Kubernetes at our name may become ours under these conditions only (DESIGN 3.4). */
+export function mayTakeOver(virtual: PlainObject, host: PlainObject, history: History, settings: Settings): boolean {
+  if (virtual.kind !== 'Endpoints') return false;
+  const service = history.last('host', keyOf('Service', host.metadata.namespace, host.metadata.name));
+  if (service === undefined) return !settings.naming.isMapped;
+  const annotations = annotationsOf(service);
+  return (
+    !hasSelector(service) &&
+    own(annotations, 'vcluster.loft.sh/object-name') === virtual.metadata.name &&
+    own(annotations, 'vcluster.loft.sh/object-namespace') === virtual.metadata.namespace
+  );
+}

@@ -1,0 +1,81 @@
+// References and labels patches (DESIGN 4.12 and 4.13): how the value at a path names another object, or selects objects.
+
+import type { Answer } from './expression.ts';
+import { copyOf, isMap, type JsonMap } from './json.ts';
+import { markerLabels } from './marks.ts';
+import { matchesOf, segmentsOf } from './patch-path.ts';
+import type { Surroundings } from './patches.ts';
+import type { PatchEntry, Reference } from './settings.ts';
+import type { Json } from './types.ts';
+
+export interface Named {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+function textAt(value: unknown, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  const [match] = matchesOf(value, segmentsOf(path), false);
+  const found = match === undefined ? undefined : (match.parent as { [key: string | number]: unknown })[match.key];
+  return typeof found === 'string' && found !== '' ? found : undefined;
+}
+
+/** Which object a value names; undefined when it names none. */
+export function namedAt(value: Json | undefined, reference: Reference, namespace: string): Named | undefined {
+  const name = reference.namePath === undefined ? value : textAt(value, reference.namePath);
+  if (typeof name !== 'string' || name === '') return undefined;
+  return {
+    kind: textAt(value, reference.kindPath) ?? reference.kind,
+    namespace: textAt(value, reference.namespacePath) ?? namespace,
+    name,
+  };
+}
+
+function written(root: JsonMap, path: string | undefined, text: string): void {
+  if (path === undefined) return;
+  for (const match of matchesOf(root, segmentsOf(path), false)) {
+    (match.parent as { [key: string | number]: Json })[match.key] = text;
+  }
+}
+
+export function translateReference(
+  entry: PatchEntry,
+  reference: Reference,
+  value: Json | undefined,
+  around: Surroundings,
+): Answer {
+  const named = namedAt(value, reference, around.virtual.metadata.namespace);
+  if (named === undefined) return { ok: true, value };
+  const name = around.nameOnHost(named.kind, named.namespace, named.name, entry);
+  if (!isMap(value)) return { ok: true, value: name };
+  const made = copyOf(value);
+  written(made, reference.namePath, name);
+  if (textAt(value, reference.namespacePath) !== undefined) {
+    const place = around.settings.naming.place(named.namespace, named.name);
+    if (place !== undefined) written(made, reference.namespacePath, place.namespace);
+  }
+  return { ok: true, value: made };
+}
+
+export function rewriteLabels(value: Json | undefined, around: Surroundings): Answer {
+  const { naming } = around.settings;
+  const key = (text: string): string => naming.labelKey(text) ?? text;
+  const rewrite = (map: JsonMap): JsonMap =>
+    Object.fromEntries(Object.entries(map).map(([one, text]) => [key(one), text]));
+  if (typeof value === 'string') {
+    return { ok: true, value: value.replace(/[A-Za-z0-9_./-]+(?=\s*(?:!?=|==|\s(?:not)?in\b|,|$))/gu, key) };
+  }
+  if (!isMap(value)) return value === undefined || value === null ? { ok: true, value } : { ok: false };
+  const made = copyOf(value) as JsonMap;
+  const { matchLabels, matchExpressions } = made;
+  if (matchLabels === undefined && matchExpressions === undefined)
+    return { ok: true, value: { ...rewrite(made), ...markerLabels(around.virtual.metadata.namespace, naming) } };
+  if (isMap(matchLabels)) made['matchLabels'] = rewrite(matchLabels);
+  if (Array.isArray(matchExpressions)) {
+    made['matchExpressions'] = matchExpressions.map((one) =>
+      isMap(one) && typeof one['key'] === 'string' ? { ...one, key: key(one['key']) } : one,
+    );
+  }
+  return { ok: true, value: made };
+}

@@ -1,0 +1,127 @@
+// Rule 8 of DESIGN 3, from the deeds of both sides: the value of one key on the virtual side, and on the host.
+
+import { reversed, type Way, waysOf } from './back.ts';
+import { type History, type KeyEvent, type MapName, mapOf } from './history.ts';
+import { annotationsOf, labelsOf, objectKey, own } from './json.ts';
+import { BASE, goesNeverBack, MANAGED_ANNOTATIONS, uidOnHost } from './marks.ts';
+import { isReserved } from './names.ts';
+import type { Surroundings } from './patches.ts';
+import type { SyncedKind } from './settings.ts';
+import type { PlainObject } from './types.ts';
+
+export type Value = string | undefined;
+
+export interface Pair {
+  readonly history: History;
+  readonly around: Surroundings;
+  readonly virtualKey: string;
+  readonly hostKey: string;
+  /** The host object as it stands now, if it is of the same uid as when people last saw it. */
+  readonly hostNow: PlainObject | undefined;
+  /** True: since the last calm point there was no time without a copy, and nothing but people's writes on the two objects. */
+  readonly isSteady: boolean;
+}
+
+const unique = (values: readonly Value[]): readonly Value[] => [...new Set(values)];
+
+/** Whether the host change of one key can be the source of anything on the virtual side. */
+export function canGoBack(pair: Pair, map: MapName, virtualKey: string): boolean {
+  const { settings } = pair.around;
+  if (!settings.flowsBack || goesNeverBack(virtualKey) || isReserved(virtualKey)) return false;
+  if (virtualKey === 'endpointslice.kubernetes.io/managed-by') return false;
+  return map === 'labels' ? !settings.isExcludedLabel(virtualKey) : !settings.isExcludedAnnotation(virtualKey);
+}
+
+const CONTROLLER_MARK = 'endpoints.kubernetes.io/managed-by';
+
+/** The daemon must have carried this host change back: it had a base of this very object before and after the change. */
+function mustGoBack(pair: Pair, event: KeyEvent): boolean {
+  const { before, after } = event.deed;
+  if (!pair.isSteady || before === undefined || after === undefined || pair.hostNow === undefined) return false;
+  const uid = pair.around.virtual.metadata.uid;
+  const base = own(annotationsOf(before), BASE);
+  const later = pair.history.deedsOn('host', pair.hostKey).filter((deed) => deed.atMs >= event.atMs);
+  return (
+    base !== undefined &&
+    uidOnHost(before) === uid &&
+    after.metadata.uid === pair.hostNow.metadata.uid &&
+    own(labelsOf(after), CONTROLLER_MARK) === undefined &&
+    later.every((deed) => own(annotationsOf(deed.after), BASE) === own(annotationsOf(deed.before), BASE))
+  );
+}
+
+/** Every value that the rules allow for one key on the virtual side; the first one is the likeliest. */
+export function virtualValues(pair: Pair, map: MapName, virtualKey: string, hostMapKey: string): readonly Value[] {
+  const { history, around } = pair;
+  const tenant = history.keyEvents('virtual', pair.virtualKey, map, virtualKey);
+  const start = own(mapOf(history.start('virtual', pair.virtualKey), map), virtualKey);
+  const isNew = history.deedsOn('virtual', pair.virtualKey).some((deed) => deed.verb !== 'change');
+  const lastTenant = tenant.at(-1);
+  const theirs = lastTenant === undefined ? (isNew ? undefined : start) : lastTenant.value;
+  const kind = around.virtual.kind as SyncedKind;
+  const { way } = waysOf(around.settings, kind, map, hostMapKey);
+  if (!canGoBack(pair, map, virtualKey) && history.isOneConfiguration) return [theirs];
+  if (way === 'forward' && history.isOneConfiguration) return [theirs];
+  const events = history.keyEvents('host', pair.hostKey, map, hostMapKey);
+  const back = (value: Value): Value | false => {
+    if (value === undefined) return undefined;
+    const answer = reversed(value, map, hostMapKey, virtualKey, around, history);
+    return answer.ok ? (answer.value as Value) : false;
+  };
+  const allowed = (list: readonly (Value | false)[]): Value[] => list.filter((one): one is Value => one !== false);
+  if (way === 'back') return hostOwned(pair, map, hostMapKey, theirs, back);
+  const last = events.at(-1);
+  if (last === undefined) return [theirs];
+  const lastBack = back(last.value);
+  const hadTenant = [start, ...tenant.slice(0, -1).map((event) => event.value)];
+  if (tenant.length === 0 && mustGoBack(pair, last)) {
+    if (lastBack !== false) return [lastBack];
+    return unique([theirs, ...allowed(events.slice(0, -1).map((event) => back(event.value)))]);
+  }
+  const isTenantLast = lastTenant !== undefined && events.every((event) => event.atMs < lastTenant.atMs);
+  if (isTenantLast && !hadTenant.includes(theirs)) return [theirs];
+  return unique([theirs, ...allowed(events.map((event) => back(event.value)))]);
+}
+
+/** Only `reverseExpression`: the host owns the key as soon as it has a value; before, it takes the raw one. */
+function hostOwned(
+  pair: Pair,
+  map: MapName,
+  hostMapKey: string,
+  theirs: Value,
+  back: (value: Value) => Value | false,
+): readonly Value[] {
+  const known = [
+    ...pair.history.versions('host', pair.hostKey).map((version) => own(mapOf(version, map), hostMapKey)),
+    own(mapOf(pair.hostNow, map), hostMapKey),
+  ];
+  const values = unique(known).map(back);
+  return unique([theirs, ...values.filter((one): one is Value => one !== false)]);
+}
+
+/** What the host may hold at a key that the forward result does not have: people's own value, or nothing. */
+export function leftovers(pair: Pair, map: MapName, hostMapKey: string, virtualKey: Value, way: Way): readonly Value[] {
+  const { history, around, hostNow } = pair;
+  const last = history.last('host', pair.hostKey);
+  if (last === undefined || hostNow === undefined || last.metadata.uid !== hostNow.metadata.uid) return [undefined];
+  const theirs = own(mapOf(last, map), hostMapKey);
+  if (theirs === undefined) return [undefined];
+  if (virtualKey === undefined) return [theirs];
+  const { settings, virtual } = around;
+  const kind = virtual.kind as SyncedKind;
+  const versions = history.versions('virtual', pair.virtualKey);
+  const wasVirtual = versions.some((version) => own(mapOf(version, map), virtualKey) !== undefined);
+  const isListed = (own(annotationsOf(last), MANAGED_ANNOTATIONS) ?? '').split('\n').includes(virtualKey);
+  const hasEvents = history.keyEvents('host', pair.hostKey, map, hostMapKey).length > 0;
+  if (way === 'forward' && waysOf(settings, kind, map, hostMapKey).isNamed) return [undefined];
+  if (goesNeverBack(virtualKey)) return wasVirtual ? [theirs, undefined] : [theirs];
+  const isExcluded =
+    map === 'labels' ? settings.isExcludedLabel(virtualKey) : settings.isExcludedAnnotation(virtualKey);
+  if (isExcluded) return wasVirtual ? [undefined, theirs] : [theirs, undefined];
+  if (wasVirtual && !hasEvents) return [undefined];
+  if (map === 'annotations' && isListed && own(annotationsOf(last), BASE) === undefined) return [undefined];
+  if (!wasVirtual && !hasEvents && history.isOneConfiguration && !isListed) return [theirs];
+  return [theirs, undefined];
+}
+
+export const keyOfPair = (virtual: PlainObject): string => objectKey(virtual);

@@ -1,0 +1,167 @@
+// Mistakes planted in copies of the sources, each of one place: a net that does not catch them has a hole. `plan`: in the rules of sync, which the model
+// must notice; `past`: holes that were mended, put back.
+
+export interface Mutant {
+  name: string;
+  kind: 'plan' | 'past';
+  file: string;
+  find: string;
+  replace: string;
+}
+
+const plan = (name: string, file: string, find: string, replace: string): Mutant => ({
+  name,
+  kind: 'plan',
+  file: `src/sync/plan/${file}`,
+  find,
+  replace,
+});
+
+export const mutants: readonly Mutant[] = [
+  plan(
+    'virtual changes lose against host changes',
+    'merge-keys.ts',
+    "if (isVirtualChanged) return 'bothVirtualWins';",
+    "if (isVirtualChanged) return 'toVirtual';",
+  ),
+  plan(
+    'host edits never flow back',
+    'merge-keys.ts',
+    'const isShared = owner ===',
+    'const isShared = false && owner ===',
+  ),
+  plan(
+    'keys without a base are taken from the host',
+    'merge-keys.ts',
+    "? 'toHost' : 'hostOnly';",
+    "? 'hostOnly' : 'hostOnly';",
+  ),
+  plan(
+    'what patches made stays when they are gone',
+    'merge-keys.ts',
+    'isOnHostOnly && (entry?.isMade === true ||',
+    'isOnHostOnly && (false && entry?.isMade === true ||',
+  ),
+  plan(
+    'reverted edits stay on the host',
+    'merge-keys.ts',
+    "return isOnHostOnly ? 'hostOnly' : 'reverted';",
+    "return isOnHostOnly ? 'hostOnly' : 'same';",
+  ),
+  plan(
+    'excluded keys stay on the host',
+    'merge-keys.ts',
+    'for (const hostKey of excludedLeftovers(input)) merge.host.set(hostKey, null);',
+    '',
+  ),
+  plan(
+    'the base survives a new uid',
+    'update-patch.ts',
+    "return uid !== undefined && uid !== '' && uid !== virtual.uid;",
+    'return false;',
+  ),
+  plan(
+    'marker labels are not mended',
+    'update-patch.ts',
+    'setAll(labels, host.labels, fixedLabels(virtual, translation));',
+    '',
+  ),
+  plan(
+    'the six are not mended',
+    'update-patch.ts',
+    'setAll(annotations, host.annotations, fixedAnnotations(virtual, draft.place, translation));',
+    '',
+  ),
+  plan(
+    'owner references are not mended',
+    'update-patch.ts',
+    'ownerReferences: repairOwners(host.ownerReferences, input.owner),',
+    'ownerReferences: undefined,',
+  ),
+  plan('the base is never written', 'update-patch.ts', 'change.annotations.set(baseKey, text);', ''),
+  plan(
+    'the youngest claimant wins',
+    'claims.ts',
+    'return one.creationTimestamp < other.creationTimestamp;',
+    'return one.creationTimestamp > other.creationTimestamp;',
+  ),
+  plan(
+    'an incumbent gives way',
+    'claims.ts',
+    'if (incumbent !== undefined && eligible.some((claimant) => claimant.key === incumbent)) return incumbent;',
+    '',
+  ),
+  plan(
+    'a foreign object counts as native',
+    'ownership.ts',
+    "return others === undefined ? { kind: 'native' } : { kind: 'foreign', why: others };",
+    "return { kind: 'native' };",
+  ),
+  plan(
+    'any copy may be deleted',
+    'ownership.ts',
+    "{ kind: 'ours', isDeletable: annotatedKey === key }",
+    "{ kind: 'ours', isDeletable: true }",
+  ),
+  plan(
+    'multicast addresses pass',
+    'address-policy.ts',
+    'if (special !== undefined && !isExcused) {',
+    "if (special !== undefined && !isExcused && special !== 'multicast') {",
+  ),
+  plan('denied networks pass', 'address-policy.ts', 'if (denied !== undefined) return', 'if (denied === null) return'),
+  plan(
+    'copies of objects that are gone stay',
+    'decide/decide.ts',
+    "if (verdict.kind === 'ineligible') {",
+    "if (verdict.kind === 'ineligible' && facts.virtual !== undefined) {",
+  ),
+  plan(
+    'copies are made without an owner reference',
+    'decide/decide.ts',
+    'const owner = ownerReference(facts.owner, virtual.hasController === true);\n  const object = renderCreate(',
+    'const owner = undefined;\n  const object = renderCreate(',
+  ),
+  plan(
+    'a failed patch is written all the same',
+    'decide/decide.ts',
+    'if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);',
+    '',
+  ),
+  plan(
+    'deletes without preconditions',
+    'decide/removal.ts',
+    'const preconditions = { uid: host.uid, resourceVersion: host.resourceVersion };',
+    'const preconditions = {} as { uid: string; resourceVersion: string };',
+  ),
+  plan('the namespace label is missing', 'draft.ts', '[namespaceLabel, virtual.namespace],', ''),
+  {
+    name: 'a list of another kind is a list',
+    kind: 'past',
+    file: 'src/cluster/window/list-pages.ts',
+    find: '|| object.apiVersion !== apiVersionOf(ref)) {',
+    replace: '&& object.kind === undefined) {',
+  },
+  {
+    name: 'a lost event stays lost',
+    kind: 'past',
+    file: 'src/cluster/window/proof.ts',
+    find: 'if (!isRemoved && !isNewer) this.#missed.suspect(key, head, list.resourceVersion);',
+    replace: '',
+  },
+  {
+    name: 'a delete that was not seen stays unseen',
+    kind: 'past',
+    file: 'src/cluster/window/proof.ts',
+    find: 'await this.#suspectAbsent({ resourceVersion: end.resourceVersion, startMs });',
+    replace: '',
+  },
+  {
+    name: 'a 410 waits as long as a failure',
+    kind: 'past',
+    file: 'src/cluster/window/reflector-steps.ts',
+    find: "    case 'gone':\n    case 'fault':",
+    replace:
+      "    case 'gone':\n      return { next: 'list', delayMs: 20_000, reason: end.kind, trouble: end.message, failed };\n    case 'fault':",
+  },
+];

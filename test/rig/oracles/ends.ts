@@ -1,0 +1,162 @@
+// What must be true when everything has been still for a while: it stays as it is, a restart finds nothing to do, `status` says so too, and
+// nobody wrote more than the same scenario without faults needs.
+import type { LiveFault } from '../faults/effects.ts';
+import type { Played } from '../run.ts';
+import { rigSides } from '../stage/rig-cluster.ts';
+import type { World, WorldEars } from '../world.ts';
+import type { Board } from './board.ts';
+import type { ModelOracle } from './model-oracle.ts';
+import { contentsOf, differenceOf, versionsOf } from './snapshot.ts';
+
+/** Without a fault everything is done by then: the second list of a mass delete, repairs of a contested object, a proof. */
+const calmWithinMs = 75_000;
+/** Then nothing may change any more. */
+const stillForMs = 75_000;
+/** Faults that last end within this time. */
+const faultsEndWithinMs = 900_000;
+const restartSilenceMs = 20_000;
+/** What a fault may cost an object in writes beyond the run without it: a retry whose answer was lost, and one more after a restart. */
+const redundantWrites = 3;
+
+/** Warnings on every answer change nothing, and never end. */
+function strikesOf(faults: readonly LiveFault[]): number {
+  return faults.reduce((sum, { struck, recipe }) => sum + (endless.has(recipe.effect) ? 0 : struck), 0);
+}
+
+const endless: ReadonlySet<string> = new Set(['warnings', 'noBookmarks']);
+
+export interface EndOptions {
+  world: World;
+  board: Board;
+  faults: readonly LiveFault[];
+  faultless: Played | undefined;
+  model: ModelOracle | undefined;
+}
+
+export class EndOracle implements WorldEars {
+  readonly #options: EndOptions;
+  /** Index in the list of writes of each side. */
+  #untilFinish: Record<'virtual' | 'host', number> = { virtual: 0, host: 0 };
+
+  contents: ReadonlyMap<string, string> = new Map();
+
+  constructor(options: EndOptions) {
+    this.#options = options;
+  }
+
+  async calm(): Promise<void> {
+    const { world, board, faults } = this.#options;
+    const struck = () => faults.filter(({ hasStruck }) => hasStruck);
+    let boundMs: number;
+    let strikes: number;
+    do {
+      // A retry in the calm may meet a fault that has not struck yet; then the calm begins anew.
+      const areOver = await world.until(
+        () => struck().every(({ isOver }) => isOver) && !world.isStarting,
+        faultsEndWithinMs,
+      );
+      if (!areOver)
+        return board.say('rig', 'endless fault', 'a fault of the rig does not end, or a daemon does not start');
+      strikes = strikesOf(faults);
+      boundMs = Math.max(calmWithinMs, ...struck().map(({ recipe }) => recipe.boundMs));
+      await world.advance(boundMs);
+    } while (strikesOf(faults) !== strikes || world.isStarting);
+    const before = versionsOf(world);
+    this.#status();
+    this.#options.model?.check();
+    await world.advance(stillForMs);
+    if (strikesOf(faults) !== strikes) return;
+    const changed = differenceOf(before, versionsOf(world));
+    if (changed.length > 0) {
+      const classes = struck().map(({ recipe }) => `${recipe.class} ${recipe.name}`);
+      const after = classes.length === 0 ? 'without a fault' : `after ${classes.join(', ')}`;
+      board.say(
+        'liveness',
+        'not yet',
+        `${boundMs / 1000} s ${after}, these still change: ${changed.slice(0, 5).join('; ')}`,
+      );
+    }
+  }
+
+  /** Our own words about ourselves, at a moment when the truth is known. */
+  #status(): void {
+    const { world, board } = this.#options;
+    for (const daemon of world.daemons) {
+      if (daemon.state !== 'running') {
+        board.say(
+          'status',
+          'not running',
+          `${daemon.name} is ${daemon.state}: ${daemon.failure ?? 'it does not say why'}`,
+        );
+        continue;
+      }
+      const { verdict, outages = [] } = daemon.status;
+      if (['behind', 'unreachable', 'unwritable', 'starting'].includes(verdict.state))
+        board.say('status', verdict.state, `${daemon.name} says when all is calm: ${verdict.sentence}`);
+      if (outages.length > 0) board.say('status', 'outage', `${daemon.name} has outages: ${JSON.stringify(outages)}`);
+    }
+  }
+
+  async finish(): Promise<void> {
+    const { world, board } = this.#options;
+    for (const side of rigSides) world.proxies[side].meddlers = [];
+    this.#counts();
+    this.contents = contentsOf(world);
+    for (const side of rigSides) this.#untilFinish[side] = world.clusters[side].store.written.length;
+    for (let position = 0; position < world.daemons.length; position++) await world.restart(position);
+    const isReady = await world.until(() => world.daemons.every((one) => one.isReady), restartSilenceMs);
+    if (!isReady) board.say('liveness', 'not ready', 'a daemon that was restarted in calm is not ready');
+    await world.advance(restartSilenceMs);
+    const written = rigSides.flatMap((side) =>
+      world.clusters[side].store.written
+        .slice(this.#untilFinish[side])
+        .filter(({ by, key }) => by?.daemon !== undefined && !/\/(leases|events)\//.test(key))
+        .map(
+          ({ key, before, after }) =>
+            `${side} ${key} ${JSON.stringify(before?.metadata)} → ${JSON.stringify(after?.metadata)}`,
+        ),
+    );
+    if (written.length > 0)
+      board.say('silence', 'writes', `a restart in calm wrote: ${written.slice(0, 3).join('; ')}`);
+    this.#secrecy();
+    for (const name of world.overdue)
+      board.say('liveness', 'SIGTERM', `${name} did not end within six seconds of SIGTERM`);
+  }
+
+  /** S8. */
+  #secrecy(): void {
+    const { world, board } = this.#options;
+    const events = rigSides.flatMap((side) =>
+      world.clusters[side].store.written.filter(({ key }) => key.includes('/events/')),
+    );
+    const texts = [...world.everyDaemon.flatMap(({ log }) => log), ...events.map(({ after }) => JSON.stringify(after))];
+    const told = texts.find((text) => /rig-token-of|content-\d/.test(text ?? ''));
+    if (told !== undefined) board.say('S8', 'told', `a secret stands in: ${told.slice(0, 300)}`);
+  }
+
+  #counts(): void {
+    const { faultless, board, faults, world } = this.#options;
+    if (faultless === undefined) return;
+    const struck = faults.reduce((sum, one) => sum + one.struck, 0);
+    const deaths = world.everyDaemon.length;
+    for (const [object, count] of this.writes()) {
+      const allowed = 2 * (faultless.writes.get(object) ?? 0) + redundantWrites + struck + deaths;
+      if (count > allowed)
+        board.say(
+          'counts',
+          'too many writes',
+          `${object}: ${count} writes, ${faultless.writes.get(object) ?? 0} without faults`,
+        );
+    }
+  }
+
+  writes(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const side of rigSides)
+      for (const { by, key } of this.#options.world.clusters[side].store.written) {
+        if (by?.daemon === undefined || /\/(leases|events)\//.test(key)) continue;
+        counts.set(`${side} ${key}`, (counts.get(`${side} ${key}`) ?? 0) + 1);
+      }
+    return counts;
+  }
+}

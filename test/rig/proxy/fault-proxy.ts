@@ -1,0 +1,271 @@
+// The proxy between the daemons and one API server. It sees every request, answer and watch event, and asks the meddlers of the run what
+// becomes of each: at the level of sockets, of HTTP and of watch events. Without a meddler everything passes as it is.
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { MemoryWire } from '../stage/memory-wire.ts';
+import type { RigClock } from '../stage/rig-clock.ts';
+import { type RigCluster, requestHeader } from '../stage/rig-cluster.ts';
+import { type Passing, passingOf } from './passing.ts';
+
+export type Meddling =
+  | { kind: 'answer'; status: number; body: unknown; headers?: Record<string, string>; isDone?: boolean }
+  /** `before`: the API server never sees the request; `after`: it has carried it out, and the answer is lost. */
+  | { kind: 'cut'; when: 'before' | 'after' | 'headers' | 'body' }
+  /** Neither answer nor end. */
+  | { kind: 'hang' }
+  | { kind: 'delay'; ms: number }
+  | { kind: 'delayAnswer'; ms: number }
+  | { kind: 'change'; path?: string; body?: (text: string) => string; headers?: Record<string, string> };
+
+export interface WatchedLine {
+  readonly type: string;
+  readonly resource: string;
+  readonly key: string;
+  readonly uid: string;
+  readonly revision: string;
+}
+
+/** One open watch, with what may be done to it. */
+export interface OpenWatch {
+  readonly passing: Passing;
+  send(text: string): void;
+  end(): void;
+  cut(): void;
+}
+
+export interface Meddler {
+  request?(passing: Passing): Meddling | undefined;
+  /** The texts that go on in place of the line; undefined = the line itself. */
+  line?(watch: OpenWatch, line: WatchedLine, text: string): readonly string[] | undefined;
+  /** The error of a connection attempt, and how long the attempt takes. */
+  connect?(daemon: string): { error: Error; afterMs?: number } | undefined;
+  wire?(wire: MemoryWire, daemon: string): void;
+}
+
+export interface ProxyEars {
+  passed(passing: Passing): void;
+  answered(passing: Passing, status: number, body: string): void;
+  event(watch: OpenWatch, line: WatchedLine): void;
+  /** Called before the bytes of an answer leave, and before the request reaches the server; false = the daemon is gone. */
+  isAlive(daemon: string): boolean;
+}
+
+export class FaultProxy {
+  readonly cluster: RigCluster;
+  meddlers: Meddler[] = [];
+  readonly watches = new Set<OpenWatch>();
+  readonly wires = new Map<MemoryWire, string>();
+  readonly #clock: RigClock;
+  readonly #note: () => void;
+  readonly #ears: ProxyEars;
+  readonly #server: Server;
+  readonly #daemonOf = new WeakMap<object, string>();
+  #requests = 0;
+
+  constructor(options: { cluster: RigCluster; clock: RigClock; note: () => void; ears: ProxyEars }) {
+    this.cluster = options.cluster;
+    this.#clock = options.clock;
+    this.#note = options.note;
+    this.#ears = options.ears;
+    this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
+  }
+
+  /** What a daemon gets as its socket. */
+  connect(daemon: string, done: (error: Error | null, socket: MemoryWire['client'] | null) => void): void {
+    this.#note();
+    const failure = this.meddlers.map((one) => one.connect?.(daemon)).find((one) => one !== undefined);
+    if (failure !== undefined) {
+      const fail = (): void => {
+        if (this.#ears.isAlive(daemon)) done(failure.error, null);
+      };
+      if (failure.afterMs === undefined) process.nextTick(fail);
+      else this.#clock.after(failure.afterMs, fail);
+      return;
+    }
+    process.nextTick(() => {
+      if (!this.#ears.isAlive(daemon)) return;
+      const wire = new MemoryWire(this.#note);
+      for (const [old] of this.wires) if (!old.isOpen) this.wires.delete(old);
+      this.wires.set(wire, daemon);
+      this.#daemonOf.set(wire.server, daemon);
+      for (const one of this.meddlers) one.wire?.(wire, daemon);
+      this.#server.emit('connection', wire.server);
+      done(null, wire.client);
+    });
+  }
+
+  /** Resets every connection, or those of one daemon. */
+  reset(daemon?: string): void {
+    for (const [wire, of] of this.wires) if (daemon === undefined || of === daemon) wire.reset();
+  }
+
+  stop(): void {
+    this.meddlers = [];
+    this.reset();
+    this.#server.close();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const { method = 'GET', url = '/', headers } = request;
+    const passing = passingOf({
+      id: ++this.#requests,
+      side: this.cluster.side,
+      daemon: this.#daemonOf.get(request.socket) ?? '',
+      method,
+      path: url,
+      headers,
+      body: body.toString('utf8'),
+      atMs: this.#clock.now(),
+    });
+    this.#ears.passed(passing);
+    const meddling = this.#meddle(passing);
+    if (!this.#ears.isAlive(passing.daemon)) return void response.destroy();
+    if (meddling?.kind === 'hang') return;
+    if (meddling?.kind === 'cut' && meddling.when === 'before') return this.#reset(response);
+    if (meddling?.kind === 'answer' && meddling.isDone !== true) return this.#answer(passing, response, meddling);
+    if (meddling?.kind === 'delay') await this.#pause(meddling.ms);
+    this.#forward({ passing, headers, body, response, meddling });
+  }
+
+  #meddle(passing: Passing): Meddling | undefined {
+    for (const one of this.meddlers) {
+      const meddling = one.request?.(passing);
+      if (meddling !== undefined) {
+        passing.fate = meddling.kind;
+        return meddling;
+      }
+    }
+    return undefined;
+  }
+
+  #forward(given: {
+    passing: Passing;
+    headers: IncomingMessage['headers'];
+    body: Buffer;
+    response: ServerResponse;
+    meddling: Meddling | undefined;
+  }): void {
+    const { passing, headers, body, response, meddling } = given;
+    const path = meddling?.kind === 'change' && meddling.path !== undefined ? meddling.path : passing.path;
+    const named = { ...headers, [requestHeader]: `${passing.daemon} ${passing.id}` };
+    const upstream = this.cluster.forward({ method: passing.method, path, headers: named });
+    upstream.once('error', () => this.#reset(response));
+    upstream.once('response', (answer) => {
+      passing.status = answer.statusCode ?? 0;
+      if (passing.verb === 'watch' && answer.statusCode === 200) this.#stream(passing, answer, response, meddling);
+      else void this.#whole(passing, answer, response, meddling).catch(() => this.#reset(response));
+    });
+    response.once('close', () => upstream.destroy());
+    upstream.end(body);
+  }
+
+  async #whole(
+    passing: Passing,
+    answer: IncomingMessage,
+    response: ServerResponse,
+    meddling: Meddling | undefined,
+  ): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer) chunks.push(chunk as Buffer);
+    let text = Buffer.concat(chunks).toString('utf8');
+    const { statusCode = 502 } = answer;
+    this.#ears.answered(passing, statusCode, text);
+    if (!this.#ears.isAlive(passing.daemon)) return void response.destroy();
+    if (meddling?.kind === 'answer') return this.#answer(passing, response, meddling);
+    if (meddling?.kind === 'delayAnswer') await this.#pause(meddling.ms);
+    if (meddling?.kind === 'cut' && meddling.when === 'after') return this.#reset(response);
+    const { 'transfer-encoding': _, 'content-length': __, connection: ___, ...headers } = answer.headers;
+    if (meddling?.kind === 'change') {
+      text = meddling.body?.(text) ?? text;
+      Object.assign(headers, meddling.headers);
+    }
+    const bytes = Buffer.from(text, 'utf8');
+    response.writeHead(statusCode, { ...headers, 'content-length': bytes.length });
+    if (meddling?.kind === 'cut') {
+      // The head leaves at once; the body stops in the middle.
+      response.flushHeaders();
+      if (meddling.when === 'body') response.write(bytes.subarray(0, Math.floor(bytes.length / 2)));
+      return void setImmediate(() => this.#reset(response));
+    }
+    response.end(bytes);
+  }
+
+  #stream(passing: Passing, answer: IncomingMessage, response: ServerResponse, meddling: Meddling | undefined): void {
+    const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
+    response.writeHead(200, { ...headers, ...(meddling?.kind === 'change' && meddling.headers) });
+    response.flushHeaders();
+    const watch: OpenWatch = {
+      passing,
+      send: (text) => void (response.writable && response.write(text)),
+      end: () => {
+        response.end();
+        answer.destroy();
+      },
+      cut: () => {
+        this.#reset(response);
+        answer.destroy();
+      },
+    };
+    this.watches.add(watch);
+    let rest = '';
+    answer.setEncoding('utf8');
+    answer.on('data', (chunk: string) => {
+      const lines = (rest + chunk).split('\n');
+      rest = lines.pop() ?? '';
+      for (const text of lines) if (text !== '') this.#line(watch, text);
+    });
+    answer.once('end', () => response.end());
+    answer.once('close', () => this.watches.delete(watch));
+    answer.once('error', () => this.#reset(response));
+    response.once('close', () => {
+      this.watches.delete(watch);
+      answer.destroy();
+    });
+  }
+
+  #line(watch: OpenWatch, text: string): void {
+    const line = watchedLine(text, watch.passing.resource);
+    this.#ears.event(watch, line);
+    for (const one of this.meddlers) {
+      const instead = one.line?.(watch, line, text);
+      if (instead === undefined) continue;
+      for (const other of instead) watch.send(`${other}\n`);
+      return;
+    }
+    watch.send(`${text}\n`);
+  }
+
+  #answer(
+    passing: Passing,
+    response: ServerResponse,
+    { status, body, headers }: Extract<Meddling, { kind: 'answer' }>,
+  ): void {
+    passing.status = status;
+    response.writeHead(status, { 'content-type': 'application/json', ...headers });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  }
+
+  #reset(response: ServerResponse): void {
+    const { socket } = response;
+    const wire = [...this.wires.keys()].find((one) => one.server === (socket as unknown));
+    if (wire === undefined) response.destroy();
+    else wire.reset();
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#clock.after(ms, resolve));
+  }
+}
+
+function watchedLine(text: string, resource: string): WatchedLine {
+  const { type, object } = JSON.parse(text) as {
+    type: string;
+    object: { metadata?: { namespace?: string; name?: string; uid?: string; resourceVersion?: string } };
+  };
+  const { namespace = '', name = '', uid = '', resourceVersion: revision = '' } = object.metadata ?? {};
+  return { type, resource, key: `${namespace}/${name}`, uid, revision };
+}

@@ -1,0 +1,208 @@
+// The rig itself: it repeats itself, its oracles see what is wrong, and it does not pass for having done nothing.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { boundariesOf } from './boundaries.ts';
+import { mutants } from './mutants/mutants.ts';
+import { planted } from './mutants/play-mutants.ts';
+import { Board } from './oracles/board.ts';
+import { RequestOracle } from './oracles/requests.ts';
+import { passingOf } from './proxy/passing.ts';
+import { Chance } from './random.ts';
+import { ReportFile } from './report/report-file.ts';
+import { Tally } from './report/tally.ts';
+import { play } from './run.ts';
+import { cells, learnedSchedule, placedSchedule } from './schedule.ts';
+import { drawScenario } from './traffic/draw.ts';
+import { storyOf } from './traffic/stories.ts';
+import { playSeed } from './worker.ts';
+import { World } from './world.ts';
+
+/** On a machine that does much else, a run takes many times its half a second. */
+const timeout = 300_000;
+
+describe('a run', { timeout }, () => {
+  it('repeats itself byte by byte for the same seed', async () => {
+    const trace = async (): Promise<string[]> => {
+      const schedule = learnedSchedule(8);
+      const learned = await play(schedule);
+      const told: string[] = [];
+      await play(placedSchedule(9, schedule, learned), { faultless: learned, tell: (line) => void told.push(line) });
+      return told;
+    };
+    const first = await trace();
+    expect(first.length).toBeGreaterThan(20);
+    expect(await trace()).toEqual(first);
+  });
+
+  it.each([9, 16, 26])('seed %i finds nothing', async (seed) => {
+    const { violations, requests } = await playSeed(seed);
+    expect(violations).toEqual([]);
+    expect(requests).toBeGreaterThan(50);
+  });
+
+  it('two kinds that fail behind one shared name do not wake each other without a pause', async () => {
+    const at = { namespace: 't2', name: 'a-x-b' };
+    const before = [
+      { do: 'service', at, hasSelector: false, isCopied: true },
+      { do: 'endpoints', at, version: 1, labels: {}, annotations: {} },
+      { do: 'slice', at, service: at.name, version: 2, labels: {}, type: 'IPv4' },
+    ] as const;
+    const fault = { class: 'F25', recipe: 'connection refused', side: 'host', verb: 'create', nth: 1 } as const;
+    const { violations, struck } = await play({
+      seed: 1,
+      scenario: { ...storyOf('objects are made'), before, acts: [{ do: 'calm' }] },
+      faults: [{ ...fault, times: 1, ms: 10_000, size: 1 }],
+    });
+    expect(struck).toHaveLength(1);
+    expect(violations).toEqual([]);
+  });
+
+  it('draws another scenario for another seed', () => {
+    const drawn = [1, 2, 3, 4].map((seed) => JSON.stringify(drawScenario(new Chance(seed, 'scenario'))));
+    expect(new Set(drawn).size).toBe(4);
+  });
+});
+
+describe('the oracles of requests', () => {
+  const scenario = {
+    configurations: [{ hostward: { leaderElection: 'always' } }],
+    daemons: 1,
+    isMapped: false,
+    kinds: ['endpoints'] as const,
+    before: [
+      { do: 'endpoints', at: { namespace: 't1', name: 'web' }, version: 1, labels: {}, annotations: {} },
+      { do: 'stranger', resource: 'endpoints', at: { namespace: 't1', name: 'web' }, marks: 'otherCluster' },
+    ] as const,
+    acts: [],
+  };
+  let world: World;
+  beforeAll(async () => {
+    world = new World(scenario, 1);
+    await world.prepare();
+  });
+  afterAll(() => world.stop());
+
+  const said = (side: 'virtual' | 'host', method: string, path: string, body?: object): string[] => {
+    const board = new Board(() => 0);
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const raw = { id: 1, side, daemon: 'hostward-0', method, path, headers, atMs: 0 };
+    new RequestOracle(world, board).passed(passingOf({ ...raw, body: body === undefined ? '' : JSON.stringify(body) }));
+    return board.violations.map(({ oracle, kind }) => `${oracle} ${kind}`);
+  };
+  const copies = '/api/v1/namespaces/vcluster-vc/endpoints';
+  const foreign = () => {
+    const { uid, resourceVersion } =
+      world.clusters.host.find('endpoints', 'vcluster-vc', 'web-x-t1-x-vc')?.metadata ?? {};
+    return { uid, resourceVersion };
+  };
+
+  it('see a write without a lease', () => {
+    expect(said('host', 'PATCH', `${copies}/none`, { metadata: { uid: 'a', resourceVersion: '1' } })).toEqual([
+      'S6 not the holder',
+    ]);
+  });
+
+  it('see a change and a delete of what is not ours', () => {
+    expect(said('host', 'PATCH', `${copies}/web-x-t1-x-vc`, { metadata: foreign() })).toContain('S1 changes foreign');
+    expect(said('host', 'DELETE', `${copies}/web-x-t1-x-vc`, { preconditions: foreign() })).toContain(
+      'S1 deletes foreign',
+    );
+  });
+
+  it('see writes without preconditions', () => {
+    expect(said('host', 'DELETE', `${copies}/a`)).toContain('S3 no precondition');
+    expect(said('host', 'PATCH', `${copies}/a`, { metadata: {} })).toContain('S1 no precondition');
+    expect(said('host', 'PUT', `${copies}/a`, { metadata: {} })).toContain('S1 no merge patch');
+  });
+
+  it('see a copy of nothing, a copy without marks, and a write to what is never ours', () => {
+    expect(said('host', 'POST', copies, { metadata: { name: 'a' } })).toContain('S1 unmarked');
+    expect(said('host', 'DELETE', '/api/v1/namespaces/vcluster-vc/services/vc')).toContain('S1 writes services');
+  });
+
+  it('see a tenant’s object that is deleted, made, or changed beyond its labels', () => {
+    const tenants = '/api/v1/namespaces/t1/endpoints';
+    expect(said('virtual', 'DELETE', `${tenants}/web`)).toContain('S4 deletes endpoints');
+    expect(said('virtual', 'POST', tenants, {})).toContain('S4 creates endpoints');
+    expect(said('virtual', 'PATCH', `${tenants}/web`, { subsets: [] })).toContain('S4 more than labels');
+  });
+});
+
+describe('a planted mistake', () => {
+  it.each(mutants.map((mutant) => [mutant.name, mutant] as const))('has its place: %s', (_name, mutant) => {
+    const text = readFileSync(new URL(`../../${mutant.file}`, import.meta.url), 'utf8');
+    expect(planted(text, mutant)).not.toBe(text);
+  });
+});
+
+describe('the boundaries of writes', { timeout }, () => {
+  it('of a story all converge', async () => {
+    const found = [];
+    for await (const one of boundariesOf('a slice changes its address type')) found.push(one);
+    expect(found.filter(({ faults }) => faults.length > 0)).toEqual([]);
+    // A delete and a create behind it, at three moments each, and those of the two copies before.
+    expect(found.length).toBeGreaterThanOrEqual(12);
+  });
+});
+
+describe('the report', () => {
+  const line = (seed: number, reached: boolean) => {
+    const firsts = cells.filter(({ recipe }, at) => cells.findIndex((one) => one.recipe.class === recipe.class) === at);
+    const hard = { nth: 1, times: 1, ms: 0, size: 1 };
+    const faults = firsts.map(({ recipe, side, verb }) => ({
+      class: recipe.class,
+      recipe: recipe.name,
+      side,
+      verb,
+      ...hard,
+    }));
+    return { seed, placed: faults, struck: reached ? faults : [], violations: [], requests: 1, virtualMs: 1, cpuMs: 1 };
+  };
+
+  it('names the classes that a run of many seeds has not reached', () => {
+    const [idle, busy] = [new Tally(), new Tally()];
+    for (let seed = 0; seed < 250; seed++) {
+      idle.add(line(seed, false));
+      busy.add(line(seed, true));
+    }
+    expect(idle.missed()).toContain('F1');
+    expect(busy.missed()).toEqual([]);
+  });
+
+  describe('in a file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-rig-report-'));
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+    const head = { commit: 'abc', from: 0, seeds: 3 };
+    const opened = (name: string, given = head): ReportFile => {
+      const file = new ReportFile(join(folder, name));
+      file.open(given);
+      return file;
+    };
+
+    it('goes on behind the last whole line', () => {
+      opened('cut').add(line(0, true));
+      const path = join(folder, 'cut');
+      writeFileSync(path, `${readFileSync(path, 'utf8')}{"seed":1,"pla`);
+      const again = opened('cut');
+      expect([...again.done.keys()]).toEqual([0]);
+      expect(again.note).toContain('its last line was cut off');
+      again.add(line(1, true));
+      expect([...opened('cut').done.keys()]).toEqual([0, 1]);
+    });
+
+    it.each([
+      [{ ...head, commit: 'def' }, 'it is of commit abc, and this is def'],
+      [{ ...head, seeds: 4 }, 'it is of the seeds 0 to 2'],
+    ])('of something else is refused in one sentence: %j', (given, sentence) => {
+      opened('other');
+      expect(() => opened('other', given)).toThrow(sentence);
+    });
+
+    it('that is none is refused in one sentence', () => {
+      writeFileSync(join(folder, 'none'), '{"comm');
+      expect(() => opened('none')).toThrow('its head is cut off or none');
+    });
+  });
+});

@@ -1,0 +1,122 @@
+// Plays one schedule, a scenario with its faults, under all oracles. In: data. Out: what was violated, what was reached, and what the proxies
+// saw, which the next schedule is placed by.
+import { LiveFault } from './faults/effects.ts';
+import type { FaultVerb, PlacedFault } from './faults/placed.ts';
+import { recipes } from './faults/recipes.ts';
+import { Board, type Violation } from './oracles/board.ts';
+import { EndOracle } from './oracles/ends.ts';
+import { loadModel, ModelOracle } from './oracles/model-oracle.ts';
+import { RequestOracle } from './oracles/requests.ts';
+import { WatchBack } from './oracles/watch-back.ts';
+import { isWrite, type Passing } from './proxy/passing.ts';
+import { type RigSide, rigSides } from './stage/rig-cluster.ts';
+import type { Scenario } from './traffic/acts.ts';
+import { World } from './world.ts';
+
+export interface Schedule {
+  seed: number;
+  scenario: Scenario;
+  faults: readonly PlacedFault[];
+}
+
+export interface Played {
+  violations: readonly Violation[];
+  /** The faults that struck. */
+  struck: readonly PlacedFault[];
+  /** Requests by side and verb, between the start of the daemons and the last calm. */
+  seen: ReadonlyMap<string, number>;
+  /** Successful writes of daemons by object. */
+  writes: ReadonlyMap<string, number>;
+  /** Every write that a daemon began, in order: the nth of its side and verb. */
+  trail: readonly { side: RigSide; verb: FaultVerb; nth: number }[];
+  /** What both sides held at the last calm, in words that are the same in every run of the scenario. */
+  contents: ReadonlyMap<string, string>;
+  requests: number;
+  virtualMs: number;
+}
+
+export interface PlayOptions {
+  /** The same scenario without faults. */
+  faultless?: Played | undefined;
+  /** Hears one line for each step. */
+  tell?: ((line: string) => void) | undefined;
+}
+
+export async function play(schedule: Schedule, { faultless, tell }: PlayOptions = {}): Promise<Played> {
+  const world = new World(schedule.scenario, schedule.seed);
+  const board = new Board(() => world.clock.now());
+  const faults = schedule.faults.map((placed) => {
+    const recipe = recipes.find(({ name }) => name === placed.recipe);
+    if (recipe === undefined) throw new Error(`place a fault: wanted a known recipe, found "${placed.recipe}"`);
+    return new LiveFault(placed, recipe, world);
+  });
+  const seen = new Map<string, number>();
+  const trail: Played['trail'][number][] = [];
+  let requests = 0;
+  const requestOracle = new RequestOracle(world, board);
+  const expectationOf = await loadModel();
+  const model = expectationOf && new ModelOracle(world, board, expectationOf);
+  const ends = new EndOracle({ world, board, faults, faultless, model });
+  world.ears.push(requestOracle, ends, new WatchBack(world, board, faults), {
+    passed: (passing) => {
+      requests++;
+      if (isWrite(passing)) {
+        const { side, verb } = passing;
+        const nth = (seen.get(`${side} ${verb}`) ?? 0) + 1;
+        trail.push({ side, verb: verb as FaultVerb, nth });
+      }
+      if (!passing.isProof)
+        seen.set(`${passing.side} ${passing.verb}`, (seen.get(`${passing.side} ${passing.verb}`) ?? 0) + 1);
+      for (const { hasStruck, recipe } of faults) {
+        if (!hasStruck) continue;
+        requestOracle.hasTurnedBack ||= recipe.class === 'F36';
+        requestOracle.wasLiedTo ||= liars.has(recipe.class);
+      }
+    },
+  });
+  if (tell !== undefined) world.ears.push(teller(world, tell));
+  try {
+    await world.prepare();
+    model?.begin();
+    for (const side of rigSides) world.proxies[side].meddlers = faults;
+    await world.begin();
+    for (const act of schedule.scenario.acts) await world.act(act);
+    await ends.finish();
+    return {
+      violations: board.violations,
+      struck: faults.filter(({ hasStruck }) => hasStruck).map(({ placed }) => placed),
+      seen,
+      writes: ends.writes(),
+      trail,
+      contents: ends.contents,
+      requests,
+      virtualMs: world.clock.now(),
+    };
+  } finally {
+    await world.stop();
+  }
+}
+
+/** After these a daemon may believe what is not so until a list tells it better. */
+const liars: ReadonlySet<string> = new Set(['F7', 'F8', 'F9', 'F10', 'F12', 'F13', 'F23', 'F32', 'F33', 'F36', 'F38']);
+
+function teller(world: World, tell: (line: string) => void) {
+  const at = (): string => `${(world.clock.now() / 1000).toFixed(3).padStart(9)} s`;
+  return {
+    acted: (act: object) => tell(`${at()}  people   ${JSON.stringify(act)}`),
+    answered: (passing: Passing, status: number) => {
+      if (passing.method !== 'GET' || passing.fate !== undefined)
+        tell(
+          `${at()}  ${passing.daemon} → ${passing.side}  ${passing.method} ${passing.path.split('?')[0]} ${status} ${passing.fate ?? ''} ${passing.body.slice(0, 600)}`,
+        );
+    },
+    passed: (passing: Passing) => {
+      if (passing.verb === 'watch')
+        tell(`${at()}  ${passing.daemon} → ${passing.side}  WATCH ${passing.path.split('?')[0]}`);
+    },
+    event: (_watch: unknown, line: { type: string; resource: string; key: string; revision: string }) => {
+      if (line.type !== 'BOOKMARK')
+        tell(`${at()}  event    ${line.type} ${line.resource} ${line.key} @${line.revision}`);
+    },
+  };
+}

@@ -1,0 +1,20 @@
+// Reads files at once instead of in Node's thread pool, as long as a run lasts: a read in another thread ends whenever it likes, and
+// virtual time would run on meanwhile. What is read, and how it fails, stays as it is.
+import { readFileSync } from 'node:fs';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+
+const threaded = files.readFile;
+let users = 0;
+
+export function readFilesAtOnce(): void {
+  if (++users > 1) return;
+  files.readFile = (async (path: string, options?: never) => readFileSync(path, options)) as never;
+  syncBuiltinESMExports();
+}
+
+export function readFilesAsBefore(): void {
+  if (--users > 0) return;
+  files.readFile = threaded;
+  syncBuiltinESMExports();
+}

@@ -1,0 +1,119 @@
+// The store of an embedded cluster with a memory: every write with its time and its author, so that oracles can ask what stood
+// where and when, and the cluster can be set back to an older state, as from a backup, with the same revisions as then.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Clock } from '../../../src/clock.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { MemoryStore } from '../../../src/store/memory-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+
+/** Who sends the request that is being served: the number of a daemon's request, or people. */
+export interface Author {
+  /** Undefined = somebody who is no daemon. */
+  daemon: string | undefined;
+  request: number;
+}
+
+export const author = new AsyncLocalStorage<Author>();
+
+export interface Written {
+  key: string;
+  revision: number;
+  atMs: number;
+  by: Author | undefined;
+  before: KubeObject | undefined;
+  after: KubeObject | undefined;
+}
+
+interface RawWrite {
+  key: string;
+  value: string | undefined;
+  revision: number;
+}
+
+export class ReplayedStore implements Store {
+  readonly written: Written[] = [];
+  readonly #raw: RawWrite[] = [];
+  readonly #now = new Map<string, KubeObject>();
+  readonly #clock: Clock;
+  readonly #note: () => void;
+  #store: MemoryStore;
+
+  constructor(clock: Clock, note: () => void) {
+    this.#clock = clock;
+    this.#note = note;
+    this.#store = new MemoryStore({ clock });
+  }
+
+  start = () => this.#store.start();
+  stop = () => this.#store.stop();
+  currentRevision: Store['currentRevision'] = () => this.#store.currentRevision();
+  get: Store['get'] = (key, options) => this.#store.get(key, options);
+  list: Store['list'] = (prefix, options) => this.#store.list(prefix, options);
+  watch: Store['watch'] = (prefix, afterRevision) => this.#store.watch(prefix, afterRevision);
+  compact: Store['compact'] = (upToRevision) => this.#store.compact(upToRevision);
+  sideValues: Store['sideValues'] = (prefix) => this.#store.sideValues(prefix);
+  writeSideValues: Store['writeSideValues'] = (changes) => this.#store.writeSideValues(changes);
+
+  write: Store['write'] = async (key, change) => {
+    const result = await this.#store.write(key, change);
+    if (!result.ok) return result;
+    this.#note();
+    this.#raw.push({ key, value: change.value, revision: result.revision });
+    this.#remember(key, change.value, result.revision);
+    return result;
+  };
+
+  #remember(key: string, value: string | undefined, revision: number): void {
+    const before = this.#now.get(key);
+    const after = value === undefined ? undefined : stored(value, revision);
+    if (after === undefined) this.#now.delete(key);
+    else this.#now.set(key, after);
+    this.written.push({ key, revision, atMs: this.#clock.now(), by: author.getStore(), before, after });
+  }
+
+  /** What stands there at this moment. */
+  peek(key: string): KubeObject | undefined {
+    return this.#now.get(key);
+  }
+
+  entries(prefix: string): [string, KubeObject][] {
+    return [...this.#now].filter(([key]) => key.startsWith(prefix));
+  }
+
+  get revision(): number {
+    return this.#raw.at(-1)?.revision ?? 0;
+  }
+
+  /** The state at an older revision, and the writes since then never happened. Watches must be ended by the caller. */
+  async setBack(toRevision: number): Promise<void> {
+    const kept = this.#raw.filter(({ revision }) => revision <= toRevision);
+    const store = new MemoryStore({ clock: this.#clock });
+    await store.start();
+    for (const { key, value, revision } of kept) {
+      const again = await store.write(key, { expect: undefined, value });
+      if (!again.ok || again.revision !== revision)
+        throw new Error(`set a store back: wanted revision ${revision}, found ${again.revision}`);
+    }
+    await this.#store.stop();
+    this.#store = store;
+    this.#raw.splice(0, this.#raw.length, ...kept);
+    const undone = new Map(this.#now);
+    this.#now.clear();
+    for (const { key, value, revision } of kept) {
+      if (value === undefined) this.#now.delete(key);
+      else this.#now.set(key, stored(value, revision));
+    }
+    // For everybody else a restore is a deed of people.
+    for (const key of new Set([...undone.keys(), ...this.#now.keys()])) {
+      const [before, after] = [undone.get(key), this.#now.get(key)];
+      if (before?.metadata.resourceVersion === after?.metadata.resourceVersion) continue;
+      this.written.push({ key, revision: toRevision, atMs: this.#clock.now(), by: undefined, before, after });
+    }
+    this.#note();
+  }
+}
+
+function stored(value: string, revision: number): KubeObject {
+  const object = JSON.parse(value) as KubeObject;
+  return { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } };
+}

@@ -1,0 +1,175 @@
+// One daemon of a run, whole, in this process: with a clock of its own, sockets of the fault proxies, and its log in memory. It can be
+// stopped well, killed at any moment, held as by SIGSTOP, and its wall clock can jump.
+import { loadConfiguration } from '../../../src/config/load/load.ts';
+import { daemonModule } from '../../../src/daemon/daemon.ts';
+import type { Daemon } from '../../../src/daemon/daemon-options.ts';
+import { withPatches } from '../../../src/daemon/load-patches.ts';
+import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
+import type { Sandbox } from '../../../src/expression/sandbox/sandbox.ts';
+import { createLog } from '../../../src/log.ts';
+import { createMetrics, type Metrics } from '../../../src/metrics.ts';
+import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
+import type { FaultProxy } from '../proxy/fault-proxy.ts';
+import type { Chance } from '../random.ts';
+import { DaemonClock, type RigClock } from './rig-clock.ts';
+import type { RigSide } from './rig-cluster.ts';
+
+export interface RigDaemonOptions {
+  name: string;
+  clock: RigClock;
+  chance: Chance;
+  proxies: Readonly<Record<RigSide, FaultProxy>>;
+  kubeconfigs: Readonly<Record<RigSide, string>>;
+  configuration: object;
+  virtualCluster: string;
+  hostNamespace: string;
+  /** Called when the process would have ended by itself. */
+  ended(): void;
+}
+
+export class RigDaemon {
+  readonly name: string;
+  readonly clock: DaemonClock;
+  readonly metrics: Metrics = createMetrics();
+  readonly log: string[] = [];
+  state: 'new' | 'starting' | 'running' | 'stopping' | 'stopped' | 'dead' | 'failed' = 'new';
+  /** Why it did not start. */
+  failure: string | undefined;
+  readonly #options: RigDaemonOptions;
+  readonly #daemon: Daemon;
+  readonly #sandboxes = new Set<InProcessSandbox>();
+
+  constructor(options: RigDaemonOptions) {
+    this.name = options.name;
+    this.#options = options;
+    this.clock = new DaemonClock(options.clock);
+    const { settings, patches } = this.#load(options.configuration);
+    const connector = (side: RigSide) => (_at: unknown, done: (...result: never[]) => void) => {
+      if (this.isAlive) options.proxies[side].connect(this.name, done as never);
+      return undefined as never;
+    };
+    this.#daemon = daemonModule.assembleDaemon({
+      settings,
+      ...(patches && { patches, nodePath: process.execPath }),
+      isDryRun: false,
+      waitMs: 3_600_000,
+      log: createLog({ level: 'info', destination: { write: (line) => void this.log.push(line) } }),
+      clock: this.clock,
+      random: options.chance.next,
+      metrics: this.metrics,
+      environment: { POD_NAME: options.name },
+      version: 'rig',
+      connectors: { virtual: connector('virtual') as never, host: connector('host') as never },
+      openSandbox: (setup) => this.#openSandbox(setup),
+    });
+  }
+
+  /** A sandbox that dies with the daemon: nobody answers a dead one. */
+  #openSandbox(setup: SandboxSetup): Sandbox {
+    const inside = new InProcessSandbox(setup);
+    this.#sandboxes.add(inside);
+    return {
+      start: () => inside.start(),
+      stop: async () => {
+        if (this.#sandboxes.delete(inside)) await inside.stop();
+      },
+      run: (text) => (this.#sandboxes.has(inside) ? inside.run(text) : new Promise(() => {})),
+    };
+  }
+
+  #load(configuration: object) {
+    const { kubeconfigs, virtualCluster, hostNamespace } = this.#options;
+    const loaded = withPatches(
+      loadConfiguration({
+        files: [{ name: 'rig', text: JSON.stringify(configuration) }],
+        flags: {
+          virtualClusterName: virtualCluster,
+          hostNamespace,
+          virtualKubeconfig: kubeconfigs.virtual,
+          hostKubeconfig: kubeconfigs.host,
+        },
+      }),
+    );
+    if (loaded.kind === 'faults') throw new Error(`configuration of the rig: ${JSON.stringify(loaded.faults)}`);
+    return { settings: loaded.settings, patches: loaded.compiled };
+  }
+
+  get isAlive(): boolean {
+    return this.state !== 'dead' && this.state !== 'stopped';
+  }
+
+  #fail(why: string): void {
+    if (this.state !== 'starting' && this.state !== 'running') return;
+    this.state = 'failed';
+    this.failure = why;
+    this.#options.ended();
+  }
+
+  begin(): void {
+    this.state = 'starting';
+    this.#daemon.start().then(
+      (started) => {
+        if (started.kind === 'faults') this.#fail(started.faults.map(({ message }) => message).join('; '));
+        else if (this.state === 'starting') this.state = 'running';
+      },
+      (error: unknown) => this.#fail(String(error)),
+    );
+    void this.#daemon.ended.then((why) => this.#fail(why));
+  }
+
+  /** SIGTERM: resolves when the daemon has ended by itself. */
+  async stop(): Promise<void> {
+    if (!this.isAlive) return;
+    this.state = 'stopping';
+    await this.#daemon.stop();
+    if (this.state === 'stopping') this.state = 'stopped';
+  }
+
+  /** kill -9: no timer fires, no byte leaves, no answer arrives. */
+  kill(): void {
+    if (!this.isAlive) return;
+    this.state = 'dead';
+    this.clock.kill();
+    for (const proxy of Object.values(this.#options.proxies)) proxy.reset(this.name);
+    for (const one of this.#sandboxes) void one.stop();
+    this.#sandboxes.clear();
+  }
+
+  /** SIGSTOP, and SIGCONT. */
+  hold(): void {
+    this.clock.hold();
+    for (const proxy of Object.values(this.#options.proxies))
+      for (const [wire, of] of proxy.wires) if (of === this.name) wire.hold('client');
+  }
+
+  resume(): void {
+    for (const proxy of Object.values(this.#options.proxies))
+      for (const [wire, of] of proxy.wires) if (of === this.name) wire.release('client');
+    this.clock.resume();
+  }
+
+  apply(configuration: object): void {
+    if (!this.isAlive) return;
+    const { settings, patches } = this.#load(configuration);
+    this.#daemon.apply(settings, patches);
+  }
+
+  get isReady(): boolean {
+    return this.state === 'running' && this.#daemon.readiness().isReady;
+  }
+
+  get status(): DaemonStatus {
+    return this.#daemon.status() as DaemonStatus;
+  }
+}
+
+/** What the rig reads of `hostward status -o json`. */
+export interface DaemonStatus {
+  verdict: { isWell: boolean; state: string; sentence: string };
+  leadership: string;
+  outages?: readonly { cluster: string; message: string }[];
+  queue?: { waiting: number; running: number; delayed: number };
+  objects?: Record<string, number>;
+  endpointSlices?: { queue?: { waiting: number; running: number }; objects?: Record<string, number> };
+  trouble?: readonly { object: string; state: string }[];
+}

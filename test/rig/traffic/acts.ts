@@ -1,0 +1,66 @@
+// What people do to the two clusters in a run: tenants, people of the host, vCluster, the operator. Data, so that a schedule can
+// be printed, cut down and played again.
+import type { RigSide } from '../stage/rig-cluster.ts';
+
+export type Synced = 'endpoints' | 'endpointslices';
+export type Content = 'secrets' | 'configmaps';
+
+/** A virtual object; on the host its copy is meant. */
+export interface At {
+  namespace: string;
+  name: string;
+}
+
+export type Act =
+  | { do: 'service'; at: At; hasSelector: boolean; isCopied: boolean }
+  /** vCluster's copy of a Service arrives on the host, late. */
+  | { do: 'copyService'; at: At }
+  | { do: 'endpoints'; at: At; version: number; labels: Pairs; annotations: Pairs; isHostile?: true }
+  | { do: 'slice'; at: At; service: string; version: number; labels: Pairs; managedBy?: string; type: 'IPv4' | 'IPv6' }
+  | {
+      do: 'edit';
+      side: RigSide;
+      resource: Synced;
+      at: At;
+      field: 'labels' | 'annotations';
+      key: string;
+      value: string | null;
+    }
+  /** Somebody on the host changes the addresses of a copy. */
+  | { do: 'payload'; resource: Synced; at: At }
+  | { do: 'remove'; side: RigSide; resource: Synced | 'services'; at: At }
+  /** Deleted and made again at once under the same name. */
+  | { do: 'recreate'; resource: Synced; at: At; version: number }
+  /** A mark of ownership on a copy is changed or lost. */
+  | { do: 'damage'; resource: Synced; at: At; mark: string; value: string | null }
+  /** Somebody else's object at the place of a copy. */
+  | { do: 'stranger'; resource: Synced; at: At; marks: 'none' | 'otherCluster' | 'otherObject' }
+  | { do: 'content'; side: RigSide; resource: Content; at: At; value: string; isImportable: boolean }
+  | { do: 'removeContent'; side: RigSide; resource: Content; at: At }
+  | { do: 'owner'; exists: boolean }
+  | { do: 'reload'; configuration: number }
+  | { do: 'restart'; daemon: number }
+  | { do: 'kill'; daemon: number }
+  | { do: 'wait'; ms: number }
+  /** People are still until the daemon must have finished; then everything is compared. */
+  | { do: 'calm' };
+
+export type Pairs = Readonly<Record<string, string>>;
+
+/** A whole run without its faults. */
+export interface Scenario {
+  /** What the operator writes; the first one is in force at the start. */
+  configurations: readonly object[];
+  daemons: number;
+  isMapped: boolean;
+  kinds: readonly Synced[];
+  /** Before the daemon starts. */
+  before: readonly Act[];
+  acts: readonly Act[];
+}
+
+export const virtualCluster = 'vc';
+export const hostNamespace = 'vcluster-vc';
+/** The first two may meet on one host name with names that hold "-x-". */
+export const tenantNamespaces = ['t1', 'b-x-t1', 't2'] as const;
+export const mappedNamespace = (namespace: string): string => `h-${namespace}`;

@@ -1,0 +1,188 @@
+// Draws a scenario from a seed: a configuration out of all features together, what stands there before the daemon starts, and what people do
+// then. Faults found by hand nearly always needed two features at once, so none is kept apart from the others.
+import type { Chance } from '../random.ts';
+import { type Act, type At, type Pairs, type Scenario, type Synced, tenantNamespaces } from './acts.ts';
+import { configurationsOf, drawFeatures, type Features } from './features.ts';
+
+/** Few names, so that acts meet; the last pair meets on one host name, the long one is hashed there. */
+const names = ['web', 'api', 'a', 'a-x-b', `long-${'n'.repeat(50)}`];
+const labelKeys = ['app', 'tier', 'team', 'release'];
+const annotationKeys = ['note', 'example.com/tier', 'example.com/secret', 'hidden'];
+const values = ['one', 'two', 'x-three', 'secret-a', 'boom'];
+const marks = [
+  'vcluster.loft.sh/managed-by',
+  'vcluster.loft.sh/object-name',
+  'vcluster.loft.sh/object-uid',
+  'vcluster.loft.sh/object-host-name',
+  'hostward.dev/base',
+];
+/** A burst, a short pause, one that outlasts a retry, one that outlasts a proof. */
+const pausesMs = [0, 0, 0, 5, 40, 300, 2_000, 12_000, 70_000];
+const mostPhases = 2;
+const actsInPhase = 9;
+
+export function drawScenario(chance: Chance): Scenario {
+  const features = drawFeatures(chance);
+  const draw = new Draw(chance, features);
+  const before = Array.from({ length: chance.between(2, 5) }, () => draw.founding()).flat();
+  const acts: Act[] = [];
+  for (let phase = 0; phase < mostPhases; phase++) {
+    const count = chance.between(3, actsInPhase);
+    for (let nth = 0; nth < count; nth++) {
+      acts.push(...draw.act());
+      const ms = chance.pick(pausesMs);
+      if (ms > 0) acts.push({ do: 'wait', ms });
+    }
+    acts.push({ do: 'calm' });
+  }
+  const { daemons, isMapped, kinds } = features;
+  return { configurations: configurationsOf(features), daemons, isMapped, kinds, before, acts };
+}
+
+class Draw {
+  readonly #chance: Chance;
+  readonly #features: Features;
+  readonly #known: At[] = [];
+  #version = 0;
+
+  constructor(chance: Chance, features: Features) {
+    this.#chance = chance;
+    this.#features = features;
+  }
+
+  #at(): At {
+    const isKnown = this.#known.length > 0 && this.#chance.isHit(0.8);
+    if (isKnown) return this.#chance.pick(this.#known);
+    const at = { namespace: this.#chance.pick(tenantNamespaces), name: this.#chance.pick(names) };
+    this.#known.push(at);
+    return at;
+  }
+
+  #pairs(keys: readonly string[]): Pairs {
+    return Object.fromEntries(
+      keys.filter(() => this.#chance.isHit(0.3)).map((key) => [key, this.#chance.pick(values)]),
+    );
+  }
+
+  #kind(): Synced {
+    return this.#chance.pick(this.#features.kinds);
+  }
+
+  /** A Service with what it has behind it, in any order. */
+  founding(): Act[] {
+    const at = this.#at();
+    const service: Act = {
+      do: 'service',
+      at,
+      hasSelector: this.#chance.isHit(0.08),
+      isCopied: this.#chance.isHit(0.8),
+    };
+    const content = this.#features.hasReferences && this.#chance.isHit(0.6) ? [this.#content('virtual')] : [];
+    const acts = [...content, service, this.#make(at, this.#kind())];
+    if (this.#features.kinds.length > 1 && this.#chance.isHit(0.5)) acts.push(this.#make(at, this.#kind()));
+    return this.#chance.isHit(0.3) ? acts.reverse() : acts;
+  }
+
+  #make(at: At, kind: Synced): Act {
+    const version = ++this.#version;
+    const labels = this.#pairs(labelKeys);
+    if (kind === 'endpoints') {
+      const annotations = this.#pairs(annotationKeys);
+      const isHostile = this.#chance.isHit(0.06);
+      return { do: 'endpoints', at, version, labels, annotations, ...(isHostile && { isHostile: true }) };
+    }
+    const managedBy = this.#chance.weigh<string | undefined>([
+      [6, undefined],
+      [2, 'tenant.example.com'],
+      [2, 'endpointslicemirroring-controller.k8s.io'],
+      [1, 'endpointslice-controller.k8s.io'],
+    ]);
+    const type = this.#chance.isHit(0.15) ? 'IPv6' : 'IPv4';
+    return { do: 'slice', at, service: at.name, version, labels, type, ...(managedBy !== undefined && { managedBy }) };
+  }
+
+  #content(side: 'virtual' | 'host'): Act {
+    const name = this.#chance.pick(['secret-a', 'two']);
+    const resource = this.#chance.isHit(0.7) ? 'secrets' : 'configmaps';
+    const namespace = this.#chance.pick(tenantNamespaces);
+    const value = `content-${++this.#version}`;
+    return { do: 'content', side, resource, at: { namespace, name }, value, isImportable: this.#chance.isHit(0.6) };
+  }
+
+  act(): Act[] {
+    const at = this.#at();
+    const resource = this.#kind();
+    const chance = this.#chance;
+    const field = chance.isHit(0.5) ? 'labels' : 'annotations';
+    const key = chance.pick(field === 'labels' ? labelKeys : annotationKeys);
+    const value = chance.isHit(0.25) ? null : chance.pick(values);
+    const acts = chance.weigh<() => Act[]>([
+      [14, () => [this.#make(at, resource)]],
+      [6, () => this.founding()],
+      [8, () => [{ do: 'edit', side: 'virtual', resource, at, field, key, value }]],
+      [10, () => [{ do: 'edit', side: 'host', resource, at, field, key, value }]],
+      [5, () => [{ do: 'payload', resource, at }]],
+      [4, () => [{ do: 'remove', side: 'virtual', resource, at }]],
+      [5, () => [{ do: 'remove', side: 'host', resource, at }]],
+      [3, () => [{ do: 'remove', side: 'virtual', resource: 'services', at }]],
+      [4, () => [{ do: 'service', at, hasSelector: chance.isHit(0.4), isCopied: chance.isHit(0.7) }]],
+      [2, () => [{ do: 'copyService', at }]],
+      [4, () => [{ do: 'recreate', resource, at, version: ++this.#version }]],
+      [4, () => [{ do: 'damage', resource, at, mark: chance.pick(marks), value: chance.isHit(0.5) ? null : 'wrong' }]],
+      [
+        3,
+        () => [{ do: 'stranger', resource, at, marks: chance.pick(['none', 'otherCluster', 'otherObject'] as const) }],
+      ],
+      [
+        1,
+        () => [
+          { do: 'owner', exists: false },
+          { do: 'wait', ms: chance.pick([10, 5_000]) },
+          { do: 'owner', exists: true },
+        ],
+      ],
+      [3, () => [{ do: 'reload', configuration: chance.whole(this.#features.reloads + 1) }]],
+      [2, () => [{ do: chance.isHit(0.5) ? 'restart' : 'kill', daemon: chance.whole(this.#features.daemons) }]],
+      [2, () => this.#rival(at, resource)],
+      ...(this.#features.hasReferences
+        ? ([
+            [6, () => [this.#content(chance.isHit(0.6) ? 'virtual' : 'host')]],
+            [
+              3,
+              () => [
+                {
+                  do: 'removeContent',
+                  side: chance.isHit(0.6) ? 'virtual' : 'host',
+                  resource: 'secrets',
+                  at: { namespace: at.namespace, name: chance.pick(['secret-a', 'two']) },
+                },
+              ],
+            ],
+            [
+              5,
+              () => [
+                {
+                  do: 'edit',
+                  side: chance.isHit(0.6) ? 'virtual' : 'host',
+                  resource,
+                  at,
+                  field: 'annotations',
+                  key: 'example.com/secret',
+                  value: chance.pick(['secret-a', 'two', 'one', null]),
+                },
+              ],
+            ],
+          ] as [number, () => Act[]][])
+        : []),
+    ]);
+    return acts();
+  }
+
+  /** A program of the host that undoes our writes, several times in a second. */
+  #rival(at: At, resource: Synced): Act[] {
+    return Array.from({ length: this.#chance.between(4, 9) }, () => [
+      { do: 'payload', resource, at } as Act,
+      { do: 'wait', ms: this.#chance.pick([100, 400]) } as Act,
+    ]).flat();
+  }
+}

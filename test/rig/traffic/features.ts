@@ -1,0 +1,145 @@
+// The features of one run and the configurations that follow from them, as an operator would write them.
+import type { Chance } from '../random.ts';
+import { mappedNamespace, type Synced, tenantNamespaces } from './acts.ts';
+
+export interface Features {
+  kinds: readonly Synced[];
+  isMapped: boolean;
+  daemons: number;
+  hasReferences: boolean;
+  /** How many other configurations a reload can choose. */
+  reloads: number;
+  /** By configuration. */
+  variants: readonly Variant[];
+}
+
+interface Variant {
+  patches: readonly string[];
+  backSync: 'all' | 'none';
+  excluded: readonly string[];
+  denied: readonly string[];
+  leaderElection: 'always' | 'never';
+  isMirrored: boolean;
+  keepsNodeName: boolean;
+  setOwner: boolean;
+  exports: boolean;
+}
+
+const metadataPatches: Readonly<Record<string, object>> = {
+  prefix: {
+    path: 'metadata.labels["tier"]',
+    expression: '"t-" + value',
+    reverseExpression: 'value.replace(/^t-/, "")',
+  },
+  forward: { path: 'metadata.annotations["example.com/tier"]', expression: 'value.toUpperCase()' },
+  hide: { path: 'metadata.annotations["hidden"]', expression: 'null' },
+  back: { path: 'metadata.labels["team"]', reverseExpression: 'value + "-host"' },
+  fail: { path: 'metadata.annotations["note"]', expression: 'value === "boom" ? null.member : value' },
+  skip: {
+    path: 'metadata.labels["app"]',
+    expression: 'value === "boom" ? null.member : "p-" + value',
+    onError: 'skip',
+  },
+  create: {
+    path: 'metadata.annotations["example.com/cluster"]',
+    expression: 'context.vcluster.name',
+    onMissing: 'create',
+  },
+  reference: {
+    path: 'metadata.annotations["example.com/secret"]',
+    reference: { apiVersion: 'v1', kind: 'Secret' },
+  },
+};
+
+/** Addresses keep their last three numbers, by which the oracles know the version of a payload. */
+const endpointsPatches: Readonly<Record<string, object>> = {
+  address: {
+    path: 'subsets[*].addresses[*].ip',
+    expression: 'value.startsWith("10.") ? "20." + value.slice(3) : value',
+  },
+};
+
+const slicePatches: Readonly<Record<string, object>> = {
+  address: {
+    path: 'endpoints[*].addresses[*]',
+    expression: 'value.startsWith("10.") ? "20." + value.slice(3) : value',
+  },
+};
+
+export function drawFeatures(chance: Chance): Features {
+  const kinds = chance.weigh<readonly Synced[]>([
+    [4, ['endpoints']],
+    [5, ['endpoints', 'endpointslices']],
+    [1, ['endpointslices']],
+  ]);
+  const daemons = chance.isHit(0.2) ? 2 : 1;
+  const reloads = chance.between(0, 2);
+  const leaderElection = daemons > 1 || chance.isHit(0.25) ? 'always' : 'never';
+  const first = drawVariant(chance, leaderElection);
+  const variants = [
+    first,
+    ...Array.from({ length: reloads }, () => changed(first, drawVariant(chance, leaderElection), chance)),
+  ];
+  return {
+    kinds,
+    isMapped: chance.isHit(0.25),
+    daemons,
+    hasReferences: variants.some(({ patches }) => patches.includes('reference')),
+    reloads,
+    variants,
+  };
+}
+
+function drawVariant(chance: Chance, leaderElection: 'always' | 'never'): Variant {
+  return {
+    patches: [...Object.keys(metadataPatches), 'address'].filter(() => chance.isHit(0.3)),
+    backSync: chance.isHit(0.9) ? 'all' : 'none',
+    excluded: chance.isHit(0.1) ? ['team'] : [],
+    denied: chance.isHit(0.15) ? ['10.6.0.0/16'] : [],
+    leaderElection,
+    isMirrored: chance.isHit(0.15),
+    keepsNodeName: chance.isHit(0.8),
+    setOwner: chance.isHit(0.8),
+    exports: chance.isHit(0.7),
+  };
+}
+
+/** Some members of another draw; what needs a restart stays. */
+function changed(first: Variant, other: Variant, chance: Chance): Variant {
+  const { setOwner: _, leaderElection: __, ...live } = other;
+  const taken = Object.entries(live).filter(() => chance.isHit(0.5));
+  return { ...first, ...(Object.fromEntries(taken) as Partial<Variant>) };
+}
+
+export function configurationsOf({ variants, kinds, isMapped }: Features): object[] {
+  return variants.map((variant) => {
+    const { patches, exports } = variant;
+    const entries = (own: Readonly<Record<string, object>>): object[] =>
+      patches.flatMap((name) => metadataPatches[name] ?? own[name] ?? []);
+    const isOn = (kind: Synced): boolean => kinds.includes(kind);
+    const byName = Object.fromEntries(tenantNamespaces.map((name) => [name, mappedNamespace(name)]));
+    return {
+      sync: {
+        toHost: {
+          endpoints: { enabled: false, patches: entries(endpointsPatches) },
+          endpointSlices: { enabled: false, patches: entries(slicePatches) },
+          secrets: { enabled: exports },
+          ...(isMapped && { namespaces: { enabled: true, mappings: { byName } } }),
+        },
+      },
+      experimental: { syncSettings: { setOwner: variant.setOwner } },
+      hostward: {
+        endpoints: { enabled: isOn('endpoints') },
+        endpointSlices: {
+          enabled: isOn('endpointslices'),
+          mirrored: variant.isMirrored,
+          nodeName: variant.keepsNodeName ? 'keep' : 'drop',
+        },
+        backSync: variant.backSync,
+        ...(variant.excluded.length > 0 && { exclude: { labels: variant.excluded } }),
+        ...(variant.denied.length > 0 && { addressPolicy: { deny: variant.denied } }),
+        leaderElection: variant.leaderElection,
+      },
+    };
+  });
+}

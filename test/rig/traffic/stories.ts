@@ -1,0 +1,172 @@
+// Short stories, each of one thing that makes the daemon write. The daemon is killed at every boundary of every write of each.
+import { type Act, type At, mappedNamespace, type Scenario, type Synced, tenantNamespaces } from './acts.ts';
+
+const web: At = { namespace: 't1', name: 'web' };
+const long: At = { namespace: 't2', name: `long-${'n'.repeat(50)}` };
+const both: readonly Synced[] = ['endpoints', 'endpointslices'];
+
+const service = (at = web, hasSelector = false): Act => ({ do: 'service', at, hasSelector, isCopied: true });
+const endpoints = (version: number, more: Partial<Extract<Act, { do: 'endpoints' }>> = {}): Act => ({
+  do: 'endpoints',
+  at: web,
+  version,
+  labels: { app: 'one' },
+  annotations: {},
+  ...more,
+});
+const slice = (version: number, type: 'IPv4' | 'IPv6' = 'IPv4', at = web): Act => ({
+  do: 'slice',
+  at,
+  service: at.name,
+  version,
+  labels: { app: 'one' },
+  type,
+});
+const edit = (side: 'virtual' | 'host', resource: Synced, value: string | null, key = 'tier'): Act => ({
+  do: 'edit',
+  side,
+  resource,
+  at: web,
+  field: 'labels',
+  key,
+  value,
+});
+const pause: Act = { do: 'wait', ms: 2_000 };
+
+interface Story {
+  before?: readonly Act[];
+  acts: readonly Act[];
+  patches?: readonly object[];
+  other?: object;
+  isMapped?: true;
+}
+
+const stood: readonly Act[] = [service(), endpoints(1), slice(2)];
+const twoWay = {
+  path: 'metadata.labels["tier"]',
+  expression: '"t-" + value',
+  reverseExpression: 'value.replace(/^t-/, "")',
+};
+const reference = {
+  path: 'metadata.annotations["example.com/secret"]',
+  reference: { apiVersion: 'v1', kind: 'Secret' },
+};
+const secret = (side: 'virtual' | 'host', value: string): Act => ({
+  do: 'content',
+  side,
+  resource: 'secrets',
+  at: { namespace: 't1', name: 'secret-a' },
+  value,
+  isImportable: true,
+});
+const names = (value: string | null): Act => ({
+  do: 'edit',
+  side: 'virtual',
+  resource: 'endpoints',
+  at: web,
+  field: 'annotations',
+  key: 'example.com/secret',
+  value,
+});
+
+const stories: Readonly<Record<string, Story>> = {
+  'objects are made': { acts: [...stood, service(long), slice(3, 'IPv4', long)] },
+  'objects stood there before the daemon': { before: stood, acts: [] },
+  'an address changes, and changes again': {
+    before: stood,
+    acts: [endpoints(3), slice(4), pause, endpoints(5), slice(6)],
+  },
+  'a label is edited on the host': {
+    before: stood,
+    acts: [edit('host', 'endpoints', 'x'), edit('host', 'endpointslices', 'x')],
+  },
+  'a label is edited on both sides': {
+    before: stood,
+    acts: [
+      edit('virtual', 'endpoints', 'v'),
+      edit('host', 'endpoints', 'h', 'team'),
+      edit('host', 'endpointslices', 'h'),
+    ],
+  },
+  'a patched label goes both ways': {
+    before: [service(), endpoints(1, { labels: { tier: 'one' } })],
+    acts: [edit('host', 'endpoints', 't-two'), pause, edit('virtual', 'endpoints', 'three')],
+    patches: [twoWay],
+  },
+  'a copy vanishes': {
+    before: stood,
+    acts: both.map((resource) => ({ do: 'remove', side: 'host', resource, at: web })),
+  },
+  'the tenant deletes': {
+    before: stood,
+    acts: both.map((resource) => ({ do: 'remove', side: 'virtual', resource, at: web })),
+  },
+  'the Service goes, and comes back': {
+    before: stood,
+    acts: [{ do: 'remove', side: 'virtual', resource: 'services', at: web }, pause, service()],
+  },
+  'the Service gains a selector': { before: stood, acts: [service(web, true)] },
+  'an object is made anew under its name': {
+    before: stood,
+    acts: both.map((resource, nth) => ({ do: 'recreate', resource, at: web, version: 7 + nth })),
+  },
+  'a slice changes its address type': { before: stood, acts: [slice(8, 'IPv6')] },
+  'a native object is taken over': {
+    before: [{ do: 'stranger', resource: 'endpoints', at: web, marks: 'none' }, service(), endpoints(1)],
+    acts: [],
+  },
+  'marks are damaged': {
+    before: stood,
+    acts: [
+      { do: 'damage', resource: 'endpoints', at: web, mark: 'vcluster.loft.sh/managed-by', value: null },
+      { do: 'damage', resource: 'endpointslices', at: web, mark: 'vcluster.loft.sh/object-uid', value: 'wrong' },
+    ],
+  },
+  'a Secret is exported, changed and let go': {
+    before: [secret('virtual', 'content-1'), ...stood],
+    acts: [names('secret-a'), pause, secret('virtual', 'content-2'), pause, names(null)],
+    patches: [reference],
+  },
+  'a Secret is imported, changed and let go': {
+    before: [secret('host', 'content-1'), ...stood],
+    acts: [names('secret-a'), pause, secret('host', 'content-2'), pause, names(null)],
+    patches: [reference],
+  },
+  'patches change': {
+    before: stood,
+    acts: [edit('virtual', 'endpoints', 'one'), pause, { do: 'reload', configuration: 1 }],
+    other: { patches: [twoWay] },
+  },
+  'namespaces are mapped': { acts: [...stood, pause, endpoints(9)], isMapped: true },
+};
+
+export const storyNames: readonly string[] = Object.keys(stories);
+
+export function storyOf(name: string): Scenario {
+  const { before = [], acts, patches = [], other, isMapped = false } = stories[name] as Story;
+  const first = configurationOf(patches, isMapped);
+  const second = (other as { patches?: readonly object[] } | undefined)?.patches;
+  return {
+    configurations: second === undefined ? [first] : [first, configurationOf(second, isMapped)],
+    daemons: 1,
+    isMapped,
+    kinds: both,
+    before,
+    acts: [...acts, { do: 'calm' }],
+  };
+}
+
+function configurationOf(patches: readonly object[], isMapped: boolean): object {
+  const byName = Object.fromEntries(tenantNamespaces.map((name) => [name, mappedNamespace(name)]));
+  return {
+    sync: {
+      toHost: {
+        endpoints: { enabled: false, patches },
+        endpointSlices: { enabled: false, patches },
+        secrets: { enabled: true },
+        ...(isMapped && { namespaces: { enabled: true, mappings: { byName } } }),
+      },
+    },
+    hostward: { endpoints: { enabled: true }, endpointSlices: { enabled: true }, leaderElection: 'never' },
+  };
+}

@@ -1,0 +1,59 @@
+// A process that plays seeds for the command: a learned scenario is kept for the seeds that share it.
+import { minimised } from './minimise.ts';
+import type { SeedLine } from './report/tally.ts';
+import { type Played, play, type Schedule } from './run.ts';
+import { learnedSchedule, placedSchedule } from './schedule.ts';
+
+export type ToWorker = { do: 'play'; seed: number } | { do: 'minimise'; seed: number; oracle: string; kind: string };
+export type FromWorker =
+  | { did: 'play'; line: SeedLine }
+  | { did: 'minimise'; schedule: Schedule; runs: number }
+  | { did: 'fail'; seed: number; error: string };
+
+let learned: { schedule: Schedule; played: Played } | undefined;
+
+export async function learn(seed: number): Promise<{ schedule: Schedule; played: Played }> {
+  const schedule = learnedSchedule(seed);
+  if (learned?.schedule.seed !== schedule.seed) learned = { schedule, played: await play(schedule) };
+  return learned;
+}
+
+export async function playSeed(seed: number): Promise<SeedLine> {
+  const started = process.cpuUsage();
+  const { schedule, played: faultless } = await learn(seed);
+  const placed = placedSchedule(seed, schedule, faultless);
+  const played = await play(placed, { faultless });
+  const used = process.cpuUsage(started);
+  return {
+    seed,
+    placed: placed.faults,
+    struck: played.struck,
+    // What fails without faults fails every seed of the scenario.
+    violations: [...faultless.violations, ...played.violations],
+    requests: played.requests,
+    virtualMs: played.virtualMs,
+    cpuMs: (used.user + used.system) / 1000,
+  };
+}
+
+async function serve(message: ToWorker): Promise<FromWorker> {
+  if (message.do === 'play') return { did: 'play', line: await playSeed(message.seed) };
+  const { schedule, played } = await learn(message.seed);
+  const violation = { oracle: message.oracle, kind: message.kind, what: '', atMs: 0 };
+  const short = await minimised(placedSchedule(message.seed, schedule, played), violation);
+  return { did: 'minimise', ...short };
+}
+
+if (process.send !== undefined && process.argv[2] === 'rig-worker') {
+  // Whoever asked is gone.
+  process.on('disconnect', () => process.exit());
+  process.on('message', (message: ToWorker) => {
+    serve(message).then(
+      (answer) => process.send?.(answer),
+      (error: unknown) => {
+        const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        process.send?.({ did: 'fail', seed: message.seed, error: text } satisfies FromWorker);
+      },
+    );
+  });
+}
