@@ -1,0 +1,78 @@
+{{- define "hostward.name" -}}
+{{- $name := ternary .Release.Name (printf "%s-hostward" .Release.Name) (contains "hostward" .Release.Name) -}}
+{{- $name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "hostward.labels" -}}
+app.kubernetes.io/name: hostward
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- define "hostward.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- /* The names of the virtual cluster; without one there is nothing to sync. */ -}}
+{{- define "hostward.vcluster" -}}
+{{- required "sync.vcluster.name is needed: the release name of the virtual cluster's chart (helm list shows it); or set sync.enabled=false" .Values.sync.vcluster.name }}
+{{- end }}
+
+{{- define "hostward.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "hostward.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- define "hostward.placement" -}}
+{{- with .Values.pullSecrets }}
+imagePullSecrets: {{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether copies live in several host namespaces. */ -}}
+{{- define "hostward.isMapped" -}}
+{{- if dig "namespaces" "enabled" false .Values.sync.toHost }}true{{ end }}
+{{- end }}
+
+{{- /* The configuration of the sync, as one value. */ -}}
+{{- define "hostward.syncConfiguration" -}}
+{{- $name := include "hostward.vcluster" . -}}
+{{- $server := .Values.sync.vcluster.server | default (printf "https://%s.%s.svc" $name .Release.Namespace) -}}
+{{- $own := dict "virtualClusterName" $name "hostNamespace" .Release.Namespace "virtualKubeconfig" "/etc/hostward/virtual/config" "virtualServer" $server "listen" "0.0.0.0:9440" -}}
+{{- if gt (int .Values.sync.replicas) 1 }}{{ $_ := set $own "leaderElection" "always" }}{{ end -}}
+{{- toYaml (dict "hostward" (merge (deepCopy .Values.sync.hostward) $own) "sync" (dict "toHost" .Values.sync.toHost)) }}
+{{- end }}
+
+{{- define "hostward.managementConfiguration" -}}
+{{- $base := .Values.management.baseURL | default (printf "https://%s-management.%s.svc" (include "hostward.name" .) .Release.Namespace) -}}
+{{- $own := dict "listen" "0.0.0.0:8443" "ingressListen" "0.0.0.0:9443" "baseURL" $base "dataDir" "/var/lib/hostward/management" -}}
+{{- if .Values.management.tlsSecret }}{{ $_ := set $own "tls" (dict "certificate" "/etc/hostward/tls/tls.crt" "key" "/etc/hostward/tls/tls.key") }}{{ end -}}
+{{- toYaml (dict "hostward" (dict "listen" "0.0.0.0:9440" "management" (merge (deepCopy .Values.management.configuration) $own))) }}
+{{- end }}
