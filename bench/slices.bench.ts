@@ -73,7 +73,8 @@ class Bench {
       this.#virtual.put(kind.resource.resource, objectOf(kind, key, ipsOf(count, 0)));
     }
     this.#host.put('services', serviceOf({ namespace: hostNamespace, name: virtualCluster }));
-    const log = createLog({ level: 'info', destination: { write() {} } });
+    // A sync that never becomes ready says why.
+    const log = createLog({ level: 'warn', destination: process.stderr });
     const shared = { clock: systemClock, random: Math.random, log, metrics: createMetrics() };
     const write = { ...shared, permit: () => true, fieldManager: 'hostward' };
     const open = <T extends { namespace: string; name: string; uid: string; resourceVersion: string }>(

@@ -19,6 +19,7 @@ export class TextServer {
         return toAnswer({ ...this.#answer(request), ...noise, method, what: path });
       },
       stream: (request, sink) => this.#stream(request, sink),
+      subscribe: () => () => undefined,
       close: async () => {},
     };
   }
@@ -57,8 +58,8 @@ export class TextServer {
 
   #list(prefix: string): string {
     const items = [...this.objects].filter(([path]) => path.startsWith(prefix)).map(([, object]) => object);
-    const kind = listKinds[prefix.split('/', 1)[0] as string];
-    return JSON.stringify({ kind, metadata: { resourceVersion: String(this.#revision) }, items });
+    const list = lists[prefix.split('/', 1)[0] as string];
+    return JSON.stringify({ ...list, metadata: { resourceVersion: String(this.#revision) }, items });
   }
 
   #write(place: { namespace: string; resource: string; name: string }, change: KubeObject): string {
@@ -85,10 +86,10 @@ export class TextServer {
   }
 }
 
-const listKinds: Record<string, string> = {
-  services: 'ServiceList',
-  endpoints: 'EndpointsList',
-  endpointslices: 'EndpointSliceList',
+const lists: Record<string, { kind: string; apiVersion: string }> = {
+  services: { kind: 'ServiceList', apiVersion: 'v1' },
+  endpoints: { kind: 'EndpointsList', apiVersion: 'v1' },
+  endpointslices: { kind: 'EndpointSliceList', apiVersion: 'discovery.k8s.io/v1' },
 };
 const noise = { server: '', location: undefined, retryAfterMs: undefined };
 const managedFields = [
