@@ -1,6 +1,6 @@
 // What references name (DESIGN 4.12): copies of Secrets and ConfigMaps on the host, imports on the virtual side, and their names.
 
-import { type NameOnHost, strangersReferences } from './claims.ts';
+import { type NameOnHost, render, strangersReferences } from './claims.ts';
 import type { History } from './history.ts';
 import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './json.ts';
 import {
@@ -15,7 +15,7 @@ import {
   sixOf,
 } from './marks.ts';
 import { longName, type Place } from './names.ts';
-import type { Settings } from './settings.ts';
+import type { PatchEntry, Settings, SyncedKind } from './settings.ts';
 import type { ExpectedObject, PlainKind, PlainObject } from './types.ts';
 
 export type ContentKind = 'Secret' | 'ConfigMap';
@@ -23,6 +23,22 @@ export const isContent = (kind: string): kind is ContentKind => kind === 'Secret
 
 const IMPORTABLE = 'hostward.dev/importable';
 const TOKEN = 'kubernetes.io/service-account-token';
+
+const syncedKinds: readonly SyncedKind[] = ['Endpoints', 'EndpointSlice'];
+const openMarks = [BASE, MANAGED_ANNOTATIONS].map((one) => ({
+  path: ['metadata', 'annotations', one],
+  mayLack: true as const,
+}));
+
+const canName = (entries: readonly PatchEntry[], kind: ContentKind): boolean =>
+  entries.some(
+    ({ reference }) => reference !== undefined && (reference.kind === kind || reference.kindPath !== undefined),
+  );
+
+const payloadOf = (object: object): string => {
+  const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = object as JsonMap;
+  return canonical(payload);
+};
 
 export type Source = 'tenant' | 'host' | 'nowhere';
 
@@ -33,9 +49,12 @@ export class References {
   /** True: what asked for it is written; false: it may be that nothing counts it. */
   private readonly asked = new Map<string, boolean>();
 
-  constructor(history: History, settings: Settings) {
+  private readonly configurations: readonly Settings[];
+
+  constructor(history: History, configurations: readonly Settings[]) {
     this.history = history;
-    this.settings = settings;
+    this.configurations = configurations;
+    this.settings = configurations.at(-1) as Settings;
   }
 
   readonly counted: NameOnHost = (kind, namespace, name, entry) => {
@@ -114,7 +133,18 @@ export class References {
     if (last !== undefined && ownerOf(last, virtual.metadata, naming) !== 'ours') {
       return { side: 'host', object: last, open: [], exists: 'must', because: 'DESIGN 4.12 and 3.4: not ours' };
     }
-    const now = history.now('host', hostKey);
+    const object = this.rendered(virtual, place, kind);
+    const isOwned = !settings.setsOwner || this.ownerService() !== undefined;
+    const isSure = this.asked.get(key) === true && (last !== undefined || isOwned);
+    const exists = isSure ? 'must' : 'may';
+    return { side: 'host', object, open: openMarks, exists, because: 'DESIGN 4.12: exported' };
+  }
+
+  private rendered(virtual: PlainObject, place: Place, kind: ContentKind): ExpectedObject['object'] {
+    const { history, settings } = this;
+    const { naming } = settings;
+    const { namespace } = virtual.metadata;
+    const hostKey = keyOf(kind, place.namespace, place.name);
     const labels: { [key: string]: string } = {};
     for (const [label, value] of Object.entries(labelsOf(virtual))) {
       const hostLabel = naming.labelKey(label);
@@ -128,17 +158,9 @@ export class References {
       namespace: place.namespace,
       labels: { ...labels, ...markerLabels(namespace, naming) },
       annotations,
-      ownerReferences: this.owners(virtual, now, last),
+      ownerReferences: this.owners(virtual, history.now('host', hostKey), history.last('host', hostKey)),
     };
-    const object = { apiVersion: virtual.apiVersion, kind, metadata, ...payload };
-    const open = [BASE, MANAGED_ANNOTATIONS].map((one) => ({
-      path: ['metadata', 'annotations', one],
-      mayLack: true as const,
-    }));
-    const isOwned = !settings.setsOwner || this.ownerService() !== undefined;
-    const isSure = this.asked.get(key) === true && (last !== undefined || isOwned);
-    const exists = isSure ? 'must' : 'may';
-    return { side: 'host', object: object as ExpectedObject['object'], open, exists, because: 'DESIGN 4.12: exported' };
+    return { apiVersion: virtual.apiVersion, kind, metadata, ...payload } as ExpectedObject['object'];
   }
 
   private ownerService(): PlainObject | undefined {
@@ -187,6 +209,49 @@ export class References {
     const host = this.importable(objectKey(virtual));
     if (host === undefined || host.metadata.uid !== mark) return false;
     return !this.isImportable(host) || !this.asked.has(objectKey(virtual));
+  }
+
+  /**
+   * DESIGN 3.2 and 4.12 together: what a switched-off kind left on the host is not touched and may name content, so content goes with its last
+   * reference only when every kind whose patches can name it is switched on.
+   */
+  mayBeNamedUntouched(kind: ContentKind): boolean {
+    return syncedKinds.some((synced) => !this.settings.isOn[synced] && canName(this.settings.patches[synced], kind));
+  }
+
+  /**
+   * A copy that may stay without a reference: as it was at the last calm point or as its source was at a moment since then. None that nothing
+   * has asked for since it was not there.
+   */
+  keptCopyOf(host: PlainObject): ExpectedObject | undefined {
+    if (!isContent(host.kind) || !this.mayBeNamedUntouched(host.kind) || !this.isSpentCopy(host)) return undefined;
+    const annotations = annotationsOf(host);
+    const name = own(annotations, 'vcluster.loft.sh/object-name') ?? '';
+    const key = keyOf(host.kind, own(annotations, 'vcluster.loft.sh/object-namespace') ?? '', name);
+    const last = this.history.last('host', objectKey(host));
+    if (last === undefined && !this.wasAskedFor(key)) return undefined;
+    const sources = this.history.versions('virtual', key);
+    const made = sources.map((source) => this.rendered(source, host.metadata, host.kind as ContentKind));
+    const choices = last === undefined ? made : [last, ...made];
+    const object = choices.find((one) => payloadOf(one) === payloadOf(host)) ?? choices[0];
+    const because = 'DESIGN 3.2 and 4.12: what is not touched may name it';
+    return object && { side: 'host', object, open: openMarks, exists: 'may', because };
+  }
+
+  /** Whether an object that stood at some moment since the last calm point names it, under a configuration of that time. */
+  private wasAskedFor(key: string): boolean {
+    let isAsked = false;
+    const nameOnHost: NameOnHost = (kind, namespace, name, entry) => {
+      isAsked ||= keyOf(kind as PlainKind, namespace, name) === key;
+      return this.name(kind, namespace, name, entry);
+    };
+    for (const settings of this.configurations)
+      for (const objectKind of syncedKinds)
+        for (const virtualKey of this.history.keysOf('virtual'))
+          if (settings.isOn[objectKind] && virtualKey.startsWith(`${objectKind} `))
+            for (const virtual of this.history.versions('virtual', virtualKey))
+              render({ settings, virtual, host: undefined, nameOnHost });
+    return isAsked;
   }
 
   /** A copy of ours whose last reference has gone. */

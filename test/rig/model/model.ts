@@ -36,7 +36,7 @@ class Judgement {
     this.history = new History(point);
     this.all = settingsOf(point);
     this.settings = this.all.at(-1) as Settings;
-    this.references = new References(this.history, this.settings);
+    this.references = new References(this.history, this.all);
     this.claims = claimsOf(this.history, this.settings, this.references.doubted);
     this.holders = holdersOf(this.claims, this.history);
   }
@@ -199,6 +199,12 @@ class Judgement {
   private judgeUnclaimed(hostKey: string): void {
     const { history } = this;
     const last = history.last('host', hostKey);
+    const now = history.now('host', hostKey);
+    const kept = now && this.references.keptCopyOf(now);
+    if (kept !== undefined) {
+      this.objects.push(kept);
+      return;
+    }
     if (last === undefined || this.references.isSpentCopy(last)) return;
     if (!isSynced(last.kind) || !this.settings.isOn[last.kind] || !this.isDeletable(last)) {
       this.objects.push(asItIs('host', last, 'DESIGN 3.2: not ours to write or delete'));
