@@ -49,8 +49,11 @@ export interface ApiServerOptions {
   strangers?: Strangers;
   /** Called when a request is authenticated; throws a StatusFault to refuse a caller who holds too much already. */
   admit?: (user: User, target: Target, response: ServerResponse) => Promise<void>;
-  /** Called whenever the server goes on with a request of this user after a wait; it goes on when the promise has resolved. */
-  works?: (user: User) => Promise<void> | undefined;
+  /**
+   * Called whenever the server goes on with a request of this user after a wait; it goes on when the promise has resolved. begun: a number
+   * that grows with each request.
+   */
+  works?: (user: User, begun: number) => Promise<void> | undefined;
   /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
   failedLogin?: (source: string) => number | undefined;
   /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */

@@ -49,6 +49,7 @@ export class ApiServer {
   #paths: ServedPaths;
   #watchSettings: WatchSettings;
   #server: Server | undefined;
+  #begun = 0;
   #watches = new Set<WatchStream>();
   #impersonation: Impersonation;
   #files: CertificateFiles | undefined;
@@ -223,6 +224,7 @@ export class ApiServer {
     if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
     trail.entry.user = sender;
     await this.#options.admit?.(sender, target, response);
+    const begun = ++this.#begun;
     refuseEncodedBody(request);
     const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
     const user = await this.#impersonation.actor({ sender, target: asked, request });
@@ -232,7 +234,7 @@ export class ApiServer {
     trail.isAllowed = true;
     if (!target.isResource) {
       await trail.begins();
-      await this.#options.works?.(sender);
+      await this.#options.works?.(sender, begun);
       await this.#paths.serve(target, request, response, user, trail);
       return;
     }
@@ -250,7 +252,7 @@ export class ApiServer {
         response,
         watchSettings: this.#watchSettings,
         trail,
-        works: this.#options.works && (() => this.#options.works?.(sender)),
+        works: this.#options.works && (() => this.#options.works?.(sender, begun)),
         watching: (begun) => {
           stream = begun;
           this.#watches.add(begun);

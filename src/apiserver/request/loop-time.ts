@@ -1,6 +1,7 @@
 // Counts how long each caller has used the event loop lately. The loop is one for all, so a caller who uses more of it than its
 // share is refused before the others wait. What many requests want at once is done one after the other, the callers in turn, and a
-// slice at a time, so that new requests are heard between two slices. In: the beginning of each piece of work for a caller.
+// slice at a time, so that new requests are heard between two slices. Of one caller's requests the oldest few go on together: hundreds
+// of half-read lists would fill the memory. In: the beginning of each piece of work for a caller.
 // Out: a promise for its turn, and 429 with Retry-After.
 import { nextTick, threadCpuUsage } from 'node:process';
 import type { Clock } from '../../clock.ts';
@@ -27,6 +28,14 @@ const windowSeconds = 10;
 /** So long the loop works for callers before it looks at what has come in. A probe waits for two or three slices. */
 const sliceMs = 20;
 
+/** Requests of one caller that have begun and share its turns; a short request need not wait for one long list. */
+const mostBegun = 4;
+
+interface Waiting {
+  begun: number;
+  go: () => void;
+}
+
 /** Of this thread; another program of the machine, which takes the processor away, is no work of the caller. */
 function cpuMsOfThread(): number {
   const { user, system } = threadCpuUsage();
@@ -47,7 +56,8 @@ export class LoopTime {
   #endsSlice = false;
   #isServing = false;
   /** The caller whose turn is next stands first. */
-  readonly #waiting = new Map<string, (() => void)[]>();
+  readonly #waiting = new Map<string, Waiting[]>();
+  #turns = 0;
 
   constructor(clock: Clock, shares: LoopShares = loopShares, cpuMs: () => number = cpuMsOfThread) {
     this.#clock = clock;
@@ -76,16 +86,20 @@ export class LoopTime {
     });
   }
 
-  /** Resolves when it is this caller's turn, which then has begun: in this turn of the loop while the slice lasts. */
-  turn(caller: string): Promise<void> {
+  /**
+   * Resolves when it is this caller's turn, which then has begun: in this turn of the loop while the slice lasts. begun: a number that grows
+   * with each request; without it the request has not begun.
+   */
+  turn(caller: string, begun = Number.POSITIVE_INFINITY): Promise<void> {
     if (!this.#isServing) {
       this.#isServing = true;
       nextTick(() => void this.#serveWaiting());
     }
     return new Promise((resolve) => {
       const mine = this.#waiting.get(caller);
-      if (mine === undefined) this.#waiting.set(caller, [resolve]);
-      else mine.push(resolve);
+      const waiting = { begun, go: resolve };
+      if (mine === undefined) this.#waiting.set(caller, [waiting]);
+      else mine.splice(mine.findLastIndex((other) => other.begun <= begun) + 1, 0, waiting);
     });
   }
 
@@ -95,7 +109,8 @@ export class LoopTime {
     for (const [caller, requests] of this.#waiting) {
       if (this.#sliceUsedMs >= sliceMs) await new Promise((resolve) => setImmediate(resolve));
       this.begins(caller);
-      requests.shift()?.();
+      const next = this.#turns++ % Math.min(mostBegun, requests.length);
+      for (const { go } of requests.splice(next, 1)) go();
       // By then no promise of this request has anything left to do, and its turn is counted.
       await new Promise<void>((resolve) => nextTick(resolve));
       this.#waiting.delete(caller);

@@ -34,19 +34,51 @@ export async function listObjects(call: Call): Promise<Outcome> {
   // After the first byte a refusal is impossible, so the first step is read before the answer begins.
   const limit = query.limit === 0 ? stepRecords : query.limit;
   const first = await collect(call, selection, { prefix, limit, ...from });
-  const isWhole = query.limit > 0 || first.more === undefined;
+  const isLong = !isShort(first.records, shortLength[call.negotiated.mediaType]);
+  const records = isLong ? heldPart(first.records) : first.records;
+  const isCut = records.length < first.records.length;
+  const isWhole = !isCut && (query.limit > 0 || first.more === undefined);
   const { continue: next } = query.limit === 0 ? {} : nextPage(call, first, prefix);
   const meta = { revision: first.revision, next, remaining: query.limit === 0 ? undefined : first.remaining };
+  const atRevision = first.revision;
+  const rest = query.limit === 0 ? Number.POSITIVE_INFINITY : first.records.length - records.length;
+  const startKey = isCut ? records.at(-1)?.key : first.more;
+  // Must not name `first`, or the answer would hold all its records until it is read.
   const further = async function* () {
-    let afterKey = isWhole ? undefined : first.more;
-    while (afterKey !== undefined) {
-      const step = { prefix, limit: stepRecords, atRevision: first.revision, afterKey };
+    let missing = rest;
+    let afterKey = startKey;
+    let last = records;
+    while (afterKey !== undefined && missing > 0) {
+      const step = { prefix, limit: Math.min(missing, stepAfter(last)), atRevision, afterKey };
       const more = await collect(call, selection, step);
       yield more.records;
+      missing -= more.records.length;
       afterKey = more.more;
+      last = more.records;
     }
   };
-  return listOf(call, meta, first.records, isWhole ? undefined : further());
+  return listOf(call, meta, records, isWhole ? undefined : further());
+}
+
+/**
+ * Characters of records that a long answer holds at a time. Hundreds of clients may ask for all that a key may see and read nothing of
+ * it, so the rest is read again from the store when its turn to be sent comes.
+ */
+const heldLength = 64 * 1024;
+
+function heldPart(records: readonly StoredRecord[]): readonly StoredRecord[] {
+  let length = 0;
+  const end = records.findIndex(({ value }) => {
+    length += value.length;
+    return length >= heldLength;
+  });
+  return end === -1 ? records : records.slice(0, end + 1);
+}
+
+/** As many records as are about as long as an answer may hold, to judge by those before them. */
+function stepAfter(records: readonly StoredRecord[]): number {
+  const length = records.reduce((sum, { value }) => sum + value.length, 0);
+  return Math.min(stepRecords, Math.max(1, Math.floor((heldLength * records.length) / length) || stepRecords));
 }
 
 /** Records that are all there, or the first ones of a longer list. */

@@ -114,9 +114,9 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
       // While this request waited, others of its key may have used the share.
       loopTime.admit(keyName);
     },
-    works: (user) => {
+    works: (user, begun) => {
       const keyName = callers.sessionOf(user)?.credential.keyName ?? '';
-      if (keyName !== '') return loopTime.turn(keyName);
+      if (keyName !== '') return loopTime.turn(keyName, begun);
       loopTime.begins(keyName);
       return undefined;
     },
