@@ -53,7 +53,7 @@ export function issueToken(parts: IssueParts): SubresourceAction {
     const id = randomUUID();
     const issuedAt = Math.floor(context.nowMs / 1000);
     const made = { id, issuedAt, expires: issuedAt + ttl };
-    const shownScope = scope ?? facts.scopeValue;
+    const shownScope = scope ?? facts.scoped?.value;
     const answer = {
       metadata: { uid: id, creationTimestamp: ctx.now },
       spec: { ttl, ...(shownScope === undefined ? {} : { scope: shownScope }) },

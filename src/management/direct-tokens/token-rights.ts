@@ -61,7 +61,7 @@ function roleIn(
 
 /** The scopes that narrow a key, as in the objects: its own first, then those of its makers, each scope once. */
 export function scopesOf(facts: KeyFacts, world: Pick<KeyWorld, 'key'>): Record<string, unknown>[] {
-  const all = [facts, ...(makersOf(facts, world) ?? [])].map(({ scopeValue }) => scopeValue);
+  const all = [facts, ...(makersOf(facts, world) ?? [])].map(({ scoped }) => scoped?.value);
   return withoutDoubles(all.filter((scope) => scope !== undefined));
 }
 

@@ -3,6 +3,7 @@
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Store, StoreEvent, StoreWatch } from '../../store/store.ts';
 import { type KeyFacts, keyFacts } from '../keys/life/key-facts.ts';
+import { RecentScopes } from '../keys/life/recent-scopes.ts';
 import { StoredBytes } from '../keys/rules/stored-bytes.ts';
 import type { KeyIndex } from '../keys/secret/check-secret.ts';
 import type { KeyRecord } from '../keys/secret/key-record.ts';
@@ -25,6 +26,7 @@ export class KeyBook implements KeyIndex {
   readonly #store: Store;
   readonly #gone: (uid: string) => void;
   readonly #byName = new Map<string, KeyFacts>();
+  readonly #scopes = new RecentScopes();
   /** By name: the revision at which the present view of the key began. */
   readonly #viewSince = new Map<string, number>();
   readonly #byId = new Map<string, KeyRecord>();
@@ -164,7 +166,7 @@ export class KeyBook implements KeyIndex {
     const { uid, tokenGeneration } = record;
     const isSameView = before?.uid === uid ? before.tokenGeneration === tokenGeneration : tokenGeneration === 1;
     this.#viewSince.set(name, isSameView ? since : revision);
-    this.#byName.set(name, keyFacts(object, record));
+    this.#byName.set(name, keyFacts(object, record, this.#scopes));
     if (record.id !== '') this.#byId.set(record.id, record);
     // The slot of an overlap may hold a supplied value as well.
     for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.set(suppliedKey(secret), record);

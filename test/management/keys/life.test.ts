@@ -226,8 +226,8 @@ describe('credentialOf()', () => {
   });
 
   it('takes a scope with null as none and one that is empty as one', () => {
-    expect(keyFacts(object({ scope: null }), record).scope).toBeUndefined();
-    expect(keyFacts(object({ scope: {} }), record).scope).toEqual({ entries: [] });
+    expect(keyFacts(object({ scope: null }), record).scoped).toBeUndefined();
+    expect(keyFacts(object({ scope: {} }), record).scoped?.scope).toEqual({ entries: [] });
   });
 });
 

@@ -47,7 +47,7 @@ export function credentialOf(
   const { subject } = facts.record;
   const resolved = world.directory.resolve(subject, { listed: facts.groups, granted: facts.record.grantedGroups });
   if (resolved.kind !== 'here') return { kind: 'dead', because: 'subject gone' };
-  const scopes = [facts.scope, ...makers.map((maker) => maker.scope)];
+  const scopes = [facts, ...makers].map(({ scoped }) => scoped?.scope);
   const issuesNothing = facts.record.kubeconfig === undefined ? {} : { issuesNothing: true };
   const credential = { subject: resolved.subject, keyName: facts.name, scopes, ...issuesNothing };
   return { kind: 'credential', facts, credential };

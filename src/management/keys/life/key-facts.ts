@@ -2,11 +2,10 @@
 
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
-import { parseScope } from '../../scope/parse-scope.ts';
-import type { MaybeScope } from '../../scope/scope.ts';
 import { cidrsAnnotation, type SourceNetworks, sourceNetworks } from '../rules/source-networks.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import type { KeyTimes } from './expiry.ts';
+import { KeyScope, RecentScopes } from './recent-scopes.ts';
 
 export interface KeyFacts {
   name: string;
@@ -15,9 +14,8 @@ export interface KeyFacts {
   isDeleted: boolean;
   isDisabled: boolean;
   groups: readonly string[];
-  scope: MaybeScope;
-  /** The scope as in the object; undefined = no scope. */
-  scopeValue: Record<string, unknown> | undefined;
+  /** Undefined = no scope. A value and not an accessor, because a copy of the facts that lost its scope would allow everything. */
+  scoped: KeyScope | undefined;
   /** Undefined = from everywhere. */
   networks: SourceNetworks | undefined;
   /** The text that the networks were read from. */
@@ -25,13 +23,11 @@ export interface KeyFacts {
 }
 
 /** The object is validated already. A value that is wrong nevertheless allows less, never more. */
-export function keyFacts(object: KubeObject, record: KeyRecord): KeyFacts {
+export function keyFacts(object: KubeObject, record: KeyRecord, scopes = new RecentScopes()): KeyFacts {
   const spec = isRecord(object['spec']) ? object['spec'] : {};
   const { name = '', creationTimestamp, deletionTimestamp, annotations } = object.metadata;
-  const ttl = spec['ttl'];
-  const scope = spec['scope'];
+  const { ttl, groups, scope = null } = spec;
   const cidrs = annotations?.[cidrsAnnotation];
-  const groups = Array.isArray(spec['groups']) ? spec['groups'].filter((group) => typeof group === 'string') : [];
   return {
     name,
     record,
@@ -42,10 +38,8 @@ export function keyFacts(object: KubeObject, record: KeyRecord): KeyFacts {
     },
     isDeleted: deletionTimestamp !== undefined,
     isDisabled: spec['disabled'] === true,
-    groups,
-    scope: scope === undefined || scope === null ? undefined : parseScope(scope).scope,
-    // A scope that is no object has no entries, and allows as little as an empty one.
-    scopeValue: scope === undefined || scope === null ? undefined : isRecord(scope) ? scope : {},
+    groups: Array.isArray(groups) ? groups.filter((group) => typeof group === 'string') : [],
+    scoped: scope === null ? undefined : new KeyScope(JSON.stringify(scope), scopes),
     networks: cidrs === undefined ? undefined : sourceNetworks(cidrs),
     networksText: cidrs,
   };
