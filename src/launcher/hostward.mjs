@@ -17,6 +17,16 @@ const heapFlags = {
   run: ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc'],
 };
 
+/** V8 takes half of a container's memory for objects, but never less than 256 MiB, of which the rest of a small container has no room. */
+const leastOfV8 = 256;
+const mib = 1024 * 1024;
+
+/** A small container gets what V8 gives a large one: half. */
+function oldSpaceFlags(limitBytes) {
+  const half = Math.floor(limitBytes / 2 / mib);
+  return half > 0 && half < leastOfV8 ? [`--max-old-space-size=${half}`] : [];
+}
+
 // These processes hold secrets for long. Without the flag, a signal would open the inspector, which reads the whole memory.
 const servers = ['run', 'direct', 'demo', 'devcluster'];
 const serverFlags = ['--disable-sigusr1'];
@@ -49,7 +59,8 @@ function start() {
   delete process.env.NODE_OPTIONS;
   if (choice.kind === 'this' && !isServer) return runHere(entry);
   const node = choice.kind === 'this' ? process.execPath : choice.program;
-  const flags = [...(heapFlags[words[0]] || []), ...(isServer ? serverFlags : [])];
+  const memory = isServer && process.constrainedMemory ? oldSpaceFlags(process.constrainedMemory()) : [];
+  const flags = [...(heapFlags[words[0]] || []), ...memory, ...(isServer ? serverFlags : [])];
   const [program, args] = withoutCoreFile(node, [...flags, entry, ...words]);
   const env = { ...environments[words[0]], ...process.env };
   return handOver(program, args, { env, isWatched: true });

@@ -52,6 +52,7 @@ describe('the launcher', () => {
   const pretend = (platform: string, arch: string) =>
     `Object.defineProperty(process, 'platform', { value: '${platform}' });
      Object.defineProperty(process, 'arch', { value: '${arch}' });`;
+  const pretendMemory = (limit: number) => `process.constrainedMemory = () => ${limit};`;
   const pretendOld =
     "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } }); Object.defineProperty(process, 'version', { value: 'v20.1.0' }); process.execve = undefined;";
 
@@ -177,11 +178,21 @@ describe('the launcher', () => {
   });
 
   it('gives the daemon its heap flags and one heap of the C library', () => {
-    const { status, stdout } = start(copy, undefined, 'run', '-c', 'x');
+    const { status, stdout } = start(copy, pretendMemory(0), 'run', '-c', 'x');
     expect([status, stdout]).toEqual([
       7,
       '[["run","-c","x"],["--max-semi-space-size=16","--v8-pool-size=1","--expose-gc","--disable-sigusr1"],"1"]\n',
     ]);
+  });
+
+  it.each([
+    [256, ['--max-old-space-size=128']],
+    [384, ['--max-old-space-size=192']],
+    [512, []],
+    [2 ** 43, []],
+  ])('leaves half of a small container to what is no object: %i MiB', (mebibytes, wanted) => {
+    const { stdout } = start(copy, pretendMemory(mebibytes * 1024 * 1024), 'direct');
+    expect(JSON.parse(stdout)[1]).toEqual([...wanted, '--disable-sigusr1']);
   });
 
   it('names the missing Node in one sentence under an old Node without a bundled Node', () => {
