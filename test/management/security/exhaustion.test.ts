@@ -98,6 +98,25 @@ describe('many clients', () => {
   }, 60_000);
 });
 
+describe('many requests in one packet', () => {
+  const probe = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+  it('are answered in their order while they are few', async () => {
+    const { answers, isClosed } = await exchange(server, Buffer.from(probe.repeat(8)), 8);
+    expect([answers.map(({ code }) => code), isClosed]).toEqual([Array(8).fill(200), false]);
+  });
+
+  it('end the connection when they are more, and hold nobody up', async () => {
+    const sockets = await Promise.all(Array.from({ length: 50 }, () => openSocket(server)));
+    const ends = sockets.map(closed);
+    for (const socket of sockets) socket.write(probe.repeat(2_000));
+    await isWell();
+    // Node would have answered all of them.
+    for (const text of await Promise.all(ends)) expect(text.split('HTTP/1.1 200').length - 1).toBeLessThanOrEqual(8);
+    await isWell();
+  });
+});
+
 describe('sizes', () => {
   it('headers over 16 KiB are 431, long URLs among them', async () => {
     for (const text of [
