@@ -96,8 +96,9 @@ export class LimitedServer {
     return this.#group?.killed() ?? 0;
   }
 
-  /** Resident memory of all processes, now. */
-  rssMb(): number {
+  /** What counts against the limit, now: of the group, or else the resident memory of all processes, their programs among it. */
+  memoryMb(): number {
+    if (this.#group !== undefined) return this.#group.keptBytes() / mib;
     return this.#pids().reduce((sum, pid) => sum + kbIn(pid, 'VmRSS') / 1024, 0);
   }
 

@@ -8,6 +8,8 @@ export interface MemoryGroup {
   procs: string;
   /** Processes that were ended because the group was full. */
   killed(): number;
+  /** What the kernel cannot take back: pages without a file. The limit is about these alone. */
+  keptBytes(): number;
   /** After the last process has ended. */
   remove(): void;
 }
@@ -21,8 +23,8 @@ export function memoryGroup(limitBytes: number): MemoryGroup | undefined {
   const folder = join(own ?? join(mounts, 'memory', pathIn(first)), `hostward-bench-${process.pid}`);
   const names =
     own === undefined
-      ? { limit: 'memory.limit_in_bytes', events: 'memory.oom_control' }
-      : { limit: 'memory.max', events: 'memory.events' };
+      ? { limit: 'memory.limit_in_bytes', events: 'memory.oom_control', kept: 'total_rss' }
+      : { limit: 'memory.max', events: 'memory.events', kept: 'anon' };
   try {
     mkdirSync(folder);
   } catch {
@@ -38,7 +40,9 @@ export function memoryGroup(limitBytes: number): MemoryGroup | undefined {
     return undefined;
   }
   const killed = () => Number(/^oom_kill (\d+)$/m.exec(readFileSync(join(folder, names.events), 'utf8'))?.[1] ?? 0);
-  return { procs: join(folder, 'cgroup.procs'), killed, remove };
+  const kept = new RegExp(`^${names.kept} (\\d+)$`, 'm');
+  const keptBytes = () => Number(kept.exec(readFileSync(join(folder, 'memory.stat'), 'utf8'))?.[1] ?? 0);
+  return { procs: join(folder, 'cgroup.procs'), killed, keptBytes, remove };
 }
 
 function pathIn(line = ''): string {
