@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import type { WriteStream } from 'node:tty';
-import { makeFolder } from './apiserver/tls/secret-files.ts';
+import { folderProblem, makeFolder } from './apiserver/tls/secret-files.ts';
 import { reportFault, runCommandLine } from './cli/command-line.ts';
 import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/line/context.ts';
 import { wantsJson, wantsVerbose } from './cli/line/parse-arguments.ts';
@@ -57,6 +57,7 @@ const files: Files = {
       return undefined;
     }
   },
+  folderProblem,
   remove: (path) => rm(path, { force: true }),
   removeFolder: (path) => rm(path, { force: true, recursive: true }),
 };

@@ -54,13 +54,20 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
   const notes = missing.map((fault): Fault => ({ ...fault, severity: 'warning' }));
   const tried = loaded.kind === 'ok' && hasExpressions(loaded.compiled) ? await tryAll(context, loaded) : [];
   const areElsewhere = options.has('no-files');
-  const space = loaded.kind === 'ok' && !areElsewhere ? await auditSpaceWarnings(context, loaded) : [];
-  const files = areElsewhere ? [] : await fileFaults(context, options, loaded);
+  const found = areElsewhere ? [] : await fileFaults(context, options, loaded);
+  const files = found.filter(({ severity }) => severity === 'fault');
+  // The volume below a folder that cannot be made is not the one that will be used.
+  const hasFolders = files.every(({ code }) => code !== 'CONFIG_NAMED_FOLDER');
+  const space = loaded.kind === 'ok' && !areElsewhere && hasFolders ? await auditSpaceWarnings(context, loaded) : [];
   const order = [...loaded.texts.keys()];
-  const warned = tried.filter(({ severity }) => severity === 'warning');
-  const warnings = listFaults([...notes, ...loaded.warnings, ...warned, ...space], order);
+  const warned = tried.filter(isWarning);
+  const warnings = listFaults([...notes, ...loaded.warnings, ...warned, ...space, ...found.filter(isWarning)], order);
   const failed = tried.filter(({ severity }) => severity === 'fault');
   return { faults: listFaults([...faultsOf(loaded), ...failed, ...files], order), warnings, loaded };
+}
+
+function isWarning({ severity }: Fault): boolean {
+  return severity === 'warning';
 }
 
 function hasExpressions({ set, slices }: GoodConfiguration['compiled']): boolean {

@@ -45,7 +45,8 @@ export class RunningManagement {
       await api.close();
       // The command line names the address, its setting and the cause.
       if (isListenFault(error)) throw error;
-      const setting = error instanceof NamedFileFault && settingNaming(error.file, managementServer, place);
+      const setting =
+        error instanceof NamedFileFault && settingNaming(error.file, managementServer, place, error.member);
       const message = `starting the management API: ${setting ? `${setting}: ` : ''}${messageOf(error)}`;
       const fix = setting
         ? `correct ${setting}, or what it names`

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts';
+import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { demoConfiguration } from '../../src/cli/demo/demo-patches.ts';
 import { type SceneOptions, scene } from './scene.ts';
@@ -18,6 +20,8 @@ const oneWriter =
 let hour = 0;
 const hours = () => hour++ * 3_600_000;
 
+const { certPem } = await makeServingCertificate('c', ['c'], new Date('2026-01-01T00:00:00Z'));
+
 const named = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
 
 interface InvalidResultCase {
@@ -30,6 +34,9 @@ interface InvalidResultCase {
 const invalidResults = JSON.parse(
   readFileSync(new URL('../../fixtures/sync/invalid-results.json', import.meta.url), 'utf8'),
 ) as InvalidResultCase[];
+
+/** A kubeconfig that says nothing wrong. */
+const kubeconfig = kubeconfigText({ name: 'c', url: 'https://c:6443', caPem: certPem, token: 't', user: 'u' });
 
 const own = 'hostward:\n  endpoints: {enabled: true}\n';
 
@@ -138,8 +145,8 @@ describe('hostward check', () => {
 `;
     const files = {
       '/home/v.yaml': text,
-      '/home/host.conf': 'x',
-      '/tls/tls.crt': 'x',
+      '/home/host.conf': kubeconfig,
+      '/tls/tls.crt': certPem,
       '/home/empty.conf': '',
       '/folder/': '',
     };
@@ -156,7 +163,7 @@ describe('hostward check', () => {
   });
 
   it('looks at the kubeconfig of an option instead of the one that it replaces', async () => {
-    const files = { '/home/v.yaml': `${own}  virtualKubeconfig: gone\n`, '/home/there': 'x' };
+    const files = { '/home/v.yaml': `${own}  virtualKubeconfig: gone\n`, '/home/there': kubeconfig };
     const given = ['v.yaml', ...named, '--virtual-kubeconfig'];
     expect((await check({ files }, 'v.yaml', ...named)).out).toContain('hostward.virtualKubeconfig: wanted a file');
     expect(await check({ files }, ...given, 'there')).toMatchObject({ code: 0 });

@@ -20,6 +20,8 @@ export interface SceneOptions {
   columns?: number;
   /** Bytes of the volume of each folder that is on this machine. */
   volumes?: Record<string, number>;
+  /** Why a folder can neither be used nor made. */
+  folderProblems?: Record<string, string>;
   daemonModule?: Partial<DaemonModule>;
 }
 
@@ -77,6 +79,7 @@ export function scene(options: SceneOptions = {}): Scene {
         return [...new Set(names)].sort();
       },
       volumeBytes: async (folder) => options.volumes?.[folder],
+      folderProblem: async (folder) => options.folderProblems?.[folder],
       async remove(path) {
         files.delete(path);
       },

@@ -1,10 +1,10 @@
 // Reloads a serving certificate from files that another program renews. In: two paths and a clock. Out: each new pair of
 // certificate and key. While the two files do not match, as in the middle of a renewal, the old pair stays in use.
-import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Clock, Timer } from '../../clock.ts';
 import { reasonOf } from '../../cluster/credentials/secret-file.ts';
 import type { Log } from '../../log.ts';
+import { pairProblem } from './pem-text.ts';
 import { NamedFileFault } from './secret-files.ts';
 
 export interface ServingPair {
@@ -22,28 +22,19 @@ const reloadEveryMs = 10_000;
 
 /** Throws when a file is missing or the key does not match the certificate. */
 export async function readPair(paths: CertificatePaths): Promise<ServingPair> {
-  const [certPem, keyPem] = await Promise.all([textIn(paths.certificate), textIn(paths.key)]);
-  const certificate = parsedIn(paths.certificate, 'a certificate in PEM', () => new X509Certificate(certPem));
-  const key = parsedIn(paths.key, 'a private key in PEM', () => createPrivateKey(keyPem));
-  if (!certificate.checkPrivateKey(key))
-    throw new NamedFileFault(paths.key, `read "${paths.key}": wanted the key of "${paths.certificate}", found another`);
-  return { certPem, keyPem };
+  const [certPem, keyPem] = await Promise.all([textIn(paths, 'certificate'), textIn(paths, 'key')]);
+  const problem = pairProblem(certPem, keyPem, paths.certificate);
+  if (problem === undefined) return { certPem, keyPem };
+  const path = paths[problem.member];
+  throw new NamedFileFault(path, `read "${path}": ${problem.sentence}`, problem.member);
 }
 
-async function textIn(path: string): Promise<string> {
+async function textIn(paths: CertificatePaths, member: keyof CertificatePaths): Promise<string> {
+  const path = paths[member];
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new NamedFileFault(path, `read "${path}": ${reasonOf(error)}`);
-  }
-}
-
-function parsedIn<Value>(path: string, wanted: string, parse: () => Value): Value {
-  try {
-    return parse();
-  } catch {
-    // The parser's own words are those of a library.
-    throw new NamedFileFault(path, `read "${path}": wanted ${wanted}, found something else`);
+    throw new NamedFileFault(path, `read "${path}": ${reasonOf(error)}`, member);
   }
 }
 

@@ -1,16 +1,20 @@
 // Reads and writes the files of a server's secrets: private keys, peppers. In: a path and a text. Out: a file that is whole on the
 // disk, for its owner alone.
-import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, open, readFile, rename, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** A file or folder that a setting names cannot be used. Who knows the settings finds the one that names it. */
 export class NamedFileFault extends Error {
   readonly file: string;
+  /** Last key of the setting, where one file may stand in several. */
+  readonly member: string | undefined;
 
-  constructor(file: string, why: string) {
+  constructor(file: string, why: string, member?: string) {
     super(why);
     this.name = 'NamedFileFault';
     this.file = file;
+    this.member = member;
   }
 }
 
@@ -37,8 +41,39 @@ async function isFolder(path: string): Promise<boolean> {
 
 /** For a folder that cannot be made or written. */
 export function folderFault(folder: string, error: unknown): NamedFileFault {
+  return new NamedFileFault(folder, `cannot write in "${folder}": ${folderReason(error)}`);
+}
+
+function folderReason(error: unknown): string {
   const { code = '', message } = error as NodeJS.ErrnoException;
-  return new NamedFileFault(folder, `cannot write in "${folder}": ${folderReasons[code] ?? message}`);
+  return folderReasons[code] ?? message;
+}
+
+/** Why a folder can neither be used nor made; undefined when it can. Makes nothing, so that a mere question leaves no trace. */
+export async function folderProblem(path: string): Promise<string | undefined> {
+  try {
+    const found = await nearest(path);
+    if (!found.isFolder) return found.path === path ? folderReasons['EEXIST'] : folderReasons['ENOTDIR'];
+    await access(found.path, constants.W_OK | constants.X_OK);
+    if (found.path !== path && makesNoFolder.has((await statfs(found.path)).type)) return folderReasons['ENOENT'];
+    return undefined;
+  } catch (error) {
+    return folderReason(error);
+  }
+}
+
+/** File systems that the kernel makes up: access() allows root to write there, and mkdir() fails. proc, sysfs, devpts. */
+const makesNoFolder: ReadonlySet<number> = new Set([0x9fa0, 0x62656572, 0x1cd1]);
+
+/** The path itself, or the nearest folder above it that exists. */
+async function nearest(path: string): Promise<{ path: string; isFolder: boolean }> {
+  try {
+    return { path, isFolder: (await stat(path)).isDirectory() };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if ((code !== 'ENOENT' && code !== 'ENOTDIR') || dirname(path) === path) throw error;
+    return nearest(dirname(path));
+  }
 }
 
 const folderReasons: Readonly<Record<string, string>> = {

@@ -96,7 +96,8 @@ function openOperations(context: Context, { endpoint, failedLogins, listen, sett
 }
 
 function startFault(error: unknown, settings: DirectSettings): ClusterFault {
-  const setting = error instanceof NamedFileFault && settingNaming(error.file, settings, ['hostward', 'direct']);
+  const setting =
+    error instanceof NamedFileFault && settingNaming(error.file, settings, ['hostward', 'direct'], error.member);
   const message = `starting the direct endpoint: ${setting ? `${setting}: ` : ''}${messageOf(error)}`;
   const fix = setting
     ? `correct ${setting}, or what it names`

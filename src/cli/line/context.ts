@@ -30,6 +30,8 @@ export interface Files {
   list(path: string): Promise<string[]>;
   /** The size of the volume that the folder lies on; undefined when the folder is missing or cannot be seen. */
   volumeBytes(folder: string): Promise<number | undefined>;
+  /** Why a folder can neither be used nor made, in words; undefined when it can. Makes nothing. */
+  folderProblem(folder: string): Promise<string | undefined>;
   remove(path: string): Promise<void>;
   /** With everything in it. */
   removeFolder(path: string): Promise<void>;

@@ -49,10 +49,24 @@ async function loadProxy({ proxyUrl: url }: SelectedContext['cluster']): Promise
   return { url, Agent: ProxyAgent };
 }
 
-type ContextResult = { kind: 'ok'; selected: SelectedContext } | { kind: 'faults'; faults: readonly ClusterFault[] };
+export type ContextResult =
+  | { kind: 'ok'; selected: SelectedContext }
+  | { kind: 'faults'; faults: readonly ClusterFault[] };
 
 async function select(path: string): Promise<ContextResult> {
-  const loaded = await load(path);
+  try {
+    return await selectIn(path, await readFile(path, 'utf8'));
+  } catch (error) {
+    const message = `reading kubeconfig "${path}": ${reasonOf(error)}`;
+    const fix = 'name a kubeconfig file that exists and can be read';
+    const mayPass = isMissing(error) && { mayPass: true };
+    return { kind: 'faults', faults: [{ code: 'CLUSTER_KUBECONFIG_UNREADABLE', message, fix, ...mayPass }] };
+  }
+}
+
+/** What the current context of a text selects. `path` stands in messages, and the files that the text names count from its folder. */
+export async function selectIn(path: string, text: string): Promise<ContextResult> {
+  const loaded = await parse(path, text);
   if (loaded.kind === 'faults') return loaded;
   const faults: ClusterFault[] = [];
   const fault = (code: ClusterFault['code'], message: string, fix: string) =>
@@ -125,22 +139,11 @@ async function toSelected(
 
 type ParsedFile = { kind: 'ok'; document: Record<string, unknown> } | { kind: 'faults'; faults: ClusterFault[] };
 
-async function load(path: string): Promise<ParsedFile> {
-  const faults = (code: ClusterFault['code'], message: string, fix: string, mayPass = false): ParsedFile => ({
+async function parse(path: string, text: string): Promise<ParsedFile> {
+  const faults = (code: ClusterFault['code'], message: string, fix: string): ParsedFile => ({
     kind: 'faults',
-    faults: [{ code, message: `reading kubeconfig "${path}": ${message}`, fix, ...(mayPass && { mayPass }) }],
+    faults: [{ code, message: `reading kubeconfig "${path}": ${message}`, fix }],
   });
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
-    return faults(
-      'CLUSTER_KUBECONFIG_UNREADABLE',
-      reasonOf(error),
-      'name a kubeconfig file that exists and can be read',
-      isMissing(error),
-    );
-  }
   const { parseDocument } = await import('yaml');
   const document = parseDocument(text);
   const problem = document.errors[0];

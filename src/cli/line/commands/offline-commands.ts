@@ -14,13 +14,16 @@ export const offlineCommands: readonly CommandSpec[] = [
     summary: 'Report every fault and warning of a configuration, with its line and a fix',
     details: [
       'FILE is the same as --config FILE. The exit code is 1 when there is a fault, and 0 when there are only warnings; with --strict it is 1 for warnings too.',
-      'check also looks at the kubeconfigs, certificates and keys that the configuration names. A file that is missing or cannot be read is a fault.',
+      'check also looks at the kubeconfigs, certificates and keys that the configuration names. A file that is missing, cannot be read or holds something else is a fault, and so are a key that does not belong to its certificate and a dataDir that cannot be written or made. A certificate that has expired is a warning. No cluster is asked.',
       'check compiles the expressions and runs them on samples in the sandbox. A result that no object may hold, such as a number as an address, is a fault. For a pair of expression and reverse expression, it reports the first value that comes back changed, and the first value written on the host of which the tenant would get only a part.',
     ],
     options: [
       ...settingOptions,
       { name: 'strict', summary: 'end with 1 on warnings too' },
-      { name: 'no-files', summary: 'leave out the files that the configuration names: they live elsewhere' },
+      {
+        name: 'no-files',
+        summary: 'leave out the files and folders that the configuration names: they live elsewhere',
+      },
       { name: 'compat', summary: "list the differences from vCluster's own patch engine too" },
       output('text', 'json'),
     ],

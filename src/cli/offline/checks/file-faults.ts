@@ -1,40 +1,93 @@
-// Looks at the files that a configuration names, for `check`. In: a loaded configuration and the options. Out: a fault for each file
-// that is missing or cannot be read. Here and not in the loader, because the daemon must start, and stay up, without the files of one
-// cluster among many.
-import { type Fault, fault, quoted } from '../../../config/fault.ts';
-import type { NamedFile } from '../../../config/settings/named-files.ts';
+// Looks at the files and folders that a configuration names, for `check`. In: a loaded configuration and the options. Out: a fault for
+// each file that is missing, cannot be read or does not hold what it should, and for each folder that cannot be written; a warning for
+// a certificate that does not count now. Here and not in the loader, because the daemon must start, and stay up, without the files of
+// one cluster among many.
+import { resolve } from 'node:path';
+import { type Fault, fault, quoted, warning } from '../../../config/fault.ts';
 import type { SourceFile } from '../../../config/yaml/source-text.ts';
 import type { Context } from '../../line/context.ts';
 import type { LoadedAll } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
+import { contentProblems, type Problem, type Wanted } from './file-contents.ts';
 
 /** Options whose file replaces that of a setting. */
 const flags = { virtualKubeconfig: 'virtual-kubeconfig', hostKubeconfig: 'host-kubeconfig' };
 
-interface Wanted {
-  path: string;
-  file: string;
-  at?: NamedFile['at'];
-}
-
-export async function fileFaults({ files }: Context, options: Options, { files: named }: LoadedAll): Promise<Fault[]> {
-  const given = Object.entries(flags).flatMap(([key, flag]) => {
+export async function fileFaults(context: Context, options: Options, loaded: LoadedAll): Promise<Fault[]> {
+  const given = Object.entries(flags).flatMap(([key, flag]): (Wanted & { key: string })[] => {
     const file = options.text(flag);
-    return file === undefined ? [] : [{ key, path: `--${flag}`, file }];
+    return file === undefined ? [] : [{ key, path: `--${flag}`, file, holds: 'kubeconfig' }];
   });
   const isReplaced = ({ path }: Wanted) => given.some(({ key }) => path.endsWith(`hostward.${key}`));
-  const wanted: Wanted[] = [...named.filter((one) => !isReplaced(one)), ...given];
+  const named = loaded.files.filter((one) => !isReplaced(one));
+  const wanted: Wanted[] = [...named.filter(({ holds }) => holds !== 'folder'), ...given];
+  const folders: Wanted[] = [...named.filter(({ holds }) => holds === 'folder'), ...defaultFolders(loaded)];
+  return [...(await foundInFiles(context, wanted)), ...(await foundInFolders(context, folders))];
+}
+
+async function foundInFiles({ files, clock }: Context, wanted: readonly Wanted[]): Promise<Fault[]> {
   const read = new Map<string, SourceFile>();
   // One after the other, because a configuration may name more files than a process may open.
   for (const { file } of wanted) if (!read.has(file)) read.set(file, await files.readConfiguration(file));
-  return wanted.flatMap(({ path, file, at }): Fault[] => {
-    const found = foundIn(read.get(file) as SourceFile);
-    if (found === undefined) return [];
-    const sentence = `wanted a file that can be read, found ${found} at ${quoted(file)}`;
-    const relative = file.startsWith('/') ? '' : ', which counts from the working folder,';
-    const fix = `correct the path${relative} or give --no-files where the files live elsewhere`;
-    return [fault({ code: 'CONFIG_NAMED_FILE', at, path, sentence, fix })];
+  const faults: Fault[] = [];
+  const texts = new Map<string, string>();
+  for (const one of wanted) {
+    const source = read.get(one.file) as SourceFile;
+    const found = foundIn(source);
+    if (found !== undefined) faults.push(missingFault(one, found));
+    else if ('text' in source) texts.set(one.file, textOf(source.text));
+  }
+  const readText = async (file: string) => {
+    const source = await files.readConfiguration(file);
+    const found = foundIn(source);
+    if (found !== undefined) return { found };
+    return { text: 'text' in source ? textOf(source.text) : undefined };
+  };
+  const problems = await contentProblems(wanted, texts, { now: clock.wallTime(), readText });
+  return [...faults, ...problems.map(faultOf)];
+}
+
+function missingFault({ path, file, at }: Wanted, found: string): Fault {
+  const sentence = `wanted a file that can be read, found ${found} at ${quoted(file)}`;
+  const relative = file.startsWith('/') ? '' : ', which counts from the working folder,';
+  const fix = `correct the path${relative} or ${elsewhere}`;
+  return fault({ code: 'CONFIG_NAMED_FILE', at, path, sentence, fix });
+}
+
+const elsewhere = 'give --no-files where the files live elsewhere';
+
+function faultOf({ of: { path, file, at }, sentence, fix, isWarning }: Problem): Fault {
+  const parts = { code: 'CONFIG_FILE_CONTENT', at, path, sentence: `${quoted(file)}: ${sentence}`, fix };
+  return isWarning ? warning(parts) : fault(parts);
+}
+
+async function foundInFolders(context: Context, folders: readonly Wanted[]): Promise<Fault[]> {
+  const faults: Fault[] = [];
+  for (const { path, file, at } of folders) {
+    const folder = resolve(context.cwd, file);
+    const why = await context.files.folderProblem(folder);
+    if (why === undefined) continue;
+    const sentence = `wanted a folder that can be written, or made, at ${quoted(folder)}: ${why}`;
+    const fix = `name another folder, or ${elsewhere}`;
+    faults.push(fault({ code: 'CONFIG_NAMED_FOLDER', at, path, sentence, fix }));
+  }
+  return faults;
+}
+
+/** Folders that nobody named, and that a start makes all the same. */
+function defaultFolders(loaded: LoadedAll): Wanted[] {
+  if (loaded.kind !== 'ok') return [];
+  const { managementServer, direct } = loaded.settings;
+  return Object.entries({ management: managementServer, direct }).flatMap(([block, settings]): Wanted[] => {
+    const path = `hostward.${block}.dataDir`;
+    const isNamed = loaded.files.some((one) => one.path.endsWith(path));
+    if (settings === undefined || isNamed) return [];
+    return [{ path, file: settings.dataDir, holds: 'folder', at: loaded.positions.positionOf(['hostward', block]) }];
   });
+}
+
+function textOf(text: string | Uint8Array): string {
+  return typeof text === 'string' ? text : Buffer.from(text).toString('utf8');
 }
 
 /** Undefined for a file that can be read; the reader of configurations also refuses what is only too long for one. */

@@ -5,11 +5,11 @@ import { Positions } from '../../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
 import type { TreeNode } from '../../yaml/tree.ts';
 import type { DirectSettings } from '../management-settings.ts';
-import type { Setting, Shape } from './setting.ts';
+import type { FileContent, Setting, Shape } from './setting.ts';
 
 const block = 'hostward.direct';
 const row = { field: 'direct', change: 'restart' } as const;
-const file: Shape = { kind: 'text', rule: 'file' };
+const fileOf = (holds: FileContent): Shape => ({ kind: 'text', rule: 'file', holds });
 const label: Shape = { kind: 'text', rule: 'name' };
 const url: Shape = { kind: 'text', rule: 'url' };
 
@@ -39,7 +39,7 @@ export const directRows: readonly Setting[] = [
   },
   {
     path: `${block}.kubeconfig`,
-    shape: file,
+    shape: fileOf('kubeconfig'),
     defaultWords: 'in-cluster credentials',
     ...row,
     about: 'How the cluster is reached. `hostward upstream-rbac` prints the rights that it needs.',
@@ -53,14 +53,14 @@ export const directRows: readonly Setting[] = [
   },
   {
     path: `${block}.certificateAuthority`,
-    shape: file,
+    shape: fileOf('authorities'),
     defaultWords: 'public authorities',
     ...row,
     about: 'PEM file with the certificates that the management server is trusted by.',
   },
   {
     path: `${block}.keyFile`,
-    shape: file,
+    shape: fileOf('access-key'),
     required: true,
     ...row,
     about:
@@ -90,8 +90,20 @@ export const directRows: readonly Setting[] = [
     ...row,
     about: 'Certificate of the endpoint instead of one of a CA of its own.',
   },
-  { path: `${block}.tls.certificate`, shape: file, required: true, ...row, about: 'PEM file with the certificates.' },
-  { path: `${block}.tls.key`, shape: file, required: true, ...row, about: 'PEM file with the private key.' },
+  {
+    path: `${block}.tls.certificate`,
+    shape: fileOf('certificate'),
+    required: true,
+    ...row,
+    about: 'PEM file with the certificates.',
+  },
+  {
+    path: `${block}.tls.key`,
+    shape: fileOf('private-key'),
+    required: true,
+    ...row,
+    about: 'PEM file with the private key.',
+  },
   {
     path: `${block}.dataDir`,
     shape: { kind: 'text', rule: 'folder' },

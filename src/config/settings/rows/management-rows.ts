@@ -1,6 +1,6 @@
 // The rows of the settings table for the management API, hostward.management. The rules that concern several settings are
 // in management-rules.ts.
-import type { Setting, Shape } from './setting.ts';
+import type { FileContent, Setting, Shape } from './setting.ts';
 
 const block = 'hostward.management';
 const live = { field: 'management', change: 'live' } as const;
@@ -9,7 +9,7 @@ const start = { field: 'managementServer', change: 'restart' } as const;
 const list: Shape = { kind: 'list' };
 const map: Shape = { kind: 'map' };
 const boolean: Shape = { kind: 'boolean' };
-const file: Shape = { kind: 'text', rule: 'file' };
+const fileOf = (holds: FileContent): Shape => ({ kind: 'text', rule: 'file', holds });
 const label: Shape = { kind: 'text', rule: 'name' };
 const identity: Shape = { kind: 'text', rule: 'identity' };
 const identities: Shape = { kind: 'texts', rule: 'identity' };
@@ -28,8 +28,20 @@ const mostAuditFiles = 100_000;
 function certificateRows(path: string, about: string, taken: typeof live | typeof start = live): Setting[] {
   return [
     { path, shape: map, ...taken, about },
-    { path: `${path}.certificate`, shape: file, required: true, ...taken, about: 'PEM file with the certificates.' },
-    { path: `${path}.key`, shape: file, required: true, ...taken, about: 'PEM file with the private key.' },
+    {
+      path: `${path}.certificate`,
+      shape: fileOf('certificate'),
+      required: true,
+      ...taken,
+      about: 'PEM file with the certificates.',
+    },
+    {
+      path: `${path}.key`,
+      shape: fileOf('private-key'),
+      required: true,
+      ...taken,
+      about: 'PEM file with the private key.',
+    },
   ];
 }
 
@@ -122,7 +134,7 @@ const clusterRows: Setting[] = [
   { path: `${clusters}[].name`, shape: label, required: true, ...live, about: 'Name of the cluster.' },
   {
     path: `${clusters}[].kubeconfig`,
-    shape: file,
+    shape: fileOf('kubeconfig'),
     ...live,
     about: 'How the cluster is reached. Without it nothing is proxied there.',
   },
@@ -146,7 +158,7 @@ const projectRows: Setting[] = [
   { path: `${virtualClusters}[].name`, shape: label, required: true, ...live, about: 'Name of the virtual cluster.' },
   {
     path: `${virtualClusters}[].kubeconfig`,
-    shape: file,
+    shape: fileOf('kubeconfig'),
     ...live,
     about: 'How the virtual cluster is reached. Without it nothing is proxied there.',
   },
@@ -172,7 +184,7 @@ const projectRows: Setting[] = [
   },
   {
     path: `${virtualClusters}[].ingress.certificateAuthority`,
-    shape: file,
+    shape: fileOf('authorities'),
     ...live,
     about: 'PEM file with the certificates that the endpoint is trusted by.',
   },

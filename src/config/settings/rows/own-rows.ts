@@ -24,7 +24,7 @@ export const ownRows: Setting[] = [
   },
   {
     path: 'hostward.virtualKubeconfig',
-    shape: { kind: 'text', rule: 'file' },
+    shape: { kind: 'text', rule: 'file', holds: 'kubeconfig' },
     default: '/data/pki/admin.conf',
     defaultWords: '`/data/pki/admin.conf`, where vCluster keeps it in its pod',
     field: 'virtualKubeconfig',
@@ -42,7 +42,7 @@ export const ownRows: Setting[] = [
   },
   {
     path: 'hostward.hostKubeconfig',
-    shape: { kind: 'text', rule: 'file' },
+    shape: { kind: 'text', rule: 'file', holds: 'kubeconfig' },
     defaultWords: 'the credentials of the pod',
     field: 'hostKubeconfig',
     change: 'restart',

@@ -2,9 +2,12 @@
 import type { Settings } from '../settings.ts';
 import type { TextRule } from '../text-rules.ts';
 
+export type FileContent = 'kubeconfig' | 'certificate' | 'private-key' | 'authorities' | 'access-key';
+
 export type Shape =
   | { kind: 'boolean' }
-  | { kind: 'text'; rule: TextRule }
+  /** `holds`: what the named file must hold. */
+  | { kind: 'text'; rule: TextRule; holds?: FileContent }
   | { kind: 'choice'; of: readonly string[] }
   | { kind: 'number'; above: number }
   | { kind: 'integer'; from: number; to: number }
