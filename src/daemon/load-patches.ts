@@ -2,6 +2,7 @@
 // warnings. The config room knows the position of an expression, the expression room knows its faults; here both meet.
 import { type Fault, fault, listFaults, warning } from '../config/fault.ts';
 import type { Loaded, LoadedList } from '../config/load/load.ts';
+import type { Settings } from '../config/settings/settings.ts';
 import { itemsAPart, runAtOnce, type Steps } from '../config/steps.ts';
 import type { SettingsPath } from '../config/yaml/settings-path.ts';
 import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
@@ -47,7 +48,13 @@ export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPa
   const others = loaded.kind === 'faults' ? loaded.faults : [];
   const { patches, mistaken, slices, positions, files, texts } = loaded;
   const faults = listFaults([...others, ...broken], order, more);
-  return { kind: 'faults', faults, warnings, patches, mistaken, slices, positions, files, texts, compiled };
+  const tentative = knownSettings(loaded);
+  return { kind: 'faults', faults, warnings, tentative, patches, mistaken, slices, positions, files, texts, compiled };
+}
+
+/** Those of a faulty configuration are for judging its patches only. */
+export function knownSettings(loaded: Loaded): Settings | undefined {
+  return loaded.kind === 'ok' ? loaded.settings : loaded.tentative;
 }
 
 interface CompiledList {
@@ -61,7 +68,8 @@ interface CompiledList {
 function* compileList(loaded: Loaded, list: LoadedList, kind: SyncedKind): Steps<CompiledList> {
   const path = pathOfList(kind);
   const result = yield* compileSteps(list.patches, kind);
-  const rules = loaded.kind === 'ok' ? rulesOf(loaded.settings).translation : undefined;
+  const settings = knownSettings(loaded);
+  const rules = settings && rulesOf(settings).translation;
   const found = yield* lintPatches(result.set.patches, { kind, rules });
   const warnings = yield* positionEach(found, (one) => positionedWarning(one, loaded, path));
   const alsoMistaken = yield* compileSteps(list.mistaken, kind);

@@ -378,7 +378,8 @@ describe('hostward check on patches', () => {
       ['sync.toHost.endpoints.patches[0].expression', 'runs out of its time on every sample'],
       ['sync.toHost.endpoints.patches[1].reverseExpression', 'returns a result that is too large on every sample'],
     ]);
-    expect(out).toContain('no faults, 2 warnings');
+    expect(out).toContain('the expression fails on every sample that it was tried on; for "web": Cannot read');
+    expect(out).toContain('no faults, 3 warnings');
   }, 20_000);
 
   it('warns in the order of the file, and as JSON', async () => {

@@ -54,7 +54,12 @@ interface LoadedParts extends LoadedList {
 
 export type Loaded =
   | ({ kind: 'ok'; settings: Settings } & LoadedParts)
-  | ({ kind: 'faults'; faults: readonly Fault[] } & LoadedParts);
+  | ({
+      kind: 'faults';
+      faults: readonly Fault[];
+      /** Settings in which faulty values are missing, so that the same run can try the rest; undefined when a file cannot be read whole. */
+      tentative: Settings | undefined;
+    } & LoadedParts);
 
 export function loadConfiguration(options: LoadOptions): Loaded {
   return runAtOnce(loadSteps(options));
@@ -103,20 +108,35 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
     const said = listFaults(warnings, order);
     return { warnings: said, patches, mistaken, slices, positions, files: namedFiles(own, place), texts: files.texts };
   };
-  if (faults.length > 0) return { kind: 'faults', faults: listFaults(faults, order), ...parts() };
-  const settings = settingsOf({
-    options,
-    values,
-    names,
-    patches: checked.patches,
-    slicePatches: slices.patches,
-    root,
-    own,
-  });
+  const settingsWith = (known: Values) =>
+    settingsOf({ options, values: known, names, patches: checked.patches, slicePatches: slices.patches, root, own });
+  const lintWith = (settings: Settings) =>
+    lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) });
+  if (faults.length > 0) {
+    const tentative = files.faults.length > 0 ? undefined : settingsWith(tentativeOf(values, faults));
+    // Settings are compared with one another only when all of them are known.
+    if (tentative !== undefined && !isManagementAlone && faults.every(isOfPatches))
+      warnings.push(...lintWith(tentative));
+    return { kind: 'faults', faults: listFaults(faults, order), tentative, ...parts() };
+  }
+  const settings = settingsWith(values);
   yield;
-  if (!isManagementAlone)
-    warnings.push(...lint({ settings, root, positions, hasVclusterFile: files.roots.some(isVclusterFile) }));
+  if (!isManagementAlone) warnings.push(...lintWith(settings));
   return { kind: 'ok', settings, ...parts() };
+}
+
+/** Whether a fault lies in a list of patches, so that all other settings are known. */
+export function isOfPatches({ path }: Fault): boolean {
+  return [patchesPath, slicePatchesPath].some((list) => path.startsWith(`${showPath(list)}[`));
+}
+
+/** Without the servers: their faulty entries would be missing in lists where every entry is wanted, and no patch asks for them. */
+function tentativeOf(values: Values, faults: readonly Fault[]): Values {
+  const { management: _, direct: __, ...hostward } = values.hostward;
+  const { toHost } = values.sync;
+  const isMapped = toHost.namespaces.enabled && faults.every(({ code }) => code !== 'CONFIG_MAPPING');
+  const namespaces = { ...toHost.namespaces, enabled: isMapped };
+  return { ...values, hostward, sync: { ...values.sync, toHost: { ...toHost, namespaces } } };
 }
 
 /** Without sync, no virtual cluster needs a name. */

@@ -15,7 +15,7 @@ export const offlineCommands: readonly CommandSpec[] = [
     details: [
       'FILE is the same as --config FILE. The exit code is 1 when there is a fault, and 0 when there are only warnings; with --strict it is 1 for warnings too.',
       'check also looks at the kubeconfigs, certificates and keys that the configuration names. A file that is missing, cannot be read or holds something else is a fault, and so are a key that does not belong to its certificate and a dataDir that cannot be written or made. A certificate that has expired is a warning. No cluster is asked.',
-      'check compiles the expressions and runs them on samples in the sandbox. A result that no object may hold, such as a number as an address, is a fault. For a pair of expression and reverse expression, it reports the first value that comes back changed, and the first value written on the host of which the tenant would get only a part.',
+      'check compiles the expressions and runs them on samples in the sandbox. A result that no object may hold, such as a number as an address, is a fault. An expression that fails on every sample, and a patch that turns every sample into an address that the policy refuses, is a warning. For a pair of expression and reverse expression, it reports the first value that comes back changed, and the first value written on the host of which the tenant would get only a part.',
     ],
     options: [
       ...settingOptions,

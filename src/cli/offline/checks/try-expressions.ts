@@ -2,13 +2,13 @@
 // object, and a reverse expression that does not undo its expression would change tenants' objects after an edit on the host.
 import { type Fault, warning } from '../../../config/fault.ts';
 import { mappingsOf } from '../../../config/settings/host-namespaces.ts';
+import type { Settings } from '../../../config/settings/settings.ts';
 import type { SettingsPath } from '../../../config/yaml/settings-path.ts';
 import { patchListPath, positionedWarning, slicePatchListPath } from '../../../daemon/load-patches.ts';
 import { anySliceKind, rulesOf } from '../../../daemon/rules-of.ts';
 import { createEvaluator } from '../../../expression/evaluate/evaluator.ts';
 import { endpointsKind } from '../../../sync/endpoints/endpoints-kind.ts';
 import { type Endless, findEndless } from '../../../sync/patch/lint/endless.ts';
-import { findInvalidResults, type InvalidResult } from '../../../sync/patch/lint/invalid-results.ts';
 import type { PatchWarning } from '../../../sync/patch/lint/lint-patches.ts';
 import {
   type CounterExample,
@@ -16,13 +16,21 @@ import {
   findCounterExamples,
   findCuts,
 } from '../../../sync/patch/lint/round-trip.ts';
+import {
+  type AlwaysThrows,
+  findWrongResults,
+  type InvalidResult,
+  type RefusedAddress,
+  type WrongResult,
+} from '../../../sync/patch/lint/wrong-results.ts';
 import { sandboxFunctions } from '../../../sync/patch/run/open-patcher.ts';
 import type { Context } from '../../line/context.ts';
-import type { GoodConfiguration } from '../../line/load-settings.ts';
+import type { LoadedAll } from '../../line/load-settings.ts';
 import { sandboxOpener, startSandbox } from '../offline-patches.ts';
 
-export async function tryExpressions(context: Context, configuration: GoodConfiguration): Promise<Fault[]> {
-  const { settings, compiled } = configuration;
+/** `settings` may be those of a configuration with faults elsewhere, so that one run tells of all. */
+export async function tryExpressions(context: Context, configuration: LoadedAll, settings: Settings): Promise<Fault[]> {
+  const { compiled } = configuration;
   const { virtualClusterName, hostNamespace, vcluster } = settings;
   const evaluator = createEvaluator({
     expressions: [...compiled.set.expressions, ...compiled.slices.set.expressions],
@@ -48,9 +56,10 @@ export async function tryExpressions(context: Context, configuration: GoodConfig
       const cuts = await findCuts(others, trial);
       const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf), ...cuts.map(warningOfCut)];
       placed.push(...warnings.map((found) => positionedWarning(found, configuration, path)));
-      const { translation } = rulesOf(settings, undefined, kind);
-      const invalid = await findInvalidResults(others, { ...trial, translation });
-      placed.push(...invalid.map((found) => invalidFault(found, configuration, path)));
+      const { translation, policy } = rulesOf(settings, undefined, kind);
+      const { allow: allowed } = settings.addressPolicy;
+      const wrong = await findWrongResults(others, { ...trial, translation, policy, allowed });
+      placed.push(...wrong.map((found) => wrongFault(found, configuration, path)));
     }
     return isTimeUp() ? [...placed, notAllTried] : placed;
   } finally {
@@ -85,10 +94,47 @@ function warningOfEndless({ patch, field, limit, value }: Endless): PatchWarning
   };
 }
 
+function wrongFault(found: WrongResult, configuration: LoadedAll, list: SettingsPath): Fault {
+  switch (found.kind) {
+    case 'invalid':
+      return invalidFault(found, configuration, list);
+    case 'throws':
+      return positionedWarning(warningOfThrowing(found), configuration, list);
+    case 'refused':
+      return positionedWarning(warningOfRefused(found), configuration, list);
+    default:
+      return found satisfies never;
+  }
+}
+
+function warningOfThrowing({ patch, field, value, message }: AlwaysThrows): PatchWarning {
+  return {
+    index: patch.index,
+    field,
+    line: 1,
+    column: 1,
+    rule: 'always-fails',
+    sentence: `the expression fails on every sample that it was tried on; for ${short(value)}: ${message.replace(/^patch \d+ failed at [^:]*: /, '')}`,
+    fix: 'mend it, or try it on a value of yours with `hostward eval`; an object with a value on which it fails is not written',
+  };
+}
+
+function warningOfRefused({ patch, field, value, address, rule }: RefusedAddress): PatchWarning {
+  return {
+    index: patch.index,
+    field,
+    line: 1,
+    column: 1,
+    rule: 'refused-address',
+    sentence: `the expression makes an address that the address policy refuses, on every sample: ${short(value)} becomes ${short(address)} (${rule})`,
+    fix: 'return an address that hostward.addressPolicy lets through; an object with a refused address is not written',
+  };
+}
+
 /** A fault, because the daemon would write no object that the patch is for. */
 function invalidFault(
   { patch, field, message, isCertain }: InvalidResult,
-  configuration: GoodConfiguration,
+  configuration: LoadedAll,
   list: SettingsPath,
 ): Fault {
   const sentence =

@@ -166,7 +166,7 @@ function isLabelValue(text: string): boolean {
 }
 
 /** An expression that decodes is tried on encoded samples only: it is not made for other texts. */
-function domainOf(source: string, texts: readonly string[]): string[] {
+export function domainOf(source: string, texts: readonly string[]): string[] {
   if (/\batob\s*\(/.test(source)) {
     const latin = texts.filter((text) => /^\p{ASCII}*$/u.test(text));
     return latin.map((text) => Buffer.from(text).toString('base64'));
