@@ -8,14 +8,10 @@ import { patchListPath, positionedWarning, slicePatchListPath } from '../../../d
 import { anySliceKind, rulesOf } from '../../../daemon/rules-of.ts';
 import { createEvaluator } from '../../../expression/evaluate/evaluator.ts';
 import { endpointsKind } from '../../../sync/endpoints/endpoints-kind.ts';
+import { type CutExample, findCuts } from '../../../sync/patch/lint/cut-values.ts';
 import { type Endless, findEndless } from '../../../sync/patch/lint/endless.ts';
 import type { PatchWarning } from '../../../sync/patch/lint/lint-patches.ts';
-import {
-  type CounterExample,
-  type CutExample,
-  findCounterExamples,
-  findCuts,
-} from '../../../sync/patch/lint/round-trip.ts';
+import { type CounterExample, findCounterExamples } from '../../../sync/patch/lint/round-trip.ts';
 import {
   type AlwaysThrows,
   findWrongResults,
@@ -163,7 +159,7 @@ function warningOf({ back, value, onHost, returned }: CounterExample): PatchWarn
   };
 }
 
-function warningOfCut({ back, onHost, returned }: CutExample): PatchWarning {
+function warningOfCut({ back, onHost, returned, mended }: CutExample): PatchWarning {
   const isLost = returned === null || returned === '';
   const end = returned === null ? "the tenant's value is removed" : `the tenant gets ${short(returned)}`;
   return {
@@ -173,7 +169,7 @@ function warningOfCut({ back, onHost, returned }: CutExample): PatchWarning {
     column: 1,
     rule: 'reverse-cuts',
     sentence: `the reverse expression ${isLost ? 'empties' : 'cuts'} a value that the expression cannot have made: when somebody writes ${short(onHost)} on the host, ${end}`,
-    fix: 'let it throw for such a value, so that the tenant keeps its own: (() => { if (!value.startsWith("a-")) throw new Error("wanted a-…"); return value.slice(2); })()',
+    fix: `let it throw for such a value, so that the tenant keeps its own${mended === undefined ? '' : `: ${mended}`}`,
   };
 }
 

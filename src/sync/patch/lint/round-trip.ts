@@ -1,7 +1,5 @@
-// Tries on samples whether a reverse expression undoes its expression, and what it does to host values that its expression cannot
-// have made: texts of many kinds, and texts made from the strings in the expressions. In: a patch set and an evaluator. Out: for each
-// pair the first value that comes back changed, and the first host value that is cut. The samples can show that a pair is wrong; they
-// cannot prove that it is right.
+// Tries on samples whether a reverse expression undoes its expression. In: a patch set and an evaluator. Out: for each pair the first
+// value that comes back changed. The samples can show that a pair is wrong; they cannot prove that it is right.
 import type { AnyNode } from 'acorn';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
 import { childrenOf } from '../../../expression/language/scope.ts';
@@ -19,15 +17,7 @@ export interface CounterExample {
   returned: unknown;
 }
 
-/** A host value that somebody may write by hand, and of which the tenant would get only a part. */
-export interface CutExample {
-  back: CompiledPatch;
-  onHost: string;
-  /** null when the tenant's value is removed. */
-  returned: string | null;
-}
-
-interface Pair {
+export interface Pair {
   forward: CompiledPatch & { forward: CompiledExpression };
   back: CompiledPatch & { back: CompiledExpression };
 }
@@ -42,49 +32,8 @@ export async function findCounterExamples(patches: readonly CompiledPatch[], tri
   return found;
 }
 
-export async function findCuts(patches: readonly CompiledPatch[], trial: Trial): Promise<CutExample[]> {
-  const found: CutExample[] = [];
-  for (const pair of pairsOf(patches)) {
-    if (trial.isTimeUp()) break;
-    const example = await cutExample(pair, trial);
-    if (example !== undefined) found.push(example);
-  }
-  return found;
-}
-
-async function cutExample({ forward, back }: Pair, trial: Trial): Promise<CutExample | undefined> {
-  const hosts = textsFor(forward, back.back).filter((text) => text !== '');
-  const { canonical: path } = forward.path;
-  if (hosts.length === 0 || forward.path.segments.length < keyDepth) return undefined;
-  const returned = await runOnSamples(trial, back.back, { values: hosts, path });
-  const cut = hosts.flatMap((onHost, at) => {
-    const result = returned[at];
-    const value = result === undefined || 'error' in result ? onHost : result.value;
-    return value === null || (typeof value === 'string' && isPartOf(value, onHost))
-      ? [{ onHost, returned: value }]
-      : [];
-  });
-  if (cut.length === 0) return undefined;
-  const values = cut.map(({ returned: value }) => value ?? '');
-  const again = valuesOf(await runOnSamples(trial, forward.forward, { values, path }));
-  // What the expression makes of the part is the host value again: then the expression can have made it.
-  const example = cut.find((one, at) => one.returned === null || again[at] !== one.onHost);
-  return example && { back, ...example };
-}
-
-/** Labels and annotations stand at this depth, below metadata and their map. */
-const keyDepth = 3;
-
-/** Whether a text is another one with some of its characters left out. */
-function isPartOf(part: string, whole: string): boolean {
-  if (part.length >= whole.length) return false;
-  let at = 0;
-  for (const character of whole) if (part.startsWith(character, at)) at += character.length;
-  return at === part.length;
-}
-
 /** A pair is one entry with both expressions, or two entries on one path. */
-function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
+export function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
   const hasForward = (patch: CompiledPatch): patch is Pair['forward'] => patch.forward !== undefined;
   const hasBack = (patch: CompiledPatch): patch is Pair['back'] => patch.back !== undefined;
   const backs = new Map(
@@ -120,7 +69,7 @@ async function counterExample({ forward, back }: Pair, trial: Trial): Promise<Co
 }
 
 /** undefined for each failed evaluation. */
-function valuesOf(results: readonly SampleResult[]): unknown[] {
+export function valuesOf(results: readonly SampleResult[]): unknown[] {
   return results.map((result) => ('error' in result ? undefined : result.value));
 }
 
@@ -150,7 +99,7 @@ export function textsFor(forward: CompiledPatch, back: CompiledExpression | unde
   return [...new Set(isOfLabels ? texts.filter(isLabelValue) : texts)];
 }
 
-function mayBe(segment: Segment | undefined, key: string): boolean {
+export function mayBe(segment: Segment | undefined, key: string): boolean {
   return segment?.kind === 'every' || segment?.key === key;
 }
 
@@ -161,7 +110,7 @@ const plainTexts: readonly string[] = [
   ...['x'.repeat(63), 'long '.repeat(60).trim()],
 ];
 
-function isLabelValue(text: string): boolean {
+export function isLabelValue(text: string): boolean {
   return text === '' || /^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/.test(text);
 }
 

@@ -136,3 +136,42 @@ describe('check on several faults of one configuration', () => {
     expect(warnings.map(({ code }) => code)).toContain('CONFIG_TWO_WRITERS');
   });
 });
+
+const cutting = JSON.parse(readFileSync(new URL('fixtures/sync/cutting-reverses.json', root), 'utf8')) as {
+  path: string;
+  expression: string;
+  reverseExpression: string;
+  cuts: boolean;
+}[];
+
+describe('check on reverse expressions', () => {
+  const cutsOf = async (entry: object) =>
+    (await check([entry])).warnings.filter(({ code }) => code === 'PATCH_REVERSE_CUTS');
+
+  it.each(cutting)(
+    'tries host values that nobody made: $expression, $reverseExpression',
+    async ({ cuts, ...entry }) => {
+      expect(await cutsOf(entry)).toHaveLength(cuts ? 1 : 0);
+    },
+  );
+
+  it.each(cutting.filter(({ cuts }) => cuts))(
+    'prints an example that fails instead: $expression, $reverseExpression',
+    async ({ cuts: _, ...entry }) => {
+      const [found] = await cutsOf(entry);
+      const mended = found?.fix.replace(/^.*keeps its own: /, '') ?? '';
+      expect(mended).toContain(entry.reverseExpression);
+      const { faults, warnings } = await check([{ ...entry, reverseExpression: mended }]);
+      expect([...faults, ...warnings]).toEqual([]);
+    },
+  );
+
+  it('prints no example that nobody reads', async () => {
+    const [found] = await cutsOf({
+      path: 'metadata.labels.a',
+      expression: '"a-" + value',
+      reverseExpression: '(() => {\n  return value.slice(2);\n})()',
+    });
+    expect(found?.fix).toBe('let it throw for such a value, so that the tenant keeps its own');
+  });
+});
