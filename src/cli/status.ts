@@ -105,10 +105,12 @@ function isDaemonWell({ verdict }: Record<string, unknown>): boolean {
   return (verdict as { isWell?: boolean } | undefined)?.isWell ?? true;
 }
 
-/** An object is well when its copy is right, or when a rule or the operator keeps it off the host. */
-function isObjectWell({ state }: Record<string, unknown>): boolean {
+/** An object is well when its copy is right and whole, or when a rule or the operator keeps it off the host. */
+function isObjectWell({ state, patchFailure, backflowFailures, references }: Record<string, unknown>): boolean {
   const kind = String(state).split('/')[0] as string;
-  return !['refused', 'waiting', 'retry', 'pending'].includes(kind);
+  if (['refused', 'waiting', 'retry', 'pending'].includes(kind)) return false;
+  const isUnresolved = Array.isArray(references) && references.some((one) => one?.standing === 'unresolved');
+  return patchFailure === undefined && backflowFailures === undefined && !isUnresolved;
 }
 
 const clearScreen = '\u001b[H\u001b[2J';

@@ -197,6 +197,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const facts = hasBegun ? ready.map(verdictFacts).reduce(joined, nothingKnown) : nothingKnown;
   const result = verdictOf({
     ...facts,
+    gaps: hasBegun ? summed(facts.gaps, view.references.gaps) : facts.gaps,
     isSwitchedOff: !syncs(settings),
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
     outages: [...unreached, ...view.outages.current()],
@@ -247,6 +248,7 @@ const nothingKnown: ReturnType<typeof verdictFacts> = {
   objects: 0,
   ownerMissing: undefined,
   blocked: new Map(),
+  gaps: new Map(),
   waiting: 0,
   oldestSeconds: 0,
 };
@@ -254,16 +256,21 @@ const nothingKnown: ReturnType<typeof verdictFacts> = {
 type Facts = ReturnType<typeof verdictFacts>;
 
 function joined(one: Facts, other: Facts): Facts {
-  const blocked = new Map(one.blocked);
-  for (const [reason, count] of other.blocked) blocked.set(reason, (blocked.get(reason) ?? 0) + count);
   return {
     differences: one.differences + other.differences,
     objects: one.objects + other.objects,
     ownerMissing: one.ownerMissing ?? other.ownerMissing,
-    blocked,
+    blocked: summed(one.blocked, other.blocked),
+    gaps: summed(one.gaps, other.gaps),
     waiting: one.waiting + other.waiting,
     oldestSeconds: Math.max(one.oldestSeconds, other.oldestSeconds),
   };
+}
+
+function summed(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
+  const sums = new Map(one);
+  for (const [reason, count] of other) sums.set(reason, (sums.get(reason) ?? 0) + count);
+  return sums;
 }
 
 function leadershipOf({ lease, options }: DaemonView): string {

@@ -16,6 +16,14 @@ const rows = [
   { object: 'a/b', state: 'refused/HostNameTaken', message: 'taken' },
 ];
 
+const oneObject: Record<string, object> = {
+  'a/b': { state: 'refused' },
+  'a/fine': { state: 'inSync', references: [{ object: 'Secret a/s', standing: 'exported' }] },
+  'a/back': { state: 'inSync', backflowFailures: [{ map: 'label', key: 'k', message: 'no' }] },
+  'a/lapsed': { state: 'inSync', patchFailure: { message: 'no' } },
+  'a/refers': { state: 'inSync', references: [{ object: 'Secret a/s', standing: 'unresolved' }] },
+};
+
 async function serve(verdict?: { isWell: boolean; sentence: string }): Promise<string> {
   server = new OperationsServer(
     { host: '127.0.0.1', port: 0 },
@@ -34,7 +42,7 @@ async function serve(verdict?: { isWell: boolean; sentence: string }): Promise<s
           .filter(() => kind !== 'EndpointSlice')
           .filter(({ object }) => namespace === undefined || object.startsWith(`${namespace}/`))
           .filter((row) => state === undefined || row.state.startsWith(state)),
-      objectStatus: (key) => (key === 'a/b' ? { key, state: 'refused' } : undefined),
+      objectStatus: (key) => oneObject[key] && { key, ...oneObject[key] },
     },
   );
   await server.start();
@@ -78,6 +86,15 @@ describe('hostward status', () => {
 
   it('ends with 1 for an object that is refused', async () => {
     expect((await status('a/b', '--address', await serve())).code).toBe(1);
+  });
+
+  it.each([
+    ['a/fine', 0],
+    ['a/back', 1],
+    ['a/lapsed', 1],
+    ['a/refers', 1],
+  ])('ends for %s, which is on the host, with %i', async (key, code) => {
+    expect((await status(key, '--address', await serve())).code).toBe(code);
   });
 
   it('lists the objects of a namespace, in a state, or all, with troubled objects first', async () => {

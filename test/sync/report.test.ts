@@ -63,7 +63,7 @@ async function stage(options: FakeOptions = {}) {
     windows,
     sync: world.sync,
     lease: undefined,
-    references: { status: () => undefined, doubts: [] },
+    references: { status: () => undefined, doubts: [], gaps: new Map() },
     patches: { current: undefined, troubles: [] },
     outages,
     management: { readiness: () => undefined, status: () => undefined },

@@ -250,6 +250,17 @@ export class References implements SharedReferences {
     return [...this.#syncs.values()].flatMap((sync) => sync.listDoubt ?? []);
   }
 
+  /** Reason → number of references whose content does not cross until somebody acts. */
+  get gaps(): ReadonlyMap<string, number> {
+    const gaps = new Map<string, number>();
+    for (const [kind, { outcomes }] of this.#syncs) {
+      const reasons = [...this.registry.unresolved(kind)].map(() => 'ReferenceUnresolved');
+      for (const outcome of outcomes.values()) if (outcome.kind === 'refused') reasons.push(outcome.reason);
+      for (const reason of reasons) gaps.set(reason, (gaps.get(reason) ?? 0) + 1);
+    }
+    return gaps;
+  }
+
   /** Every write of content that a dry run has withheld, by the object that it is for. */
   *differences(): Generator<{ object: string; writes: readonly Difference[] }> {
     for (const [kind, sync] of this.#syncs)

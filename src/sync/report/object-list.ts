@@ -2,6 +2,7 @@
 // a list of a hundred thousand objects would need too much memory.
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
+import { backflowMessage } from '../plan/backflow.ts';
 import { type LedgerEntry, labelOf } from '../world/ledger.ts';
 import { sentenceOf } from './object-status.ts';
 import { provenTime } from './proven-times.ts';
@@ -65,5 +66,7 @@ function rowOf(sync: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow 
   const proven = provenSecondsAgo === undefined ? {} : { provenSecondsAgo };
   const lapse = ledger.lapses.get(key);
   if (lapse !== undefined) return { object: key, state: 'inSync/PatchFailed', message: lapse, ...proven };
+  const failed = backflowMessage(ledger.backflowFailures.get(key));
+  if (failed !== undefined) return { object: key, state: 'inSync/BackflowFailed', message: failed, ...proven };
   return { object: key, state: ledger.settledAt(key) === undefined ? 'pending' : 'inSync', ...proven };
 }

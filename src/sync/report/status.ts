@@ -63,7 +63,7 @@ export function syncStatus(sync: Sync): SyncStatus {
 /** The facts of sync for the verdict on the whole daemon. */
 export function verdictFacts(
   sync: Sync,
-): Pick<VerdictFacts, 'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'waiting' | 'oldestSeconds'> {
+): Pick<VerdictFacts, 'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'gaps' | 'waiting' | 'oldestSeconds'> {
   const { ledger, options } = sync;
   const owner = sync.world.ownerState();
   const dirty = ledger.dirty();
@@ -72,6 +72,7 @@ export function verdictFacts(
     objects: sync.world.windows.virtual.size,
     ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')?.message,
     blocked: blockedObjects(sync),
+    gaps: gapsIn(sync),
     waiting: Math.max(dirty.count, sync.queue.waiting),
     oldestSeconds: dirty.oldestMs === undefined ? 0 : (options.clock.now() - dirty.oldestMs) / 1000,
   };
@@ -110,6 +111,13 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
   const contested = contest.contested().length;
   if (contested > 0) blocked.set('Contested', contested);
   return blocked;
+}
+
+/** Objects whose copy is right and of which a part does not cross. */
+function gapsIn({ ledger }: Sync): Map<string, number> {
+  const lapsed = [...ledger.lapses.keys()].filter((key) => ledger.entry(key) === undefined).length;
+  const counts = { BackflowFailed: ledger.backflowFailures.size, PatchFailed: lapsed };
+  return new Map(Object.entries(counts).filter(([, count]) => count > 0));
 }
 
 /** One row for each write. A long list is cut; `status --all` shows the writes of every object. */

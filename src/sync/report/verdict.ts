@@ -11,6 +11,8 @@ export type VerdictState =
   | 'dryRun'
   | 'blocked'
   | 'behind'
+  /** The addresses are right, but something else does not cross. */
+  | 'incomplete'
   | 'inStep';
 
 export interface Verdict {
@@ -45,6 +47,8 @@ export interface VerdictFacts {
   ownerMissing: string | undefined;
   /** Reason → number of objects that cannot reach the host until an operator acts. */
   blocked: ReadonlyMap<string, number>;
+  /** Reason → number of objects or references of which a part does not cross until somebody acts. */
+  gaps: ReadonlyMap<string, number>;
   /** Objects with a change that has not reached the other side yet. */
   waiting: number;
   oldestSeconds: number;
@@ -63,7 +67,7 @@ export function verdictOf(facts: VerdictFacts): Verdict {
   if (facts.isDryRun) {
     const { differences } = facts;
     const writes = `dry run: ${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`;
-    const obstacles = obstaclesOf(facts);
+    const obstacles = [...obstaclesOf(facts), ...gapsOf(facts)];
     return obstacles.length === 0 ? well('dryRun', writes) : unwell('dryRun', [writes, ...obstacles].join('; '));
   }
   return stateOfObjects(facts);
@@ -77,14 +81,32 @@ function obstaclesOf({ objects, ownerMissing, blocked }: VerdictFacts): string[]
   return ownerMissing === undefined ? held : [`OwnerMissing: ${ownerMissing}`, ...held];
 }
 
+const gapWords: Readonly<Record<string, (count: number) => string>> = {
+  BackflowFailed: (count) => `host edits of ${objectsOf(count)} cannot reach the tenant`,
+  PatchFailed: (count) => `${objectsOf(count)} went on without a patch that failed`,
+  ReferenceUnresolved: (count) => `${referencesOf(count)} nothing behind ${count === 1 ? 'it' : 'them'}`,
+};
+
+/** What does not cross although the object does. */
+function gapsOf({ gaps }: VerdictFacts): string[] {
+  return [...gaps].map(([reason, count]) => {
+    const words =
+      gapWords[reason]?.(count) ?? `the content of ${count} ${count === 1 ? 'reference' : 'references'} does not cross`;
+    return `${words} (${reason})`;
+  });
+}
+
 function stateOfObjects(facts: VerdictFacts): Verdict {
   const { objects, waiting, oldestSeconds } = facts;
   const obstacles = obstaclesOf(facts);
-  if (obstacles.length > 0) return unwell('blocked', `blocked: ${obstacles.join('; ')}`);
+  const gaps = gapsOf(facts);
+  if (obstacles.length > 0) return unwell('blocked', `blocked: ${[...obstacles, ...gaps].join('; ')}`);
   const age = `the oldest change is ${Math.round(oldestSeconds)} s old`;
   if (waiting > 0 && oldestSeconds >= patienceSeconds) {
-    return unwell('behind', `behind: ${objectsOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, ${age}`);
+    const waits = `${objectsOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, ${age}`;
+    return unwell('behind', `behind: ${[waits, ...gaps].join('; ')}`);
   }
+  if (gaps.length > 0) return unwell('incomplete', `incomplete: ${gaps.join('; ')}`);
   const underWay = waiting === 0 ? '' : `, ${waiting} on the way`;
   return well('inStep', `in step: ${objectsOf(objects)}${underWay}`);
 }
@@ -101,6 +123,10 @@ export function outageSentence({ cluster, kind, since, message }: Outage): strin
 
 function objectsOf(count: number): string {
   return `${count} ${count === 1 ? 'object' : 'objects'}`;
+}
+
+function referencesOf(count: number): string {
+  return `${count} ${count === 1 ? 'reference has' : 'references have'}`;
 }
 
 function well(state: VerdictState, sentence: string): Verdict {

@@ -4,8 +4,9 @@ import type { Writer } from '../../../src/cluster/write/writer.ts';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { setGauges } from '../../../src/sync/report/gauges.ts';
+import { listObjects } from '../../../src/sync/report/object-list.ts';
 import { objectStatus } from '../../../src/sync/report/object-status.ts';
-import { syncStatus } from '../../../src/sync/report/status.ts';
+import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
 import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
 import { entry } from './fake-patch.ts';
 
@@ -124,6 +125,10 @@ describe('a host value that cannot be reversed', () => {
     });
     expect(syncStatus(world.sync).trouble).toEqual([
       { object: 'default/web', state: 'inSync/BackflowFailed', message: expect.stringContaining('patch 0 failed') },
+    ]);
+    expect([...verdictFacts(world.sync).gaps]).toEqual([['BackflowFailed', 1]]);
+    expect([...listObjects(world.sync, { state: 'inSync/BackflowFailed' })]).toMatchObject([
+      { object: 'default/web', message: expect.stringContaining('patch 0 failed') },
     ]);
     expect(objectStatus(world.sync, 'default/web')).toMatchObject({
       state: 'inSync',

@@ -572,12 +572,14 @@ describe('content that is exported', () => {
     expect(world.references.status()).toMatchObject({
       Secret: { exported: 1, unresolved: 1, trouble: [{ object: 'default/gone', state: 'unresolved' }] },
     });
+    expect([...world.references.gaps]).toEqual([['ReferenceUnresolved', 1]]);
     expect(JSON.stringify(world.references.status())).toContain('the label hostward.dev/importable=true');
     expect(objectStatus(world.sync, 'default/other')?.references).toEqual([
       { object: 'Secret default/gone', standing: 'unresolved' },
     ]);
     await world.change(() => world.host.put('secrets', hostSecret('gone')));
     expect(world.references.status()).toMatchObject({ Secret: { imported: 1, unresolved: 0, trouble: [] } });
+    expect([...world.references.gaps]).toEqual([]);
     expect(objectStatus(world.sync, 'default/other')?.references).toEqual([
       { object: 'Secret default/gone', standing: 'imported' },
     ]);

@@ -11,6 +11,7 @@ const fine: VerdictFacts = {
   objects: 120,
   ownerMissing: undefined,
   blocked: new Map(),
+  gaps: new Map(),
   waiting: 0,
   oldestSeconds: 0,
 };
@@ -43,6 +44,40 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     'blocked',
     false,
     'blocked: 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
+  ],
+  [
+    'a back-flow that fails',
+    { gaps: new Map([['BackflowFailed', 2]]), waiting: 1 },
+    'incomplete',
+    false,
+    'incomplete: host edits of 2 objects cannot reach the tenant (BackflowFailed)',
+  ],
+  [
+    'references with nothing behind them, and more',
+    {
+      gaps: new Map([
+        ['ReferenceUnresolved', 1],
+        ['PatchFailed', 1],
+        ['NotOwned', 3],
+      ]),
+    },
+    'incomplete',
+    false,
+    'incomplete: 1 reference has nothing behind it (ReferenceUnresolved); 1 object went on without a patch that failed (PatchFailed); the content of 3 references does not cross (NotOwned)',
+  ],
+  [
+    'gaps beside refused objects',
+    { gaps: new Map([['ReferenceUnresolved', 2]]), blocked: new Map([['NotOwned', 1]]) },
+    'blocked',
+    false,
+    'blocked: 1 of 120 objects cannot reach the host (1 NotOwned); 2 references have nothing behind them (ReferenceUnresolved)',
+  ],
+  [
+    'gaps in a dry run',
+    { isDryRun: true, gaps: new Map([['ReferenceUnresolved', 2]]) },
+    'dryRun',
+    false,
+    'dry run: nothing would be written; 2 references have nothing behind them (ReferenceUnresolved)',
   ],
   ['no owner', { ownerMissing: 'it is gone' }, 'blocked', false, 'blocked: OwnerMissing: it is gone'],
   [
