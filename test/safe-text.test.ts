@@ -5,7 +5,7 @@ import { runCommandLine } from '../src/cli/command-line.ts';
 import { textTable } from '../src/cli/line/text-table.ts';
 import { junitXml } from '../src/cli/offline/junit.ts';
 import { toYaml } from '../src/cli/offline/yaml-text.ts';
-import { statusText } from '../src/cli/status-text.ts';
+import { statusText } from '../src/cli/running/status-text.ts';
 import { OperationsServer } from '../src/daemon/operations/operations-server.ts';
 import { createLog, silentLog } from '../src/log.ts';
 import { safeText, safeValue } from '../src/safe-text.ts';

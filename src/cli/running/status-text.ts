@@ -1,9 +1,9 @@
 // Prints the daemon's status for people: facts become lines, lists become tables. The text knows only the verdict and
 // the messages by name, so that an older command line shows every field of a newer daemon.
 
-import { safeValue } from '../safe-text.ts';
-import { wrap } from './line/help.ts';
-import { textTable } from './line/text-table.ts';
+import { safeValue } from '../../safe-text.ts';
+import { wrap } from '../line/help.ts';
+import { textTable } from '../line/text-table.ts';
 
 type Facts = Record<string, unknown>;
 

@@ -1,11 +1,11 @@
 // Asks the running daemon one question over its local HTTP port. In: an address and a path. Out: the JSON of the answer, or a
 // fault that says why the daemon did not answer and what to do.
 
-import { explain } from '../cluster/wire/explain.ts';
-import { parseListen } from '../config/settings/text-rules.ts';
-import { CommandFault, type Context, exitCodes } from './line/context.ts';
-import { loadSettings } from './line/load-settings.ts';
-import type { Options } from './line/parse-arguments.ts';
+import { explain } from '../../cluster/wire/explain.ts';
+import { parseListen } from '../../config/settings/text-rules.ts';
+import { CommandFault, type Context, exitCodes } from '../line/context.ts';
+import { loadSettings } from '../line/load-settings.ts';
+import type { Options } from '../line/parse-arguments.ts';
 
 const defaultAddress = '127.0.0.1:9440';
 /** The daemon answers from memory, or runs the patches of one object first. */

@@ -1,15 +1,15 @@
 // `hostward release`: hands the host objects back to vCluster, or removes the copies. In: a configuration. Out: host objects
 // without our annotations, or no copies at all, and an exit code. It must never write while a daemon runs.
 
-import { leasesResource } from '../cluster/wire/scope.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import { keyOf } from '../object/meta/object.ts';
+import { leasesResource } from '../../cluster/wire/scope.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { keyOf } from '../../object/meta/object.ts';
+import type { ClusterClient } from '../line/cluster-client.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import { requireSettings } from '../line/load-settings.ts';
+import { openCluster } from '../line/open-cluster.ts';
+import type { Options } from '../line/parse-arguments.ts';
 import { askDaemon, localAddress } from './ask-daemon.ts';
-import type { ClusterClient } from './line/cluster-client.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
-import { requireSettings } from './line/load-settings.ts';
-import { openCluster } from './line/open-cluster.ts';
-import type { Options } from './line/parse-arguments.ts';
 import { type Released, releaseAll } from './release-objects.ts';
 
 export async function release(context: Context, options: Options): Promise<ExitCode> {

@@ -1,22 +1,22 @@
 // Releases or deletes the host objects for `hostward release`. In: a configuration and a client for the host. Out: the objects
 // done, left alone and failed. It judges each object by its marks, touches only objects that bear ours, and judges an object
 // again when another client has changed it in between.
-import { type Clock, pause } from '../clock.ts';
-import { endpointsResource, type ResourceRef } from '../cluster/wire/scope.ts';
-import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import { rulesOf } from '../daemon/rules-of.ts';
-import { type KubeObject, keyOf } from '../object/meta/object.ts';
-import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
-import { managedByLabel } from '../sync/endpointslices/eligibility.ts';
-import { endpointSlicesResource, tenantsManagerKey } from '../sync/endpointslices/endpointslice-kind.ts';
-import { annotatedKeyOf, type HostLook, isOursFor } from '../sync/plan/ownership.ts';
-import type { Placement } from '../sync/plan/placement.ts';
-import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../sync/plan/reserved-keys.ts';
-import { type ContentKind, contentKinds } from '../sync/references/content-kind.ts';
-import { holdOf, isOwnCopy } from '../sync/references/own-copy.ts';
-import { type ClusterClient, faultOf, type ObjectName } from './line/cluster-client.ts';
-import type { Context } from './line/context.ts';
+import { type Clock, pause } from '../../clock.ts';
+import { endpointsResource, type ResourceRef } from '../../cluster/wire/scope.ts';
+import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespaces.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { rulesOf } from '../../daemon/rules-of.ts';
+import { type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
+import { managedByLabel } from '../../sync/endpointslices/eligibility.ts';
+import { endpointSlicesResource, tenantsManagerKey } from '../../sync/endpointslices/endpointslice-kind.ts';
+import { annotatedKeyOf, type HostLook, isOursFor } from '../../sync/plan/ownership.ts';
+import type { Placement } from '../../sync/plan/placement.ts';
+import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../../sync/plan/reserved-keys.ts';
+import { type ContentKind, contentKinds } from '../../sync/references/content-kind.ts';
+import { holdOf, isOwnCopy } from '../../sync/references/own-copy.ts';
+import { type ClusterClient, faultOf, type ObjectName } from '../line/cluster-client.ts';
+import type { Context } from '../line/context.ts';
 
 /** Keeps an API server busy and leaves capacity for the cluster's own work. */
 const inFlight = 8;

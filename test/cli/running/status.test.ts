@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.ts';
-import { statusText } from '../../src/cli/status-text.ts';
-import { OperationsServer } from '../../src/daemon/operations/operations-server.ts';
-import { scene } from './scene.ts';
+import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { statusText } from '../../../src/cli/running/status-text.ts';
+import { OperationsServer } from '../../../src/daemon/operations/operations-server.ts';
+import { scene } from '../scene.ts';
 
 let server: OperationsServer | undefined;
 afterEach(async () => {

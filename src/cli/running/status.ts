@@ -1,10 +1,10 @@
 // `hostward status`: asks the running daemon about itself, about many objects or about one object. In: options. Out: the
 // daemon's answer with its verdict first, and an exit code that repeats the verdict for scripts.
 
-import { pause } from '../clock.ts';
+import { pause } from '../../clock.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
 import { addressOf, askDaemon, type DaemonAnswer } from './ask-daemon.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
-import type { Options } from './line/parse-arguments.ts';
 import { objectsText, stateOrder, statusText, wholeText } from './status-text.ts';
 
 /** Often enough for a person, and rarely enough to cost the daemon almost nothing. */
