@@ -2,7 +2,7 @@
 // files, time and signals to the commands, so that tests can run the commands with streams and a clock of their own.
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readdir, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import type { WriteStream } from 'node:tty';
 import { folderProblem, makeFolder } from './apiserver/tls/secret-files.ts';
@@ -58,6 +58,14 @@ const files: Files = {
     }
   },
   folderProblem,
+  modeOf: async (path) => {
+    if (process.platform === 'win32') return undefined;
+    try {
+      return (await stat(path)).mode & 0o777;
+    } catch {
+      return undefined;
+    }
+  },
   remove: (path) => rm(path, { force: true }),
   removeFolder: (path) => rm(path, { force: true, recursive: true }),
 };

@@ -19,6 +19,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   render: async () => (await import('./render.ts')).render,
   test: async () => (await import('./test.ts')).test,
   eval: async () => (await import('./eval.ts')).evaluate,
+  doctor: async () => (await import('./doctor/doctor.ts')).doctor,
   status: async () => (await import('./running/status.ts')).status,
   release: async () => (await import('./running/release.ts')).release,
   devcluster: async () => (await import('./devcluster.ts')).devcluster,

@@ -80,6 +80,7 @@ export function scene(options: SceneOptions = {}): Scene {
       },
       volumeBytes: async (folder) => options.volumes?.[folder],
       folderProblem: async (folder) => options.folderProblems?.[folder],
+      modeOf: async (path) => files.get(path)?.mode,
       async remove(path) {
         files.delete(path);
       },

@@ -32,6 +32,8 @@ export interface Files {
   volumeBytes(folder: string): Promise<number | undefined>;
   /** Why a folder can neither be used nor made, in words; undefined when it can. Makes nothing. */
   folderProblem(folder: string): Promise<string | undefined>;
+  /** The permission bits of a file or folder; undefined when it is missing or cannot be seen, or where the system has none. */
+  modeOf(path: string): Promise<number | undefined>;
   remove(path: string): Promise<void>;
   /** With everything in it. */
   removeFolder(path: string): Promise<void>;

@@ -35,25 +35,34 @@ export async function checkPermissions(
   connection: Connection,
   permissions: readonly Permission[],
 ): Promise<ClusterFault[]> {
-  const faults: ClusterFault[] = [];
+  const reviews = await reviewAll(connection, permissions);
+  // Only a clear refusal counts. Without a review, or after a failed one, the first real request shows a missing right.
+  return permissions.flatMap((permission, index) =>
+    reviews[index] === 'denied' ? [missing(connection.name, permission)] : [],
+  );
+}
+
+/** One review for each permission, in their order. */
+export async function reviewAll(
+  connection: Connection,
+  permissions: readonly Permission[],
+): Promise<readonly AccessReview[]> {
   const queue = [...permissions.entries()];
-  const found = new Map<number, ClusterFault>();
+  const reviews: AccessReview[] = [];
   const ask = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const [index, permission] = next;
-      const fault = await review(connection, permission);
-      if (fault !== undefined) found.set(index, fault);
+      reviews[index] = await reviewAccess(connection, permission);
     }
   };
   await Promise.all(Array.from({ length: reviewsAtOnce }, ask));
-  for (const index of permissions.keys()) {
-    const fault = found.get(index);
-    if (fault !== undefined) faults.push(fault);
-  }
-  return faults;
+  return reviews;
 }
 
-async function review(connection: Connection, permission: Permission): Promise<ClusterFault | undefined> {
+/** `unknown` when the server does not offer access reviews, or when the review failed. */
+export type AccessReview = 'allowed' | 'denied' | 'unknown';
+
+export async function reviewAccess(connection: Connection, permission: Permission): Promise<AccessReview> {
   const { verb, group, resource, namespace } = permission;
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
@@ -67,10 +76,9 @@ async function review(connection: Connection, permission: Permission): Promise<C
     contentType: 'application/json',
     timeoutMs: probeTimeoutMs,
   });
-  // Only a clear refusal counts. Without a review, or after a failed one, the first real request shows a missing right.
   const status = answer.kind === 'ok' ? (answer.object['status'] as { allowed?: unknown } | undefined) : undefined;
-  if (status?.allowed !== false) return undefined;
-  return missing(connection.name, permission);
+  if (typeof status?.allowed !== 'boolean') return 'unknown';
+  return status.allowed ? 'allowed' : 'denied';
 }
 
 export function missing(cluster: string, permission: Permission): ClusterFault {

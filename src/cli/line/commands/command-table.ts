@@ -1,7 +1,7 @@
 // Every command and option as data. The parser, --help, the usage faults and the table in the README come from this table, so
 // that a command cannot exist without its help.
 import type { CommandSpec } from './command-spec.ts';
-import { releaseCommand, runCommand, statusCommand } from './daemon-commands.ts';
+import { doctorCommand, releaseCommand, runCommand, statusCommand } from './daemon-commands.ts';
 import { demoCommand, devclusterCommand } from './embedded-commands.ts';
 import { keysCommands, kubeconfigCommand } from './keys-commands.ts';
 import { directCommand, managementCommands } from './management-commands.ts';
@@ -23,6 +23,7 @@ export const commands: readonly CommandSpec[] = [
   runCommand,
   demoCommand,
   ...offlineCommands,
+  doctorCommand,
   statusCommand,
   releaseCommand,
   devclusterCommand,

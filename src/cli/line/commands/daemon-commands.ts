@@ -82,3 +82,29 @@ export const releaseCommand: CommandSpec = {
     { line: 'hostward release -c vcluster.yaml --delete --dry-run', says: 'list the copies that would be deleted' },
   ],
 };
+
+export const doctorCommand: CommandSpec = {
+  name: 'doctor',
+  operands: '',
+  maxOperands: 0,
+  summary: 'Ask both live clusters, and the management API, whether all that Hostward needs is there',
+  details: [
+    'Prints a line for each check with its verdict: ok, warning, fault, or could not check, which hides the checks that depend on it. Each finding has a code and the command that mends it; docs/doctor.md explains each code. Run it where the daemon runs, with the options of `hostward run`: the rights are those of the credentials that doctor uses.',
+    'The exit code is 0 without a fault; with --strict warnings count too. It is 1 with at least one fault, wherever it lies, and 3 when a cluster could not be asked at all.',
+    'doctor changes nothing. Only --active does: it makes a labelled Service with Endpoints and an EndpointSlice in the virtual cluster, waits for both copies on the host, changes and deletes them, within ten seconds, and leaves nothing behind, also after Ctrl-C.',
+  ],
+  options: [
+    ...settingOptions,
+    { name: 'pre', summary: 'before the installation: may you install, and is all in place that must be there before' },
+    { name: 'active', summary: 'also make test objects, see their copies on the host, and delete them' },
+    { name: 'wait', value: 'DURATION', summary: 'look again until no fault is left, at most this long, like 2m' },
+    { name: 'suppress', value: 'CODE', repeats: true, summary: 'leave a check out of the report and the exit code' },
+    { name: 'strict', summary: 'warnings count as faults' },
+    output('text', 'json'),
+  ],
+  examples: [
+    { line: 'hostward doctor -c vcluster.yaml', says: 'is anything wrong' },
+    { line: 'hostward doctor -c vcluster.yaml --pre', says: 'before the installation' },
+    { line: 'hostward doctor -c vcluster.yaml --active --wait 2m', says: 'after it, in a pipeline' },
+  ],
+};

@@ -1,0 +1,115 @@
+// The checks that are alike for both clusters: does it answer, how old is it, does its clock agree, what ends soon.
+import { openCredentials } from '../../../cluster/credentials/credentials.ts';
+import type { ClusterFault } from '../../../cluster/errors.ts';
+import { probe } from '../../../cluster/wire/probe.ts';
+import { openConnection } from '../../../cluster/wire/transport.ts';
+import { silentLog } from '../../../log.ts';
+import type { Check } from '../check.ts';
+import { judgeEndings } from '../endings.ts';
+import { type Finding, fault, ok, warning } from '../finding.ts';
+import { meet } from '../meet.ts';
+import type { Patient, Side } from '../patient.ts';
+import { minorOf } from '../versions.ts';
+
+/** Since this minor version of 1, discovery.k8s.io/v1 is served. */
+const oldestMinor = 21;
+/** The leader's lease lives 15 s, so a clock that is further off makes replicas wait or write beside each other. */
+const skewWarningMs = 5_000;
+/** Tokens are refused before their time begins. */
+const skewFaultMs = 60_000;
+
+export const virtualChecks: readonly Check[] = [
+  { code: 'HW-201', needs: ['HW-101'], applies: hasSync, look: (patient) => reach(patient, 'virtual') },
+  { code: 'HW-202', needs: ['HW-201'], applies: hasSync, look: (patient) => versionOf(patient, 'virtual') },
+  { code: 'HW-203', needs: ['HW-201'], applies: hasSync, look: (patient) => clockOf(patient, 'virtual') },
+  { code: 'HW-204', needs: ['HW-201'], applies: hasSync, look: (patient) => endingsAt(patient, 'virtual') },
+];
+
+export const hostChecks: readonly Check[] = [
+  { code: 'HW-301', needs: ['HW-101'], applies: hasSync, look: (patient) => reach(patient, 'host') },
+  { code: 'HW-302', needs: ['HW-301'], applies: hasSync, look: (patient) => versionOf(patient, 'host') },
+  { code: 'HW-303', needs: ['HW-301'], applies: hasSync, look: (patient) => clockOf(patient, 'host') },
+  { code: 'HW-304', needs: ['HW-301'], applies: hasSync, look: (patient) => endingsAt(patient, 'host') },
+  { code: 'HW-305', needs: ['HW-201', 'HW-301'], applies: hasSync, look: areTwo },
+];
+
+function hasSync(patient: Patient): boolean {
+  return patient.hasSync;
+}
+
+async function reach(patient: Patient, side: Side): Promise<Finding> {
+  const { context, settings } = patient;
+  const { environment, clock, version } = context;
+  const kubeconfig = side === 'virtual' ? settings.virtualKubeconfig : settings.hostKubeconfig;
+  const server = side === 'virtual' ? settings.virtualServer : undefined;
+  const opened = await openCredentials({ kubeconfig, server, environment });
+  if (opened.kind === 'faults') return silent(patient, side, opened.faults);
+  const { credentials } = opened;
+  const connection = openConnection({ name: side, credentials, clock, log: silentLog, version });
+  const result = await probe(connection);
+  if (result.kind === 'faults') {
+    await connection.close();
+    return silent(patient, side, result.faults);
+  }
+  patient.takeCluster(side, await meet(credentials, result.version, clock), connection);
+  return ok(`${connection.server} answers, by ${credentials.source}`);
+}
+
+function silent(patient: Patient, side: Side, faults: readonly ClusterFault[]): Finding {
+  patient.silent.add(side);
+  const [first, ...others] = faults;
+  const options = side === 'virtual' ? '--virtual-kubeconfig' : '--host-kubeconfig';
+  const mend = [first?.fix, `or name another kubeconfig with ${options} FILE`].filter(Boolean).join('; ');
+  const details = others.map(({ message, fix }) => `${message}; ${fix}`);
+  return fault(`the ${side} cluster cannot be asked: ${first?.message ?? 'no reason'}`, { details, mend });
+}
+
+async function versionOf(patient: Patient, side: Side): Promise<Finding> {
+  const { version } = patient.cluster(side);
+  const minor = minorOf(version);
+  if (minor === undefined) return warning(`its version "${version}" is not one of Kubernetes`);
+  if (minor >= oldestMinor) return ok(`Kubernetes ${version}`);
+  const says = `Kubernetes ${version} does not serve discovery.k8s.io/v1, wanted 1.${oldestMinor} at least`;
+  const { enabled } = patient.settings.endpointSlices;
+  const mend = `upgrade the ${side} cluster${enabled ? ', or set hostward.endpointSlices.enabled to false' : ''}`;
+  return enabled ? fault(says, { mend }) : warning(says, { mend });
+}
+
+async function clockOf(patient: Patient, side: Side): Promise<Finding> {
+  const { aheadMs, doubtMs } = patient.cluster(side);
+  if (aheadMs === undefined) return { verdict: 'couldNotCheck', says: 'its answers bear no date' };
+  const offMs = Math.max(0, Math.abs(aheadMs) - doubtMs);
+  if (offMs < skewWarningMs) return ok('the clocks agree');
+  const says = `its clock is ${(offMs / 1000).toFixed(0)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine`;
+  const mend = 'timedatectl set-ntp true   # on the machine whose time is wrong';
+  return offMs >= skewFaultMs ? fault(says, { mend }) : warning(says, { mend });
+}
+
+async function endingsAt(patient: Patient, side: Side): Promise<Finding> {
+  const { endings, source } = patient.cluster(side);
+  const mend =
+    side === 'virtual'
+      ? `renew the credentials of ${source}; vCluster renews its own certificates when its pod restarts`
+      : `renew the credentials of ${source}`;
+  return judgeEndings(endings, patient.context.clock.wallTime(), mend);
+}
+
+/** Two addresses may lead to one cluster; the uid of a namespace that every cluster has does not lie. */
+async function areTwo(patient: Patient): Promise<Finding> {
+  const uids = await Promise.all((['virtual', 'host'] as const).map((side) => clusterUid(patient, side)));
+  const servers = (['virtual', 'host'] as const).map((side) => new URL(patient.cluster(side).connection.server).href);
+  const mend =
+    'name the kubeconfig of the virtual cluster with --virtual-kubeconfig, and that of its host with --host-kubeconfig';
+  if (servers[0] === servers[1]) return fault(`both kubeconfigs lead to ${servers[0]}`, { mend });
+  if (uids[0] === undefined || uids[1] === undefined)
+    return ok('two addresses; the uids of their namespaces cannot be read');
+  if (uids[0] === uids[1])
+    return fault('both kubeconfigs lead to the same cluster: its namespace kube-system has one uid', { mend });
+  return ok('they are two clusters');
+}
+
+async function clusterUid(patient: Patient, side: Side): Promise<string | undefined> {
+  const { connection } = patient.cluster(side);
+  const answer = await connection.request({ method: 'GET', path: '/api/v1/namespaces/kube-system' });
+  return answer.kind === 'ok' ? answer.object.metadata.uid : undefined;
+}

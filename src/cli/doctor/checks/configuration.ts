@@ -1,0 +1,87 @@
+// The checks of the configuration and of the files that it names.
+import { resolve } from 'node:path';
+import { countOf, formatFault } from '../../../config/fault.ts';
+import { faultsOf, loadSettings } from '../../line/load-settings.ts';
+import { fileFaults } from '../../offline/checks/file-faults.ts';
+import type { Check } from '../check.ts';
+import { counted, fault, ok, warning } from '../finding.ts';
+import type { Patient } from '../patient.ts';
+
+/** Findings about two writers have checks of their own. */
+export const writerCodes: ReadonlySet<string> = new Set(['CONFIG_TWO_WRITERS', 'CONFIG_UNSOUND_WRITERS']);
+
+const isValid: Check = {
+  code: 'HW-101',
+  needs: [],
+  async look(patient) {
+    const loaded = await loadSettings(patient.context, patient.options);
+    const names = patient.options.texts('config');
+    const which = names.length === 0 ? 'the defaults, because no --config was given' : names.join(', ');
+    if (loaded.kind === 'ok') {
+      patient.takeConfiguration(loaded);
+      return ok(`valid: ${which}`);
+    }
+    const details = faultsOf(loaded).map((one) => formatFault(one));
+    return fault(`${counted(countOf(faultsOf(loaded)), 'fault')} in ${which}`, {
+      details,
+      mend: checkCommand(patient),
+    });
+  },
+};
+
+const hasNoWarning: Check = {
+  code: 'HW-102',
+  needs: ['HW-101'],
+  async look(patient) {
+    const found = patient.loaded.warnings.filter(({ code }) => !writerCodes.has(code));
+    if (found.length === 0) return ok('no warning');
+    const details = found.map((one) => formatFault(one));
+    return warning(counted(countOf(found), 'warning'), { details, mend: checkCommand(patient) });
+  },
+};
+
+const filesCanBeRead: Check = {
+  code: 'HW-103',
+  needs: ['HW-101'],
+  async look({ context, options, loaded }) {
+    const found = await fileFaults(context, options, loaded);
+    if (found.length === 0) return ok('every file that the configuration names can be read');
+    const details = found.map((one) => formatFault(one));
+    const isFault = found.some(({ severity }) => severity === 'fault');
+    const mend = 'mount the file, or correct the path in the configuration';
+    return (isFault ? fault : warning)(`${counted(countOf(found), 'file')} cannot be used`, { details, mend });
+  },
+};
+
+const filesAreClosed: Check = {
+  code: 'HW-104',
+  needs: ['HW-101'],
+  async look(patient) {
+    const { context } = patient;
+    const paths = [...new Set(credentialFiles(patient))].map((path) => resolve(context.cwd, path));
+    const modes = await Promise.all(paths.map(async (path) => ({ path, mode: await context.files.modeOf(path) })));
+    const open = modes.filter(({ mode }) => mode !== undefined && (mode & worldBits) !== 0);
+    if (open.length === 0) return ok(`${counted(paths.length, 'file')} with credentials, none open to every user`);
+    const details = open.map(({ path, mode }) => `"${path}" has the mode ${(mode ?? 0).toString(8).padStart(3, '0')}`);
+    const mend = `chmod o-rwx ${open.map(({ path }) => path).join(' ')}`;
+    return warning(`every user of this machine may open ${counted(open.length, 'file')} with credentials`, {
+      details,
+      mend,
+    });
+  },
+};
+
+/** The group may read: a pod's fsGroup gives its files to a group on purpose. */
+const worldBits = 0o007;
+
+function credentialFiles({ settings, loaded }: Patient): string[] {
+  const kubeconfigs = [settings.virtualKubeconfig, settings.hostKubeconfig].filter((path) => path !== undefined);
+  const named = loaded.files.filter(({ path }) => /(?:kubeconfig|key|keyFile)$/i.test(path)).map(({ file }) => file);
+  return [...kubeconfigs, ...named];
+}
+
+function checkCommand({ options }: Patient): string {
+  return ['hostward check', ...options.texts('config').map((name) => `--config ${name}`)].join(' ');
+}
+
+export const configurationChecks: readonly Check[] = [isValid, hasNoWarning, filesCanBeRead, filesAreClosed];

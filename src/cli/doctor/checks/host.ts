@@ -1,0 +1,172 @@
+// The checks of what must stand on the host: namespaces, the Service that owns the copies, and the controller that mirrors Endpoints.
+import { checkNamespace } from '../../../cluster/wire/probe.ts';
+import { endpointsResource, servicesResource } from '../../../cluster/wire/scope.ts';
+import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { managedByLabel, mirroringController, serviceLabel } from '../../../sync/endpointslices/eligibility.ts';
+import { endpointSlicesResource } from '../../../sync/endpointslices/endpointslice-kind.ts';
+import { leaderKey, markerLabel } from '../../../sync/plan/reserved-keys.ts';
+import type { Check } from '../check.ts';
+import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../finding.ts';
+import type { Patient } from '../patient.ts';
+
+const hasSync = (patient: Patient): boolean => patient.hasSync;
+
+const hasNamespace: Check = {
+  code: 'HW-306',
+  needs: ['HW-301'],
+  applies: hasSync,
+  async look(patient) {
+    const { hostNamespace } = patient.settings;
+    const found = await checkNamespace(patient.cluster('host').connection, hostNamespace);
+    switch (found.kind) {
+      case 'found':
+        return ok(`namespace ${hostNamespace} exists`);
+      case 'missing':
+        return fault(`the host has no namespace ${hostNamespace}`, {
+          mend: 'kubectl get namespaces   # then name the one of the virtual cluster with --host-namespace or hostward.hostNamespace',
+        });
+      case 'terminating':
+        return fault(`namespace ${hostNamespace} is being deleted, so nothing can be made in it`, {
+          mend: `kubectl get namespace ${hostNamespace} -o yaml   # its conditions say what holds it up`,
+        });
+      case 'unknown':
+        // A Role seldom includes this right, and what lies in the namespace is asked for anyway.
+        return ok(`namespace ${hostNamespace} may not be read, which is no fault`);
+      default:
+        return found satisfies never;
+    }
+  },
+};
+
+const hasMapped: Check = {
+  code: 'HW-307',
+  needs: ['HW-301'],
+  applies: (patient) => patient.hasSync && mappedNamespaces(patient).length > 0,
+  async look(patient) {
+    const names = mappedNamespaces(patient);
+    const { connection } = patient.cluster('host');
+    const found = await Promise.all(names.map((name) => checkNamespace(connection, name)));
+    const bad = names.filter((_, index) => found[index]?.kind === 'missing' || found[index]?.kind === 'terminating');
+    const unknown = found.filter(({ kind }) => kind === 'unknown').length;
+    if (bad.length > 0)
+      return warning(`${counted(bad.length, 'namespace')} of a mapping cannot take copies`, {
+        details: bad.map(
+          (name) =>
+            `${name}: ${found[names.indexOf(name)]?.kind === 'missing' ? 'does not exist' : 'is being deleted'}`,
+        ),
+        mend: bad.map((name) => `kubectl create namespace ${name}`).join('; '),
+      });
+    if (unknown > 0) return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`);
+    return ok(`${counted(names.length, 'namespace')} of mappings, all there`);
+  },
+};
+
+function mappedNamespaces({ settings }: Patient): string[] {
+  const named = namedHostNamespaces(mappingsOf(settings), settings.hostNamespace);
+  return named.filter((name) => name !== settings.hostNamespace);
+}
+
+const hasOwner: Check = {
+  code: 'HW-308',
+  needs: ['HW-301', 'HW-306'],
+  applies: hasSync,
+  async look(patient) {
+    const { hostNamespace: namespace, virtualClusterName: name, setOwner } = patient.settings;
+    const { client } = patient.cluster('host');
+    const answer = await client.get(servicesResource, { namespace, name });
+    if (answer.kind === 'ok') return ok(`Service ${namespace}/${name} exists`);
+    if (answer.kind !== 'notFound')
+      return couldNotCheck(`Service ${namespace}/${name} cannot be read: ${saidBy(answer)}`);
+    const others = await virtualClusters(patient);
+    const details = others.map((other) => `there is a virtual cluster named ${other}`);
+    const mend =
+      others[0] === undefined
+        ? `kubectl -n ${namespace} get services -l app=vcluster   # the name of the Helm release is the name of the virtual cluster`
+        : `name it with --vcluster-name ${others[0]} or hostward.virtualClusterName`;
+    const says = `namespace ${namespace} has no Service ${name}: is that the name of the virtual cluster?`;
+    return setOwner ? fault(says, { details, mend }) : warning(says, { details, mend });
+  },
+};
+
+async function virtualClusters(patient: Patient): Promise<string[]> {
+  const { client } = patient.cluster('host');
+  const listed = await client.tryList(servicesResource, patient.settings.hostNamespace, {
+    labelSelector: 'app=vcluster',
+  });
+  if (listed.kind === 'failed') return [];
+  return listed.objects.flatMap(({ metadata: { name = '' } }) => (name.endsWith('-headless') ? [] : [name]));
+}
+
+function saidBy(answer: { kind: string; message?: string }): string {
+  return answer.message ?? answer.kind;
+}
+
+/** A controller that works is done long before. */
+const settledMs = 30_000;
+/** More copies say no more about the controller. */
+const mostCopies = 500;
+
+const mirrors: Check = {
+  code: 'HW-309',
+  needs: ['HW-301', 'HW-306', 'HW-502'],
+  applies: (patient) => patient.hasSync && !patient.isBeforeInstallation && patient.settings.endpointsEnabled,
+  async look(patient) {
+    const { hostNamespace, virtualClusterName } = patient.settings;
+    const { client } = patient.cluster('host');
+    const copies = await client.tryList(endpointsResource, hostNamespace, {
+      labelSelector: `${markerLabel}=${virtualClusterName}`,
+    });
+    const services = await client.tryList(servicesResource, hostNamespace);
+    if (copies.kind === 'failed' || services.kind === 'failed')
+      return couldNotCheck('the copies on the host cannot be listed');
+    const selectorless = new Set(
+      services.objects.filter(({ spec }) => !hasSelector(spec)).map(({ metadata }) => metadata.name),
+    );
+    const nowMs = patient.context.clock.wallTime().getTime();
+    const wanted = copies.objects.filter((one) => isMirrored(one, nowMs) && selectorless.has(one.metadata.name));
+    if (wanted.length === 0)
+      return couldNotCheck('no copy on the host should have been mirrored yet; --active makes one');
+    const slices = await client.tryList(endpointSlicesResource, hostNamespace, {
+      labelSelector: `${managedByLabel}=${mirroringController}`,
+    });
+    if (slices.kind === 'failed') return couldNotCheck('EndpointSlices of the host may not be listed');
+    const served = new Set(slices.objects.map(({ metadata }) => metadata.labels?.[serviceLabel]));
+    const without = wanted
+      .slice(0, mostCopies)
+      .flatMap(({ metadata: { name = '' } }) => (served.has(name) ? [] : [name]));
+    return judgeMirrors(hostNamespace, wanted.length, without);
+  },
+};
+
+function judgeMirrors(namespace: string, wanted: number, without: readonly string[]): Finding {
+  if (without.length === 0)
+    return ok(`${counted(wanted, 'copy has its mirrored slice', 'copies have their mirrored slices')}`);
+  const isDead = without.length === wanted;
+  const says = isDead
+    ? `none of ${counted(wanted, 'copy', 'copies')} has a mirrored slice, so that no consumer of slices sees their addresses`
+    : `${without.length} of ${counted(wanted, 'copy', 'copies')} have no mirrored slice`;
+  const details = without.slice(0, 5).map((name) => `${namespace}/${name}`);
+  const mend = isDead
+    ? "see that the host's kube-controller-manager runs endpointslice-mirroring-controller (its flag --controllers)"
+    : `kubectl -n ${namespace} describe endpoints ${without[0]}   # its events name what the controller refused`;
+  return (isDead ? fault : warning)(says, { details, mend });
+}
+
+function hasSelector(spec: unknown): boolean {
+  const selector = (spec as { selector?: object } | undefined)?.selector;
+  return selector !== undefined && Object.keys(selector).length > 0;
+}
+
+/** What the mirroring controller of Kubernetes takes up. */
+function isMirrored({ metadata, subsets }: KubeObject, nowMs: number): boolean {
+  const { labels = {}, annotations = {}, creationTimestamp } = metadata;
+  if (labels['endpointslice.kubernetes.io/skip-mirror'] === 'true' || leaderKey in annotations) return false;
+  if (nowMs - Date.parse(creationTimestamp ?? '') < settledMs) return false;
+  const filled = (Array.isArray(subsets) ? subsets : []) as { addresses?: unknown[]; notReadyAddresses?: unknown[] }[];
+  return filled.some(({ addresses = [], notReadyAddresses = [] }) => addresses.length + notReadyAddresses.length > 0);
+}
+
+export const placeChecks: readonly Check[] = [hasNamespace, hasMapped, hasOwner];
+/** After the rights, because without them nothing can be listed. */
+export const mirrorChecks: readonly Check[] = [mirrors];

@@ -1,0 +1,193 @@
+// The checks of rights: each one that the daemon needs, and for a ServiceAccount of Hostward's own each one too many. What is needed
+// comes from the daemon's own list, what may be held besides from the shipped Roles.
+import { type Permission, reviewAll } from '../../../cluster/wire/probe.ts';
+import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namespaces.ts';
+import { needsLease } from '../../../daemon/clusters/lease.ts';
+import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/clusters/permissions.ts';
+import { referenceSettings } from '../../../daemon/references.ts';
+import type { Check } from '../check.ts';
+import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../finding.ts';
+import type { Patient, Side } from '../patient.ts';
+import { shippedRules } from '../shipped-rules.ts';
+import { heldRights, surplusOf, userOf } from '../surplus.ts';
+
+const leases = 'leases';
+
+export function neededBy(patient: Patient): Permissions {
+  const { settings, loaded } = patient;
+  const needs = { settings, isDryRun: false, needsLease: needsLease(settings, false) };
+  const references = referenceSettings(settings, loaded.compiled);
+  return permissionsOf({ ...needs, references, copyNamespaces: hostNamespaces(patient) });
+}
+
+function slicesNeededBy(patient: Patient): Permissions {
+  return slicePermissions({ copyNamespaces: hostNamespaces(patient), isDryRun: false });
+}
+
+function hostNamespaces({ settings }: Patient): readonly (string | undefined)[] {
+  return copyNamespaces(mappingsOf(settings), settings.hostNamespace);
+}
+
+async function review(patient: Patient, side: Side, needed: readonly Permission[]): Promise<Finding> {
+  const reviews = await reviewAll(patient.cluster(side).connection, needed);
+  const who = (await userOf(patient.cluster(side).connection)) ?? 'the user of the kubeconfig';
+  const denied = needed.filter((_, index) => reviews[index] === 'denied');
+  const unknown = reviews.filter((one) => one === 'unknown').length;
+  if (denied.length > 0) {
+    const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
+    const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}`;
+    return fault(says, { details, mend: mendOf(patient, side, denied) });
+  }
+  if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`);
+  return ok(`${who} has all ${needed.length}`);
+}
+
+interface Group {
+  group: string;
+  resource: string;
+  namespace: string | undefined;
+  verbs: string[];
+  what: string;
+  where: string;
+}
+
+function grouped(permissions: readonly Permission[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const { verb, group, resource, namespace } of permissions) {
+    const key = JSON.stringify([group, resource, namespace]);
+    const what = group === '' ? resource : `${resource}.${group}`;
+    const where = namespace === undefined ? 'in all namespaces' : `in namespace ${namespace}`;
+    const known = groups.get(key) ?? { group, resource, namespace, verbs: [], what, where };
+    known.verbs.push(verb);
+    groups.set(key, known);
+  }
+  return [...groups.values()];
+}
+
+function mendOf({ settings }: Patient, side: Side, denied: readonly Permission[]): string {
+  if (side === 'virtual') {
+    const secret = `vc-${settings.virtualClusterName}`;
+    return `use the kubeconfig of the Secret ${secret} in ${settings.hostNamespace}, or give its user the rights above by a ClusterRole`;
+  }
+  const file = denied.some(({ namespace }) => namespace !== settings.hostNamespace) ? 'cluster-role' : 'role';
+  return `kubectl auth reconcile -f config/${file}.yaml   # with your names in it; with the chart: helm upgrade --reuse-values`;
+}
+
+function isLease({ resource }: Permission): boolean {
+  return resource === leases;
+}
+
+const isInstalled = (patient: Patient): boolean => patient.hasSync && !patient.isBeforeInstallation;
+
+const inVirtual: Check = {
+  code: 'HW-501',
+  needs: ['HW-201'],
+  applies: (patient) => patient.hasSync,
+  look: (patient) => review(patient, 'virtual', neededBy(patient).virtual),
+};
+
+const onHost: Check = {
+  code: 'HW-502',
+  needs: ['HW-301', 'HW-306'],
+  applies: isInstalled,
+  look: (patient) =>
+    review(
+      patient,
+      'host',
+      neededBy(patient).host.filter((one) => !isLease(one)),
+    ),
+};
+
+const slicesInVirtual: Check = {
+  code: 'HW-503',
+  needs: ['HW-201'],
+  applies: (patient) => patient.hasSync && patient.settings.endpointSlices.enabled,
+  look: (patient) => review(patient, 'virtual', slicesNeededBy(patient).virtual),
+};
+
+const slicesOnHost: Check = {
+  code: 'HW-504',
+  needs: ['HW-301', 'HW-306'],
+  applies: (patient) => isInstalled(patient) && patient.settings.endpointSlices.enabled,
+  look: (patient) => review(patient, 'host', slicesNeededBy(patient).host),
+};
+
+const onLease: Check = {
+  code: 'HW-505',
+  needs: ['HW-301', 'HW-306'],
+  applies: (patient) => isInstalled(patient) && needsLease(patient.settings, false),
+  look: (patient) => review(patient, 'host', neededBy(patient).host.filter(isLease)),
+};
+
+async function judgeSurplus(patient: Patient, side: Side, needed: readonly Permission[]): Promise<Finding> {
+  const { connection } = patient.cluster(side);
+  const { settings } = patient;
+  const user = await userOf(connection);
+  if (user === undefined) return couldNotCheck('the cluster does not say whose credentials these are');
+  const account = /^system:serviceaccount:[^:]+:([^:]+)$/.exec(user)?.[1];
+  if (account === undefined) return ok(`not judged: ${user} is no ServiceAccount of Hostward's own`);
+  // The sidecar acts as vCluster, which needs much more.
+  if (account === `vc-${settings.virtualClusterName}`)
+    return ok(`not judged: ${user} is the ServiceAccount of vCluster`);
+  const held = await heldRights(connection, side === 'host' ? settings.hostNamespace : 'default');
+  if (held.kind === 'unknown') return couldNotCheck(held.reason);
+  const surplus = surplusOf(held.rules, [...needed, ...(side === 'host' ? shippedRules : [])]);
+  if (surplus.length === 0) return ok(`${user} has none`);
+  const mend = 'remove the rights above from the Role or the binding; config/role.yaml has what Hostward needs';
+  return warning(`${user} has ${counted(surplus.length, 'right')} that Hostward never uses`, {
+    details: surplus,
+    mend,
+  });
+}
+
+const surplusOnHost: Check = {
+  code: 'HW-506',
+  needs: ['HW-301', 'HW-306'],
+  applies: isInstalled,
+  look: (patient) => judgeSurplus(patient, 'host', [...neededBy(patient).host, ...slicesNeededBy(patient).host]),
+};
+
+const surplusInVirtual: Check = {
+  code: 'HW-507',
+  needs: ['HW-201'],
+  applies: isInstalled,
+  look: (patient) =>
+    judgeSurplus(patient, 'virtual', [...neededBy(patient).virtual, ...slicesNeededBy(patient).virtual]),
+};
+
+/** What `helm install` and `kubectl apply -k` make in the namespace. */
+const installed = [
+  ['', 'serviceaccounts'],
+  ['', 'configmaps'],
+  ['', 'services'],
+  ['apps', 'deployments'],
+  ['policy', 'poddisruptionbudgets'],
+  ['rbac.authorization.k8s.io', 'roles'],
+  ['rbac.authorization.k8s.io', 'rolebindings'],
+] as const;
+
+const mayInstall: Check = {
+  code: 'HW-508',
+  needs: ['HW-301'],
+  applies: (patient) => patient.hasSync && patient.isBeforeInstallation,
+  async look(patient) {
+    const { hostNamespace: namespace } = patient.settings;
+    const create = installed.map(([group, resource]): Permission => ({ verb: 'create', group, resource, namespace }));
+    // Kubernetes lets nobody grant a right that he lacks himself.
+    const granted = [...neededBy(patient).host, ...slicesNeededBy(patient).host];
+    const finding = await review(patient, 'host', [...create, ...granted]);
+    const mend = 'let somebody install who has these rights, or may bind and escalate roles';
+    return finding.verdict === 'fault' ? { ...finding, mend } : finding;
+  },
+};
+
+export const rightsChecks: readonly Check[] = [
+  inVirtual,
+  onHost,
+  slicesInVirtual,
+  slicesOnHost,
+  onLease,
+  surplusOnHost,
+  surplusInVirtual,
+  mayInstall,
+];

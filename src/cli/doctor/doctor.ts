@@ -1,0 +1,84 @@
+// `hostward doctor`: asks both live clusters, and the management API, whether all that the daemon needs is there. In: a configuration.
+// Out: one line for each check, and an exit code. Changes nothing, except with --active.
+import { pause } from '../../clock.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import { durationMs } from '../line/duration.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import { allChecks } from './all-checks.ts';
+import { type Code, codes, isCode } from './codes.ts';
+import { type Examination, examine } from './examine.ts';
+import { Patient } from './patient.ts';
+import { type Judged, print } from './report.ts';
+
+/** Often enough for a person who waits, and rarely enough for the servers. */
+const againMs = 2_000;
+
+export async function doctor(context: Context, options: Options): Promise<ExitCode> {
+  const suppressed = suppressedCodes(options);
+  const waitMs = durationMs('wait', options.text('wait') ?? '0');
+  const stopping = new AbortController();
+  const forgetStop = context.onSignal('leave', () => stopping.abort());
+  try {
+    const judged = await untilWell(context, options, { suppressed, waitMs, signal: stopping.signal });
+    print(context.stdout, judged, options.choice('output') === 'json');
+    return judged.exitCode;
+  } finally {
+    forgetStop();
+  }
+}
+
+type JudgedRun = Judged & { exitCode: ExitCode };
+
+/** Looks again until nothing is at fault, or until the time is over. */
+async function untilWell(
+  context: Context,
+  options: Options,
+  how: { suppressed: ReadonlySet<Code>; waitMs: number; signal: AbortSignal },
+): Promise<JudgedRun> {
+  const { clock } = context;
+  const endMs = clock.now() + how.waitMs;
+  for (;;) {
+    const judged = await once(context, options, how);
+    const leftMs = endMs - clock.now();
+    if (judged.exitCode === exitCodes.fine || leftMs <= 0 || how.signal.aborted) return judged;
+    await pause(clock, Math.min(againMs, leftMs), how.signal);
+  }
+}
+
+async function once(
+  context: Context,
+  options: Options,
+  { suppressed, signal }: { suppressed: ReadonlySet<Code>; signal: AbortSignal },
+): Promise<JudgedRun> {
+  const patient = new Patient(context, options, signal);
+  try {
+    const { findings, hidden } = await examine(patient, allChecks);
+    const counting = findings.filter(({ code }) => !suppressed.has(code));
+    const exitCode = exitCodeOf(counting, { patient, isStrict: options.has('strict') });
+    return { findings: counting, hidden, suppressed: findings.filter(({ code }) => suppressed.has(code)), exitCode };
+  } finally {
+    await patient.close();
+  }
+}
+
+function exitCodeOf(
+  findings: Examination['findings'],
+  { patient, isStrict }: { patient: Patient; isStrict: boolean },
+): ExitCode {
+  // Half a picture is worse than a fault: nobody knows what the silent cluster would have said.
+  if (patient.silent.size > 0) return exitCodes.environment;
+  const counts = (verdict: string): boolean => verdict === 'fault' || (isStrict && verdict === 'warning');
+  return findings.some(({ verdict }) => counts(verdict)) ? exitCodes.input : exitCodes.fine;
+}
+
+function suppressedCodes(options: Options): ReadonlySet<Code> {
+  return new Set(
+    options.texts('suppress').map((text) => {
+      const code = text.toUpperCase();
+      if (isCode(code)) return code;
+      throw new CommandFault(exitCodes.usage, `--suppress wants a code of doctor, found "${text}"`, {
+        hint: `the codes are ${codes[0]} to ${codes.at(-1)}; docs/doctor.md explains each of them`,
+      });
+    }),
+  );
+}

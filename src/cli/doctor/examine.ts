@@ -1,0 +1,44 @@
+// Runs the checks in their order. In: a patient. Out: a finding for each check that makes sense, and the checks that another one
+// hides. A fault of a command is a finding here: one check that fails must not hide the others.
+import { CommandFault } from '../line/context.ts';
+import type { Check } from './check.ts';
+import type { Code } from './codes.ts';
+import { type CheckedFinding, couldNotCheck, type Finding } from './finding.ts';
+import type { Patient } from './patient.ts';
+
+export interface Examination {
+  findings: readonly CheckedFinding[];
+  /** Checks that were not run, each with the check that would have had to be good. */
+  hidden: readonly { code: Code; because: Code }[];
+}
+
+export async function examine(patient: Patient, checks: readonly Check[]): Promise<Examination> {
+  const findings: CheckedFinding[] = [];
+  const hidden: { code: Code; because: Code }[] = [];
+  const isGood = new Map<Code, boolean>();
+  for (const check of checks) {
+    const { code, needs } = check;
+    const because = needs.find((one) => isGood.get(one) === false);
+    if (because !== undefined) {
+      isGood.set(code, false);
+      // Without the configuration nobody knows whether the check would have made sense.
+      if (because !== 'HW-101' && check.applies?.(patient) !== false) hidden.push({ code, because });
+      continue;
+    }
+    if (patient.stopping.aborted) break;
+    if (check.applies?.(patient) === false) continue;
+    const finding = await lookAt(check, patient);
+    isGood.set(code, finding.verdict === 'ok' || finding.verdict === 'warning');
+    findings.push({ code, ...finding });
+  }
+  return { findings, hidden };
+}
+
+async function lookAt(check: Check, patient: Patient): Promise<Finding> {
+  try {
+    return await check.look(patient);
+  } catch (thrown) {
+    if (!(thrown instanceof CommandFault)) throw thrown;
+    return couldNotCheck(thrown.message, thrown.hint === undefined ? {} : { mend: thrown.hint });
+  }
+}

@@ -1,0 +1,41 @@
+// What a check of `hostward doctor` found: a verdict, a line about it, and how to mend it.
+import type { Code } from './codes.ts';
+
+export type Verdict = 'ok' | 'warning' | 'fault' | 'couldNotCheck';
+
+export interface Finding {
+  verdict: Verdict;
+  /** What was found, in one line. */
+  says: string;
+  /** A line for each part of it, such as each missing right. */
+  details?: readonly string[];
+  /** The command that mends it, or what to do when no command can. */
+  mend?: string;
+}
+
+export interface CheckedFinding extends Finding {
+  code: Code;
+}
+
+export function ok(says: string): Finding {
+  return { verdict: 'ok', says };
+}
+
+type More = Pick<Finding, 'details' | 'mend'>;
+
+export function fault(says: string, more: More = {}): Finding {
+  return { verdict: 'fault', says, ...more };
+}
+
+export function warning(says: string, more: More = {}): Finding {
+  return { verdict: 'warning', says, ...more };
+}
+
+export function couldNotCheck(says: string, more: More = {}): Finding {
+  return { verdict: 'couldNotCheck', says, ...more };
+}
+
+/** 'one thing' or '3 things'. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

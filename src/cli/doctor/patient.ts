@@ -1,0 +1,71 @@
+// What the checks of one examination know and find out for each other: the options, the configuration, the clusters that answered.
+// A check that needs a fact names the check that finds it, so that an absent fact is a bug.
+import type { ClusterConnection } from '../../cluster/wire/connection.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { ClusterClient } from '../line/cluster-client.ts';
+import type { Context } from '../line/context.ts';
+import type { GoodConfiguration } from '../line/load-settings.ts';
+import type { Options } from '../line/parse-arguments.ts';
+import type { Meeting } from './meet.ts';
+
+export type Side = 'virtual' | 'host';
+
+/** A cluster that has answered. */
+export interface ReachedCluster extends Meeting {
+  connection: ClusterConnection;
+  client: ClusterClient;
+}
+
+export class Patient {
+  readonly context: Context;
+  readonly options: Options;
+  /** Fires at Ctrl-C. */
+  readonly stopping: AbortSignal;
+  readonly #reached = new Map<Side, ReachedCluster>();
+  #loaded: GoodConfiguration | undefined;
+  /** Sides that could not be asked at all. */
+  readonly silent = new Set<Side>();
+
+  constructor(context: Context, options: Options, stopping: AbortSignal) {
+    this.context = context;
+    this.options = options;
+    this.stopping = stopping;
+  }
+
+  get isBeforeInstallation(): boolean {
+    return this.options.has('pre');
+  }
+
+  get loaded(): GoodConfiguration {
+    if (this.#loaded === undefined) throw new Error('a check asks for the configuration before it is loaded');
+    return this.#loaded;
+  }
+
+  get settings(): Settings {
+    return this.loaded.settings;
+  }
+
+  /** False for a configuration of the management API alone. */
+  get hasSync(): boolean {
+    return this.#loaded !== undefined && this.settings.virtualClusterName !== '';
+  }
+
+  takeConfiguration(loaded: GoodConfiguration): void {
+    this.#loaded = loaded;
+  }
+
+  cluster(side: Side): ReachedCluster {
+    const cluster = this.#reached.get(side);
+    if (cluster === undefined) throw new Error(`a check asks the ${side} cluster before it has answered`);
+    return cluster;
+  }
+
+  takeCluster(side: Side, meeting: Meeting, connection: ClusterConnection): void {
+    this.#reached.set(side, { ...meeting, connection, client: new ClusterClient(connection) });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#reached.values()].map(({ client }) => client.close()));
+    this.#reached.clear();
+  }
+}

@@ -1,0 +1,86 @@
+// Prints an examination: one line for each check under its category, or one JSON document. Knows no check.
+import type { Sink } from '../line/context.ts';
+import { wrap } from '../line/help.ts';
+import { type Category, type Code, categories, entryOf, pageOf } from './codes.ts';
+import type { Examination } from './examine.ts';
+import { type CheckedFinding, counted, type Verdict } from './finding.ts';
+
+export interface Judged extends Examination {
+  /** Findings that --suppress takes out of the report and out of the verdict. */
+  suppressed: readonly CheckedFinding[];
+  exitCode: number;
+}
+
+const words: Readonly<Record<Verdict, string>> = {
+  ok: 'ok',
+  warning: 'warning',
+  fault: 'fault',
+  couldNotCheck: 'could not check',
+};
+
+const wordWidth = Math.max(...Object.values(words).map(({ length }) => length));
+/** Under the text of the first line. */
+const indent = ' '.repeat(2 + wordWidth + 2 + 'HW-000'.length + 2);
+const widest = 160;
+const narrowest = 80;
+
+export function textReport(judged: Judged, columns: number | undefined): string {
+  const width = Math.max(narrowest, Math.min(columns ?? widest, widest));
+  const lines = categories.flatMap((category) => categoryLines(judged, category, width));
+  return [...lines, ...summary(judged), ''].join('\n');
+}
+
+function categoryLines({ findings }: Judged, category: Category, width: number): string[] {
+  const own = findings.filter(({ code }) => entryOf(code).category === category);
+  return own.length === 0 ? [] : [category, ...own.flatMap((finding) => findingLines(finding, width)), ''];
+}
+
+function findingLines(finding: CheckedFinding, width: number): string[] {
+  const { code, verdict, says, details = [], mend } = finding;
+  const head = `  ${words[verdict].padEnd(wordWidth)}  ${code}  ${says}`;
+  if (verdict === 'ok') return [head];
+  const hung = (text: string, lead: string): string[] =>
+    wrap(text, width - indent.length - lead.length).map(
+      (line, index) => `${indent}${index === 0 ? lead : ' '.repeat(lead.length)}${line}`,
+    );
+  return [
+    head,
+    ...details.flatMap((text) => hung(text, '- ')),
+    ...(mend === undefined ? [] : hung(mend, 'mend: ')),
+    ...(verdict === 'couldNotCheck' ? [] : [`${indent}see ${pageOf(code)}`]),
+  ];
+}
+
+function summary({ findings, hidden, suppressed }: Judged): string[] {
+  const count = (verdict: Verdict): number => findings.filter((one) => one.verdict === verdict).length;
+  const parts = [
+    `${counted(findings.length, 'check')}: ${count('ok')} ok`,
+    counted(count('warning'), 'warning'),
+    counted(count('fault'), 'fault'),
+    `${count('couldNotCheck')} could not be checked`,
+  ];
+  const because = [...new Set(hidden.map((one) => one.because))].join(', ');
+  return [
+    parts.join(', '),
+    ...(hidden.length === 0
+      ? []
+      : [`${counted(hidden.length, 'check')} hidden: ${hidden.length === 1 ? 'it needs' : 'they need'} ${because}`]),
+    ...(suppressed.length === 0
+      ? []
+      : [`suppressed: ${suppressed.map(({ code, verdict }) => `${code} (${words[verdict]})`).join(', ')}`]),
+  ];
+}
+
+export function jsonReport({ findings, hidden, suppressed, exitCode }: Judged): string {
+  const checks = findings.map((finding) => ({ ...named(finding), page: pageOf(finding.code) }));
+  const report = { exitCode, checks, hidden, suppressed: suppressed.map(named) };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
+}
+
+function named({ code, ...finding }: CheckedFinding): { code: Code; category: Category; title: string } {
+  return { code, ...entryOf(code), ...finding };
+}
+
+export function print(sink: Sink, judged: Judged, isJson: boolean): void {
+  sink.write(isJson ? jsonReport(judged) : textReport(judged, sink.columns));
+}

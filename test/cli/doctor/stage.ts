@@ -1,0 +1,180 @@
+// Two embedded clusters for doctor: a sound virtual cluster and a sound host, which a case can break and which are sound again after it.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts';
+import { runCommandLine } from '../../../src/cli/command-line.ts';
+import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
+import type { Context } from '../../../src/cli/line/context.ts';
+import { openCluster } from '../../../src/cli/line/open-cluster.ts';
+import { type Clock, systemClock } from '../../../src/clock.ts';
+import type { ResourceRef } from '../../../src/cluster/wire/scope.ts';
+import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { endpointSlicesResource } from '../../../src/sync/endpointslices/endpointslice-kind.ts';
+import { type Scene, scene } from '../scene.ts';
+
+export const hostNamespace = 'vcluster-vc';
+export const account = `system:serviceaccount:${hostNamespace}:hostward`;
+
+const resources: Record<string, ResourceRef> = {
+  Namespace: { path: 'api/v1', resource: 'namespaces', kind: 'Namespace' },
+  Service: { path: 'api/v1', resource: 'services', kind: 'Service' },
+  Endpoints: { path: 'api/v1', resource: 'endpoints', kind: 'Endpoints' },
+  Secret: { path: 'api/v1', resource: 'secrets', kind: 'Secret' },
+  EndpointSlice: endpointSlicesResource,
+  Lease: { path: 'apis/coordination.k8s.io/v1', resource: 'leases', kind: 'Lease' },
+};
+
+export function resourceOf(kind: string): ResourceRef {
+  const found = resources[kind];
+  if (found === undefined) throw new Error(`the stage knows no kind ${kind}`);
+  return found;
+}
+
+/** What config/role.yaml grants. */
+export const soundRules: readonly AccessRule[] = [
+  { apiGroups: [''], resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'] },
+  {
+    apiGroups: ['discovery.k8s.io'],
+    resources: ['endpointslices'],
+    verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
+  },
+  { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
+];
+
+export const soundConfiguration = {
+  hostward: {
+    endpoints: { enabled: true },
+    endpointSlices: { enabled: true },
+    leaderElection: 'never',
+  },
+  sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: false } } },
+};
+
+export interface DoctorRun {
+  /** JSON of the configuration; absent = the sound one. */
+  configuration?: unknown;
+  kubeconfigs?: { virtual?: string; host?: string };
+  clock?: Clock;
+  environment?: Record<string, string>;
+  fetch?: Context['fetch'];
+  /** Gets the scene, to send signals to it. */
+  during?: (scene: Scene) => void;
+}
+
+export interface Checked {
+  code: string;
+  verdict: string;
+  says: string;
+  details?: string[];
+  mend?: string;
+}
+
+export class Stage {
+  readonly folder = mkdtempSync(join(tmpdir(), 'hostward-doctor-'));
+  virtual!: Devcluster;
+  host!: Devcluster;
+  virtualClient!: ClusterClient;
+  hostClient!: ClusterClient;
+
+  async start(): Promise<void> {
+    const users = [{ name: account, token: 'account-token', rules: soundRules }];
+    [this.virtual, this.host] = await Promise.all([
+      startDevcluster({ name: 'virtual' }),
+      startDevcluster({ name: 'host', users }),
+    ]);
+    await writeFile(this.path('virtual'), this.virtual.kubeconfig, { mode: 0o600 });
+    await writeFile(this.path('host'), this.host.kubeconfigFor(account, 'account-token'), { mode: 0o600 });
+    await writeFile(this.path('admin'), this.host.kubeconfig, { mode: 0o600 });
+    this.virtualClient = await openCluster(real(scene().context), {
+      name: 'virtual',
+      kubeconfig: this.path('virtual'),
+    });
+    this.hostClient = await openCluster(real(scene().context), { name: 'host', kubeconfig: this.path('admin') });
+    await this.create('host', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: hostNamespace } });
+    await this.create('host', ownerService());
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.virtualClient?.close(), this.hostClient?.close()]);
+    await Promise.all([this.virtual?.stop(), this.host?.stop()]);
+    rmSync(this.folder, { recursive: true });
+  }
+
+  path(name: string): string {
+    return join(this.folder, `${name}.kubeconfig`);
+  }
+
+  client(side: 'virtual' | 'host'): ClusterClient {
+    return side === 'virtual' ? this.virtualClient : this.hostClient;
+  }
+
+  async create(side: 'virtual' | 'host', object: KubeObject): Promise<void> {
+    const answer = await this.client(side).create(resourceOf(object.kind ?? ''), object);
+    if (answer.kind !== 'ok') throw new Error(`make ${object.kind}: ${JSON.stringify(answer)}`);
+  }
+
+  /** Text of a run; with `-o json` among the arguments also its findings. */
+  async doctor(argv: readonly string[], run: DoctorRun = {}) {
+    const file = '/home/vcluster.yaml';
+    const text = JSON.stringify(run.configuration ?? soundConfiguration);
+    const stage = scene({ files: { [file]: text }, environment: run.environment ?? {} });
+    const { virtual = this.path('virtual'), host = this.path('host') } = run.kubeconfigs ?? {};
+    const names = ['--vcluster-name', 'vc', '--host-namespace', hostNamespace, '--config', file];
+    const files = ['--virtual-kubeconfig', virtual, '--host-kubeconfig', host];
+    const nobody: Context['fetch'] = async () => {
+      throw Object.assign(new TypeError('fetch failed'), {
+        cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }),
+      });
+    };
+    const context = { ...real(stage.context), clock: run.clock ?? systemClock, fetch: run.fetch ?? nobody };
+    run.during?.(stage);
+    const code = await runCommandLine(context, ['doctor', ...names, ...files, ...argv]);
+    return { code, out: stage.out(), err: stage.err() };
+  }
+
+  async findings(argv: readonly string[] = [], run: DoctorRun = {}) {
+    const { code, out, err } = await this.doctor(['-o', 'json', ...argv], run);
+    const report = JSON.parse(out === '' ? '{"checks":[],"hidden":[]}' : out) as {
+      checks: Checked[];
+      hidden: { code: string; because: string }[];
+    };
+    return { code, err, ...report, of: (one: string) => report.checks.find((check) => check.code === one) };
+  }
+}
+
+export function ownerService(
+  labels: Record<string, string> = { app: 'vcluster', chart: 'vcluster-0.34.0' },
+): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'vc', namespace: hostNamespace, labels },
+    spec: { ports: [{ name: 'https', port: 443 }], selector: { app: 'vcluster', release: 'vc' } },
+  };
+}
+
+/** Certificates are valid now, and kubeconfigs lie in a real folder. */
+function real(context: Context): Context {
+  const { files } = context;
+  const isReal = (path: string) => path.startsWith(tmpdir());
+  return {
+    ...context,
+    clock: systemClock,
+    files: {
+      ...files,
+      read: (path) => (isReal(path) ? readFile(path, 'utf8') : files.read(path)),
+      readConfiguration: async (path) =>
+        isReal(path)
+          ? readFile(path, 'utf8').then(
+              (text) => ({ name: path, text }),
+              () => ({ name: path, problem: 'missing' as const }),
+            )
+          : files.readConfiguration(path),
+    },
+  };
+}
