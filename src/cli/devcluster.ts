@@ -7,6 +7,7 @@ import { silentLog } from '../log.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
 import { shellWord } from './line/shell-word.ts';
+import { requireFolderOf } from './line/system-fault.ts';
 
 const defaultKubeconfig = '.hostward/devcluster.kubeconfig';
 
@@ -15,8 +16,10 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
   const named = options.text('kubeconfig') ?? defaultKubeconfig;
   const path = resolve(context.cwd, named);
   const data = options.text('data');
+  // A folder that somebody names is there; our own is made.
+  for (const name of ['kubeconfig', 'data'])
+    if (options.has(name)) await requireFolderOf(context, `--${name}`, options.text(name) ?? '');
   const clientCa = await authorities(context, options.text('client-ca-file'));
-  if (data !== undefined) await context.files.makeFolder(dirname(resolve(context.cwd, data)), { mode: 0o700 });
   const cluster = await startDevcluster({
     name: 'devcluster',
     clock: context.clock,

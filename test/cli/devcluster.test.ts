@@ -85,16 +85,26 @@ describe('hostward devcluster', () => {
   it('refuses a file that cannot hold its objects, and tells the way out', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-data-'));
     folders.push(folder);
-    const { context, err } = scene();
+    const { context, err } = scene({ files: { [`${folder}.x`]: '', [`${folder}/`]: '' } });
     expect(await runCommandLine(context, ['devcluster', '--data', folder])).toBe(3);
     expect(err()).toMatch(/wanted a file, found a folder.*\nname another file with --data\n$/);
+  });
+
+  it.each(['kubeconfig', 'data'])('makes nothing for a --%s in a folder that is missing', async (option) => {
+    const { context, files, err } = scene();
+    const made: string[] = [];
+    const makeFolder = async (path: string) => void made.push(path);
+    const watched = { ...context, files: { ...context.files, makeFolder } };
+    expect(await runCommandLine(watched, ['devcluster', `--${option}`, '/nonexistent/x'])).toBe(1);
+    expect(err()).toContain(`--${option} /nonexistent/x: wanted a file in the folder /nonexistent, there is no such`);
+    expect([made, files.size]).toEqual([[], 0]);
   });
 
   it('keeps its authority over a restart with --data, and has a new one each time without', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-data-'));
     folders.push(folder);
     const authorityOf = async (...argv: string[]) => {
-      const stage = await serving({}, argv, async () => undefined);
+      const stage = await serving({ files: { [join(folder, 'x')]: '' } }, argv, async () => undefined);
       return serverOf(stage).caPem;
     };
     const data = ['--data', join(folder, 'objects.db')];

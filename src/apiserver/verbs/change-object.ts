@@ -2,10 +2,10 @@
 // again, unless the client sent a resourceVersion: then the check of preconditions answers 409.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, invalid, notFound, objectWasModified, preconditionFailed } from '../../object/meta/status.ts';
-import { equalJson, type Json } from '../../object/text/json.ts';
+import { equalJson, isRecord, type Json } from '../../object/text/json.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { visibleRecord } from '../caller/visibility.ts';
-import { faultSubject, type Subresource, type WriteContext } from '../kinds/kind.ts';
+import { faultSubject, type Kind, type Subresource, type WriteContext } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { checkCounts, checkSize, countErrors } from '../kinds/object-limits.ts';
 import { schemaErrors } from '../kinds/schema-errors.ts';
@@ -60,6 +60,20 @@ export async function changeObject(call: Call, change: Change): Promise<Outcome>
   }
 }
 
+/** Not again about a field that the client leaves as it is: somebody who sets a label has nothing to do with it. */
+function newWarnings({ warnings }: Kind['strategy'], object: KubeObject, old: KubeObject): string[] {
+  const known = new Set(warnings?.(old));
+  return (warnings?.(object) ?? []).filter((line) => {
+    const field = line.split(': ', 1)[0] as string;
+    return !known.has(line) || !equalJson(valueAt(object, field), valueAt(old, field));
+  });
+}
+
+/** Undefined for a text that is no path of fields. */
+function valueAt(object: KubeObject, field: string): unknown {
+  return field.split('.').reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), object);
+}
+
 async function nextObject(
   call: Call,
   change: Change,
@@ -81,7 +95,7 @@ async function nextObject(
   const subresource = kind.subresources?.[target.subresource];
   keepOtherParts(object, old, target.subresource === '' ? undefined : subresource, kind.strategy.hasStatus === true);
   object.metadata.resourceVersion = old.metadata.resourceVersion as string;
-  if (call.warnings.length === 0) for (const line of kind.strategy.warnings?.(object) ?? []) call.warnings.push(line);
+  if (call.warnings.length === 0) call.warnings.push(...newWarnings(kind.strategy, object, old));
   if (change.keepsManagers !== true) {
     if (isUntouched(object, old)) return 'unchanged';
     // Before the kind's strategy: fields that the server adds must not belong to the writer.

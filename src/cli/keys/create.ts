@@ -8,6 +8,7 @@ import { parseDocuments } from '../offline/yaml-text.ts';
 import { keysPath } from './client/management-client.ts';
 import { keyName, saySecret, textAt, tryOut } from './client/print-key.ts';
 import { configuredServer, isDistant, withServer } from './client/reach-server.ts';
+import { unknownFields } from './client/scope-fields.ts';
 import { unknownNames } from './client/scope-names.ts';
 
 /** The same limit as that of spec.ttl. */
@@ -75,7 +76,13 @@ async function scopeOf(context: Context, options: Options): Promise<Record<strin
       scopeHint,
     );
   const [scope, ...others] = read.documents;
-  if (isRecord(scope) && others.length === 0) return scope;
+  if (isRecord(scope) && others.length === 0) {
+    const unknown = unknownFields(file, text);
+    if (unknown.length === 0) return scope;
+    const message = unknown.length === 1 ? (unknown[0] as string) : `the scope has ${unknown.length} unknown fields`;
+    const all = unknown.length === 1 ? [] : unknown;
+    throw new CommandFault(exitCodes.input, message, { ...scopeHint, details: all, shown: all });
+  }
   throw new CommandFault(exitCodes.input, `${file}: want one map, the spec.scope of a key`, scopeHint);
 }
 

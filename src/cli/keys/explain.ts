@@ -30,9 +30,14 @@ export async function explainKey(context: Context, options: Options): Promise<Ex
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(body, undefined, 2)}\n`);
   else
     context.stdout.write(
-      `${isAllowed ? 'allowed' : 'refused'}: ${textAt(body, 'reason')}${ofWhom(body)}${butMissing(body)}${fromWhere(body, from)}\n`,
+      `${isAllowed ? 'allowed' : 'refused'}: ${reasonOf(body)}${ofWhom(body)}${butMissing(body)}${fromWhere(body, from)}\n`,
     );
   return isAllowed ? exitCodes.fine : exitCodes.input;
+}
+
+/** Some requests need no membership and no entry of a scope, such as asking for the version. */
+function reasonOf(body: Record<string, unknown>): string {
+  return textAt(body, 'reason').replace(/^everybody\b/, 'every key may send this, whoever it acts for');
 }
 
 function ofWhom(body: Record<string, unknown>): string {

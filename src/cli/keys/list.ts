@@ -7,6 +7,7 @@ import { toYaml } from '../offline/yaml-text.ts';
 import { keysPath, type ManagementClient } from './client/management-client.ts';
 import { keyName, textAt } from './client/print-key.ts';
 import { withServer } from './client/reach-server.ts';
+import { noKeysOf } from './client/unknown-maker.ts';
 
 const pageSize = 500;
 /** Ten million keys: a server that says after so many pages that there are more is not to be believed. */
@@ -19,12 +20,18 @@ export async function listKeys(context: Context, options: Options): Promise<Exit
   const maker = makerIn(options);
   const pages = await withServer(context, options, (client) => pagesOf(client, acceptOf(form)));
   if (isTable(form)) {
-    printTable(context, pages, { form, maker });
+    const count = printTable(context, pages, { form, maker });
+    if (count === 0) context.stderr.write(`${await nothingOf(context, options, maker)}\n`);
     return exitCodes.fine;
   }
   const items = itemsIn(pages, maker);
+  if (items.length === 0 && maker !== undefined) context.stderr.write(`${await nothingOf(context, options, maker)}\n`);
   printObject(context, { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKeyList', items }, form);
   return exitCodes.fine;
+}
+
+function nothingOf(context: Context, options: Options, maker: string | undefined): Promise<string> | string {
+  return maker === undefined ? 'there are no access keys' : noKeysOf(context, options, maker);
 }
 
 export async function getKey(context: Context, options: Options): Promise<ExitCode> {
@@ -63,11 +70,12 @@ export function itemsIn(pages: readonly Record<string, unknown>[], maker: string
   return maker === undefined ? items : items.filter((item) => isMadeBy(item, maker));
 }
 
+/** Returns the number of rows. */
 function printTable(
   context: Context,
   pages: readonly Record<string, unknown>[],
   { form, maker }: { form: string; maker: string | undefined },
-): void {
+): number {
   const all = pages.flatMap((page) => listIn(page, 'columnDefinitions').map((column) => textAt(column, 'name')));
   const shown = form === 'wide' ? [...new Set(all)] : few;
   const rows = pages.flatMap((page) => {
@@ -79,16 +87,14 @@ function printTable(
       return places.map((place) => String(all[place] ?? ''));
     });
   });
-  if (rows.length === 0) {
-    context.stderr.write(maker === undefined ? 'there are no access keys\n' : `there are no access keys of ${maker}\n`);
-    return;
-  }
+  if (rows.length === 0) return 0;
   const columns = shown.map((title) => ({
     title: title.toUpperCase(),
     ...(title === 'Name' ? { shrinksTo: 20 } : {}),
   }));
   const width = context.stdout.columns ?? Number.POSITIVE_INFINITY;
   context.stdout.write(`${textTable(columns, rows, width).join('\n')}\n`);
+  return rows.length;
 }
 
 function listIn(value: Record<string, unknown>, name: string): Record<string, unknown>[] {

@@ -5,6 +5,7 @@ import type { Options } from '../line/parse-arguments.ts';
 import { apiPrefix, keysPath, type ManagementClient } from './client/management-client.ts';
 import { keyName, textAt } from './client/print-key.ts';
 import { withServer } from './client/reach-server.ts';
+import { noKeysOf } from './client/unknown-maker.ts';
 import { itemsIn, makerIn, pagesOf } from './list.ts';
 
 interface MadeKey {
@@ -36,7 +37,7 @@ export async function revokeKey(context: Context, options: Options): Promise<Exi
     if (isTree && root !== undefined) await mayAskForTree(client, root);
     return isTree ? revokeTree(client, roots, said) : revokeAll(client, roots, said);
   });
-  if (revoked.length === 0 && !isJson) context.stderr.write(`there are no access keys of ${maker}\n`);
+  if (revoked.length === 0 && maker !== undefined) context.stderr.write(`${await noKeysOf(context, options, maker)}\n`);
   if (isJson) context.stdout.write(`${JSON.stringify({ revoked: revoked.map((key) => key.name) }, undefined, 2)}\n`);
   return exitCodes.fine;
 }

@@ -14,11 +14,12 @@ export async function rotateKey(context: Context, options: Options): Promise<Exi
     client.ask({ method: 'POST', path: `${keysPath}/${name}/rotate`, body: { spec: { overlapSeconds } } }),
   );
   const until = textAt(body, 'status', 'oldKeyValidUntil');
-  const old = until === '' ? 'the old value has stopped' : `the old value goes on until ${until}`;
+  const old = until === '' ? 'is refused from now on' : `stays valid beside it until ${until}`;
   await saySecret(context, options, {
     name,
     accessKey: textAt(body, 'status', 'key'),
-    says: `the access key "${name}" has a new value, shown this once; ${old}`,
+    says: `the access key "${name}" has a new value, which is valid from now on and shown this once`,
+    after: `the old value ${old}`,
     more: until === '' ? {} : { oldKeyValidUntil: until },
     warnings,
   });

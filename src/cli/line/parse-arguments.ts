@@ -6,6 +6,7 @@ import type { CommandSpec, OptionSpec } from './commands/command-spec.ts';
 import { commandNamed, commands, commandsOfGroup } from './commands/command-table.ts';
 import { globalOptions } from './commands/options.ts';
 import { CommandFault, exitCodes } from './context.ts';
+import { shellWord } from './shell-word.ts';
 
 /** The options of a command, by their names in the command table; an unknown name is a bug and throws. */
 export class Options {
@@ -166,6 +167,7 @@ function readTokens(command: CommandSpec, words: readonly string[]) {
         word: token.rawName,
         known,
         command,
+        ...dashHint(command, words, token.rawName),
       });
     }
     const value = checkedValue(command, spec, token);
@@ -201,6 +203,17 @@ function checkedValue(command: CommandSpec, spec: OptionSpec, token: OptionToken
     });
   }
   return token.value;
+}
+
+/** An expression may begin with a minus, and then looks like options: `-1`, `-value`. */
+function dashHint(command: CommandSpec, words: readonly string[], option: string): { hint?: string } {
+  // `-value` is read as four options of one letter.
+  const word = words.find((one) => /^-[^-]/.test(one) && one.includes(option.slice(1)));
+  if (word === undefined || command.maxOperands === 0 || command.operandsAre !== undefined) return {};
+  if (!command.operands.includes('EXPRESSION')) return {};
+  return {
+    hint: `write -- before an expression that begins with a minus: hostward ${command.name} [OPTIONS] -- ${shellWord(word)}`,
+  };
 }
 
 /** Many users give the file without an option, as other tools allow. */

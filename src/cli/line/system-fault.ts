@@ -1,6 +1,7 @@
 // Turns an error of the operating system into a sentence and an exit code: a missing file is a fault of the input, a taken
 // port is a fault of the environment.
-import { CommandFault, type ExitCode, exitCodes } from './context.ts';
+import { dirname, resolve } from 'node:path';
+import { CommandFault, type Context, type ExitCode, exitCodes } from './context.ts';
 
 interface SystemError extends Error {
   code: string;
@@ -80,4 +81,22 @@ function actionOf(error: SystemError): string {
 
 function isSystemError(thrown: unknown): thrown is SystemError {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string';
+}
+
+/**
+ * Refuses an option whose file would lie in a missing folder, before a command does anything: a typo must neither make folders nor lose a
+ * secret that is shown once. `option` is as the user writes it, `file` as the user has written it. Returns the names in the folder. */
+export async function requireFolderOf(context: Context, option: string, file: string): Promise<string[]> {
+  const folder = dirname(resolve(context.cwd, file));
+  try {
+    return await context.files.list(folder);
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw systemFault(cause) ?? cause;
+    const found = code === 'ENOENT' ? 'there is no such folder' : 'a part of the path is a file';
+    throw new CommandFault(exitCodes.input, `${option} ${file}: wanted a file in the folder ${folder}, ${found}`, {
+      hint: 'correct the path, or make the folder first',
+      cause,
+    });
+  }
 }

@@ -74,6 +74,8 @@ function reasonOf(thrown: unknown, address: string): string {
   const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   if (code === 'ECONNREFUSED') return 'connection refused, nothing listens there';
+  if (cause instanceof Error && cause.message === 'bad port')
+    return 'no HTTP client connects to this port, which belongs to another protocol; let the daemon listen on another one';
   if (cause instanceof Error && cause.name === 'TimeoutError') return 'no answer in time';
   return explain(thrown, address, 'this machine').message;
 }

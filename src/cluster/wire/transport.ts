@@ -291,7 +291,7 @@ class Transport implements ClusterConnection {
 
   #warn(header: string | string[]): void {
     for (const warning of typeof header === 'string' ? [header] : header) {
-      const text = excerpt(warning.replace(/^299 \S+ /, ''));
+      const text = excerpt(warning.replace(/^299 \S+ (?:"(.*)"$)?/s, '$1'));
       if (this.#seenWarnings.has(text) || this.#seenWarnings.size >= warningLimit) continue;
       this.#seenWarnings.add(text);
       this.#log.warn({ cluster: this.name, warning: text }, 'the api server warns');

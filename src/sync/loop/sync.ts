@@ -134,11 +134,9 @@ export class Sync {
     this.#phase = 'syncing';
     this.#listener.listen();
     for (const window of windows) window.start();
+    const synced = windows.map((window) => window.whenSynced());
     // References must be resolved before a name is written into a host copy.
-    await Promise.all([
-      ...windows.map((window) => window.whenSynced()),
-      this.options.references?.start(this.#referencePorts),
-    ]);
+    await Promise.all([...synced, this.options.references?.start(this.#referencePorts)]);
     if (this.#phase !== 'syncing') return;
     await this.massDelete.judgeFirstLists();
     if (this.#phase !== 'syncing') return;
@@ -149,8 +147,9 @@ export class Sync {
     this.queue.work(concurrency, (key) => this.#handle(key));
     this.options.references?.work();
     this.#scheduleAudit();
-    const { virtual, host } = this.world.windows;
-    this.options.log.info({ component: 'sync', virtual: virtual.size, host: host.size }, 'first lists are in');
+    const { windows: seen, rules } = this.world;
+    const counts = { kind: rules.translation.kind.kind, virtual: seen.virtual.size, host: seen.host.size };
+    this.options.log.info({ component: 'sync', ...counts }, 'first lists are in');
   }
 
   async stop(withinMs: number): Promise<void> {

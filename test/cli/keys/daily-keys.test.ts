@@ -82,6 +82,11 @@ describe('--out FILE', () => {
     const argv = ['keys', 'create', 'unfiled', '--admin', '--out', 'folder'];
     const said = await runWithFiles(bench.folder, argv, { '/home/folder/': '' });
     expect([said.code, said.err.split('\n')[0]]).toEqual([1, 'hostward: --out folder: wanted a file, found a folder']);
+    const lost = await bench.local('keys', 'create', 'unfiled', '--admin', '--out', 'gone/a.key');
+    expect([lost.code, lost.err]).toEqual([
+      1,
+      'hostward: --out gone/a.key: wanted a file in the folder /home/gone, there is no such folder\ncorrect the path, or make the folder first\n',
+    ]);
     expect((await bench.local('keys', 'get', 'unfiled')).code).toBe(1);
   });
 });
@@ -92,7 +97,17 @@ describe('keys create --scope', () => {
     const argv = ['keys', 'create', 'typo', '--user', 'alice', '--scope', 'scope.yaml'];
     const said = await runIn(bench.folder, argv, { files });
     expect([said.code, said.out]).toEqual([1, '']);
-    expect(said.err).toContain('unknown field "spec.scope.project"');
+    const two = 'roles:\n  - role: agent\n    project: x\nspace: []\n';
+    const both = await runIn(bench.folder, argv, { files: { '/home/scope.yaml': two } });
+    expect([both.code, both.err.split('\n').slice(0, 3)]).toEqual([
+      1,
+      [
+        'scope.yaml:3:5: scope.roles[0] has no field "project"; did you mean projects?',
+        'scope.yaml:4:1: scope has no field "space"; did you mean spaces?',
+        'hostward: the scope has 2 unknown fields',
+      ],
+    ]);
+    expect(said.err).toContain('scope.yaml:1:1: scope has no field "project"; did you mean projects?');
   });
 
   it('warns of names that the configuration does not have, and means the nearest', async () => {

@@ -20,7 +20,7 @@ describe('hostward keys rotate', () => {
     const { code, out, err } = await bench.local('keys', 'rotate', 'turns');
     expect([code, err]).toEqual([
       0,
-      'the access key "turns" has a new value, shown this once; the old value has stopped\n',
+      'the access key "turns" has a new value, which is valid from now on and shown this once; the old value is refused from now on\n',
     ]);
     expect([await statusOf(out.trim()), await statusOf(old)]).toEqual([200, 401]);
   });
@@ -91,6 +91,12 @@ describe('hostward keys revoke', () => {
 });
 
 describe('hostward keys explain', () => {
+  it('says in words what every key may send', async () => {
+    await bench.keyFor('plain', { user: 'alice' });
+    const said = await bench.local('keys', 'explain', 'plain', '--as-request', 'GET /kubernetes/management/version');
+    expect(said.out).toMatch(/^allowed: every key may send this, whoever it acts for/);
+  });
+
   const keys = `GET ${keysPath}`;
 
   it('names the right and the entry that allow a request', async () => {

@@ -14,6 +14,7 @@ export interface Said {
 }
 
 export interface RunOptions {
+  folderProblems?: Record<string, string>;
   environment?: Record<string, string>;
   files?: Record<string, string>;
   stdin?: string;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keysPath } from '../../management/server/bench.ts';
-import { type KeysBench, openKeysBench } from './keys-bench.ts';
+import { type KeysBench, openKeysBench, runIn } from './keys-bench.ts';
 
 let bench: KeysBench;
 beforeAll(async () => {
@@ -21,6 +21,17 @@ const firstWords = (out: string) =>
     .slice(1)
     .map((line) => line.split(' ')[0]);
 
+describe('keys list', () => {
+  it('names what is wrong with a folder that nobody can use', async () => {
+    const folderProblems = { '/proc/x': 'the system makes no folder there' };
+    expect(await runIn('/proc/x', ['keys', 'list'], { folderProblems })).toEqual({
+      code: 3,
+      out: '',
+      err: 'hostward: cannot use /proc/x, the folder of hostward.management.dataDir: the system makes no folder there\nname a folder there that this user may write, or run the command as the user of the server\n',
+    });
+  });
+});
+
 describe('--made-by', () => {
   it('lists the keys that a user made, in a table and in JSON', async () => {
     const table = await bench.local('keys', 'list', '--made-by', 'alice');
@@ -30,7 +41,20 @@ describe('--made-by', () => {
     expect(items.map(({ metadata }) => metadata.name)).toEqual(['of-alice', 'of-team']);
     const other = await bench.local('keys', 'list', '--made-by', 'key:alice-1');
     expect(firstWords(other.out)).toEqual(['of-alice', 'of-team']);
-    expect(await bench.local('keys', 'list', '--made-by', 'bob')).toMatchObject({ code: 0, out: '' });
+  });
+
+  it.each([
+    ['list', 'allice', ', and the configuration has no user "allice"; did you mean "alice"?', 'user:allice'],
+    ['revoke', 'allice', ', and the configuration has no user "allice"; did you mean "alice"?', 'user:allice'],
+    ['list', 'team:nobody', ', and the configuration has no team "nobody"', 'team:nobody'],
+    ['list', 'os:nobody', '', 'os:nobody'],
+  ])('%s says of %s why there are none', async (command, maker, why, shown) => {
+    for (const form of ['text', 'json']) {
+      const said = await bench.local('keys', command, '--made-by', maker, '-o', form);
+      expect([said.code, said.err]).toEqual([0, `there are no access keys that ${shown} has made${why}\n`]);
+    }
+    const distant = await bench.distant(bench.admin, 'keys', 'list', '--made-by', 'allice');
+    expect(distant.err).toContain('check the name, because a server does not tell which users it knows');
   });
 
   it('knows the keys that this command has made on this machine', async () => {
@@ -54,7 +78,7 @@ describe('--made-by', () => {
     expect(await bench.local('keys', 'revoke', '--made-by', 'alice')).toEqual({
       code: 0,
       out: '',
-      err: 'there are no access keys of user:alice\n',
+      err: 'there are no access keys that user:alice has made\n',
     });
   });
 });

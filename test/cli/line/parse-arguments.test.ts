@@ -36,6 +36,14 @@ describe('parseCommandLine()', () => {
     expect(optionsOf('status', '--', '-odd/name').operands).toEqual(['-odd/name']);
   });
 
+  it.each(['-1', '-value', '-x.y + 1'])('says how an expression that begins with a minus is given: %s', (word) => {
+    const fault = faultOf('eval', word);
+    expect(fault.hint).toMatch(
+      /^write -- before an expression that begins with a minus: hostward eval \[OPTIONS\] -- /,
+    );
+    expect(faultOf('status', word).hint).not.toContain('expression');
+  });
+
   it.each([[[]], [['--help']], [['-h']], [['help']]])('shows general help for %j', (argv) => {
     expect(parseCommandLine(argv)).toEqual({ kind: 'help', command: undefined });
   });

@@ -84,6 +84,11 @@ describe('hostward status', () => {
     expect([JSON.parse(json.out).verdict, json.code]).toEqual([verdict, code]);
   });
 
+  it('says why nothing answers at a port that no HTTP client connects to', async () => {
+    const { code, err } = await status('--address', '127.0.0.1:1');
+    expect([code, err]).toEqual([3, expect.stringContaining('which belongs to another protocol')]);
+  });
+
   it('ends with 1 for an object that is refused', async () => {
     expect((await status('a/b', '--address', await serve())).code).toBe(1);
   });

@@ -216,7 +216,7 @@ test('a repeated warning is logged once', async () => {
     );
     await get(connection);
   }
-  expect(lines).toEqual([{ cluster: 'host', warning: '"Endpoints is deprecated"' }]);
+  expect(lines).toEqual([{ cluster: 'host', warning: 'Endpoints is deprecated' }]);
 });
 
 describe('credentials that change', () => {

@@ -343,6 +343,17 @@ status: {}
     for (const words of ['spec.parent: deprecated', 'allowPlatformCli: deprecated', 'rules: deprecated'])
       expect(warnings).toContain(words);
     expect(answer.body['spec']).toMatchObject(spec);
+    const path = `${keysPath}/${String(answer.body['metadata']?.['name'])}`;
+    const patched = async (body: object) => {
+      const headers = { 'content-type': 'application/merge-patch+json' };
+      const { code, headers: got } = await bench.ask('PATCH', path, { body, headers });
+      expect(code).toBe(200);
+      return [got['warning'] ?? []].flat().join();
+    };
+    // Whoever sets a label or disables a key has nothing to do with the rules.
+    expect(await patched({ metadata: { labels: { a: 'b' } } })).not.toContain('deprecated');
+    expect(await patched({ spec: { disabled: true } })).not.toContain('deprecated');
+    expect(await patched({ spec: { scope: { rules: [{ verbs: ['list'] }] } } })).toContain('rules: deprecated');
   });
 
   it('223, 228: hidden fields go in and never come out, the last-applied annotation included', async () => {

@@ -1,8 +1,9 @@
 // What the commands about keys have in common when they read their operands and print their answers.
-import { basename, dirname, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { isRecord } from '../../../object/text/json.ts';
 import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
 import type { Options } from '../../line/parse-arguments.ts';
+import { requireFolderOf } from '../../line/system-fault.ts';
 
 /** The name that every command about one key wants. */
 export function keyName(options: Options, { isNew = false } = {}): string {
@@ -38,7 +39,7 @@ export function sayWarnings(context: Context, warnings: readonly string[]): void
 export async function saySecret(
   context: Context,
   options: Options,
-  of: { name: string; accessKey: string; says: string; more: object; warnings: readonly string[] },
+  of: { name: string; accessKey: string; says: string; after?: string; more: object; warnings: readonly string[] },
 ): Promise<void> {
   const { name, accessKey, says, more } = of;
   const warnings = of.warnings.filter((warning) => !saidAnyway.test(warning));
@@ -53,7 +54,8 @@ export async function saySecret(
     return;
   }
   sayWarnings(context, warnings);
-  context.stderr.write(`${says}${file === undefined ? '' : `, in ${file}`}\n`);
+  const place = file === undefined ? '' : `, in ${file}`;
+  context.stderr.write(`${says}${place}${of.after === undefined ? '' : `; ${of.after}`}\n`);
   if (file === undefined) context.stdout.write(`${accessKey}\n`);
 }
 
@@ -61,7 +63,7 @@ export async function saySecret(
 export async function tryOut(context: Context, options: Options): Promise<void> {
   const path = outPath(context, options);
   if (path === undefined) return;
-  const names = await context.files.list(dirname(path));
+  const names = await requireFolderOf(context, '--out', options.text('out') ?? '');
   if (names.includes(`${basename(path)}/`))
     throw new CommandFault(exitCodes.input, `--out ${options.text('out')}: wanted a file, found a folder`, {
       hint: 'give a path for a new file; one that is there is replaced',

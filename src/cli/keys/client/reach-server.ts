@@ -47,6 +47,7 @@ export async function withLocalServer<T>(
     });
   const client = new ManagementClient({ kind: 'socket', path, osUser: context.osUser });
   if (await answers(client)) return run(client);
+  await requireUsable(context, configured.server.dataDir);
   if (await isUnused(resolve(context.cwd, configured.server.dataDir)))
     judgeNewFolder(context, configured.server.dataDir, mayMake);
   const api = await openFolder(context, configured, client);
@@ -168,6 +169,22 @@ async function answers(client: ManagementClient): Promise<boolean> {
 export function relativeFolder(dataDir: string): string | undefined {
   if (isAbsolute(dataDir)) return undefined;
   return `hostward.management.dataDir is "${dataDir}", which counts from the working folder`;
+}
+
+/** Nothing helps there but another folder: neither a start of the server nor a first key. */
+async function requireUsable(context: Context, dataDir: string): Promise<void> {
+  const folder = resolve(context.cwd, dataDir);
+  const why = await context.files.folderProblem(folder);
+  if (why === undefined) return;
+  throw new CommandFault(
+    exitCodes.environment,
+    `cannot use ${folder}, the folder of hostward.management.dataDir: ${why}`,
+    {
+      hint:
+        relativeFolder(dataDir) ??
+        'name a folder there that this user may write, or run the command as the user of the server',
+    },
+  );
 }
 
 function judgeNewFolder(context: Context, dataDir: string, mayMake: boolean): void {

@@ -66,7 +66,7 @@ export const keysCommands: readonly CommandSpec[] = [
       { name: 'admin', summary: 'a key of the built-in administrator' },
       { name: 'user', value: 'NAME', summary: 'a key of this user' },
       { name: 'team', value: 'NAME', summary: 'a key of this team' },
-      { name: 'ttl', value: 'DURATION', summary: 'how long it is valid, like 12h or 90d (default: no end)' },
+      { name: 'ttl', value: 'DURATION', summary: 'how long it is valid, like 12h or 90d (default 0: no end)' },
       {
         name: 'scope',
         value: 'FILE',

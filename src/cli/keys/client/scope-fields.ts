@@ -1,0 +1,33 @@
+// Finds the fields in the file of a scope that no scope has: the server would refuse them without a line. In: the text of the file. Out:
+// sentences with position and the field that was meant. What is no YAML is for others to tell.
+import type { Schema } from '../../../apiserver/kinds/schema.ts';
+import { runAtOnce } from '../../../config/steps.ts';
+import { parseYaml } from '../../../config/yaml/parse-yaml.ts';
+import { decode } from '../../../config/yaml/source-text.ts';
+import type { TreeNode } from '../../../config/yaml/tree.ts';
+import { scopeSchema } from '../../../management/kinds/scope-schema.ts';
+import { nearestKey } from '../../../object/meta/nearest-key.ts';
+
+export function unknownFields(file: string, text: string): string[] {
+  const decoded = decode({ name: file, text });
+  if (decoded.kind === 'fault') return [];
+  const { root } = runAtOnce(parseYaml(decoded.source));
+  return root === undefined ? [] : [...unknownIn(root, scopeSchema, 'scope')];
+}
+
+function* unknownIn(node: TreeNode, { properties, items }: Schema, path: string): Generator<string> {
+  if (node.kind === 'list' && items !== undefined)
+    for (const [at, item] of node.items.entries()) yield* unknownIn(item, items, `${path}[${at}]`);
+  if (node.kind !== 'map' || properties === undefined) return;
+  for (const [key, { key: span, node: below }] of node.entries) {
+    const known = properties[key];
+    if (known !== undefined) {
+      yield* unknownIn(below, known, `${path}.${key}`);
+      continue;
+    }
+    const { file, line, column } = span.source.positionAt(span.start);
+    const near = nearestKey(key, Object.keys(properties));
+    const fix = near === undefined ? `the fields are ${Object.keys(properties).join(', ')}` : `did you mean ${near}?`;
+    yield `${file}:${line}:${column}: ${path} has no field "${key}"; ${fix}`;
+  }
+}
