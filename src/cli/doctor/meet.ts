@@ -61,5 +61,5 @@ export async function meet(credentials: Credentials, version: string, clock: Clo
 
 function tokenOf({ headers }: Access): string | undefined {
   const line = headers['authorization'] ?? headers['Authorization'];
-  return typeof line === 'string' ? /^Bearer (.+)$/.exec(line)?.[1] : undefined;
+  return typeof line === 'string' ? /^Bearer\s+(.+)$/.exec(line)?.[1] : undefined;
 }
