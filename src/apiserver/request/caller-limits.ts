@@ -4,10 +4,19 @@
 // Out: 429 with Retry-After beyond a limit.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { constrainedMemory } from 'node:process';
 import { tooManyRequests } from '../../object/meta/status.ts';
 import { StatusFault } from './status-fault.ts';
 
 export type Held = 'connections' | 'requests' | 'watches' | 'bodies';
+
+/**
+ * A bound in bytes that holds in a small container too: a share of the memory limit of the process, and at most so many. Without a limit the
+ * system answers 0, or more than any machine has.
+ */
+export function memoryShare(share: number, mostBytes: number, limitBytes: number = constrainedMemory()): number {
+  return limitBytes > 0 ? Math.min(mostBytes, Math.floor(limitBytes * share)) : mostBytes;
+}
 
 export interface Limit {
   ofOne: number;
@@ -19,13 +28,14 @@ export interface Limit {
  * clusters behind the server and its watches; a connection costs about 64 KiB with TLS.
  * Requests: kube-apiserver serves 400 reads at a time by default.
  * Watches: an informer has one for each kind and namespace, and a pipeline one for each `kubectl wait`.
- * Bodies, in bytes: 64 of the longest at a time, and 512 altogether; a parsed body takes several times its bytes.
+ * Bodies, in bytes: 64 of the longest at a time, and 512 altogether, fewer in a small container; a parsed body takes several times its
+ * bytes.
  */
 export const callerLimits: Readonly<Record<Held, Limit>> = {
   connections: { ofOne: 4_000, altogether: 16_000 },
   requests: { ofOne: 400, altogether: 2_000 },
   watches: { ofOne: 1_000, altogether: 10_000 },
-  bodies: { ofOne: 4 * 1024 * 1024, altogether: 32 * 1024 * 1024 },
+  bodies: { ofOne: 4 * 1024 * 1024, altogether: memoryShare(1 / 16, 32 * 1024 * 1024) },
 };
 
 /** A request ends within milliseconds, and clients spread their second attempt by themselves. */

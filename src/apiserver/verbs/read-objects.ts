@@ -109,7 +109,7 @@ export function listOf(
 }
 
 /** A page of 500 objects can have hundreds of megabytes, and thousands of clients may ask for pages and read none. */
-const pieceLength = 32 * 1024;
+const pieceLength = 16 * 1024;
 /** A page of 500 ordinary keys is shorter; it is sent with its length. YAML takes about ten times as long to write. */
 const shortLength = { 'application/json': 512 * 1024, 'application/yaml': 64 * 1024 };
 

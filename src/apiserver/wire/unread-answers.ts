@@ -4,9 +4,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import { memoryShare } from '../request/caller-limits.ts';
 
-/** A tenth of the memory that the management server is shipped with; encryption holds the same bytes once more. */
+/** Texts that wait, encryption and the system each hold the same bytes. */
 const mostUnreadBytes = 32 * 1024 * 1024;
+const shareOfMemory = 1 / 16;
 /** Every answer waits for a moment, behind a busy network or a busy loop. */
 const stalledAfterMs = 250;
 /** Looking at thousands of answers costs a millisecond. */
@@ -26,10 +28,12 @@ export interface UnreadAnswersOptions {
 export class UnreadAnswers {
   readonly #open = new Map<ServerResponse, Progress>();
   readonly #options: UnreadAnswersOptions;
+  readonly #mostBytes: number;
   #lookedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: UnreadAnswersOptions) {
     this.#options = options;
+    this.#mostBytes = options.mostBytes ?? memoryShare(shareOfMemory, mostUnreadBytes);
   }
 
   /** Called for each request: only a new one can bring more than its own bound. */
@@ -44,7 +48,7 @@ export class UnreadAnswers {
     const nowMs = this.#options.clock.now();
     if (nowMs - this.#lookedMs < lookEveryMs) return;
     this.#lookedMs = nowMs;
-    const { mostBytes = mostUnreadBytes, log } = this.#options;
+    const mostBytes = this.#mostBytes;
     let unread = 0;
     const stalled: { response: ServerResponse; sinceMs: number }[] = [];
     for (const [response, progress] of this.#open) {
@@ -65,6 +69,6 @@ export class UnreadAnswers {
       cut++;
       (response.socket ?? response).destroy();
     }
-    if (cut > 0) log.warn({ answers: cut }, 'answers cut that nobody reads');
+    if (cut > 0) this.#options.log.warn({ answers: cut }, 'answers cut that nobody reads');
   }
 }

@@ -1,5 +1,5 @@
 // Counts the bytes of stored keys, by owner and altogether. The number of keys alone is no quota: a key may have 32 KiB.
-import { constrainedMemory } from 'node:process';
+import { memoryShare } from '../../../apiserver/request/caller-limits.ts';
 import type { KeyLimits } from '../../../config/settings/management-settings.ts';
 
 const mib = 1024 * 1024;
@@ -14,9 +14,8 @@ const mostOfAll = 320 * mib;
 const shareOfMemory = 1 / 4;
 
 /** All keys are in memory, and a server that has more than fit is killed at each start. */
-export function mostKeyBytes(memoryLimit: number): number {
-  // Without a limit the system answers 0, or more than any machine has.
-  return memoryLimit > 0 ? Math.min(mostOfAll, Math.floor(memoryLimit * shareOfMemory)) : mostOfAll;
+export function mostKeyBytes(memoryLimit?: number): number {
+  return memoryShare(shareOfMemory, mostOfAll, memoryLimit);
 }
 
 export class StoredBytes {
@@ -25,7 +24,7 @@ export class StoredBytes {
   readonly #mostOfAll: number;
   #texts = 0;
 
-  constructor(most = mostKeyBytes(constrainedMemory())) {
+  constructor(most = mostKeyBytes()) {
     this.#mostOfAll = most;
   }
 
