@@ -9,5 +9,7 @@ export interface Check {
   needs: readonly Code[];
   /** Whether the configuration and the options make the question a sensible one. */
   applies?: (patient: Patient) => boolean;
+  /** Also after Ctrl-C: it says what an interrupted check has left. */
+  isLastWord?: boolean;
   look(patient: Patient): Promise<Finding>;
 }

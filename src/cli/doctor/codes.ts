@@ -60,7 +60,7 @@ const table = {
   'HW-803': { category: 'management API', title: 'the clusters behind it grant their rights' },
   'HW-901': { category: 'active proof', title: 'test objects can be made in the virtual cluster' },
   'HW-902': { category: 'active proof', title: 'the copy of the Endpoints comes to the host' },
-  'HW-903': { category: 'active proof', title: 'an EndpointSlice comes to the host' },
+  'HW-903': { category: 'active proof', title: 'the copy of the EndpointSlice comes to the host' },
   'HW-904': { category: 'active proof', title: 'a change comes to the host' },
   'HW-905': { category: 'active proof', title: 'nothing is left behind' },
 } as const satisfies Record<string, CodeEntry>;

@@ -55,7 +55,13 @@ async function once(
     const { findings, hidden } = await examine(patient, allChecks);
     const counting = findings.filter(({ code }) => !suppressed.has(code));
     const exitCode = exitCodeOf(counting, { patient, isStrict: options.has('strict') });
-    return { findings: counting, hidden, suppressed: findings.filter(({ code }) => suppressed.has(code)), exitCode };
+    return {
+      findings: counting,
+      hidden,
+      suppressed: findings.filter(({ code }) => suppressed.has(code)),
+      exitCode,
+      isInterrupted: signal.aborted,
+    };
   } finally {
     await patient.close();
   }
@@ -65,8 +71,8 @@ function exitCodeOf(
   findings: Examination['findings'],
   { patient, isStrict }: { patient: Patient; isStrict: boolean },
 ): ExitCode {
-  // Half a picture is worse than a fault: nobody knows what the silent cluster would have said.
-  if (patient.silent.size > 0) return exitCodes.environment;
+  // Nobody knows what the silent cluster, or the checks that did not run, would have said.
+  if (patient.silent.size > 0 || patient.stopping.aborted) return exitCodes.environment;
   const counts = (verdict: string): boolean => verdict === 'fault' || (isStrict && verdict === 'warning');
   return findings.some(({ verdict }) => counts(verdict)) ? exitCodes.input : exitCodes.fine;
 }

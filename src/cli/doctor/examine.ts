@@ -25,7 +25,7 @@ export async function examine(patient: Patient, checks: readonly Check[]): Promi
       if (because !== 'HW-101' && check.applies?.(patient) !== false) hidden.push({ code, because });
       continue;
     }
-    if (patient.stopping.aborted) break;
+    if (patient.stopping.aborted && check.isLastWord !== true) continue;
     if (check.applies?.(patient) === false) continue;
     const finding = await lookAt(check, patient);
     isGood.set(code, finding.verdict === 'ok' || finding.verdict === 'warning');

@@ -9,6 +9,8 @@ export interface Judged extends Examination {
   /** Findings that --suppress takes out of the report and out of the verdict. */
   suppressed: readonly CheckedFinding[];
   exitCode: number;
+  /** By Ctrl-C: some checks did not run. */
+  isInterrupted: boolean;
 }
 
 const words: Readonly<Record<Verdict, string>> = {
@@ -27,7 +29,7 @@ const narrowest = 80;
 export function textReport(judged: Judged, columns: number | undefined): string {
   const width = Math.max(narrowest, Math.min(columns ?? widest, widest));
   const lines = categories.flatMap((category) => categoryLines(judged, category, width));
-  return [...lines, ...summary(judged), ''].join('\n');
+  return `${[...lines, ...summary(judged)].join('\n')}\n`;
 }
 
 function categoryLines({ findings }: Judged, category: Category, width: number): string[] {
@@ -51,7 +53,7 @@ function findingLines(finding: CheckedFinding, width: number): string[] {
   ];
 }
 
-function summary({ findings, hidden, suppressed }: Judged): string[] {
+function summary({ findings, hidden, suppressed, isInterrupted }: Judged): string[] {
   const count = (verdict: Verdict): number => findings.filter((one) => one.verdict === verdict).length;
   const parts = [
     `${counted(findings.length, 'check')}: ${count('ok')} ok`,
@@ -61,7 +63,7 @@ function summary({ findings, hidden, suppressed }: Judged): string[] {
   ];
   const because = [...new Set(hidden.map((one) => one.because))].join(', ');
   return [
-    parts.join(', '),
+    `${isInterrupted ? 'interrupted after ' : ''}${parts.join(', ')}`,
     ...(hidden.length === 0
       ? []
       : [`${counted(hidden.length, 'check')} hidden: ${hidden.length === 1 ? 'it needs' : 'they need'} ${because}`]),
@@ -71,9 +73,9 @@ function summary({ findings, hidden, suppressed }: Judged): string[] {
   ];
 }
 
-export function jsonReport({ findings, hidden, suppressed, exitCode }: Judged): string {
+export function jsonReport({ findings, hidden, suppressed, exitCode, isInterrupted }: Judged): string {
   const checks = findings.map((finding) => ({ ...named(finding), page: pageOf(finding.code) }));
-  const report = { exitCode, checks, hidden, suppressed: suppressed.map(named) };
+  const report = { exitCode, isInterrupted, checks, hidden, suppressed: suppressed.map(named) };
   return `${JSON.stringify(report, undefined, 2)}\n`;
 }
 

@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts';
+import type { Intercept } from '../../../src/apiserver/server-options.ts';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../../src/cli/line/context.ts';
@@ -12,8 +13,11 @@ import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ResourceRef } from '../../../src/cluster/wire/scope.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { internalError } from '../../../src/object/meta/status.ts';
 import { endpointSlicesResource } from '../../../src/sync/endpointslices/endpointslice-kind.ts';
 import { type Scene, scene } from '../scene.ts';
+
+type Side = 'virtual' | 'host';
 
 export const hostNamespace = 'vcluster-vc';
 export const account = `system:serviceaccount:${hostNamespace}:hostward`;
@@ -58,6 +62,10 @@ export const soundConfiguration = {
 export interface DoctorRun {
   /** JSON of the configuration; absent = the sound one. */
   configuration?: unknown;
+  /** The text of the configuration, in place of `configuration`. */
+  text?: string;
+  /** Options that are left out. */
+  drop?: readonly string[];
   kubeconfigs?: { virtual?: string; host?: string };
   clock?: Clock;
   environment?: Record<string, string>;
@@ -75,6 +83,10 @@ export interface Checked {
 }
 
 export class Stage {
+  /** Requests that a cluster answers with a fault. */
+  answers: readonly { side: Side; resource: string; code: number }[] = [];
+  /** Called before each request. */
+  heard: (side: Side, method: string, path: string) => void = () => {};
   readonly folder = mkdtempSync(join(tmpdir(), 'hostward-doctor-'));
   virtual!: Devcluster;
   host!: Devcluster;
@@ -84,8 +96,8 @@ export class Stage {
   async start(): Promise<void> {
     const users = [{ name: account, token: 'account-token', rules: soundRules }];
     [this.virtual, this.host] = await Promise.all([
-      startDevcluster({ name: 'virtual' }),
-      startDevcluster({ name: 'host', users }),
+      startDevcluster({ name: 'virtual', intercept: this.#intercept('virtual') }),
+      startDevcluster({ name: 'host', users, intercept: this.#intercept('host') }),
     ]);
     await writeFile(this.path('virtual'), this.virtual.kubeconfig, { mode: 0o600 });
     await writeFile(this.path('host'), this.host.kubeconfigFor(account, 'account-token'), { mode: 0o600 });
@@ -97,6 +109,15 @@ export class Stage {
     this.hostClient = await openCluster(real(scene().context), { name: 'host', kubeconfig: this.path('admin') });
     await this.create('host', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: hostNamespace } });
     await this.create('host', ownerService());
+  }
+
+  #intercept(side: Side): Intercept {
+    return ({ resource }, request) => {
+      this.heard(side, request.method ?? '', request.url ?? '');
+      const answer = this.answers.find((one) => one.side === side && one.resource === resource);
+      if (answer === undefined) return { kind: 'pass' };
+      return { kind: 'answer', status: internalError('broken by the test') };
+    };
   }
 
   async stop(): Promise<void> {
@@ -121,11 +142,14 @@ export class Stage {
   /** Text of a run; with `-o json` among the arguments also its findings. */
   async doctor(argv: readonly string[], run: DoctorRun = {}) {
     const file = '/home/vcluster.yaml';
-    const text = JSON.stringify(run.configuration ?? soundConfiguration);
+    const text = run.text ?? JSON.stringify(run.configuration ?? soundConfiguration);
     const stage = scene({ files: { [file]: text }, environment: run.environment ?? {} });
     const { virtual = this.path('virtual'), host = this.path('host') } = run.kubeconfigs ?? {};
     const names = ['--vcluster-name', 'vc', '--host-namespace', hostNamespace, '--config', file];
-    const files = ['--virtual-kubeconfig', virtual, '--host-kubeconfig', host];
+    const files = [
+      ...(run.drop?.includes('--virtual-kubeconfig') ? [] : ['--virtual-kubeconfig', virtual]),
+      ...['--host-kubeconfig', host],
+    ];
     const nobody: Context['fetch'] = async () => {
       throw Object.assign(new TypeError('fetch failed'), {
         cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }),

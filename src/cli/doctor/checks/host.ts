@@ -125,8 +125,7 @@ const mirrors: Check = {
     );
     const nowMs = patient.context.clock.wallTime().getTime();
     const wanted = copies.objects.filter((one) => isMirrored(one, nowMs) && selectorless.has(one.metadata.name));
-    if (wanted.length === 0)
-      return couldNotCheck('no copy on the host should have been mirrored yet; --active makes one');
+    if (wanted.length === 0) return couldNotCheck('no copy on the host should have been mirrored yet');
     const slices = await client.tryList(endpointSlicesResource, hostNamespace, {
       labelSelector: `${managedByLabel}=${mirroringController}`,
     });

@@ -1,0 +1,163 @@
+// The checks of `--active`: one proof, judged step by step.
+import { rulesOf, sliceKindOf } from '../../../daemon/rules-of.ts';
+import { keyOf } from '../../../object/meta/object.ts';
+import { type Proof, type ProofOptions, prove } from '../active/proof.ts';
+import { type TestPlace, testAddresses } from '../active/test-objects.ts';
+import type { Check } from '../check.ts';
+import { couldNotCheck, type Finding, fault, ok } from '../finding.ts';
+import type { Patient } from '../patient.ts';
+
+type Attempt = { kind: 'proof'; proof: Proof } | { kind: 'impossible'; finding: Finding };
+
+const attempts = new WeakMap<Patient, Promise<Attempt>>();
+
+/** The five checks look at one attempt. */
+function attemptOf(patient: Patient): Promise<Attempt> {
+  const known = attempts.get(patient) ?? attempt(patient);
+  attempts.set(patient, known);
+  return known;
+}
+
+async function attempt(patient: Patient): Promise<Attempt> {
+  const { settings, context, stopping } = patient;
+  const impossible = (says: string, mend: string): Attempt => ({
+    kind: 'impossible',
+    finding: couldNotCheck(says, { mend }),
+  });
+  if (stopping.aborted) return { kind: 'impossible', finding: couldNotCheck('interrupted before anything was made') };
+  const namespace = testNamespace(patient);
+  if (namespace === undefined)
+    return impossible(
+      'only mapped namespaces are synced, and every mapping is a pattern',
+      'map one namespace by its whole name',
+    );
+  const { translation, policy } = rulesOf(settings);
+  const addresses = testAddresses(policy, settings.addressPolicy.allow);
+  if (addresses === undefined)
+    return impossible(
+      'the address policy refuses every address that doctor could publish',
+      'allow 192.0.2.0/24 in hostward.addressPolicy',
+    );
+  const name = `hostward-doctor-${Math.floor(context.random() * 36 ** 6)
+    .toString(36)
+    .padStart(6, '0')}`;
+  const place: TestPlace = { namespace, name };
+  const key = keyOf(namespace, name);
+  const awaited = [
+    { kind: 'Endpoints' as const, isOn: settings.endpointsEnabled, at: translation.placement },
+    {
+      kind: 'EndpointSlice' as const,
+      isOn: settings.endpointSlices.enabled,
+      at: rulesOf(settings, undefined, sliceKindOf(settings)).translation.placement,
+    },
+  ].flatMap(({ kind, isOn, at }): ProofOptions['awaited'] => {
+    const copy = at.placeOf(key);
+    return isOn && copy !== undefined ? [{ kind, place: copy }] : [];
+  });
+  const virtual = patient.cluster('virtual').connection;
+  const host = patient.cluster('host').connection;
+  const proof = await prove({ virtual, host, clock: context.clock, signal: stopping, place, addresses, awaited });
+  return { kind: 'proof', proof };
+}
+
+/** A namespace of the virtual cluster whose objects come to the host. */
+function testNamespace({ settings }: Patient): string | undefined {
+  const { enabled, byName, mappingsOnly } = settings.namespaces;
+  if (!enabled || !mappingsOnly) return 'default';
+  return Object.keys(byName).find((name) => !name.includes('*'));
+}
+
+const isActive = (patient: Patient): boolean =>
+  patient.hasSync && patient.options.has('active') && !patient.isBeforeInstallation;
+
+async function judge(patient: Patient, look: (proof: Proof) => Finding): Promise<Finding> {
+  const tried = await attemptOf(patient);
+  return tried.kind === 'impossible' ? tried.finding : look(tried.proof);
+}
+
+const made: Check = {
+  code: 'HW-901',
+  needs: ['HW-201', 'HW-301', 'HW-305', 'HW-306'],
+  applies: isActive,
+  look: (patient) =>
+    judge(patient, ({ notMade, isInterrupted }) => {
+      if (notMade === undefined) return isInterrupted ? couldNotCheck('interrupted') : ok('made and deleted again');
+      const said = 'message' in notMade ? notMade.message : notMade.kind;
+      if (notMade.kind === 'forbidden')
+        return couldNotCheck(`the test objects may not be made: ${said}`, {
+          mend: 'give the kubeconfig of an administrator of the virtual cluster with --virtual-kubeconfig FILE',
+        });
+      return fault(`the test objects cannot be made: ${said}`, {
+        mend: 'hostward doctor   # without --active, for the cause',
+      });
+    }),
+};
+
+function arrival(kind: 'Endpoints' | 'EndpointSlice') {
+  return (patient: Patient): Promise<Finding> =>
+    judge(patient, ({ arrived, isInterrupted }) => {
+      const took = arrived.get(kind);
+      if (took !== undefined) return ok(`after ${milliseconds(took)}`);
+      if (isInterrupted) return couldNotCheck('interrupted');
+      return fault(`no copy of the ${kind} came to the host within 4 s`, {
+        mend: 'hostward status   # does the daemon run, and what does it say',
+      });
+    });
+}
+
+const endpointsCame: Check = {
+  code: 'HW-902',
+  needs: ['HW-901'],
+  applies: (patient) => isActive(patient) && patient.settings.endpointsEnabled,
+  look: arrival('Endpoints'),
+};
+
+const sliceCame: Check = {
+  code: 'HW-903',
+  needs: ['HW-901'],
+  applies: (patient) => isActive(patient) && patient.settings.endpointSlices.enabled,
+  look: arrival('EndpointSlice'),
+};
+
+const changeCame: Check = {
+  code: 'HW-904',
+  needs: ['HW-901', 'HW-902', 'HW-903'],
+  applies: isActive,
+  look: (patient) =>
+    judge(patient, ({ changed, isInterrupted }) => {
+      const late = [...changed].filter(([, took]) => took === undefined).map(([kind]) => kind);
+      if (changed.size > 0 && late.length === 0)
+        return ok(`after ${milliseconds(Math.max(...[...changed.values()].map((ms) => ms ?? 0)))}`);
+      if (isInterrupted || changed.size === 0) return couldNotCheck('interrupted');
+      return fault(`a changed address did not come to the host within 2 s: ${late.join(', ')}`, {
+        mend: 'hostward status',
+      });
+    }),
+};
+
+const nothingLeft: Check = {
+  code: 'HW-905',
+  isLastWord: true,
+  needs: ['HW-201', 'HW-301', 'HW-305', 'HW-306'],
+  applies: isActive,
+  look: (patient) =>
+    judge(patient, ({ stayed, left }) => {
+      if (left.length > 0)
+        return fault('test objects are left behind', {
+          details: left,
+          mend: 'kubectl delete service,endpoints,endpointslices -l app.kubernetes.io/managed-by=hostward-doctor   # in both clusters',
+        });
+      if (stayed.length > 0)
+        return fault('copies stayed on the host when their objects were deleted; doctor has deleted them', {
+          details: stayed,
+          mend: 'hostward status   # does the daemon run, and what does it say',
+        });
+      return ok('objects and copies are gone');
+    }),
+};
+
+function milliseconds(ms: number): string {
+  return `${Math.round(ms)} ms`;
+}
+
+export const activeChecks: readonly Check[] = [made, endpointsCame, sliceCame, changeCame, nothingLeft];

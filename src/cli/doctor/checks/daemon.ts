@@ -1,0 +1,126 @@
+// The checks of the machine that the daemon runs on: the daemon itself, its addresses, its data folder. From another machine than the
+// daemon's most of them cannot be answered, and say so.
+import { resolve } from 'node:path';
+import { parseListen } from '../../../config/settings/text-rules.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { auditSpaceWarnings } from '../../line/audit-space.ts';
+import { CommandFault } from '../../line/context.ts';
+import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
+import type { Check } from '../check.ts';
+import { couldNotCheck, fault, ok, warning } from '../finding.ts';
+import type { Patient } from '../patient.ts';
+
+type Asked = { kind: 'daemon'; status: Record<string, unknown> } | { kind: 'nobody' | 'stranger'; message: string };
+
+async function ask({ context, settings }: Patient): Promise<Asked> {
+  try {
+    return { kind: 'daemon', status: (await askDaemon(context, localAddress(settings.listen), '/status')).value };
+  } catch (thrown) {
+    if (!(thrown instanceof CommandFault)) throw thrown;
+    // Only an answer that is not one of a daemon has no error of the network behind it.
+    return { kind: thrown.cause === undefined ? 'stranger' : 'nobody', message: thrown.message };
+  }
+}
+
+const isWell: Check = {
+  code: 'HW-701',
+  needs: ['HW-101'],
+  applies: (patient) => !patient.isBeforeInstallation,
+  async look(patient) {
+    const asked = await ask(patient);
+    const { virtualClusterName, hostNamespace, listen } = patient.settings;
+    if (asked.kind !== 'daemon')
+      return couldNotCheck(`no daemon answers on ${localAddress(listen)} of this machine`, {
+        mend: `kubectl -n ${hostNamespace || 'NAMESPACE'} exec deploy/hostward -- node /opt/hostward/src/launcher/hostward.mjs doctor`,
+      });
+    const { verdict, virtualCluster } = asked.status;
+    if (patient.hasSync && virtualCluster !== virtualClusterName)
+      return warning(
+        `the daemon on this machine serves the virtual cluster "${String(virtualCluster)}", not "${virtualClusterName}"`,
+        {
+          mend: 'run doctor with the configuration of that daemon, or where the other daemon runs',
+        },
+      );
+    const { isWell: isFine, sentence } = isRecord(verdict) ? verdict : {};
+    if (isFine === true) return ok(String(sentence));
+    return fault(`the daemon is not well: ${String(sentence ?? 'it gives no verdict')}`, { mend: 'hostward status' });
+  },
+};
+
+const canListen: Check = {
+  code: 'HW-702',
+  needs: ['HW-101'],
+  async look(patient) {
+    const addresses = listens(patient);
+    const ports = addresses.map(({ address }) => parseListen(address)?.port);
+    const twice = addresses.find((_, index) => ports[index] !== 0 && ports.indexOf(ports[index]) !== index);
+    if (twice !== undefined) {
+      const others = addresses.filter(({ address }) => parseListen(address)?.port === parseListen(twice.address)?.port);
+      const names = others.map(({ path }) => path).join(' and ');
+      return fault(`${names} have one port, ${parseListen(twice.address)?.port}`, {
+        mend: 'give each of them a port of its own',
+      });
+    }
+    const { listen } = patient.settings;
+    if (isInPod(patient) && isLoopback(listen))
+      return warning(
+        `hostward.listen is ${listen}: the kubelet asks /healthz at the address of the pod, and gets no answer`,
+        {
+          mend: `set hostward.listen to 0.0.0.0:${parseListen(listen)?.port ?? ''}`,
+        },
+      );
+    const asked = await ask(patient);
+    if (asked.kind === 'stranger')
+      return fault(asked.message, { mend: 'set hostward.listen to a free address, or end that program' });
+    return ok(addresses.map(({ path, address }) => `${path} ${address}`).join(', '));
+  },
+};
+
+function listens({ settings }: Patient): { path: string; address: string }[] {
+  const { listen, managementServer, direct } = settings;
+  return [
+    { path: 'hostward.listen', address: listen },
+    { path: 'hostward.management.listen', address: managementServer?.listen },
+    { path: 'hostward.management.ingressListen', address: managementServer?.ingressListen },
+    { path: 'hostward.direct.listen', address: direct?.listen },
+  ].flatMap(({ path, address }) => (address === undefined ? [] : [{ path, address }]));
+}
+
+function isInPod({ context }: Patient): boolean {
+  return Boolean(context.environment['KUBERNETES_SERVICE_HOST']);
+}
+
+function isLoopback(listen: string): boolean {
+  return /^(127\.|localhost:|\[::1\])/.test(listen);
+}
+
+/** The folder holds the hashes of all keys. */
+const othersBits = 0o077;
+
+const hasDataFolder: Check = {
+  code: 'HW-703',
+  needs: ['HW-101'],
+  applies: (patient) => patient.settings.managementServer !== undefined,
+  async look({ context, settings, loaded }) {
+    const { dataDir } = settings.managementServer as { dataDir: string };
+    const folder = resolve(context.cwd, dataDir);
+    const mode = await context.files.modeOf(folder);
+    if (mode === undefined) return couldNotCheck(`the folder ${folder} is not on this machine`);
+    try {
+      await context.files.list(folder);
+    } catch (thrown) {
+      return fault(`the folder ${folder} cannot be read: ${(thrown as Error).message}`, {
+        mend: `chown -R the user of the daemon ${folder}, and chmod 700 ${folder}`,
+      });
+    }
+    const space = await auditSpaceWarnings(context, loaded);
+    if (space[0] !== undefined) return warning(space[0].sentence, { mend: space[0].fix });
+    if ((mode & othersBits) !== 0)
+      return warning(`the folder ${folder} has the mode ${mode.toString(8)}: others may look into it`, {
+        mend: `chmod 700 ${folder}`,
+      });
+    return ok(`${folder} can be used`);
+  },
+};
+
+export const daemonChecks: readonly Check[] = [isWell, canListen, hasDataFolder];

@@ -1,0 +1,88 @@
+// The checks of the management API: its server, its certificate, and each cluster behind it with the rights of `upstream-rbac`.
+import { silentLog } from '../../../log.ts';
+import { MissingRights } from '../../../management/proxy/missing-rights.ts';
+import { Upstreams } from '../../../management/proxy/upstreams.ts';
+import { Directory } from '../../../management/scope/directory.ts';
+import { askServer, type ServerAnswer } from '../ask-server.ts';
+import type { Check } from '../check.ts';
+import { judgeEndings } from '../endings.ts';
+import { couldNotCheck, counted, type Finding, fault, ok } from '../finding.ts';
+import type { Patient } from '../patient.ts';
+
+const hasServer = (patient: Patient): boolean =>
+  patient.settings.managementServer !== undefined && !patient.isBeforeInstallation;
+
+function ask({ settings }: Patient): Promise<ServerAnswer> {
+  return askServer(new URL('/readyz', settings.managementServer?.baseURL));
+}
+
+const answers: Check = {
+  code: 'HW-801',
+  needs: ['HW-101'],
+  applies: hasServer,
+  async look(patient) {
+    const url = patient.settings.managementServer?.baseURL;
+    const answer = await ask(patient);
+    if (answer.kind === 'silent')
+      return couldNotCheck(`${url} does not answer: ${answer.reason}`, {
+        mend: 'run doctor where the server runs, or correct hostward.management.baseURL',
+      });
+    if (answer.status === 200) return ok(`${url} is ready`);
+    return fault(`${url} answers ${answer.status}, wanted 200`, {
+      mend:
+        answer.status === 503
+          ? 'hostward status   # its verdict names the trouble'
+          : 'see that hostward.management.baseURL is the address of this server',
+    });
+  },
+};
+
+const certificateLasts: Check = {
+  code: 'HW-802',
+  needs: ['HW-101', 'HW-801'],
+  applies: hasServer,
+  async look(patient) {
+    const answer = await ask(patient);
+    if (answer.kind === 'silent') return couldNotCheck(answer.reason);
+    const mend = 'renew the files of hostward.management.tls; a certificate of our own is renewed by a restart';
+    return judgeEndings(answer.ending === undefined ? [] : [answer.ending], patient.context.clock.wallTime(), mend);
+  },
+};
+
+const grantRights: Check = {
+  code: 'HW-803',
+  needs: ['HW-101'],
+  applies: (patient) => patient.settings.management !== undefined,
+  async look(patient) {
+    const { settings, context } = patient;
+    const { management } = settings;
+    if (management === undefined) throw new Error('the check of upstreams runs without a management API');
+    const { environment, clock } = context;
+    const directory = new Directory(management);
+    const parts = { directory: () => directory, clock, log: silentLog };
+    const upstreams = new Upstreams({ ...parts, environment });
+    const rights = new MissingRights({ ...parts, upstreams });
+    try {
+      await rights.look();
+      return judgeUpstreams(rights.health, placesOf(management));
+    } finally {
+      rights.stop();
+      upstreams.close();
+    }
+  },
+};
+
+function placesOf({ clusters, projects }: NonNullable<Patient['settings']['management']>): number {
+  const instances = projects.flatMap(({ virtualClusters }) => virtualClusters);
+  return [...clusters, ...instances].filter(({ kubeconfig }) => kubeconfig !== undefined).length;
+}
+
+function judgeUpstreams(ill: MissingRights['health'], count: number): Finding {
+  if (ill.length === 0) return ok(`${counted(count, 'cluster')} behind, all with their rights`);
+  const details = ill.map(({ name, missing, trouble }) => `${name}: ${trouble ?? `lacks ${missing.join('; ')}`}`);
+  const mends = [...new Set(ill.flatMap(({ mend }) => mend ?? []))];
+  const mend = mends.length > 0 ? mends.join('\n') : 'correct the kubeconfig of the entry in hostward.management';
+  return fault(`${ill.length} of ${counted(count, 'cluster')} behind cannot be used fully`, { details, mend });
+}
+
+export const managementChecks: readonly Check[] = [answers, certificateLasts, grantRights];

@@ -1,0 +1,63 @@
+// The checks of several replicas: only the holder of the lease may write.
+import { leasesResource } from '../../../cluster/wire/scope.ts';
+import { needsLease } from '../../../daemon/clusters/lease.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import type { Check } from '../check.ts';
+import { couldNotCheck, fault, ok, warning } from '../finding.ts';
+
+const areElected: Check = {
+  code: 'HW-601',
+  needs: ['HW-101'],
+  applies: (patient) => patient.hasSync,
+  async look({ settings }) {
+    const { leaderElection, replicas } = settings;
+    if (replicas > 1 && leaderElection === 'never')
+      return fault(`${replicas} replicas, and hostward.leaderElection is never: all of them write`, {
+        mend: 'set hostward.leaderElection to auto or always',
+      });
+    const who = needsLease(settings, false) ? 'only the holder of the lease writes' : 'one replica, no lease';
+    return ok(`hostward.leaderElection is ${leaderElection}: ${who}`);
+  },
+};
+
+const leaseFits: Check = {
+  code: 'HW-602',
+  needs: ['HW-301', 'HW-306'],
+  applies: (patient) => patient.hasSync && !patient.isBeforeInstallation,
+  async look(patient) {
+    const { hostNamespace: namespace, virtualClusterName } = patient.settings;
+    const name = `hostward-${virtualClusterName}`;
+    const isWanted = needsLease(patient.settings, false);
+    const answer = await patient.cluster('host').client.get(leasesResource, { namespace, name });
+    if (answer.kind === 'notFound')
+      return isWanted
+        ? couldNotCheck(`no daemon has taken the lease ${namespace}/${name} yet`)
+        : ok('no lease, and none is wanted');
+    if (answer.kind !== 'ok') return couldNotCheck(`the lease ${namespace}/${name} may not be read`);
+    const { holder, endsMs } = leaseOf(answer.object['spec']);
+    const isHeld = holder !== '' && endsMs > patient.context.clock.wallTime().getTime();
+    const look = `kubectl -n ${namespace} get lease ${name} -o yaml`;
+    if (isWanted)
+      return isHeld
+        ? ok(`held by ${holder}`)
+        : warning(`nobody holds the lease ${namespace}/${name}, so nobody writes`, { mend: look });
+    if (!isHeld) return ok('no lease is wanted, and nobody holds one');
+    return fault(
+      `${holder} holds the lease ${namespace}/${name}, and this configuration wants none: two daemons may write`,
+      {
+        mend: 'stop one of them, or set hostward.leaderElection to always for both',
+      },
+    );
+  },
+};
+
+function leaseOf(spec: unknown): { holder: string; endsMs: number } {
+  const { holderIdentity, renewTime, leaseDurationSeconds } = isRecord(spec) ? spec : {};
+  const endsMs = Date.parse(String(renewTime)) + Number(leaseDurationSeconds ?? 0) * 1000;
+  return {
+    holder: typeof holderIdentity === 'string' ? holderIdentity : '',
+    endsMs: Number.isNaN(endsMs) ? 0 : endsMs,
+  };
+}
+
+export const replicaChecks: readonly Check[] = [areElected, leaseFits];

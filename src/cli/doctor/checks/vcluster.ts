@@ -1,0 +1,142 @@
+// The checks of vCluster itself: does it still write what Hostward writes, by the configuration at hand and by the one it runs with,
+// and does it know sidecars.
+
+import { servicesResource } from '../../../cluster/wire/scope.ts';
+import { formatFault } from '../../../config/fault.ts';
+import { kindWords, type SharedKind, sharedKinds, unsoundWriters } from '../../../config/load/unsound-writers.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import type { Check } from '../check.ts';
+import { couldNotCheck, counted, fault, ok } from '../finding.ts';
+import type { Patient } from '../patient.ts';
+import { secretsResource } from '../resources.ts';
+import { chartVersion } from '../versions.ts';
+import { writerCodes } from './configuration.ts';
+
+/** The chart has taken sidecars since 0.30. */
+const sidecarMinor = 30;
+
+const hasSync = (patient: Patient): boolean => patient.hasSync;
+
+const isOffInConfiguration: Check = {
+  code: 'HW-401',
+  needs: ['HW-101'],
+  applies: hasSync,
+  async look({ loaded }) {
+    const found = loaded.warnings.filter(({ code }) => writerCodes.has(code));
+    if (found.length === 0) return ok('the configuration leaves no kind to two writers');
+    const details = found.map((one) => formatFault(one));
+    return fault('the configuration lets vCluster write what Hostward writes, or mixes their writers unsoundly', {
+      details,
+      mend: 'helm upgrade … --reuse-values --set sync.toHost.endpoints.enabled=false --set sync.toHost.endpointSlices.enabled=false',
+    });
+  },
+};
+
+const isOffWhereItRuns: Check = {
+  code: 'HW-402',
+  needs: ['HW-301', 'HW-306'],
+  applies: hasSync,
+  async look(patient) {
+    const { settings } = patient;
+    const { hostNamespace: namespace, virtualClusterName } = settings;
+    const name = `vc-config-${virtualClusterName}`;
+    const read = `kubectl -n ${namespace} get secret ${name} -o jsonpath='{.data.config\\.yaml}' | base64 -d`;
+    const answer = await patient.cluster('host').client.get(secretsResource, { namespace, name });
+    if (answer.kind === 'notFound') return couldNotCheck(`there is no Secret ${namespace}/${name}`);
+    if (answer.kind !== 'ok') return couldNotCheck(`Secret ${namespace}/${name} may not be read`, { mend: read });
+    const values = await valuesIn(answer.object);
+    if (values === undefined) return couldNotCheck(`Secret ${namespace}/${name} holds no values`, { mend: read });
+    const vclusters = sharedKinds.filter((kind) => isOn(values, kind));
+    const ours = sharedKinds.filter((kind) =>
+      kind === 'endpoints' ? settings.endpointsEnabled : settings.endpointSlices.enabled,
+    );
+    const both = vclusters.filter((kind) => ours.includes(kind));
+    const arePatched = [...settings.patches, ...settings.slicePatches].some(({ expression }) => expression);
+    const unsound = unsoundWriters({ ours, vclusters, arePatched });
+    if (both.length === 0 && unsound === undefined) return ok('vCluster runs with its own sync off');
+    const details = [
+      ...both.map((kind) => `vCluster and Hostward both write ${kindWords[kind]}`),
+      ...(unsound === undefined ? [] : [unsound.sentence]),
+    ];
+    return fault(
+      `vCluster runs with its own sync of ${both.map((kind) => kindWords[kind]).join(' and ') || 'one kind'} on`,
+      {
+        details,
+        mend: switchOff(patient, vclusters),
+      },
+    );
+  },
+};
+
+async function valuesIn(secret: Record<string, unknown>): Promise<unknown> {
+  const data = secret['data'];
+  const encoded = isRecord(data) ? data['config.yaml'] : undefined;
+  if (typeof encoded !== 'string') return undefined;
+  const { parse } = await import('yaml');
+  try {
+    return parse(Buffer.from(encoded, 'base64').toString('utf8'), { maxAliasCount: 100 }) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** vCluster syncs both kinds unless its values say no. */
+function isOn(values: unknown, kind: SharedKind): boolean {
+  const found = ['sync', 'toHost', kind, 'enabled'].reduce<unknown>(
+    (at, key) => (isRecord(at) ? at[key] : undefined),
+    values,
+  );
+  return found !== false;
+}
+
+function switchOff({ settings }: Patient, kinds: readonly SharedKind[]): string {
+  const sets = kinds.map((kind) => `--set sync.toHost.${kind}.enabled=false`).join(' ');
+  const { virtualClusterName, hostNamespace } = settings;
+  return `helm upgrade ${virtualClusterName} vcluster --repo https://charts.loft.sh -n ${hostNamespace} --reuse-values ${sets}`;
+}
+
+function sidecars({ settings }: Patient): unknown[] {
+  const path = ['controlPlane', 'statefulSet', 'sidecarContainers'];
+  const list = path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), settings.vcluster);
+  return (Array.isArray(list) ? list : []).filter(
+    (one) => isRecord(one) && /hostward/.test(`${one['name']} ${one['image']}`),
+  );
+}
+
+const knowsSidecars: Check = {
+  code: 'HW-403',
+  needs: ['HW-301', 'HW-306', 'HW-308'],
+  applies: (patient) => patient.hasSync && sidecars(patient).length > 0,
+  async look(patient) {
+    const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
+    const answer = await patient.cluster('host').client.get(servicesResource, { namespace, name });
+    const label = answer.kind === 'ok' ? answer.object.metadata.labels?.['chart'] : undefined;
+    const version = chartVersion(label);
+    if (version === undefined)
+      return couldNotCheck(`Service ${namespace}/${name} does not say which chart made it`, {
+        mend: `helm -n ${namespace} list`,
+      });
+    if (version.minor >= sidecarMinor) return ok(`vCluster ${version.text}`);
+    return fault(`vCluster ${version.text} ignores sidecarContainers, wanted 0.${sidecarMinor} at least`, {
+      mend: `helm upgrade ${name} vcluster --repo https://charts.loft.sh -n ${namespace} --reuse-values   # or install config/chart beside it`,
+    });
+  },
+};
+
+const isOneSidecar: Check = {
+  code: 'HW-404',
+  needs: ['HW-101'],
+  applies: (patient) => patient.hasSync && sidecars(patient).length > 0,
+  async look(patient) {
+    const count = sidecars(patient).length;
+    if (count === 1) return ok('one sidecar');
+    return fault(
+      `controlPlane.statefulSet.sidecarContainers has ${counted(count, 'container')} of Hostward, which write beside each other`,
+      {
+        mend: 'leave one of them in the values; Helm replaces lists, so look at each file that has the key',
+      },
+    );
+  },
+};
+
+export const vclusterChecks: readonly Check[] = [isOffInConfiguration, isOffWhereItRuns, knowsSidecars, isOneSidecar];

@@ -1,0 +1,135 @@
+// Breaks a sound set-up in one way after the other, as fixtures/doctor/broken.yaml says, and compares what doctor finds.
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts';
+import { type Clock, systemClock } from '../../../src/clock.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { applyMergePatch } from '../../../src/object/patch/merge-patch.ts';
+import { account, type DoctorRun, resourceOf, Stage, soundConfiguration, soundRules } from './stage.ts';
+
+type Side = 'virtual' | 'host';
+
+interface Case {
+  name: string;
+  configuration?: object;
+  text?: string;
+  /** Options that the run goes without. */
+  drop?: string[];
+  delete?: { side: Side; kind: string; namespace: string; name: string }[];
+  create?: { side: Side; object: KubeObject }[];
+  /** A namespace that is deleted, and stays because of its finalizer. */
+  terminate?: string;
+  without?: Record<string, string[]>;
+  with?: AccessRule[];
+  kubeconfig?: Partial<Record<Side, { server?: string; token?: string; caOf?: Side; sameAs?: Side; path?: string }>>;
+  clock?: number;
+  environment?: Record<string, string>;
+  args?: string[];
+  daemon?: unknown;
+  answers?: { side: Side; resource: string; code: number }[];
+  finds: Record<string, string>;
+  unchecked?: string[];
+  hidden?: string[];
+  says?: string;
+  exit: number;
+}
+
+const cases = parse(readFileSync(new URL('../../../fixtures/doctor/broken.yaml', import.meta.url), 'utf8')) as Case[];
+
+const stage = new Stage();
+const undo: (() => Promise<unknown>)[] = [];
+beforeAll(() => stage.start());
+afterAll(() => stage.stop());
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+  stage.host.access.setRules(account, soundRules);
+  stage.answers = [];
+});
+
+async function breakIt(one: Case): Promise<void> {
+  for (const { side, kind, namespace, name } of one.delete ?? []) {
+    const answer = await stage.client(side).get(resourceOf(kind), { namespace, name });
+    if (answer.kind !== 'ok') throw new Error(`${kind} ${name} is not there`);
+    const { metadata, status, ...rest } = answer.object;
+    const { labels = {} } = metadata;
+    await stage.client(side).remove(resourceOf(kind), { namespace, name });
+    undo.push(() => stage.create(side, { ...rest, metadata: { namespace, name, labels } }));
+  }
+  for (const { side, object } of one.create ?? []) {
+    const filled = JSON.parse(
+      JSON.stringify(object).replace('"NOW"', `"${new Date().toISOString().replace('Z', '000Z')}"`),
+    );
+    await stage.create(side, filled);
+    const { namespace = '', name = '' } = object.metadata;
+    const resource = resourceOf(object.kind ?? '');
+    undo.push(async () => {
+      if (one.terminate === name)
+        await stage.client(side).change(resource, { namespace, name }, { metadata: { finalizers: null } });
+      await stage.client(side).remove(resource, { namespace, name });
+    });
+    if (one.terminate === name) await stage.client(side).remove(resource, { namespace, name });
+  }
+  const rules = soundRules.map((rule) => {
+    const lost = one.without?.[rule.resources?.[0] ?? ''] ?? [];
+    return { ...rule, verbs: rule.verbs.filter((verb) => !lost.includes(verb)) };
+  });
+  stage.host.access.setRules(account, [...rules, ...(one.with ?? [])]);
+  stage.answers = one.answers ?? [];
+}
+
+async function kubeconfigs({ kubeconfig = {} }: Case): Promise<Partial<Record<Side, string>>> {
+  const paths: Partial<Record<Side, string>> = {};
+  for (const [side, change] of Object.entries(kubeconfig) as [Side, NonNullable<Case['kubeconfig']>[Side]][]) {
+    if (change === undefined) continue;
+    if (change.sameAs !== undefined) {
+      paths[side] = stage.path(change.sameAs);
+      continue;
+    }
+    const caOf = change.caOf ?? side;
+    const file = parse(readFileSync(stage.path(side), 'utf8'));
+    Object.assign(file.clusters[0].cluster, {
+      'certificate-authority-data': Buffer.from(stage[caOf].caPem).toString('base64'),
+      server: `${change.server ?? file.clusters[0].cluster.server}${change.path ?? ''}`,
+    });
+    if (change.token !== undefined) file.users[0].user.token = change.token;
+    paths[side] = stage.path(`broken-${side}`);
+    await writeFile(paths[side], JSON.stringify(file), { mode: 0o600 });
+  }
+  return paths;
+}
+
+function clockAhead(seconds: number): Clock {
+  const wallTime = () => new Date(Date.now() + seconds * 1000);
+  return { now: () => systemClock.now(), after: (ms, run) => systemClock.after(ms, run), wallTime };
+}
+
+describe('hostward doctor on a broken set-up', () => {
+  it.each(cases)('$name', async (one) => {
+    await breakIt(one);
+    const run: DoctorRun = {
+      configuration: applyMergePatch(soundConfiguration, (one.configuration ?? {}) as never),
+      kubeconfigs: await kubeconfigs(one),
+      drop: one.drop ?? [],
+      ...(one.text !== undefined && { text: one.text }),
+      ...(one.clock !== undefined && { clock: clockAhead(one.clock) }),
+      ...(one.environment && { environment: one.environment }),
+      ...(one.daemon !== undefined && {
+        fetch: async () => (typeof one.daemon === 'string' ? new Response(one.daemon) : Response.json(one.daemon)),
+      }),
+    };
+    const { code, checks, hidden, of, err } = await stage.findings(one.args, run);
+    expect(err).toBe('');
+    const bad = checks.filter(({ verdict }) => verdict === 'fault' || verdict === 'warning');
+    const found = Object.fromEntries(bad.map((check) => [check.code, check.verdict]));
+    expect(found).toEqual(one.finds);
+    for (const each of one.hidden ?? []) expect(hidden.map((entry) => entry.code)).toContain(each);
+    for (const each of one.unchecked ?? []) expect(of(each)?.verdict, each).toBe('couldNotCheck');
+    expect(JSON.stringify(bad.map(({ says, details }) => [says, details])).replaceAll('\\"', '"')).toContain(
+      one.says ?? '',
+    );
+    for (const check of bad) expect(check.mend, check.code).toBeTruthy();
+    expect(code).toBe(one.exit);
+  });
+});
