@@ -17,6 +17,8 @@ export interface AnswerParts {
   location: string | undefined;
   /** The whole body, if it was already read. */
   start: Buffer | undefined;
+  /** What kubectl prints beside the answer. */
+  warning: string | undefined;
   clock: Clock;
 }
 
@@ -60,7 +62,7 @@ export class PassedAnswer {
   }
 
   #writeHead(): void {
-    const { upstreamResponse, response, isOpen, auditId, location, start } = this.#parts;
+    const { upstreamResponse, response, isOpen, auditId, location, start, warning } = this.#parts;
     const { statusCode = 502, statusMessage = '', rawHeaders } = upstreamResponse;
     const passed = responseLines(rawHeaders);
     const lines =
@@ -69,6 +71,7 @@ export class PassedAnswer {
         : [...withoutLines(passed, ['content-length', 'trailer']), 'Content-Length', String(start.length)];
     const placed = location === undefined ? withoutLines(lines, ['location']) : lines;
     if (location !== undefined) replace(placed, 'location', location);
+    if (warning !== undefined) placed.push('Warning', `299 hostward "${warning.replaceAll(/["\\]/g, '\\$&')}"`);
     // Node throws for some characters.
     const words = /^[\x20-\x7e]*$/.test(statusMessage) ? statusMessage : (STATUS_CODES[statusCode] ?? '');
     response.writeHead(statusCode, words, [...placed, 'Audit-Id', auditId]);

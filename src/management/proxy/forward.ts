@@ -189,7 +189,8 @@ class Forward implements Passage {
     }
     const response = this.#responseToClient();
     const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
-    this.#answer = new PassedAnswer({ ...parts, location: refusal.location, start: refusal.start });
+    const { location, start, warning } = refusal;
+    this.#answer = new PassedAnswer({ ...parts, location, start, warning });
     if (this.#closedBecause !== undefined) this.#answer.close(this.#closedBecause);
     const end = await this.#answer.done;
     if (isOpen) await hooks.ended(end);

@@ -60,8 +60,12 @@ export function statusOfFailure({ because, message, fix }: Failure, { name }: Ab
 }
 
 export type Judged =
-  /** `location` replaces the upstream's header, which goes where it is undefined; `start` is the body, if it was already read. */
-  { kind: 'passes'; location: string | undefined; start: Buffer | undefined } | { kind: 'refused'; status: Status };
+  /**
+   * `location` replaces the upstream's header, which goes where it is undefined; `start` is the body, if it was already read; `warning` is
+   * for the person at the client.
+   */
+  | { kind: 'passes'; location: string | undefined; start: Buffer | undefined; warning?: string }
+  | { kind: 'refused'; status: Status };
 
 const passes: Judged = { kind: 'passes', location: undefined, start: undefined };
 
@@ -107,13 +111,21 @@ function belowPrefix(location: string, server: string, prefix: string): string |
   return prefix + target.pathname.slice(basePath.length) + target.search;
 }
 
+/** The upstream names the user that Hostward acts as. */
+const refusedCaller = /User \\?"hostward:/;
+
 /** Clients cannot send Impersonate-* headers, so a refused impersonation means that Hostward itself lacks the right. */
 async function missingRight(response: IncomingMessage, { name, mendRights }: About): Promise<Judged> {
   const start = await startOf(response, maxRefusalBytes);
   if (start === 'broken') return { kind: 'refused', status: brokenOff(name) };
   if (start === 'long') return passes;
-  if (!/cannot [\w:-]*impersonate/.test(start.toString('latin1')))
-    return { kind: 'passes', location: undefined, start };
+  const text = start.toString('latin1');
+  if (!/cannot [\w:-]*impersonate/.test(text)) {
+    const passed: Judged = { kind: 'passes', location: undefined, start };
+    if (!refusedCaller.test(text)) return passed;
+    const warning = `${name} itself refused this; where it has no bindings yet, its operator makes them with: ${mendRights}`;
+    return { ...passed, warning };
+  }
   const message = `Hostward has no right to act for you in ${name}; its operator grants the right with: ${mendRights}`;
   return { kind: 'refused', status: badGateway(message) };
 }
