@@ -23,7 +23,9 @@ export function unjudgedNotes(loaded: LoadedAll): string[] {
     notes.push(
       `${shortList(broken)} ${broken.length === 1 ? 'was' : 'were'} not tried on samples, because of the faults in ${broken.length === 1 ? 'it' : 'them'}`,
     );
-  if (others.length > 0) notes.push(`settings were not compared with one another, because of ${placeOf(others[0])}`);
+  // A configuration of the management API alone has nothing to compare.
+  if (others.length > 0 && tentative.virtualClusterName !== '')
+    notes.push(`settings were not compared with one another, because of ${placeOf(others[0])}`);
   return notes;
 }
 

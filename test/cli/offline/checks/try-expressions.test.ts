@@ -128,6 +128,13 @@ describe('check on several faults of one configuration', () => {
     ]);
   });
 
+  it('has nothing to compare in a configuration of the management API alone', async () => {
+    const { context, out } = scene({ files: { '/home/v.yaml': 'hostward: {management: {listen: nowhere}}\n' } });
+    expect(await runCommandLine(context, ['check', 'v.yaml'])).toBe(1);
+    expect(out()).not.toContain('note:');
+    expect(out()).toMatch(/1 fault, no warnings\n$/);
+  });
+
   it('compares settings with one another when only patches have faults', async () => {
     const text = JSON.stringify({
       sync: { toHost: { endpoints: { enabled: true, patches: [{ path: 'a[', expression: 'value' }] } } },
