@@ -11,7 +11,7 @@ import { ChildSandbox } from '../src/expression/sandbox/child-sandbox.ts';
 import { createLog } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
 import type { KubeObject } from '../src/object/meta/object.ts';
-import { endpointsKind } from '../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
 import { Sync } from '../src/sync/loop/sync.ts';
 import { type OpenedPatcher, openPatcher } from '../src/sync/patch/run/open-patcher.ts';

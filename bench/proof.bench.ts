@@ -11,7 +11,7 @@ import { endpointsResource } from '../src/cluster/wire/scope.ts';
 import { openConnection } from '../src/cluster/wire/transport.ts';
 import { silentLog } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
-import { projectHostEndpoints } from '../src/sync/endpoints/items.ts';
+import { projectHostEndpoints } from '../src/sync/kinds/endpoints/items.ts';
 import { startKube } from '../test/kube/start.ts';
 import { ApiClient, inParallel, reachOf } from './api-client.ts';
 import { load, settledMs, wait } from './processes.ts';

@@ -151,7 +151,10 @@ describe('the laws can be broken', () => {
     },
     {
       law: 'a kind by import',
-      files: { 'src/sync/loop/a.ts': "// A.\nimport '../endpoints/b.ts';", 'src/sync/endpoints/b.ts': '// B.' },
+      files: {
+        'src/sync/loop/a.ts': "// A.\nimport '../kinds/endpoints/b.ts';",
+        'src/sync/kinds/endpoints/b.ts': '// B.',
+      },
       says: /sync asks the SyncedKind and names no kind/,
     },
     { law: 'drawer', files: { 'src/sync/utils.ts': '// A.' }, says: /no utils/ },
@@ -162,7 +165,7 @@ describe('the laws can be broken', () => {
 
   it('a room of a kind and a comment may name the kind', () => {
     const comments = '// Subsets of Endpoints.\n/* subsets\n subsets */\nconst a = 1; // subsets';
-    const files = { 'src/sync/endpoints/a.ts': '// A.\nconst b = a.subsets;', 'src/sync/plan/b.ts': comments };
+    const files = { 'src/sync/kinds/endpoints/a.ts': '// A.\nconst b = a.subsets;', 'src/sync/plan/b.ts': comments };
     expect(violations(new Map(Object.entries(files)))).toEqual([]);
   });
 

@@ -63,10 +63,8 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
   sync: {
     floors: {
       plan: 1,
-      payload: 2,
       world: 2,
-      endpoints: 3,
-      endpointslices: 3,
+      kinds: 3,
       references: 3,
       patch: 4,
       loop: 5,
@@ -75,6 +73,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     },
     ground: [],
   },
+  'sync/kinds': { floors: { payload: 1, endpoints: 2, endpointslices: 2, '.': 3 }, ground: [] },
   'sync/patch': { floors: { set: 1, entry: 2, result: 2, back: 3, run: 4, lint: 5, '.': 6 }, ground: [] },
 };
 
@@ -82,7 +81,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
 const widestFolder = 18;
 
 /** Each of these rooms knows one kind. All other files of sync ask the SyncedKind that they are given, without exception. */
-const roomsOfKinds = ['src/sync/endpoints/', 'src/sync/endpointslices/'];
+const roomsOfKinds = ['src/sync/kinds/endpoints/', 'src/sync/kinds/endpointslices/'];
 
 /** Fields, names, labels, settings and imports of a kind: each has one of these words. */
 const wordsOfKinds = /subset|endpoint/i;

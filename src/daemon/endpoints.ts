@@ -1,7 +1,7 @@
 // Runs the sync of Endpoints from the moment on that the configuration asks for it. In: settings and what the daemon has opened.
 // Out: a Sync.
 import type { Settings } from '../config/settings/settings.ts';
-import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import { openSync, type SyncParts, type Writing } from './open-sync.ts';

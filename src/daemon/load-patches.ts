@@ -5,7 +5,7 @@ import type { Loaded, LoadedList } from '../config/load/load.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { itemsAPart, runAtOnce, type Steps } from '../config/steps.ts';
 import type { SettingsPath } from '../config/yaml/settings-path.ts';
-import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
 import type { PatcherOptions } from '../sync/patch/entry/pass.ts';
 import { lintPatches, type PatchWarning } from '../sync/patch/lint/lint-patches.ts';
 import { compileSteps, type PatchFault, type PatchSet } from '../sync/patch/set/patch-set.ts';

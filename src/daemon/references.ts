@@ -8,7 +8,7 @@ import { checkPermissions, type Permission } from '../cluster/wire/probe.ts';
 import type { ResourceRef } from '../cluster/wire/scope.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { KubeObject } from '../object/meta/object.ts';
-import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
 import type { PatchSet } from '../sync/patch/set/patch-set.ts';
 import { importableLabel, markerLabel } from '../sync/plan/reserved-keys.ts';
 import {

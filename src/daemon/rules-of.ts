@@ -1,9 +1,9 @@
 // Builds the rules of a configuration for commands that run without a daemon. The rules are the same as the daemon's.
 import { mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { endpointsKind } from '../sync/endpoints/endpoints-kind.ts';
-import type { MirroredSlices } from '../sync/endpointslices/eligibility.ts';
-import { createEndpointSliceKind } from '../sync/endpointslices/endpointslice-kind.ts';
+import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
+import type { MirroredSlices } from '../sync/kinds/endpointslices/eligibility.ts';
+import { createEndpointSliceKind } from '../sync/kinds/endpointslices/endpointslice-kind.ts';
 import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import type { Patcher } from '../sync/patch/run/patcher.ts';
 import type { SyncedKind } from '../sync/plan/kind.ts';

@@ -17,7 +17,7 @@ import {
   type SliceStep,
   serviceLabel,
   tidySlice,
-} from '../sync/endpointslices/golden-slices.ts';
+} from '../sync/kinds/endpointslices/golden-slices.ts';
 import { hostNamespace, type SyncBackend, until, virtualCluster } from './sync-backend.ts';
 import type { LiveDaemon } from './sync-daemon.ts';
 import { copyPlace, type Place, SyncStage } from './sync-stage.ts';

@@ -1,8 +1,8 @@
 // The facts about one virtual object and its host copy, for tests of the pure files: in sync until a case changes one value.
 
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
-import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/endpoints/items.ts';
+import { endpointsKind } from '../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/kinds/endpoints/items.ts';
 import { createRules } from '../../src/sync/loop/rules.ts';
 import { type Draft, draftHost, renderCreate } from '../../src/sync/plan/draft.ts';
 import type { HostItem, VirtualItem } from '../../src/sync/plan/kind.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { PatchEntry } from '../../src/config/settings/settings.ts';
-import { endpointsKind } from '../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules } from '../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../src/sync/patch/run/open-patcher.ts';
 import { markerLabel } from '../../src/sync/plan/reserved-keys.ts';

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../src/object/meta/object.ts';
 import { hostNamespace, virtualCluster } from '../contract/sync-backend.ts';
 import { copyPlace, SyncStage } from '../contract/sync-stage.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
-import { managerLabel, type SliceGolden, serviceLabel } from './endpointslices/golden-slices.ts';
+import { managerLabel, type SliceGolden, serviceLabel } from './kinds/endpointslices/golden-slices.ts';
 import {
   endpointsOf,
   hostNameOf,

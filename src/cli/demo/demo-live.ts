@@ -7,7 +7,7 @@ import { endpointsResource, servicesResource } from '../../cluster/wire/scope.ts
 import { silentLog } from '../../log.ts';
 import { createMetrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
-import { apiServerKey } from '../../sync/endpoints/eligibility.ts';
+import { apiServerKey } from '../../sync/kinds/endpoints/eligibility.ts';
 import { createPlacement } from '../../sync/plan/placement.ts';
 import { expectOk } from '../line/cluster-client.ts';
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';

@@ -1,8 +1,8 @@
 // Names each rendered EndpointSlice that would stand on the host beside the rendered Endpoints of its Service: consumers take the
 // addresses of both. In: the objects of the input and the rendered host objects. Out: one sentence for each such slice. Pure.
 import { type KubeObject, keyOf } from '../../object/meta/object.ts';
-import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
-import { managedByLabel, mirroringController, serviceLabel } from '../../sync/endpointslices/eligibility.ts';
+import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
+import { managedByLabel, mirroringController, serviceLabel } from '../../sync/kinds/endpointslices/eligibility.ts';
 import { annotatedKeyOf } from '../../sync/plan/ownership.ts';
 
 export function besideNotes(input: readonly KubeObject[], rendered: readonly KubeObject[]): string[] {

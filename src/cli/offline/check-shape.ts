@@ -3,7 +3,7 @@
 import { validateAnnotations, validateLabels } from '../../object/meta/meta-validation.ts';
 import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { problemOfPayload } from '../../sync/endpointslices/validate-payload.ts';
+import { problemOfPayload } from '../../sync/kinds/endpointslices/validate-payload.ts';
 
 /** What kube-apiserver takes in one request. */
 const maxObjectBytes = 3 * 1024 * 1024;

@@ -7,9 +7,9 @@ import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespace
 import type { Settings } from '../../config/settings/settings.ts';
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type KubeObject, keyOf } from '../../object/meta/object.ts';
-import { endpointsKind } from '../../sync/endpoints/endpoints-kind.ts';
-import { managedByLabel } from '../../sync/endpointslices/eligibility.ts';
-import { endpointSlicesResource, tenantsManagerKey } from '../../sync/endpointslices/endpointslice-kind.ts';
+import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
+import { managedByLabel } from '../../sync/kinds/endpointslices/eligibility.ts';
+import { endpointSlicesResource, tenantsManagerKey } from '../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import { annotatedKeyOf, type HostLook, isOursFor } from '../../sync/plan/ownership.ts';
 import type { Placement } from '../../sync/plan/placement.ts';
 import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../../sync/plan/reserved-keys.ts';

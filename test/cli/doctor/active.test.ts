@@ -6,7 +6,7 @@ import { daemonModule } from '../../../src/daemon/daemon.ts';
 import type { Daemon } from '../../../src/daemon/daemon-options.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
-import { endpointSlicesResource } from '../../../src/sync/endpointslices/endpointslice-kind.ts';
+import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { type DoctorRun, hostNamespace, Stage, soundConfiguration } from './stage.ts';
 
 const stage = new Stage();

@@ -14,7 +14,7 @@ import type { ResourceRef } from '../../../src/cluster/wire/scope.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { internalError } from '../../../src/object/meta/status.ts';
-import { endpointSlicesResource } from '../../../src/sync/endpointslices/endpointslice-kind.ts';
+import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { type Scene, scene } from '../scene.ts';
 
 type Side = 'virtual' | 'host';

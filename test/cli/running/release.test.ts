@@ -13,7 +13,7 @@ import { endpointsResource, leasesResource } from '../../../src/cluster/wire/sco
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { endpointSlicesResource } from '../../../src/sync/endpointslices/endpointslice-kind.ts';
+import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { scene } from '../scene.ts';
 
 let folder: string;

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { hostNamespace, until } from '../../contract/sync-backend.ts';
 import type { LiveDaemon } from '../../contract/sync-daemon.ts';
 import { copyPlace, ipsOf, SyncStage, subsetsOf } from '../../contract/sync-stage.ts';
-import { managerLabel, type SliceGolden, serviceLabel } from '../../sync/endpointslices/golden-slices.ts';
+import { managerLabel, type SliceGolden, serviceLabel } from '../../sync/kinds/endpointslices/golden-slices.ts';
 import { kubeAssets } from '../assets.ts';
 import { type RealBackend, startRealBackend } from '../sync-backend.ts';
 import { Observer, publishedBy, publishedIn } from './observed.ts';

@@ -1,7 +1,7 @@
 // hostward.exclude names keys that were in sync before: a value that sync wrote leaves the host copy, a value of the host stays.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
 import { syncStatus } from '../../../src/sync/report/status.ts';
 import { defaultSettings, edit, endpoints, FakeWorld, ipOf, putPair } from '../fake-sync.ts';

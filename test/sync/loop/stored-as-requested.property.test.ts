@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Writer } from '../../../src/cluster/write/writer.ts';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
 import { baseKey, markerLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
 import { defaultSettings, edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';

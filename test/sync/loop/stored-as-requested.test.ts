@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import { StoredAsRequested } from '../../../src/sync/loop/stored-as-requested.ts';
 import { decide } from '../../../src/sync/plan/decide/decide.ts';

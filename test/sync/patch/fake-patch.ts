@@ -1,5 +1,5 @@
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
-import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { type OpenedPatcher, openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import type { SyncedKind } from '../../../src/sync/plan/kind.ts';

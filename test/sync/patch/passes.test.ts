@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import { hostLabelKey } from '../../../src/object/meta/names.ts';
-import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
-import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/kinds/endpoints/items.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { TraceEntry } from '../../../src/sync/patch/entry/pass.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
-import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
-import { projectVirtualEndpoints } from '../../../src/sync/endpoints/items.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { projectVirtualEndpoints } from '../../../src/sync/kinds/endpoints/items.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { createPatchCounts } from '../../../src/sync/patch/set/patch-metrics.ts';

@@ -3,7 +3,7 @@ import { type Log, silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { endpointsKind } from '../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { SyncOptions } from '../../../src/sync/loop/sync-options.ts';
 import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';

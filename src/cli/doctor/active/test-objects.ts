@@ -1,6 +1,6 @@
 // The objects that `doctor --active` makes in the virtual cluster. Pure.
 import type { KubeObject } from '../../../object/meta/object.ts';
-import { managedByLabel, serviceLabel } from '../../../sync/endpointslices/eligibility.ts';
+import { managedByLabel, serviceLabel } from '../../../sync/kinds/endpointslices/eligibility.ts';
 import type { AddressPolicy } from '../../../sync/plan/address-policy.ts';
 
 /** On every object, so that what a killed doctor left behind is found by the next one, and by people. */

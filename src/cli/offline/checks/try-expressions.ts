@@ -7,7 +7,7 @@ import type { SettingsPath } from '../../../config/yaml/settings-path.ts';
 import { patchListPath, positionedWarning, slicePatchListPath } from '../../../daemon/load-patches.ts';
 import { anySliceKind, rulesOf } from '../../../daemon/rules-of.ts';
 import { createEvaluator } from '../../../expression/evaluate/evaluator.ts';
-import { endpointsKind } from '../../../sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../sync/kinds/endpoints/endpoints-kind.ts';
 import { type CutExample, findCuts } from '../../../sync/patch/lint/cut-values.ts';
 import { type Endless, findEndless } from '../../../sync/patch/lint/endless.ts';
 import type { PatchWarning } from '../../../sync/patch/lint/lint-patches.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
-import { projectHostEndpoints, projectVirtualEndpoints } from '../../../../src/sync/endpoints/items.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { projectHostEndpoints, projectVirtualEndpoints } from '../../../../src/sync/kinds/endpoints/items.ts';
 import { createRules } from '../../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
 import { defaultSettings } from '../../fake-sync.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { translateLabels } from '../../../../src/sync/patch/entry/labels-patch.ts';
 import { labelRules } from '../../../../src/sync/plan/keys.ts';
 

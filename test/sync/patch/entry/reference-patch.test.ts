@@ -3,7 +3,7 @@ import { referenceKinds } from '../../../../src/config/settings/patch-rules.ts';
 import type { PatchReference } from '../../../../src/config/settings/settings.ts';
 import { generatedName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { referencesForward } from '../../../../src/sync/patch/entry/reference-patch.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { createPlacement } from '../../../../src/sync/plan/placement.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { compatNotes } from '../../../../src/sync/patch/lint/compat.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { entry } from '../fake-patch.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
 import { runAtOnce } from '../../../../src/config/steps.ts';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { annotationRules, labelRules } from '../../../../src/sync/plan/keys.ts';

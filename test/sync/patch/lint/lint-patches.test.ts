@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
 import { runAtOnce } from '../../../../src/config/steps.ts';
 import { createEvaluator, type Evaluator } from '../../../../src/expression/evaluate/evaluator.ts';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { findCuts } from '../../../../src/sync/patch/lint/cut-values.ts';
 import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
 import { findCounterExamples } from '../../../../src/sync/patch/lint/round-trip.ts';

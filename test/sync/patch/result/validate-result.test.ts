@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { problemOfKeyCount, problemOfResult } from '../../../../src/sync/patch/result/validate-result.ts';
 
 const problem = (labels: [string, string][], annotations: [string, string][] = []) =>

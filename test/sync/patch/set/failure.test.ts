@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { failureOf, redacted } from '../../../../src/sync/patch/set/failure.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import { entry } from '../fake-patch.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
-import { createEndpointSliceKind } from '../../../../src/sync/endpointslices/endpointslice-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { createEndpointSliceKind } from '../../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
 import type { SyncedKind } from '../../../../src/sync/plan/kind.ts';
 import { entry } from '../fake-patch.ts';

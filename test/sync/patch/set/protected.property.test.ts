@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../../src/sync/loop/rules.ts';
 import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
 import { parseBase } from '../../../../src/sync/plan/base.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parsePath } from '../../../../src/expression/path/path.ts';
-import { endpointsKind } from '../../../../src/sync/endpoints/endpoints-kind.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { whyProtected } from '../../../../src/sync/patch/set/protected.ts';
 import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../../../src/sync/plan/reserved-keys.ts';
 

@@ -1,0 +1,18 @@
+// The fields that core/v1 knows below the payload of an Endpoints. Data only.
+
+import type { Shape } from '../../plan/kind.ts';
+import { list, object, scalars } from '../payload/shapes.ts';
+
+export const fieldsOf = {
+  subset: ['addresses', 'notReadyAddresses', 'ports'],
+  address: ['ip', 'hostname', 'nodeName', 'targetRef'],
+  port: ['name', 'port', 'protocol', 'appProtocol'],
+  targetRef: ['apiVersion', 'kind', 'name', 'namespace', 'uid', 'resourceVersion', 'fieldPath'],
+} as const;
+
+const addresses = list(object({ ...scalars(fieldsOf.address), targetRef: object(scalars(fieldsOf.targetRef)) }));
+const ports = list(object(scalars(fieldsOf.port)));
+
+export const payloadShape: ReadonlyMap<string, Shape> = new Map([
+  ['subsets', list(object({ addresses, notReadyAddresses: addresses, ports }))],
+]);

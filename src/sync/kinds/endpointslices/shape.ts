@@ -1,0 +1,30 @@
+// The fields that discovery.k8s.io/v1 knows in an EndpointSlice. Data only.
+
+import type { Shape } from '../../plan/kind.ts';
+import { list, object, scalar, scalars } from '../payload/shapes.ts';
+
+export const fieldsOf = {
+  endpoint: ['addresses', 'conditions', 'hostname', 'nodeName', 'targetRef', 'zone', 'hints', 'deprecatedTopology'],
+  conditions: ['ready', 'serving', 'terminating'],
+  hints: ['forZones', 'forNodes'],
+  hint: ['name'],
+  port: ['name', 'port', 'protocol', 'appProtocol'],
+  targetRef: ['apiVersion', 'kind', 'name', 'namespace', 'uid', 'resourceVersion', 'fieldPath'],
+} as const;
+
+const hint = list(object(scalars(fieldsOf.hint)));
+
+const endpoint = object({
+  ...scalars(['hostname', 'nodeName', 'zone']),
+  addresses: list(scalar),
+  conditions: object(scalars(fieldsOf.conditions)),
+  targetRef: object(scalars(fieldsOf.targetRef)),
+  hints: object({ forZones: hint, forNodes: hint }),
+  deprecatedTopology: { kind: 'map', of: scalar },
+});
+
+export const payloadShape: ReadonlyMap<string, Shape> = new Map([
+  ['addressType', scalar],
+  ['endpoints', list(endpoint)],
+  ['ports', list(object(scalars(fieldsOf.port)))],
+]);

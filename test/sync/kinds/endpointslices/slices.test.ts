@@ -1,0 +1,412 @@
+import { describe, expect, it } from 'vitest';
+import { hostName } from '../../../../src/object/meta/names.ts';
+import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { objectKeys } from '../../../../src/sync/plan/reserved-keys.ts';
+import { besideOthers } from '../../../../src/sync/report/beside.ts';
+import { objectStatus } from '../../../../src/sync/report/object-status.ts';
+import { endpoints } from '../../fake-sync.ts';
+import { hostNamespace, SliceWorld, service, slice } from './fake-slices.ts';
+
+const serviceLabel = 'kubernetes.io/service-name';
+const managerLabel = 'endpointslice.kubernetes.io/managed-by';
+const mirroring = 'endpointslicemirroring-controller.k8s.io';
+
+function edit(world: SliceWorld, name: string, change: (object: KubeObject) => void): void {
+  const object = structuredClone(world.virtual.get('endpointslices', 'default', name) as KubeObject);
+  change(object);
+  world.virtual.put('endpointslices', object);
+}
+
+function editCopy(world: SliceWorld, name: string, change: (object: KubeObject) => void): void {
+  const object = structuredClone(world.sliceCopy(name) as KubeObject);
+  change(object);
+  world.host.put('endpointslices', object);
+}
+
+/** The Services of these tests have no selector. */
+async function started(objects: KubeObject[], how = {}): Promise<SliceWorld> {
+  const world = new SliceWorld(how);
+  world.put(...objects);
+  return world.runSlices();
+}
+
+describe('a slice of a Service without selector', () => {
+  it('has a copy with the names, marks and payload of rule 3.18', async () => {
+    const world = await started([
+      service('web'),
+      slice({ manager: 'my-operator', metadata: { labels: { app: 'a' } } }),
+    ]);
+    const copy = world.sliceCopy('web-1') as KubeObject;
+    expect(copy.metadata.labels).toEqual({
+      app: 'a',
+      [serviceLabel]: 'web-x-default-x-vc',
+      [managerLabel]: 'hostward.dev',
+      'vcluster.loft.sh/managed-by': 'vc',
+      'vcluster.loft.sh/namespace': 'default',
+    });
+    expect(copy.metadata.annotations?.['hostward.dev/managed-by']).toBe('my-operator');
+    expect(copy.metadata.annotations?.[objectKeys.kind]).toBe('discovery.k8s.io/v1, Kind=EndpointSlice');
+    expect(copy).toMatchObject({ addressType: 'IPv4', ports: [{ name: 'http', port: 80, protocol: 'TCP' }] });
+    expect(copy['endpoints']).toEqual([{ addresses: ['10.0.0.1'], conditions: {} }]);
+    expect(world.stateOf('default/web-1')).toBe('inSync');
+  });
+
+  it('names the hashed Service where the host name of the Service is hashed', async () => {
+    const name = 's'.repeat(60);
+    const world = await started([service(name), slice({ service: name })]);
+    const label = world.sliceCopy('web-1')?.metadata.labels?.[serviceLabel] ?? '';
+    expect(label).toBe(hostName({ name, namespace: 'default' }, 'vc'));
+    expect(label.length).toBeLessThanOrEqual(63);
+  });
+
+  it('shows changed endpoints and changed ports, and a changed host is mended', async () => {
+    const world = await started([service('web'), slice()]);
+    edit(world, 'web-1', (object) => {
+      object['ports'] = [{ name: 'http', port: 8081, protocol: 'TCP' }];
+    });
+    await world.rest();
+    expect(world.sliceCopy('web-1')?.['ports']).toEqual([{ name: 'http', port: 8081, protocol: 'TCP' }]);
+    editCopy(world, 'web-1', (object) => {
+      object['ports'] = null;
+      object['endpoints'] = [{ addresses: ['10.9.9.9'], conditions: {} }];
+      object.metadata.labels = { ...object.metadata.labels, [serviceLabel]: 'vc', [managerLabel]: mirroring };
+    });
+    await world.rest();
+    expect(world.sliceCopy('web-1')).toMatchObject({
+      ports: [{ port: 8081 }],
+      endpoints: [{ addresses: ['10.0.0.1'] }],
+      metadata: { labels: { [serviceLabel]: 'web-x-default-x-vc', [managerLabel]: 'hostward.dev' } },
+    });
+    expect(world.virtual.get('endpointslices', 'default', 'web-1')?.metadata.labels).toEqual({ [serviceLabel]: 'web' });
+  });
+
+  it('another addressType deletes the host slice and makes it anew, and never touches the tenant’s', async () => {
+    const world = await started([service('web'), slice()]);
+    const uid = world.sliceCopy('web-1')?.metadata.uid;
+    world.host.writes.length = 0;
+    edit(world, 'web-1', (object) => {
+      object['addressType'] = 'IPv6';
+      object['endpoints'] = [{ addresses: ['2001:db8::1'], conditions: {} }];
+    });
+    await world.rest();
+    expect(world.host.writes).toEqual([
+      'remove endpointslices web-1-x-default-x-vc',
+      'create endpointslices web-1-x-default-x-vc',
+    ]);
+    expect(world.sliceCopy('web-1')?.['addressType']).toBe('IPv6');
+    expect(world.sliceCopy('web-1')?.metadata.uid).not.toBe(uid);
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('a damaged copy of another addressType gets its marks back before it is deleted', async () => {
+    const world = await started([service('web'), slice()]);
+    world.isLeader = false;
+    editCopy(world, 'web-1', (object) => {
+      delete object.metadata.annotations?.[objectKeys.name];
+    });
+    edit(world, 'web-1', (object) => {
+      object['addressType'] = 'IPv6';
+      object['endpoints'] = [{ addresses: ['2001:db8::1'], conditions: {} }];
+    });
+    await world.rest();
+    world.isLeader = true;
+    world.host.writes.length = 0;
+    world.slices.enqueueAll();
+    await world.rest();
+    expect(world.host.writes.map((write) => write.split(' ')[0])).toEqual(['patch', 'remove', 'create']);
+  });
+
+  it('a host slice that vanished is made anew, and the tenant’s slice stays', async () => {
+    const world = await started([service('web'), slice()]);
+    world.host.remove('endpointslices', hostNamespace, 'web-1-x-default-x-vc');
+    await world.rest();
+    expect(world.sliceCopy('web-1')).toBeDefined();
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('deleted and made anew at once under its name it keeps its copy', async () => {
+    const world = await started([service('web'), slice()]);
+    for (let nth = 0; nth < 3; nth++) {
+      world.virtual.remove('endpointslices', 'default', 'web-1');
+      world.put(slice({ addresses: [`10.0.0.${nth + 2}`] }));
+      await world.rest();
+      expect(world.sliceCopy('web-1')).toMatchObject({ endpoints: [{ addresses: [`10.0.0.${nth + 2}`] }] });
+      expect(world.virtual.get('endpointslices', 'default', 'web-1')).toBeDefined();
+    }
+    world.virtual.remove('endpointslices', 'default', 'web-1');
+    await world.rest();
+    expect(world.sliceCopy('web-1')).toBeUndefined();
+  });
+
+  it('a restart with nothing changed writes nothing', async () => {
+    const world = await started([
+      service('web'),
+      slice(),
+      slice({ name: 'web-6', addressType: 'IPv6', addresses: ['2001:db8::5'] }),
+    ]);
+    await world.slices.stop(100);
+    world.host.writes.length = 0;
+    await world.runSlices();
+    expect(world.host.writes).toEqual([]);
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('renames the Pod of a targetRef and keeps all other fields; nodeName: drop removes nodeName alone', async () => {
+    const endpoint = {
+      conditions: { ready: true, serving: true, terminating: false },
+      hostname: 'db-0',
+      nodeName: 'node-1',
+      zone: 'a',
+      hints: { forZones: [{ name: 'a' }] },
+      targetRef: { kind: 'Pod', name: 'p', namespace: 'default', uid: 'u', fieldPath: 'f' },
+    };
+    const wanted = { ...endpoint, addresses: ['10.0.0.1'] };
+    const targetRef = { kind: 'Pod', name: 'p-x-default-x-vc', namespace: hostNamespace, uid: 'u', fieldPath: 'f' };
+    const kept = await started([service('web'), slice({ endpoint })]);
+    expect(kept.sliceCopy('web-1')?.['endpoints']).toEqual([{ ...wanted, targetRef }]);
+    const dropped = await started([service('web'), slice({ endpoint })], { dropsNodeName: true });
+    const { nodeName: _, ...others } = wanted;
+    expect(dropped.sliceCopy('web-1')?.['endpoints']).toEqual([{ ...others, targetRef }]);
+  });
+});
+
+describe('the Service decides at once', () => {
+  it('when it comes after the slice, gains a selector, loses it, goes and comes again', async () => {
+    const world = await started([slice()]);
+    const state = async (act: () => void): Promise<[boolean, string | undefined]> => {
+      act();
+      await world.rest();
+      return [world.sliceCopy('web-1') !== undefined, world.stateOf('default/web-1')];
+    };
+    expect(await state(() => {})).toEqual([false, 'NoService']);
+    expect(await state(() => world.put(service('web')))).toEqual([true, 'inSync']);
+    const selecting = service('web', 'default', { selector: { app: 'a' } });
+    expect(await state(() => world.put(selecting))).toEqual([false, 'ServiceHasSelector']);
+    expect(await state(() => world.put(service('web')))).toEqual([true, 'inSync']);
+    expect(await state(() => world.virtual.remove('services', 'default', 'web'))).toEqual([false, 'NoService']);
+    expect(await state(() => world.put(service('web')))).toEqual([true, 'inSync']);
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('when the slice changes its label to another Service, to none, and back', async () => {
+    const world = await started([service('web'), service('other'), slice()]);
+    const relabel = async (name: string | undefined): Promise<string | undefined> => {
+      edit(world, 'web-1', ({ metadata }) => {
+        metadata.labels = name === undefined ? {} : { [serviceLabel]: name };
+      });
+      await world.rest();
+      return world.sliceCopy('web-1')?.metadata.labels?.[serviceLabel];
+    };
+    expect(await relabel('other')).toBe('other-x-default-x-vc');
+    expect(await relabel(undefined)).toBeUndefined();
+    expect(world.stateOf('default/web-1')).toBe('NoServiceNamed');
+    expect(await relabel('')).toBeUndefined();
+    expect(await relabel('web')).toBe('web-x-default-x-vc');
+    world.virtual.remove('services', 'default', 'other');
+    await world.rest();
+    expect(world.sliceCopy('web-1')).toBeDefined();
+  });
+
+  it('a tenant’s Service with the name of a host Service never leads behind that host Service', async () => {
+    const world = await started([service('web'), service('vc'), slice()]);
+    edit(world, 'web-1', ({ metadata }) => {
+      metadata.labels = { [serviceLabel]: 'vc' };
+    });
+    await world.rest();
+    expect(world.sliceCopy('web-1')?.metadata.labels?.[serviceLabel]).toBe('vc-x-default-x-vc');
+  });
+
+  it('a slice of default/kubernetes has no copy, whatever its name', async () => {
+    const world = await started([service('kubernetes'), slice({ service: 'kubernetes' })]);
+    expect(world.sliceCopy('web-1')).toBeUndefined();
+    expect(world.stateOf('default/web-1')).toBe('ReservedKey');
+  });
+});
+
+describe('slices of Kubernetes’ own controllers', () => {
+  it('those of the slice controller are never synced', async () => {
+    const world = await started([service('web'), slice({ manager: 'endpointslice-controller.k8s.io' })]);
+    expect(world.sliceCopy('web-1')).toBeUndefined();
+  });
+
+  it('mirrored ones are not synced where Endpoints are, and are where they are not', async () => {
+    const never = await started([service('web'), slice({ manager: mirroring })]);
+    expect(never.stateOf('default/web-1')).toBe('MirroredByHost');
+    const always = await started([service('web'), slice({ manager: mirroring })], { mirrored: 'always' });
+    expect(always.sliceCopy('web-1')?.metadata.labels?.[managerLabel]).toBe('hostward.dev');
+  });
+
+  it('with mirrored: true they stand on the host only while their Endpoints does', async () => {
+    const world = new SliceWorld({ mirrored: 'withEndpoints' });
+    world.options = { settings: { addressPolicy: { allow: [], deny: ['10.6.6.0/24'] } } };
+    world.virtual.put('endpoints', endpoints('web'));
+    world.put(service('web'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
+    await world.runSlices({
+      companion: {
+        kind: 'Endpoints',
+        standingOf: () => ({ kind: 'unknown' }),
+        lastStandingOf: () => ({ kind: 'unknown' }),
+        subscribe: () => () => {},
+        whenReady: Promise.resolve(),
+      },
+    });
+    expect(world.stateOf('default/web-1')).toBe('SourcePending');
+    expect(world.stateOf('default/by-hand')).toBe('inSync');
+    await world.slices.stop(100);
+
+    await world.run();
+    await world.runSlices({ companion: world.sync.asCompanion() });
+    expect(world.sliceCopy('web-1')).toBeDefined();
+    world.virtual.put('endpoints', endpoints('web', '10.6.6.6'));
+    await world.rest();
+    expect(world.sliceCopy('web-1')).toBeUndefined();
+    expect(world.stateOf('default/web-1')).toBe('SourceFails');
+    expect(world.sliceCopy('by-hand')).toBeDefined();
+    world.virtual.put('endpoints', endpoints('web', '10.0.0.3'));
+    await world.rest();
+    expect(world.sliceCopy('web-1')).toBeDefined();
+  });
+});
+
+it('status names a slice that stands beside the synced Endpoints of its Service, and no mirrored slice', async () => {
+  const world = new SliceWorld({ mirrored: 'withEndpoints' });
+  world.virtual.put('endpoints', endpoints('web'));
+  world.put(service('web'), service('other'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
+  world.put(slice({ name: 'alone', service: 'other' }));
+  await world.run();
+  await world.runSlices({ companion: world.sync.asCompanion() });
+  expect(world.sliceCopy('web-1')).toBeDefined();
+  expect(besideOthers(world.slices)).toEqual([{ object: 'default/by-hand', besides: 'Endpoints default/web' }]);
+  const besideOf = (key: string) => objectStatus(world.slices, key)?.publishedBeside;
+  expect([besideOf('default/by-hand'), besideOf('default/web-1'), besideOf('default/alone')]).toEqual([
+    'Endpoints default/web',
+    undefined,
+    undefined,
+  ]);
+  world.virtual.remove('endpoints', 'default', 'web');
+  await world.rest();
+  expect(besideOthers(world.slices)).toEqual([]);
+});
+
+it('rule 12: a client of the host that writes again and again is answered once a second', async () => {
+  const world = await started([service('web'), slice()]);
+  for (let round = 0; round < 8; round++) {
+    const copy = structuredClone(world.sliceCopy('web-1')) as KubeObject;
+    world.host.put('endpointslices', { ...copy, endpoints: [{ addresses: [`10.9.9.${round}`] }] });
+    await world.rest();
+  }
+  expect(world.stateOf('default/web-1')).toBe('Contested');
+  await world.clock.advance(1100);
+  await world.rest();
+  expect(world.sliceCopy('web-1')).toMatchObject({ endpoints: [{ addresses: ['10.0.0.1'] }] });
+});
+
+it('rule 16: a standby follows slices and writes none; as the leader it writes all', async () => {
+  const world = new SliceWorld();
+  world.isLeader = false;
+  world.put(service('web'), slice());
+  await world.runSlices({ isLeader: () => world.isLeader });
+  world.put(slice({ name: 'web-2' }));
+  await world.rest();
+  expect([...world.host.writes, ...world.virtual.writes]).toEqual([]);
+  world.isLeader = true;
+  world.slices.enqueueAll();
+  await world.rest();
+  expect([world.sliceCopy('web-1'), world.sliceCopy('web-2')]).not.toContain(undefined);
+  expect(world.host.writes).toHaveLength(2);
+});
+
+describe('the host object at our name', () => {
+  const native = (metadata: object): KubeObject => {
+    const { metadata: _, ...rest } = slice();
+    return { ...rest, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: metadata as never };
+  };
+
+  it('a native one is never taken over', async () => {
+    const world = new SliceWorld();
+    world.host.put('endpointslices', native({ name: 'web-1-x-default-x-vc', namespace: hostNamespace }));
+    world.put(service('web'), slice());
+    await world.runSlices();
+    expect(world.stateOf('default/web-1')).toBe('HostNameTaken');
+    expect(world.host.writes).toEqual([]);
+  });
+
+  it('a copy that a vCluster left with the bare Service name is adopted in one write', async () => {
+    const world = await started([service('web'), slice({ manager: 'my-operator' })]);
+    await world.slices.stop(100);
+    editCopy(world, 'web-1', ({ metadata }) => {
+      metadata.labels = { ...metadata.labels, [serviceLabel]: 'web', [managerLabel]: 'my-operator' };
+      for (const key of Object.keys(metadata.annotations ?? {}))
+        if (key.startsWith('hostward.dev/')) delete metadata.annotations?.[key];
+    });
+    world.host.writes.length = 0;
+    await world.runSlices();
+    expect(world.host.writes).toEqual(['patch endpointslices web-1-x-default-x-vc']);
+    expect(world.sliceCopy('web-1')?.metadata.labels).toMatchObject({
+      [serviceLabel]: 'web-x-default-x-vc',
+      [managerLabel]: 'hostward.dev',
+    });
+    expect(world.virtual.writes).toEqual([]);
+  });
+
+  it('in a mapped namespace a Service of the host itself gets no slice', async () => {
+    const mapping = {
+      mappingsOnly: false,
+      hostNamespaceOf: (name: string) => (name === 'default' ? 'mapped' : undefined),
+      virtualNamespaceOf: (name: string) => (name === 'mapped' ? 'default' : undefined),
+    };
+    const world = new SliceWorld({ mapping });
+    world.host.put('services', service('web', 'mapped', { selector: { app: 'theirs' } }));
+    world.put(service('web'), slice());
+    await world.runSlices();
+    expect(world.stateOf('default/web-1')).toBe('HostNameTaken');
+    expect(world.host.list('endpointslices')).toEqual([]);
+  });
+});
+
+describe('addresses', () => {
+  it('a refused address refuses its slice and removes the copy; other slices go on', async () => {
+    const world = await started([service('web'), slice(), slice({ name: 'web-2', addresses: ['10.0.0.2'] })]);
+    edit(world, 'web-1', (object) => {
+      object['endpoints'] = [{ addresses: ['10.0.0.1', '127.0.0.1'], conditions: {} }];
+    });
+    await world.rest();
+    expect(world.stateOf('default/web-1')).toBe('AddressRefused');
+    expect(world.sliceCopy('web-1')).toBeUndefined();
+    expect(world.sliceCopy('web-2')).toBeDefined();
+  });
+
+  it('names are refused, unless the address policy lets them pass; a number is no name', async () => {
+    const fqdn = (address: string) => slice({ addressType: 'FQDN', addresses: [address] });
+    const refused = await started([service('web'), fqdn('db.example.com')]);
+    expect(refused.stateOf('default/web-1')).toBe('AddressRefused');
+    const settings = { addressPolicy: { allow: [], deny: [], fqdn: 'allow' as const } };
+    const allowed = await started([service('web'), fqdn('db.example.com')], { settings });
+    expect(allowed.sliceCopy('web-1')?.['endpoints']).toEqual([{ addresses: ['db.example.com'], conditions: {} }]);
+    for (const number of ['127.1', '2130706433', 'a.0x7f000001']) {
+      const world = await started([service('web'), fqdn(number)], { settings });
+      expect(world.stateOf('default/web-1'), number).toBe('AddressRefused');
+    }
+  });
+});
+
+it('a list of Services that lacks most of them deletes no copy until a second list agrees', async () => {
+  const objects = Array.from({ length: 10 }, (_, nth) => [
+    service(`web-${nth}`),
+    slice({ name: `s-${nth}`, service: `web-${nth}` }),
+  ]).flat();
+  const world = await started(objects);
+  await world.slices.stop(100);
+  for (let nth = 0; nth < 10; nth++) world.virtual.objects.delete(`services/default/web-${nth}`);
+  world.host.writes.length = 0;
+  const gone = new SliceWorld();
+  Object.assign(gone, { virtual: world.virtual, host: world.host });
+  await gone.runSlices();
+  await gone.clock.advance(9_000);
+  await gone.rest();
+  expect(gone.host.list('endpointslices')).toHaveLength(10);
+  await gone.clock.advance(2_000);
+  await gone.rest();
+  expect(gone.slices.massDelete.guard.size).toBe(0);
+  expect(gone.host.list('endpointslices')).toEqual([]);
+});
