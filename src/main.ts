@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import type { WriteStream } from 'node:tty';
+import { fileURLToPath } from 'node:url';
 import { folderProblem, makeFolder } from './apiserver/tls/secret-files.ts';
 import { reportFault, runCommandLine } from './cli/command-line.ts';
 import { type Context, exitCodes, type Files, type SignalKind, type Sink } from './cli/line/context.ts';
@@ -173,6 +174,7 @@ const context: Context = {
   },
   version: versionOfPackage(),
   runtime: process.version,
+  packageFolder: fileURLToPath(new URL('..', import.meta.url)),
   nodePath: process.execPath,
   osUser: osUserName(),
   loadDaemon: async () => (await import('./daemon/daemon.ts')).daemonModule,

@@ -28,7 +28,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     floors: { tls: 1, request: 1, kinds: 2, wire: 3, caller: 4, meta: 4, verbs: 5, owners: 6, discovery: 6, '.': 7 },
     ground: [],
   },
-  cli: { floors: { line: 1, offline: 2, running: 2, keys: 3, demo: 3, doctor: 4, '.': 5 }, ground: [] },
+  cli: { floors: { line: 1, about: 2, offline: 2, running: 2, keys: 3, demo: 3, doctor: 4, '.': 5 }, ground: [] },
   cluster: {
     floors: { credentials: 1, wire: 2, write: 3, window: 3, '.': 4 },
     ground: ['answer.ts', 'errors.ts', 'metrics.ts'],

@@ -12,7 +12,7 @@ const pages = (folder: string, ending = '.md'): string[] =>
     .filter((file) => file.endsWith(ending))
     .map((file) => `${folder}/${file}`);
 const documents = [
-  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'config/REFERENCE.md', 'bench/README.md'],
+  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'],
   ...['test/contract/README.md', 'test/rig/README.md', 'fixtures/patches/README.md'],
   ...pages('docs'),
 ];

@@ -38,7 +38,10 @@ const loaders: Record<string, () => Promise<Command>> = {
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
   'upstream-rbac': async () => (await import('./keys/upstream-rbac.ts')).upstreamRbac,
   direct: async () => (await import('./keys/direct.ts')).direct,
-  schema: async () => (await import('./schema.ts')).schema,
+  schema: async () => (await import('./about/schema.ts')).schema,
+  docs: async () => (await import('./about/docs.ts')).docs,
+  completion: async () => (await import('./about/completion.ts')).completion,
+  version: async () => (await import('./about/version.ts')).version,
 };
 
 export async function runCommandLine(given: Context, argv: readonly string[]): Promise<ExitCode> {

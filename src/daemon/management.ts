@@ -50,7 +50,7 @@ export class RunningManagement {
       const message = `starting the management API: ${setting ? `${setting}: ` : ''}${messageOf(error)}`;
       const fix = setting
         ? `correct ${setting}, or what it names`
-        : 'check hostward.management.dataDir; docs/bad-days.md tells how to bring its files back';
+        : 'check hostward.management.dataDir; `hostward docs bad-days` tells how to bring its files back';
       return [{ code: 'MANAGEMENT_NOT_STARTED', message, fix }];
     }
   }

@@ -102,6 +102,7 @@ export function scene(options: SceneOptions = {}): Scene {
     usage: () => ({ cpuUserSeconds: 1.5, cpuSystemSeconds: 0.5, residentBytes: 1024, startTimeSeconds: 1000 }),
     version: '1.2.3',
     runtime: 'v26.0.0',
+    packageFolder: '/opt/hostward',
     nodePath: process.execPath,
     osUser: 'operator',
     loadDaemon: async () => (options.daemonModule ?? {}) as DaemonModule,

@@ -32,7 +32,7 @@ describe('an alert', () => {
   it('has a section in docs/alerts.md, and each section has an alert', () => {
     const sections = [...read('docs/alerts.md').matchAll(/^## (.*)$/gm)].map(([, name]) => name);
     expect(sections).toEqual(rules.map(({ alert }) => alert));
-    for (const { annotations } of rules) expect(annotations.page).toBe('docs/alerts.md');
+    for (const { annotations } of rules) expect(annotations.page).toBe('hostward docs alerts');
   });
 
   it('has a firing case and a silent case', () => {

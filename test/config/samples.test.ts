@@ -206,7 +206,6 @@ describe('the samples in config/', () => {
 
   it('are all tested here', () => {
     expect(readdirSync(folder).sort()).toEqual([
-      'REFERENCE.md',
       // By test/kube/chart.test.ts.
       'chart',
       'cluster-role.yaml',

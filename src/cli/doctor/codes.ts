@@ -77,7 +77,7 @@ export function isCode(text: string): text is Code {
   return Object.hasOwn(table, text);
 }
 
-/** Where the documentation explains the code. */
+/** The command that prints what the documentation says of the code. */
 export function pageOf(code: Code): string {
-  return `docs/doctor.md#${code.toLowerCase()}`;
+  return `hostward docs doctor ${code}`;
 }

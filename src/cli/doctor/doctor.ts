@@ -83,7 +83,7 @@ function suppressedCodes(options: Options): ReadonlySet<Code> {
       const code = text.toUpperCase();
       if (isCode(code)) return code;
       throw new CommandFault(exitCodes.usage, `--suppress wants a code of doctor, found "${text}"`, {
-        hint: `the codes are ${codes[0]} to ${codes.at(-1)}; docs/doctor.md explains each of them`,
+        hint: `the codes are ${codes[0]} to ${codes.at(-1)}; hostward docs doctor explains each of them`,
       });
     }),
   );

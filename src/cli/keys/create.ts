@@ -62,7 +62,9 @@ function ownerIn(options: Options): object {
   return { ...(user === undefined ? {} : { user }), ...(team === undefined ? {} : { team }) };
 }
 
-const scopeHint = { hint: 'a scope for one project is {"projects": [{"project": "NAME"}]}; docs/keys.md has more' };
+const scopeHint = {
+  hint: 'a scope for one project is {"projects": [{"project": "NAME"}]}; hostward docs keys has more',
+};
 
 async function scopeOf(context: Context, options: Options): Promise<Record<string, unknown> | undefined> {
   const file = options.text('scope');

@@ -28,7 +28,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   const { direct: settings, logLevel, listen } = await requireManagement(context, paths);
   if (settings === undefined)
     throw new CommandFault(exitCodes.input, 'the configuration has no hostward.direct', {
-      hint: 'see docs/direct-endpoints.md for the block that configures a direct endpoint',
+      hint: 'hostward docs direct-endpoints shows the block that configures a direct endpoint',
     });
   const log = createLog({ level: logLevel, destination: { write: (line) => context.stdout.write(line) } });
   const [direct, logins] = await Promise.all([

@@ -69,6 +69,8 @@ export interface Context {
   version: string;
   /** The version of Node, like `v26.10.0`. */
   runtime: string;
+  /** The folder of the package, with the pages in docs/. */
+  packageFolder: string;
   /** Path of the running Node program, which starts the sandbox process too. */
   nodePath: string;
   /** The user of this machine, for the audit log; empty when the system knows no name. */

@@ -22,6 +22,7 @@ export function generalHelp(): string {
     '  hostward demo                        two embedded clusters, no set-up',
     '  hostward check --config vcluster.yaml',
     '  hostward COMMAND --help              options and examples of a command',
+    '  hostward docs                        the pages',
     '',
     'Exit codes: 0 fine, 1 the input is at fault, 2 usage, 3 the environment is',
     'at fault, 70 a bug of ours.',
@@ -56,7 +57,12 @@ export function commandsPage(): string {
     '',
     '<!-- Made from src/cli/line/commands/; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
     '',
-    'The help of every command, as `hostward COMMAND --help` prints it.',
+    commandsAsMarkdown(),
+    '',
+    'Commands that print data take `-o json`. Exit codes: 0 fine, 1 the input is at fault, 2 usage, 3 the environment is at fault (a',
+    'cluster, a port, a permission), 70 a bug in Hostward.',
+    '',
+    'Below stands the help of every command, as `hostward COMMAND --help` prints it.',
     '',
     ...chapters,
   ];
@@ -85,11 +91,10 @@ export function commandHelp(command: CommandSpec): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The table of commands in the README; a test compares both. */
-export function commandsAsMarkdown(): string {
+function commandsAsMarkdown(): string {
   const rows = commands.map((command) => {
     const call = ['hostward', command.name, command.operands].filter((word) => word !== '').join(' ');
-    return `| \`${call}\` | ${command.summary} |`;
+    return `| [\`${call}\`](#hostward-${command.name.replaceAll(' ', '-')}) | ${command.summary} |`;
   });
   return ['| command | what it does |', '|---|---|', ...rows].join('\n');
 }

@@ -29,7 +29,7 @@ const chapters: { title: string; text: string; holds(path: string): boolean }[] 
   },
   {
     title: 'Direct endpoint',
-    text: 'Under `hostward.direct`, for `hostward direct`; see docs/direct-endpoints.md. A file with nothing but this block needs no names of a virtual cluster.',
+    text: 'Under `hostward.direct`, for `hostward direct`; see [direct endpoints](direct-endpoints.md). A file with nothing but this block needs no names of a virtual cluster.',
     holds: (path) => path.startsWith('hostward.direct'),
   },
   {
@@ -41,7 +41,7 @@ const chapters: { title: string; text: string; holds(path: string): boolean }[] 
 
 export function configurationReference(): string {
   const lines = [
-    '# Configuration',
+    '# Settings',
     '',
     '<!-- Made from src/config/settings/table.ts; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
     '',

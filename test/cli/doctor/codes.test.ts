@@ -22,7 +22,7 @@ describe('the codes of doctor', () => {
 
   it('have an anchor in the page each, and the page has no other', () => {
     const anchors = [...page.matchAll(/^### (.+)$/gm)].map(([, heading = '']) => heading.toLowerCase());
-    expect(anchors).toEqual(codes.map((code) => pageOf(code).replace('docs/doctor.md#', '')));
+    expect(anchors).toEqual(codes.map((code) => pageOf(code).replace('hostward docs doctor ', '').toLowerCase()));
   });
 
   it.each(codes)('%s says on the page what is found, why it matters and how to mend it', (code) => {

@@ -7,7 +7,7 @@ const files = { '/home/h.yaml': 'hostward: {}\n', '/home/d.yaml': block };
 describe('hostward direct', () => {
   it.each([
     [['direct'], 2, 'say which direct endpoint is meant', 'give --config FILE'],
-    [['direct', '--config', 'h.yaml'], 1, 'the configuration has no hostward.direct', 'docs/direct-endpoints.md'],
+    [['direct', '--config', 'h.yaml'], 1, 'the configuration has no hostward.direct', 'hostward docs direct-endpoints'],
     [['run', '--config', 'd.yaml'], 1, 'has only hostward.direct', 'hostward direct --config FILE'],
     [['direct', '--config', 'wrong.yaml'], 1, 'wrong.yaml:3:14: hostward.direct.silence: wanted', ''],
   ])('%j ends with %d', async (argv, code, said, hint) => {

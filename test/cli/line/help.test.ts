@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { commandNamed, commands } from '../../../src/cli/line/commands/command-table.ts';
 import { globalOptions } from '../../../src/cli/line/commands/options.ts';
-import { commandHelp, commandsAsMarkdown, commandsPage, generalHelp } from '../../../src/cli/line/help.ts';
+import { commandHelp, commandsPage, generalHelp } from '../../../src/cli/line/help.ts';
 import { parseCommandLine } from '../../../src/cli/line/parse-arguments.ts';
 
 describe('help', () => {
@@ -34,7 +34,7 @@ describe('help', () => {
 
   it.each(commands.map((command) => [command.name]))('of %s offers -o json when it prints data', (name) => {
     const output = commandNamed(name)!.options.find((option) => option.name === 'output');
-    if (name === 'run' || name === 'direct') expect(output).toBeUndefined();
+    if (['run', 'direct', 'completion'].includes(name)) expect(output).toBeUndefined();
     else expect(output?.choices).toContain('json');
   });
 
@@ -44,11 +44,5 @@ describe('help', () => {
       const words = all.flatMap((option) => [option.name, ...(option.short === undefined ? [] : [option.short])]);
       expect(words.filter((word, index) => words.indexOf(word) !== index)).toEqual([]);
     }
-  });
-});
-
-describe('the README', () => {
-  it('has the command table of the program', () => {
-    expect(readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')).toContain(commandsAsMarkdown());
   });
 });

@@ -6,9 +6,9 @@ import { settingsTable } from '../../../src/config/settings/table.ts';
 import { root } from '../loading.ts';
 
 describe('configurationReference()', () => {
-  const page = join(root, 'config/REFERENCE.md');
+  const page = join(root, 'docs/settings.md');
 
-  it('is what config/REFERENCE.md says', () => {
+  it('is what docs/settings.md says', () => {
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(page, configurationReference());
     expect(readFileSync(page, 'utf8')).toBe(configurationReference());
   });

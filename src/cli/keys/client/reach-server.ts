@@ -147,7 +147,7 @@ export async function configuredServer(context: Context, options: Options): Prom
   const { management, managementServer } = await requireManagement(context, options.texts('config'));
   if (management === undefined || managementServer === undefined)
     throw new CommandFault(exitCodes.input, 'the configuration has no hostward.management', {
-      hint: 'see config/REFERENCE.md for the block that configures the management API',
+      hint: 'hostward docs settings shows the block that configures the management API',
     });
   return { settings: management, server: managementServer };
 }

@@ -21,6 +21,8 @@ export interface CommandSpec {
   maxOperands: number;
   /** The option that takes the operands as its values, in the order of the command line. */
   operandsAre?: string;
+  /** What the first operand may be, where it is one of few words. */
+  operandChoices?: readonly string[];
   summary: string;
   /** Paragraphs for `--help` of the command. */
   details: readonly string[];

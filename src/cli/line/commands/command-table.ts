@@ -1,22 +1,12 @@
 // Every command and option as data. The parser, --help, the usage faults and the table in the README come from this table, so
 // that a command cannot exist without its help.
+import { aboutCommands } from './about-commands.ts';
 import type { CommandSpec } from './command-spec.ts';
 import { doctorCommand, releaseCommand, runCommand, statusCommand } from './daemon-commands.ts';
 import { demoCommand, devclusterCommand } from './embedded-commands.ts';
 import { keysCommands, kubeconfigCommand } from './keys-commands.ts';
 import { directCommand, managementCommands } from './management-commands.ts';
 import { offlineCommands } from './offline-commands.ts';
-import { output } from './options.ts';
-
-const schemaCommand: CommandSpec = {
-  name: 'schema',
-  operands: '',
-  maxOperands: 0,
-  summary: 'Print the JSON Schema of the configuration',
-  details: ['For editors and for other programs that check a configuration.'],
-  options: [output('json')],
-  examples: [{ line: 'hostward schema > hostward.schema.json', says: 'for completion in an editor' }],
-};
 
 /** In the order of `hostward --help`. */
 export const commands: readonly CommandSpec[] = [
@@ -31,7 +21,7 @@ export const commands: readonly CommandSpec[] = [
   ...managementCommands,
   kubeconfigCommand,
   directCommand,
-  schemaCommand,
+  ...aboutCommands,
 ];
 
 export function commandNamed(name: string): CommandSpec | undefined {

@@ -120,5 +120,5 @@ export const directCommand: CommandSpec = {
     'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted; hostward.listen has both in plain HTTP, with /metrics and /status. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
   ],
   options: [{ ...config, summary: 'configuration with the block hostward.direct; - is standard input' }],
-  examples: [{ line: 'hostward direct --config direct.yaml', says: 'see docs/direct-endpoints.md' }],
+  examples: [{ line: 'hostward direct --config direct.yaml', says: 'see hostward docs direct-endpoints' }],
 };

@@ -98,7 +98,7 @@ function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
   }
 }
 
-const wayOut = 'bring it back from a backup, or see docs/bad-days.md for a lost pepper';
+const wayOut = 'bring it back from a backup, or see `hostward docs bad-days` for a lost pepper';
 
 const proofKey = '/management/secrets-proof';
 const proofText = 'hostward';

@@ -1,6 +1,6 @@
 // `hostward schema`: the JSON Schema of the configuration, for editors and other programs.
-import { configurationSchema } from '../config/settings/schema.ts';
-import { type Context, type ExitCode, exitCodes } from './line/context.ts';
+import { configurationSchema } from '../../config/settings/schema.ts';
+import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
 
 export async function schema(context: Context): Promise<ExitCode> {
   context.stdout.write(`${JSON.stringify(configurationSchema(), undefined, 2)}\n`);
