@@ -110,7 +110,8 @@ async function authenticate({
 }: Extract<ServerCommand, { kind: 'authenticate' }>) {
   const settings = settingsOf(population);
   const of = { folder, baseURL: 'https://localhost', settings: () => settings, kinds: () => [] };
-  const parts = await openParts({ ...of, clock: systemClock, log: silentLog });
+  const revocationsLost = () => undefined;
+  const parts = await openParts({ ...of, revocationsLost, clock: systemClock, log: silentLog });
   const authorization = `Bearer ${accessKey}`;
   const headers = { headers: { authorization }, headersDistinct: { authorization: [authorization] } };
   const request = { ...headers, url: '/', socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage;

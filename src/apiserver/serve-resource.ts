@@ -143,8 +143,8 @@ async function carryOut(call: Call, request: IncomingMessage, subresource: Subre
   }
 }
 
-async function bodyOf({ kit, works }: Call, request: IncomingMessage): Promise<Buffer> {
-  const body = await readBody(request, kit.limits.bodyBytes);
+async function bodyOf({ kit, kind, works }: Call, request: IncomingMessage): Promise<Buffer> {
+  const body = await readBody(request, kind.bodyBytes ?? kit.limits.bodyBytes);
   await works?.();
   return body;
 }
@@ -156,7 +156,7 @@ async function objectBody(call: Call, request: IncomingMessage): Promise<ParsedB
   return parseObjectBody(await bodyOf(call, request), mediaTypeOf(request), {
     kind: kind.kind,
     protobuf,
-    limits: kit.limits,
+    limits: kind.bodyBytes === undefined ? kit.limits : { bodyBytes: kind.bodyBytes },
   });
 }
 
@@ -178,7 +178,9 @@ const watchTypes = ['application/json', 'application/json;stream=watch'];
 
 async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void> {
   if (call.negotiated.mediaType === 'application/yaml') throw notAcceptable(watchTypes);
-  const stream = new WatchStream(call, resourceRequest.response, resourceRequest.watchSettings);
+  const { bookmarkIntervalMs = resourceRequest.watchSettings.bookmarkIntervalMs } = call.kind;
+  const settings = { ...resourceRequest.watchSettings, bookmarkIntervalMs };
+  const stream = new WatchStream(call, resourceRequest.response, settings);
   resourceRequest.watching(stream);
   const startedMs = call.kit.clock.now();
   const headers = {

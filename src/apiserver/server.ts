@@ -12,6 +12,7 @@ import { AuditTrail, entryOf } from './caller/audit-trail.ts';
 import { Indexes } from './caller/kind-index.ts';
 import { refuseUnknownGroup, ServedPaths } from './discovery/serve-path.ts';
 import { Catalog } from './kinds/catalog.ts';
+import type { Kind } from './kinds/kind.ts';
 import { type Kit, systemRandomness } from './kinds/kit.ts';
 import { kubernetesLimits } from './kinds/object-limits.ts';
 import { acceptUpgrades, answerClientErrors } from './request/client-error.ts';
@@ -157,11 +158,11 @@ export class ApiServer {
   }
 
   /**
-   * Ends the watches of the selected users with 410 after their visibility has changed, so that these clients list again.
-   * The tenant's `visibleTo` must already return the new visibility, or the new lists would show the old view.
+   * Ends the selected watches with 410 after the visibility of their users has changed, so that these clients list again. The
+   * tenant's `visibleTo` must already return the new visibility, or the new lists would show the old view.
    */
-  expireWatches(isAffected: (user: User) => boolean): void {
-    for (const watch of [...this.#watches]) if (isAffected(watch.user)) watch.expire();
+  expireWatches(isAffected: (user: User, kind: Kind) => boolean): void {
+    for (const watch of [...this.#watches]) if (isAffected(watch.user, watch.kind)) watch.expire();
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

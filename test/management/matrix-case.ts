@@ -109,6 +109,8 @@ export type MatrixRequest = { target: MatrixTarget } & (
       name: string;
       /** Creation of virtualclusterinstances/kubeconfig with spec.clientCert true. */
       clientCert?: boolean;
+      /** The cluster in the body of an agentreport; absent while the body is not read. */
+      cluster?: string;
     }
   | {
       isResource: false;
@@ -145,9 +147,9 @@ export type MatrixRequest = { target: MatrixTarget } & (
  *    named virtualclusterinstances (any subresource); with `*` also those without a name in that namespace.
  * 7. platform-cli: get, list, watch of virtualclusterinstances without subresource; vcluster: get of the same. Narrowed:
  *    by project to its namespace, by `project/name` to requests with that name. Not narrowed: across all namespaces too.
- *    agent: get of /agent/<cluster>/revocations, post of /agent/<cluster>/audit and /agent/<cluster>/activity;
- *    narrowed: the clusters that the spaces of the named projects, or of the projects of the named virtual clusters, are
- *    in. metrics-reader: get of /metrics; nothing when narrowed. All on Management.
+ *    agent: list and watch of revocations, create of agentreports, both of group management.platform, without namespace
+ *    and subresource; narrowed: create for the clusters that the spaces of the named projects, or of the projects of the
+ *    named virtual clusters, are in, and both where there is such a cluster while none is named. metrics-reader: get of /metrics; nothing when narrowed. All on Management.
  * 8. A scope "can reach" a target: `projects` its virtual clusters and spaces, `spaces`, `virtualClusters` and `clusters`
  *    their own, a rule every target that its requestTargets, cluster and virtualClusters admit, roles Management alone.
  *    With makers, each scope must allow by itself, the base grant being part of each.

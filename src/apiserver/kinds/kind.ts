@@ -153,6 +153,10 @@ export interface Kind {
   visibleTo?(user: User): Visibility | undefined;
   /** For review kinds: computes the answer to a POST; the server stores nothing. */
   answer?: SubresourceAction;
+  /** Largest body in bytes; absent = as for every kind of the server. */
+  bodyBytes?: number;
+  /** Time between two bookmarks of a watch; absent = as for every kind of the server. */
+  bookmarkIntervalMs?: number;
   /** Answers of `answer` carry `Cache-Control: no-store`. */
   holdsSecret?: boolean;
 }

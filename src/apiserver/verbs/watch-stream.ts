@@ -5,6 +5,7 @@ import type { Timer } from '../../clock.ts';
 import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../../object/meta/status.ts';
 import type { StoreEvent, StoreWatch } from '../../store/store.ts';
 import { isBeforeView } from '../caller/visibility.ts';
+import type { Kind } from '../kinds/kind.ts';
 import type { Call } from '../kinds/kit.ts';
 import type { User } from '../request/identity.ts';
 import { StatusFault } from '../request/status-fault.ts';
@@ -104,6 +105,10 @@ export class WatchStream {
 
   get user(): User {
     return this.#call.user;
+  }
+
+  get kind(): Kind {
+    return this.#call.kind;
   }
 
   /** Ends the watch with 410, so that the client lists again. */

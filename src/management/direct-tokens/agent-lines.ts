@@ -1,4 +1,4 @@
-// Reads what a direct endpoint sends: lines of its audit, and last uses of access keys. In: a parsed body. Out: entries with known
+// Reads what a direct endpoint reports: lines of its audit, and last uses of access keys. In: lists of a parsed report. Out: entries with known
 // members of known types, or a refusal that names the member. Pure. Nothing is taken over unread, because the sender is another
 // machine: a line cannot name another cluster, and texts that look like secrets are cut out.
 import { badRequest, StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -8,9 +8,9 @@ import { type AuditEntry, withoutSecrets } from '../audit/entries.ts';
 import type { Directory } from '../scope/directory.ts';
 import type { AccessRequest } from '../scope/request.ts';
 
-/** More lines of one body would hold up the lines of requests that wait for the same disk. */
+/** More lines of one report would hold up the lines of requests that wait for the same disk. */
 export const maxEntries = 500;
-/** Keys that were used since the last body. */
+/** Keys that were used since the last report. */
 export const maxUses = 1_000;
 /** A line stays far below this, because a URL is cut at 2 KiB and a request at 1,000 characters. */
 const maxEntryLength = 8 * 1024;
@@ -25,9 +25,9 @@ export interface KeyUse {
   atMs: number;
 }
 
-export function entriesIn(body: unknown, cluster: string, directory: Directory): AuditEntry[] {
-  return listIn(body, 'entries', maxEntries).map((entry, at) => {
-    const path = `entries[${at}]`;
+export function entriesIn(list: unknown, cluster: string, directory: Directory): AuditEntry[] {
+  return listIn(list, 'spec.entries', maxEntries).map((entry, at) => {
+    const path = `spec.entries[${at}]`;
     if (!isRecord(entry)) throw badRequest(`${path}: want an object`);
     if (JSON.stringify(entry).length > maxEntryLength)
       throw badRequest(`${path}: want at most ${maxEntryLength} characters`);
@@ -35,19 +35,18 @@ export function entriesIn(body: unknown, cluster: string, directory: Directory):
   });
 }
 
-export function usesIn(body: unknown): KeyUse[] {
-  return listIn(body, 'uses', maxUses).map((use, at) => {
-    const path = `uses[${at}]`;
+export function usesIn(list: unknown): KeyUse[] {
+  return listIn(list, 'spec.uses', maxUses).map((use, at) => {
+    const path = `spec.uses[${at}]`;
     if (!isRecord(use)) throw badRequest(`${path}: want an object`);
     const key = idIn(use['key'], `${path}.key`);
     return { key, atMs: Date.parse(timeIn(use['time'], `${path}.time`)) };
   });
 }
 
-function listIn(body: unknown, name: string, most: number): unknown[] {
-  const list = isRecord(body) ? body[name] : undefined;
-  if (!Array.isArray(list)) throw badRequest(`want an object with the list "${name}"`);
-  if (list.length > most) throw badRequest(`${name}: want at most ${most}, found ${list.length}`);
+function listIn(list: unknown, path: string, most: number): unknown[] {
+  if (!Array.isArray(list)) throw badRequest(`${path}: want a list`);
+  if (list.length > most) throw badRequest(`${path}: want at most ${most}, found ${list.length}`);
   return list;
 }
 

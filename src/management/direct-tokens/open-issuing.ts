@@ -1,15 +1,18 @@
-// Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kind, and the paths that
-// verifiers read. In: the folder, the store and the callers of the management API.
+// Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kinds of tokens, revocations and
+// reports, and the key set that verifiers read. In: the folder, the store and the callers of the management API.
 import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { Store } from '../../store/store.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
-import { agentUploads, type UploadParts } from './agent-uploads.ts';
 import { type IssueParts, issueToken } from './issue-token.ts';
 import { keySetPath } from './key-set-path.ts';
-import { type FeedParts, RevocationFeed } from './revocation-feed.ts';
+import { PublishedRevocations } from './published-revocations.ts';
+import { type ReportParts, reportKind } from './report-kind.ts';
+import { revocationKind } from './revocation-kind.ts';
 import { TokenCallers, type TokenCallersParts } from './token-callers.ts';
 import { TokenKeys } from './token-keys.ts';
 import { tokenKind } from './token-kind.ts';
@@ -18,10 +21,10 @@ import { TokenLedger } from './token-ledger.ts';
 export interface Issuing {
   keys: TokenKeys;
   ledger: TokenLedger;
-  feed: RevocationFeed;
   callers: TokenCallers;
-  kind: Kind;
-  /** The paths for verifiers and agents; they are tried before the other paths. */
+  /** Tokens, revocations and reports. */
+  kinds: Kind[];
+  /** The key set for verifiers; it is tried before the other paths. */
   paths(otherwise: OtherPaths): OtherPaths;
   stop(): void;
 }
@@ -34,25 +37,36 @@ export interface OpenIssuingOptions {
   log: Log;
   issuer: string;
   callerOf: IssueParts['callerOf'];
-  mayRead: FeedParts['mayRead'];
+  visibleSince: NonNullable<Kind['visibleTo']>;
   deadText: TokenCallersParts['deadText'];
   userOf: TokenCallersParts['userOf'];
-  uploads: Pick<UploadParts, 'append' | 'used' | 'keyNameOf'>;
+  reports: Pick<ReportParts, 'append' | 'used' | 'keyNameOf' | 'mayReport'>;
+  /** Called when verifiers must not believe what they read before. */
+  revocationsLost(): void;
 }
 
 /** Keys change every month, and are published minutes ahead: every minute is early enough. */
 const keyChoreMs = 60_000;
 
 export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing> {
-  const { folder, store, world, clock, log, issuer, callerOf, mayRead, deadText, userOf } = options;
+  const { folder, store, world, clock, log, issuer, callerOf, visibleSince, deadText, userOf } = options;
   const nowMs = () => clock.wallTime().getTime();
   const failed = (error: unknown) =>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
   const keys = await TokenKeys.open(folder, nowMs());
   await keys.keepUp(nowMs());
-  const ledger = new TokenLedger({ store, world, nowMs, failed });
+  const lost = (error: unknown) => {
+    failed(error);
+    options.revocationsLost();
+  };
+  const revocations = new PublishedRevocations({ store, clock, failed: lost });
+  const ledger = new TokenLedger({ store, revocations, world, nowMs, failed });
   await ledger.start(keys.areNew);
-  const feed = new RevocationFeed({ ledger, issuer, clock, mayRead });
+  const visibleTo: typeof visibleSince = (user) => {
+    if (!revocations.areComplete)
+      throw new StatusFault(serviceUnavailable('a revocation cannot be stored, so no list of them is complete'));
+    return visibleSince(user);
+  };
   let chore: Timer | undefined;
   let isStopped = false;
   const keepUp = () => {
@@ -63,11 +77,13 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   return {
     keys,
     ledger,
-    feed,
     callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf }),
-    kind: tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })),
-    paths: (otherwise) =>
-      keySetPath(keys, feed.paths(agentUploads({ ledger, world, clock, ...options.uploads }, otherwise))),
+    kinds: [
+      tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })),
+      revocationKind(visibleTo),
+      reportKind({ ledger, world, clock, ...options.reports }),
+    ],
+    paths: (otherwise) => keySetPath(keys, otherwise),
     stop() {
       isStopped = true;
       chore?.cancel();

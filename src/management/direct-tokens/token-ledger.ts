@@ -2,13 +2,12 @@
 // tokens, changed keys, changed configuration, and the time. Out: a higher generation as soon as the rights of a key differ from
 // the claims of its tokens. The record is stored before a token is answered, so that a change during a stop of the server kills
 // tokens as well.
-
 import { isRecord } from '../../object/text/json.ts';
 import type { Store } from '../../store/store.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import { isExpired } from '../keys/life/expiry.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
-import type { RevocationEntry } from '../tokens/revocations.ts';
+import type { PublishedRevocations } from './published-revocations.ts';
 import { viewOfKey } from './token-rights.ts';
 
 const prefix = 'tokens/';
@@ -24,12 +23,12 @@ interface Line {
   expiresMs: number;
   /** The rights in the tokens of this generation, as one text. */
   view: string;
-  /** Position of the last change, for watches of the feed. */
-  seq: number;
 }
 
 export interface LedgerParts {
   store: Pick<Store, 'sideValues' | 'writeSideValues'>;
+  /** What verifiers read. */
+  revocations: PublishedRevocations;
   world: KeyWorld;
   nowMs: () => number;
   failed: (error: unknown) => void;
@@ -38,8 +37,6 @@ export interface LedgerParts {
 export class TokenLedger {
   readonly #parts: LedgerParts;
   readonly #lines = new Map<string, Line>();
-  readonly #listeners = new Set<() => void>();
-  #seq = 0;
   readonly #unwritten = new Set<string>();
   /** The write that will have the unwritten lines. */
   #writing: Promise<void> | undefined;
@@ -52,27 +49,14 @@ export class TokenLedger {
   async start(isAnew: boolean): Promise<void> {
     for (const [key, text] of await this.#parts.store.sideValues(prefix)) {
       const line = lineIn(text);
-      if (line !== undefined) this.#lines.set(key.slice(prefix.length), { ...line, seq: ++this.#seq });
+      if (line !== undefined) this.#lines.set(key.slice(prefix.length), line);
     }
     for (const uid of isAnew ? [...this.#lines.keys()] : []) this.#raise(uid, 'issued before the present keys');
     this.reviewAll();
-  }
-
-  /** Position of the last change. */
-  get position(): number {
-    return this.#seq;
-  }
-
-  /** Revocations that changed after the position. */
-  entriesAfter(position: number): RevocationEntry[] {
-    return [...this.#lines]
-      .filter(([, { seq, hasRevoked }]) => hasRevoked && seq > position)
-      .map(([key, { generation, expiresMs }]) => ({ key, generation, expiresMs }));
-  }
-
-  onRevoked(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    const revoked = [...this.#lines].filter(([, { hasRevoked }]) => hasRevoked);
+    await this.#parts.revocations.start(
+      revoked.map(([key, { generation, expiresMs }]) => ({ key, generation, expiresMs })),
+    );
   }
 
   /** The name of a key whose tokens may be alive. */
@@ -93,14 +77,7 @@ export class TokenLedger {
     this.review(uid);
     const known = this.#lines.get(uid);
     const view = known?.view ?? this.#viewOf(uid, name);
-    const line: Line = known ?? {
-      name,
-      generation: this.#generationAfter(0),
-      hasRevoked: false,
-      expiresMs,
-      view,
-      seq: 0,
-    };
+    const line: Line = known ?? { name, generation: this.#generationAfter(0), hasRevoked: false, expiresMs, view };
     const { generation } = line;
     const kept = { ...line, expiresMs: Math.max(line.expiresMs, expiresMs) };
     this.#lines.set(uid, kept);
@@ -120,11 +97,13 @@ export class TokenLedger {
 
   /** Expiry causes no event, so this looks for expired keys several times a second. */
   passTime(): void {
+    this.#parts.revocations.tryAgain();
     const nowMs = this.#parts.nowMs();
     const forgotten = new Map<string, undefined>();
     for (const [uid, { expiresMs, view }] of this.#lines) {
       if (expiresMs + keptAfterMs <= nowMs) {
         this.#lines.delete(uid);
+        this.#parts.revocations.remove(uid);
         forgotten.set(prefix + uid, undefined);
       } else if (!view.startsWith('dead')) this.#reviewEnd(uid);
     }
@@ -142,10 +121,10 @@ export class TokenLedger {
   #raise(uid: string, view: string): void {
     const line = this.#lines.get(uid) as Line;
     const generation = this.#generationAfter(line.generation);
-    this.#lines.set(uid, { ...line, view, generation, hasRevoked: true, seq: ++this.#seq });
+    this.#lines.set(uid, { ...line, view, generation, hasRevoked: true });
+    this.#parts.revocations.put({ key: uid, generation, expiresMs: line.expiresMs });
     // If the write fails, the next start finds the same change again, because the stored record is older.
     this.#write(uid).catch(() => undefined);
-    for (const listener of this.#listeners) listener();
   }
 
   /** Taken from the clock, so that a restored store never uses again a generation that endpoints know as dead. */
@@ -189,9 +168,7 @@ export class TokenLedger {
     const changes = new Map<string, string>();
     for (const uid of this.#unwritten) {
       const line = this.#lines.get(uid);
-      if (line === undefined) continue;
-      const { seq: _seq, ...stored } = line;
-      changes.set(prefix + uid, JSON.stringify(stored));
+      if (line !== undefined) changes.set(prefix + uid, JSON.stringify(line));
     }
     this.#unwritten.clear();
     this.#writing = undefined;
@@ -199,7 +176,7 @@ export class TokenLedger {
   }
 }
 
-function lineIn(text: string): Omit<Line, 'seq'> | undefined {
+function lineIn(text: string): Line | undefined {
   const value: unknown = JSON.parse(text);
-  return isRecord(value) ? (value as unknown as Omit<Line, 'seq'>) : undefined;
+  return isRecord(value) ? (value as unknown as Line) : undefined;
 }

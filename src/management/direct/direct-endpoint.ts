@@ -74,9 +74,9 @@ export class DirectEndpoint {
     this.#options = options;
     const { settings, environment, clock, log, failedLogin } = options;
     const { platform, certificateAuthority, keyFile, cluster, silence } = settings;
-    const client = new PlatformClient({ platform, certificateAuthority, keyFile, clock });
+    const client = new PlatformClient({ platform, certificateAuthority, keyFile, cluster, clock });
     this.#watch = new RevocationWatch({
-      open: () => client.revocations(cluster),
+      open: () => client.revocations(),
       taken: (entry) => {
         this.#revocations.take(entry);
         this.#endStreamsSoon();
@@ -98,7 +98,7 @@ export class DirectEndpoint {
     const file = new AuditFile({ folder: settings.dataDir, clock, log, isSent });
     this.#audit = file;
     const uploads = new Uploads({
-      post: (what, body) => client.post(cluster, what, body),
+      report: (spec) => client.report(spec),
       sent: (entry) => file.sent(entry),
       clock,
       log,

@@ -1,18 +1,22 @@
-// Reads the key set and the stream of revocations from the management server, and sends it audit and activity. In: the address, a CA, and the file with the access
-// key, which is read again at every connection because keys are rotated. Only this file of the source sees the key.
+// Reads the key set and watches the revocations of the management server, and sends it reports. In: the address, a CA, and the file
+// with the access key, which is read again at every connection because keys are rotated. Only this file of the source sees the key.
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { Clock } from '../../clock.ts';
-import type { Posted } from './uploads.ts';
+import type { Posted, ReportSpec } from './uploads.ts';
 
 export interface PlatformOptions {
   /** Base URL without a slash at its end. */
   platform: string;
   certificateAuthority: string | undefined;
   keyFile: string;
+  /** Cluster of this endpoint. */
+  cluster: string;
   clock: Clock;
 }
+
+const api = '/kubernetes/management/apis/management.platform/v1';
 
 /** A key set has a few hundred bytes. */
 const maxBodyBytes = 256 * 1024;
@@ -35,21 +39,22 @@ export class PlatformClient {
   }
 
   /** A refusal is an answer; without an answer it throws. */
-  async post(cluster: string, what: 'audit' | 'activity', body: string): Promise<Posted> {
+  async report(spec: ReportSpec): Promise<Posted> {
     const key = (await textOf('keyFile', this.#options.keyFile)).trim();
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const response = await this.#send(`/kubernetes/management/agent/${cluster}/${what}`, headers, body);
+    const { cluster } = this.#options;
+    const response = await this.#send(`${api}/agentreports`, headers, JSON.stringify({ spec: { cluster, ...spec } }));
     const { statusCode: code = 0 } = response;
     const text = await this.#bodyOf(response);
-    if (code === 200) return { kind: 'taken' };
+    if (code === 201) return { kind: 'taken' };
     return { kind: 'refused', code, message: text.slice(0, longestMessage) + hintOf(code) };
   }
 
-  /** The lines of the feed; the caller ends it by destroying the answer. */
-  async revocations(cluster: string): Promise<IncomingMessage> {
+  /** A watch that begins with all revocations that there are; the caller ends it by destroying the answer. */
+  async revocations(): Promise<IncomingMessage> {
     const key = (await textOf('keyFile', this.#options.keyFile)).trim();
-    const path = `/kubernetes/management/agent/${cluster}/revocations?watch=true`;
-    return this.#open(path, { authorization: `Bearer ${key}` });
+    const query = 'watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
+    return this.#open(`${api}/revocations?${query}`, { authorization: `Bearer ${key}` });
   }
 
   async #open(path: string, headers: Record<string, string>): Promise<IncomingMessage> {

@@ -1,5 +1,6 @@
-// Follows the revocation feed of the platform. In: a way to open the feed. Out: each revocation, and whether the platform has sent
-// a sign of life lately. A broken or silent feed is closed and opened again from the beginning.
+// Follows the revocations of the platform. In: a way to open a watch of them. Out: each revocation, and whether the platform has sent
+// a sign of life lately. A broken or silent watch is closed and opened again from the beginning: a server that lost its store has no
+// resourceVersion in common with the one before.
 import type { IncomingMessage } from 'node:http';
 import { type Clock, pause } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -20,11 +21,15 @@ const firstRetryMs = 200;
 const longestRetryMs = 2_000;
 /** An entry has two hundred bytes. */
 const maxLineLength = 64 * 1024;
+/** Characters of a fault that the log shows. */
+const longestMessage = 500;
 
 export class RevocationWatch {
   readonly #options: RevocationWatchOptions;
   readonly #ended = new AbortController();
   #response: IncomingMessage | undefined;
+  /** All revocations that there were when the watch was opened have come. */
+  #isWhole = false;
   #heardMs: number | undefined;
   readonly #openedMs: number;
   #running: Promise<void> = Promise.resolve();
@@ -66,7 +71,7 @@ export class RevocationWatch {
         await this.#follow();
       } catch (error) {
         if (!this.#ended.signal.aborted)
-          log.warn({ component: 'direct', error: String(error) }, 'revocation feed not open');
+          log.warn({ component: 'direct', error: String(error) }, 'revocations not followed');
       }
       retryMs = this.#heardMs === before ? Math.min(retryMs * 2, longestRetryMs) : firstRetryMs;
       await pause(clock, retryMs, this.#ended.signal);
@@ -77,6 +82,7 @@ export class RevocationWatch {
     const { open, clock, silenceMs } = this.#options;
     const response = await open();
     this.#response = response;
+    this.#isWhole = false;
     if (this.#ended.signal.aborted) return void response.destroy();
     // A silent connection may be dead, and a new one may work.
     let silence = clock.after(silenceMs / 2, () => response.destroy());
@@ -101,11 +107,38 @@ export class RevocationWatch {
     const { clock, taken } = this.#options;
     const event: unknown = JSON.parse(line);
     if (!isRecord(event)) throw new Error('want an event in JSON');
-    if (event['type'] === 'BOOKMARK') this.#heardMs = clock.now();
-    if (event['type'] !== 'REVOKED') return;
-    const entry = readEntry(event['object'], clock.wallTime().getTime());
-    // A line that cannot be read may have been a revocation.
-    if (entry === undefined) throw new Error('want a revocation with key and generation');
-    taken(entry);
+    const { type, object } = event;
+    switch (type) {
+      case 'BOOKMARK':
+        this.#isWhole ||= endsInitialEvents(object);
+        if (this.#isWhole) this.#heardMs = clock.now();
+        return;
+      case 'ADDED':
+      case 'MODIFIED': {
+        const entry = readEntry(object, clock.wallTime().getTime());
+        // A line that cannot be read may have been a revocation.
+        if (entry === undefined) throw new Error('want a Revocation with name and generation');
+        taken(entry);
+        return;
+      }
+      case 'DELETED':
+        // All its tokens have expired, and this list forgets it by itself.
+        return;
+      case 'ERROR':
+        throw new Error(`the platform ended the watch: ${messageIn(object)}`);
+      default:
+        throw new Error('want an event ADDED, MODIFIED, DELETED, BOOKMARK or ERROR');
+    }
   }
+}
+
+function endsInitialEvents(object: unknown): boolean {
+  const metadata = isRecord(object) ? object['metadata'] : undefined;
+  const annotations = isRecord(metadata) ? metadata['annotations'] : undefined;
+  return isRecord(annotations) && annotations['k8s.io/initial-events-end'] === 'true';
+}
+
+function messageIn(object: unknown): string {
+  const message = isRecord(object) ? object['message'] : undefined;
+  return typeof message === 'string' ? message.slice(0, longestMessage) : 'it gave no reason';
 }

@@ -6,11 +6,17 @@ import type { Log } from '../../log.ts';
 import type { AuditEntry } from '../audit/entries.ts';
 
 export interface UploadsOptions {
-  post(what: 'audit' | 'activity', body: string): Promise<Posted>;
+  report(spec: ReportSpec): Promise<Posted>;
   /** Called with the last line of each batch that the platform has. */
   sent(entry: AuditEntry): Promise<void>;
   clock: Clock;
   log: Log;
+}
+
+/** What one report says, besides the cluster that it is about. */
+export interface ReportSpec {
+  entries?: readonly AuditEntry[];
+  uses?: readonly { key: string; time: string }[];
 }
 
 export type Posted = { kind: 'taken' } | { kind: 'refused'; code: number; message: string };
@@ -114,7 +120,7 @@ export class Uploads {
       if (batch.length === maxBatchLines || (batch.length > 0 && bytes > maxBatchBytes)) break;
       batch.push(entry);
     }
-    const posted = await this.#post('audit', { entries: batch });
+    const posted = await this.#report({ entries: batch });
     // Lines that were dropped meanwhile are no longer at the beginning.
     const taken = new Set(batch);
     const before = this.#lines.length;
@@ -131,15 +137,15 @@ export class Uploads {
   async #sendUses(): Promise<void> {
     const batch = [...this.#uses].slice(0, maxBatchUses);
     const uses = batch.map(([key, atMs]) => ({ key, time: new Date(atMs).toISOString() }));
-    await this.#post('activity', { uses });
+    await this.#report({ uses });
     for (const [key, atMs] of batch) if (this.#uses.get(key) === atMs) this.#uses.delete(key);
   }
 
-  /** A body that is wrong stays wrong, so it must not hold up the bodies behind it. Every other refusal may end. */
-  async #post(what: 'audit' | 'activity', body: object): Promise<Posted> {
-    const posted = await this.#options.post(what, JSON.stringify(body));
+  /** A report that is wrong stays wrong, so it must not hold up those behind it. Every other refusal may end. */
+  async #report(spec: ReportSpec): Promise<Posted> {
+    const posted = await this.#options.report(spec);
     const isWrong = posted.kind === 'refused' && (posted.code === 400 || posted.code === 413 || posted.code === 422);
-    if (posted.kind === 'refused' && !isWrong) throw new Error(`want 200, got ${posted.code}: ${posted.message}`);
+    if (posted.kind === 'refused' && !isWrong) throw new Error(`want 201, got ${posted.code}: ${posted.message}`);
     return posted;
   }
 

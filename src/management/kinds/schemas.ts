@@ -1,6 +1,7 @@
 // Everything that the management API has a schema for, and the few kinds that kubectl sends as protobuf.
 import type { Schemas } from '../../apiserver/kinds/kind.ts';
 import type { ProtobufTypes } from '../../apiserver/kinds/protobuf-body.ts';
+import { agentSchemas } from './agent-schemas.ts';
 import { instanceSchemas } from './configured-kinds.ts';
 import { keySchemas } from './key-schema.ts';
 import { kubeconfigSchemas } from './kubeconfig-schema.ts';
@@ -16,6 +17,7 @@ export const managementSchemas: Schemas = {
   ...instanceSchemas,
   ...tokenSchemas,
   ...kubeconfigSchemas,
+  ...agentSchemas,
 };
 
 export const managementProtobuf = reviewProtobuf as unknown as ProtobufTypes;

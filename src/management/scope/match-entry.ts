@@ -11,6 +11,8 @@ import {
   isPlainPath,
   namespaceOfProject,
   projectOfNamespace,
+  reportResource,
+  revocationResource,
 } from './request.ts';
 import { all, type Entry, type RoleEntry } from './scope.ts';
 
@@ -98,14 +100,20 @@ function isNarrowedInstance(entry: RoleEntry, request: AccessRequest): boolean {
   );
 }
 
-const agentPaths = /^\/agent\/([^/%]+)\/(revocations|audit|activity)$/;
-
-/** An agent reads the revocations of its clusters and sends their audit and activity. */
+/** An agent reads the revocations, which are the same for every cluster, and sends reports of its clusters. */
 function isAgentRequest(entry: RoleEntry, request: AccessRequest, directory: Directory): boolean {
-  if (request.isResource) return false;
-  const [, cluster, what] = agentPaths.exec(request.path) ?? [];
-  if (cluster === undefined || request.verb !== (what === 'revocations' ? 'get' : 'post')) return false;
+  const isReading = isManagementResource(request, revocationResource) && isRead(request);
+  const isReport = isManagementResource(request, reportResource) && request.verb === 'create';
+  if (!(isReading || isReport) || request.subresource !== '' || request.namespace !== '') return false;
   if (!isNarrowed(entry)) return true;
   const projects = [...entry.projects, ...entry.virtualClusters.map(({ project }) => project)];
-  return projects.some((name) => directory.projects.get(name)?.spaces.some((space) => space.cluster === cluster));
+  return projects.some((name) =>
+    directory.projects
+      .get(name)
+      ?.spaces.some(({ cluster }) => request.cluster === undefined || request.cluster === cluster),
+  );
+}
+
+function isRead({ verb }: AccessRequest): boolean {
+  return verb === 'list' || verb === 'watch';
 }

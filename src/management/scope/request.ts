@@ -23,6 +23,8 @@ export interface ResourceRequest {
   name: string;
   /** A kubeconfig with client certificate is asked for. */
   clientCert?: boolean;
+  /** The cluster that the body of an agent's report names. Before the body is read it is absent, and means any cluster. */
+  cluster?: string;
 }
 
 export interface PathRequest {
@@ -40,6 +42,8 @@ export const managementGroup = 'management.platform';
 export const keyResource = 'ownedaccesskeys';
 export const tokenResource = 'directclusterendpointtokens';
 export const instanceResource = 'virtualclusterinstances';
+export const revocationResource = 'revocations';
+export const reportResource = 'agentreports';
 
 const projectPrefix = 'p-';
 

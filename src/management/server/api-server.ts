@@ -7,9 +7,8 @@ import type { ObjectLimits } from '../../apiserver/kinds/object-limits.ts';
 import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { type LoopShares, LoopTime } from '../../apiserver/request/loop-time.ts';
-import { isTrue } from '../../apiserver/request/query.ts';
 import type { Strangers } from '../../apiserver/request/strangers.ts';
-import { splitUrl, type Target } from '../../apiserver/request/target.ts';
+import type { Target } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { CertificatePaths, ServingPair } from '../../apiserver/tls/certificate-files.ts';
@@ -22,7 +21,6 @@ import type { Metrics } from '../../metrics.ts';
 import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import type { BackupTaken } from '../commands/take-backup.ts';
-import { maxUploadBytes, uploadPath } from '../direct-tokens/agent-uploads.ts';
 import { serverAnnotations } from '../keys/rules/server-marks.ts';
 import { configuredKindsWith } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
@@ -78,7 +76,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   const unread = new UnreadAnswers({ clock, log });
   const kinds: Kind[] = [
     key,
-    issuing.kind,
+    ...issuing.kinds,
     ...configuredKindsWith(how.kubeconfigs.act, parts.visibleSince),
     ...selfReviews(parts),
   ];
@@ -105,8 +103,8 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
       loopTime.begins(keyName);
       try {
         loopTime.admit(keyName);
-        limits.admit(isStream(target, response.req.url ?? '') ? 'watches' : 'requests', keyName, response);
-        limits.admitBody(keyName, response, uploadPath.test(target.path) ? maxUploadBytes : managementLimits.bodyBytes);
+        limits.admit(target.verb === 'watch' ? 'watches' : 'requests', keyName, response);
+        limits.admitBody(keyName, response, bodyBytesOf(kinds, target));
       } finally {
         // Refusals wait too: a client can earn thousands of them in one packet.
         await loopTime.turn(keyName);
@@ -161,9 +159,9 @@ export function counting(limits: CallerLimits, strangers: Strangers) {
   return { limits, proved };
 }
 
-/** The feed of revocations is a watch outside of the resources. */
-function isStream({ verb, query }: Target, url: string): boolean {
-  return verb === 'watch' || (splitUrl(url).path.endsWith('/revocations') && isTrue(query.get('watch')));
+function bodyBytesOf(kinds: readonly Kind[], { group, resource }: Target): number {
+  const kind = kinds.find((one) => one.group === group && one.plural === resource);
+  return kind?.bodyBytes ?? managementLimits.bodyBytes;
 }
 
 function questionParts({ world, book, callers, people }: OpenParts) {

@@ -11,9 +11,8 @@ import type { ChainFile } from '../audit/chain-file.ts';
 import { type AuditEntry, type AuditSubject, intentEntry, outcomeEntry } from '../audit/entries.ts';
 import { damageText, type FoundDamage } from '../audit/find-damage.ts';
 import type { Removal } from '../audit/retention.ts';
-import { uploadPath } from '../direct-tokens/agent-uploads.ts';
 import { managementRequest } from '../scope/classify.ts';
-import type { AccessRequest } from '../scope/request.ts';
+import { type AccessRequest, isManagementResource, reportResource } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
 
 export interface AuditLogOptions {
@@ -170,7 +169,7 @@ export class AuditLog implements Audit {
     const group = request.isResource ? request.group : '';
     const isReview = group === 'authorization.k8s.io' || group === 'authentication.k8s.io';
     // Its lines say who sent them.
-    if (!request.isResource && uploadPath.test(request.path)) return false;
+    if (isManagementResource(request, reportResource) && request.verb === 'create') return false;
     const isWrite = !['get', 'head', 'options', 'list', 'watch'].includes(request.verb) && !isReview;
     return isWrite || this.#options.reads();
   }

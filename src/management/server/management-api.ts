@@ -22,6 +22,7 @@ import { keysOfLeavers } from '../keys/life/leavers.ts';
 import { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import { makeOwnKey } from '../kubeconfig-issue/make-key.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
+import { revocationResource } from '../scope/request.ts';
 import { apiServerOf, counting, maxHeaderBytes, servingCertificate } from './api-server.ts';
 import { WriteCheck, writeAttempt } from './folder/write-check.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
@@ -86,7 +87,9 @@ export class ManagementApi {
     const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const stored = { folder: server.dataDir, baseURL: server.baseURL, settings, kinds };
+    const revocationsLost = () =>
+      this.#running?.api.expireWatches((_user, { plural }) => plural === revocationResource);
+    const stored = { folder: server.dataDir, baseURL: server.baseURL, settings, kinds, revocationsLost };
     const parts = await openParts({ ...stored, clock, log, database });
     try {
       const kubeconfigs = this.#kubeconfigsOf(parts);
@@ -189,9 +192,8 @@ export class ManagementApi {
 
   /** Ends the streams of callers whose credential has ended or whose rights have changed. */
   #endStreams(): void {
-    const { api, callers, proxy, issuing } = this.#need();
+    const { api, callers, proxy } = this.#need();
     api.expireWatches((user) => !callers.isStill(user));
-    issuing.feed.closeUnless((user) => callers.isStill(user));
     proxy.endWhere((user) => callers.endOf(user));
   }
 
@@ -204,7 +206,6 @@ export class ManagementApi {
     await this.#door?.close();
     await this.#expired?.stop();
     await running.proxy.stop();
-    running.issuing.feed.closeUnless(() => false);
     await running.api.stop();
     await running.kubeconfigs.stop();
     await this.#caretaker?.stop();

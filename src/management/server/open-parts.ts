@@ -5,7 +5,6 @@ import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { FailedLogins } from '../../apiserver/request/failed-logins.ts';
 import type { User } from '../../apiserver/request/identity.ts';
-import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
@@ -81,6 +80,8 @@ export interface OpenOptions {
   settings: () => ManagementSettings;
   /** The kinds that an owner can be of. */
   kinds: () => readonly Kind[];
+  /** Called when a revocation cannot be stored. */
+  revocationsLost(): void;
   clock: Clock;
   log: Log;
 }
@@ -155,22 +156,23 @@ async function partsOf(
     if (session === undefined) return undefined;
     return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
   };
-  const mayRead = (user: User, target: Target) => rights.decide(user, target);
   const userOf = (session: Session) => callers.userOf(session);
-  const uploads = {
+  const reports = {
+    mayReport: (user: User, cluster: string) => rights.mayReport(user, cluster),
     append: (entries: Parameters<typeof audit.take>[0]) => audit.take(entries),
     used: (uid: string, ttl: number, atMs: number) => activity.used(uid, ttl, atMs),
     keyNameOf: (user: User) => callers.sessionOf(user)?.credential.keyName ?? '',
   };
-  const about = { folder, store, world, clock, log, issuer, uploads };
-  const issuing = await openIssuing({ ...about, callerOf, mayRead, deadText, userOf });
-  book.onChange((uid) => issuing.ledger.changed(uid));
-  const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
-  const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
   const visibleSince = (user: User) => {
     const session = callers.sessionOf(user);
     return session === undefined ? undefined : { since: viewSince(session, people, book) };
   };
+  const { revocationsLost } = options;
+  const about = { folder, store, world, clock, log, issuer, reports, visibleSince, revocationsLost };
+  const issuing = await openIssuing({ ...about, callerOf, deadText, userOf });
+  book.onChange((uid) => issuing.ledger.changed(uid));
+  const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
+  const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
   const made = {
     callers,
     visibleSince,

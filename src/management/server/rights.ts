@@ -15,6 +15,8 @@ import {
   keyResource,
   managementGroup,
   namespaceOfProject,
+  reportResource,
+  revocationResource,
   tokenResource,
 } from '../scope/request.ts';
 import type { Callers, Session } from './callers.ts';
@@ -78,6 +80,13 @@ export class Rights implements Reviewer {
     return namesNoVisibleKey(managementRequest(target), session.credential, world) ? { allowed: false } : decision;
   }
 
+  /** For a report of an agent, whose body names the cluster. */
+  mayReport(user: User, cluster: string): Decision {
+    const session = this.#callers.sessionOf(user);
+    if (session === undefined) return { allowed: false };
+    return allows(this.#directory(), session.credential, { ...newReport, cluster });
+  }
+
   userOfToken(): undefined {
     return undefined;
   }
@@ -95,6 +104,7 @@ export class Rights implements Reviewer {
       ...selfReviews,
       { verbs: ['get'], nonResourceURLs: openPaths },
       ...this.#keyRules(session),
+      ...this.#agentRules(session),
       ...this.#instanceRules(session),
     ];
   }
@@ -113,6 +123,15 @@ export class Rights implements Reviewer {
       rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [`${keyResource}/rotate`] });
     if (this.#may(session, { verb: 'create', resource: tokenResource }))
       rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [tokenResource] });
+    return rules;
+  }
+
+  #agentRules(session: Session): AccessRule[] {
+    const reads = ['list', 'watch'].filter((verb) => this.#may(session, { verb, resource: revocationResource }));
+    const rules: AccessRule[] = [];
+    if (reads.length > 0) rules.push({ verbs: reads, apiGroups: [managementGroup], resources: [revocationResource] });
+    if (this.#may(session, newReport))
+      rules.push({ verbs: ['create'], apiGroups: [managementGroup], resources: [reportResource] });
     return rules;
   }
 
@@ -150,6 +169,17 @@ export class Rights implements Reviewer {
     return allows(this.#directory(), credential, request).allowed;
   }
 }
+
+const newReport: Extract<AccessRequest, { isResource: true }> = {
+  isResource: true,
+  target: { kind: 'Management' },
+  verb: 'create',
+  group: managementGroup,
+  resource: reportResource,
+  subresource: '',
+  namespace: '',
+  name: '',
+};
 
 /** Keys are in no namespace; kubectl asks about them in that of its context all the same, and a URL that has one is 404. */
 function inItsPlace(target: Target): Target {

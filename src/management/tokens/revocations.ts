@@ -41,15 +41,16 @@ export class Revocations {
   }
 }
 
-/** Reads an item of the feed; undefined when the value is no item. With an unreadable time, the entry stays for the longest life of a token. */
+/** Reads a Revocation; undefined when the value is none. With an unreadable time, the entry stays for the longest life of a token. */
 export function readEntry(value: unknown, nowMs: number): RevocationEntry | undefined {
-  if (!isRecord(value)) return undefined;
-  const { key, generation, expires } = value;
+  if (!isRecord(value) || !isRecord(value['metadata']) || !isRecord(value['spec'])) return undefined;
+  const { name: key } = value['metadata'];
+  const { generation, expires } = value['spec'];
   if (typeof key !== 'string' || typeof generation !== 'number' || !Number.isSafeInteger(generation)) return undefined;
   const parsed = typeof expires === 'string' ? Date.parse(expires) : Number.NaN;
   return { key, generation, expiresMs: Number.isNaN(parsed) ? nowMs + longestTokenTTL * 1000 : parsed };
 }
 
-export function entryText({ key, generation, expiresMs }: RevocationEntry): Record<string, unknown> {
-  return { key, generation, expires: new Date(expiresMs).toISOString() };
+export function entrySpec({ generation, expiresMs }: RevocationEntry): Record<string, unknown> {
+  return { generation, expires: new Date(expiresMs).toISOString() };
 }

@@ -237,7 +237,7 @@ describe('the audit and the activity of a direct endpoint', () => {
     expect(bench.endpoint.auditLines.lost).toBe(0);
     const all = readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8');
     expect(all).not.toContain(token);
-    expect(all).not.toMatch(/in a body|"url":"\/kubernetes\/management\/agent/);
+    expect(all).not.toMatch(/in a body|agentreports/);
   });
 
   const intent = {
@@ -246,76 +246,71 @@ describe('the audit and the activity of a direct endpoint', () => {
   };
   const outcome = { time: '2026-11-23T04:00:00.000Z', id: 'a-1', stage: 'outcome', code: 201 };
   const foreign = { kind: 'ProjectSpace', project: 'shop', space: 's1' };
-  it.each([
-    ['lines of this cluster', 'c1/audit', { entries: [intent, outcome] }, 200, /"taken":2/],
-    [
-      'a token in a line',
-      'c1/audit',
-      { entries: [{ ...intent, id: 'b-1', url: '/a/Bearer%20abc' }] },
-      200,
-      /"taken":1/,
-    ],
+  const reports = '/kubernetes/management/apis/management.platform/v1/agentreports';
+  const about = (name: string, more: object) => ({ spec: { cluster: name, ...more } });
+  const c1 = (...entries: unknown[]) => about('c1', { entries });
+  it.each<[what: string, body: object, code: number, says: RegExp]>([
+    ['lines of this cluster', c1(intent, outcome), 201, /"entries":2,"uses":0/],
+    ['a token in a line', c1({ ...intent, id: 'b-1', url: '/a/Bearer%20abc' }), 201, /"entries":1/],
     [
       'a line of another cluster',
-      'c1/audit',
-      { entries: [{ ...intent, target: { kind: 'Cluster', cluster: 'hidden' } }] },
+      c1({ ...intent, target: { kind: 'Cluster', cluster: 'hidden' } }),
       403,
-      /entries\[0\]\.target is outside of cluster c1/,
+      /spec\.entries\[0\]\.target is outside of cluster c1/,
     ],
     [
       'a line of a space of another cluster',
-      'hidden/audit',
-      { entries: [{ ...intent, target: foreign }] },
+      about('hidden', { entries: [{ ...intent, target: foreign }] }),
       403,
       /outside of cluster hidden/,
     ],
-    ['an unknown cluster', 'nowhere/audit', { entries: [] }, 404, /nowhere.* not found/],
-    [
-      'a wrong stage',
-      'c1/audit',
-      { entries: [{ ...intent, stage: 'x' }] },
-      400,
-      /entries\[0\]\.stage: want intent, outcome/,
-    ],
-    [
-      'a wrong time',
-      'c1/audit',
-      { entries: [{ ...outcome, time: 'now' }] },
-      400,
-      /entries\[0\]\.time: want a time like/,
-    ],
-    ['a count that is a text', 'c1/audit', { entries: [{ ...outcome, code: '1' }] }, 400, /code: want a whole number/],
-    [
-      'too many lines',
-      'c1/audit',
-      { entries: Array.from({ length: 501 }, () => outcome) },
-      400,
-      /at most 500, found 501/,
-    ],
-    ['a long line', 'c1/audit', { entries: [{ ...outcome, more: 'x'.repeat(9_000) }] }, 400, /at most 8192/],
-    ['a long body', 'c1/audit', { entries: ['x'.repeat(1_100_000)] }, 413, /"Status"/],
-    ['a body of another kind', 'c1/audit', [], 400, /list \\"entries\\"/],
-    ['a use of an unknown key', 'c1/activity', { uses: [{ key: 'nothing', time: intent.time }] }, 200, /"taken":0/],
-    ['a wrong use', 'c1/activity', { uses: [{ key: '', time: intent.time }] }, 400, /uses\[0\]\.key: want/],
-  ])('%s: %s', async (_what, path, body, code, says) => {
+    ['an unknown cluster', about('nowhere', { entries: [] }), 404, /nowhere.* not found/],
+    ['no cluster', { spec: { entries: [outcome] } }, 422, /spec\.cluster/],
+    ['a wrong stage', c1({ ...intent, stage: 'x' }), 400, /spec\.entries\[0\]\.stage: want intent, outcome/],
+    ['a wrong time', c1({ ...outcome, time: 'now' }), 400, /spec\.entries\[0\]\.time: want a time like/],
+    ['a count that is a text', c1({ ...outcome, code: '1' }), 400, /code: want a whole number/],
+    ['too many lines', c1(...Array.from({ length: 501 }, () => outcome)), 400, /at most 500, found 501/],
+    ['a long line', c1({ ...outcome, more: 'x'.repeat(9_000) }), 400, /at most 8192/],
+    ['a report beyond the body of other kinds', c1(...Array.from({ length: 400 }, () => intent)), 201, /"entries":400/],
+    ['a long body', c1('x'.repeat(1_100_000)), 413, /"Status"/],
+    ['lines that are no list', about('c1', { entries: 'x' }), 422, /spec\.entries/],
+    ['a use of an unknown key', about('c1', { uses: [{ key: 'nothing', time: intent.time }] }), 201, /"uses":0/],
+    ['a wrong use', about('c1', { uses: [{ key: '', time: intent.time }] }), 400, /spec\.uses\[0\]\.key: want/],
+  ])('%s: %s', async (_what, body, code, says) => {
     const key = readFileSync(bench.keyFile, 'utf8').trim();
-    const answer = await bench.behind.bench.ask('POST', `/kubernetes/management/agent/${path}`, { key, body });
+    const answer = await bench.behind.bench.ask('POST', reports, { key, body });
     expect(answer).toMatchObject({ code, text: expect.stringMatching(says) });
     expect(readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8')).not.toContain('Bearer%20abc');
   });
 
   it('are taken of agents with a right for the cluster only', async () => {
-    const path = '/kubernetes/management/agent/c1/audit';
     const { bench: platform } = bench.behind;
-    expect(
-      (await platform.ask('POST', path, { key: await platform.keyFor('no-agent', { user: 'alice' }), body: {} })).code,
-    ).toBe(403);
-    const roles = [{ role: 'agent', projects: ['other'] }];
+    const body = c1(outcome);
+    const alice = await platform.keyFor('no-agent', { user: 'alice' });
+    expect((await platform.ask('POST', reports, { key: alice, body })).code).toBe(403);
+    const roles = [{ role: 'agent', projects: ['shop'] }];
     const narrow = await platform.keyFor('narrow-agent', { user: 'admin', scope: { roles } });
-    expect((await platform.ask('POST', path, { key: narrow, body: {} })).code).toBe(403);
+    const other = about('hidden', { entries: [outcome] });
+    expect(await platform.ask('POST', reports, { key: narrow, body: other })).toMatchObject({
+      code: 403,
+      body: { details: { causes: [{ field: 'spec.cluster' }] } },
+    });
+    const nowhere = await platform.keyFor('nowhere-agent', {
+      user: 'admin',
+      scope: { roles: [{ role: 'agent', projects: ['other'] }] },
+    });
+    expect((await platform.ask('POST', reports, { key: nowhere, body })).code).toBe(403);
     const key = readFileSync(bench.keyFile, 'utf8').trim();
-    expect((await platform.ask('GET', path, { key })).code).toBe(403);
-    expect((await platform.ask('GET', path)).code).toBe(405);
+    expect((await platform.ask('GET', reports, { key })).code).toBe(403);
+    expect((await platform.ask('GET', reports)).code).toBe(405);
+  });
+
+  it('are checked and not taken under dryRun', async () => {
+    const key = readFileSync(bench.keyFile, 'utf8').trim();
+    const body = c1({ ...outcome, id: 'never-written' });
+    const answer = await bench.behind.bench.ask('POST', `${reports}?dryRun=All`, { key, body });
+    expect(answer).toMatchObject({ code: 201, body: { status: { entries: 1, uses: 0 } } });
+    expect(readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8')).not.toContain('never-written');
   });
 });
 

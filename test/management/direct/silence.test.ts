@@ -52,16 +52,16 @@ describe('a platform that stops in the middle of an answer', () => {
       return moved.after(delayMs, run);
     };
     const clock = { ...moved, after };
-    const client = new PlatformClient({ platform, certificateAuthority, keyFile, clock });
-    for (const ask of [() => client.keySet(), () => client.post('c1', 'audit', '{}')]) {
+    const client = new PlatformClient({ platform, certificateAuthority, keyFile, cluster: 'c1', clock });
+    for (const ask of [() => client.keySet(), () => client.report({ entries: [] })]) {
       limits = 0;
       const asked = ask().catch((fault: Error) => fault.message);
       await until(() => limits === 2, 'a limit for the head and one for the body');
       clock.fire(answerWithinMs);
       expect(await asked).toMatch(/^want the whole answer within 5 seconds/);
     }
-    const keyless = new PlatformClient({ platform, certificateAuthority, keyFile: 'absent.key', clock });
-    await expect(keyless.revocations('c1')).rejects.toThrow(
+    const keyless = new PlatformClient({ platform, certificateAuthority, keyFile: 'absent.key', cluster: 'c1', clock });
+    await expect(keyless.revocations()).rejects.toThrow(
       'hostward.direct.keyFile is "absent.key": there is no such file; write an access key of the role agent into it',
     );
   });
@@ -81,12 +81,9 @@ describe('the audit while the platform does not take it', () => {
     const sent: string[] = [];
     const state: { answer: () => Posted } = { answer: () => ({ kind: 'taken' }) };
     const uploads = new Uploads({
-      async post(what, body) {
-        const { entries = [], uses = [] } = JSON.parse(body);
-        posts.push({
-          what,
-          ids: [...entries, ...uses].map(({ id, key }: { id?: string; key?: string }) => id ?? key ?? ''),
-        });
+      async report({ entries = [], uses = [] }) {
+        const ids = [...entries.map(({ id }) => id), ...uses.map(({ key }) => key)];
+        posts.push({ what: uses.length > 0 ? 'uses' : 'entries', ids });
         return state.answer();
       },
       async sent({ id }) {
@@ -115,9 +112,9 @@ describe('the audit while the platform does not take it', () => {
     state.answer = () => ({ kind: 'taken' });
     await clock.advance(60_000);
     expect(posts.map(({ what, ids }) => `${what} ${ids.length} ${ids.at(-1)}`)).toEqual([
-      'audit 500 r500',
-      'audit 1 r501',
-      'activity 1 key-uid',
+      'entries 500 r500',
+      'entries 1 r501',
+      'uses 1 key-uid',
     ]);
     expect(sent).toEqual(['r500', 'r501']);
     expect([uploads.waiting, uploads.lost]).toEqual([0, 0]);
@@ -273,7 +270,8 @@ describe('the feed', () => {
     watch.start();
     return { clock, taken, watch, opened: () => opened };
   }
-  const mark = { type: 'BOOKMARK', object: {} };
+  const ends = { annotations: { 'k8s.io/initial-events-end': 'true' } };
+  const mark = { type: 'BOOKMARK', object: { metadata: ends } };
 
   it('counts from the first bookmark until a silence of thirty seconds', async () => {
     const { watch, clock } = await feedOf((write) => write(mark));
@@ -301,7 +299,10 @@ describe('the feed', () => {
 
   it.each([
     ['lines that are no JSON', 'nonsense\n'],
-    ['an entry that is not understood', '{"type":"REVOKED","object":{}}\n'],
+    ['an entry that is not understood', '{"type":"ADDED","object":{}}\n'],
+    ['an event of an unknown type', '{"type":"REVOKED","object":{}}\n'],
+    ['a fault', '{"type":"ERROR","object":{"message":"gone"}}\n'],
+    ['bookmarks before the list is complete', '{"type":"BOOKMARK","object":{"metadata":{}}}\nnonsense\n'],
     ['a line without an end', 'x'.repeat(70_000)],
   ])('with %s is opened anew', async (_what, text) => {
     const { clock, opened, watch } = await feedOf((write) => write(text));
@@ -313,7 +314,8 @@ describe('the feed', () => {
   });
 
   it('takes entries in pieces', async () => {
-    const line = '{"type":"REVOKED","object":{"key":"k","generation":3,"expires":"2026-01-01T01:00:00Z"}}\n';
+    const line =
+      '{"type":"ADDED","object":{"metadata":{"name":"k"},"spec":{"generation":3,"expires":"2026-01-01T01:00:00Z"}}}\n';
     const { taken } = await feedOf(async (write) => {
       for (const letter of line) {
         write(letter);
@@ -355,7 +357,7 @@ describe('an endpoint without its platform', () => {
     const blind = await bench.endpointWith({ keyFile: '/nowhere/agent.key' });
     const { code, text } = await askAt(blind, pods, token);
     expect([code, text]).toEqual([503, expect.stringContaining('not known yet')]);
-    expect(bench.log()).toContain('revocation feed not open');
+    expect(bench.log()).toContain('revocations not followed');
     const narrow = await bench.behind.bench.keyFor('no-agent', { user: 'alice' });
     writeFileSync(bench.keyFile, narrow);
     const wrong = await bench.endpointWith({});

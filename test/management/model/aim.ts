@@ -2,7 +2,7 @@
 // matrix of refusals proves little.
 import type { MatrixRequest, MatrixRule, MatrixScope, MatrixTarget } from '../matrix-case.ts';
 import type { Dice } from './dice.ts';
-import { instanceRequest, rolePathRequest } from './request-cases.ts';
+import { agentRequest, instanceRequest, metricsRequest } from './request-cases.ts';
 
 const clusterScoped = ['ownedaccesskeys', 'directclusterendpointtokens', 'nodes', 'namespaces'];
 
@@ -65,7 +65,8 @@ export function aimRequest(request: MatrixRequest, scope: MatrixScope, dice: Dic
 function aimAtEntries(request: MatrixRequest, scope: MatrixScope, dice: Dice): MatrixRequest {
   if (request.target.kind !== 'Management' || !dice.chance(70)) return request;
   const roles = (scope.roles ?? []).map(({ role }) => role);
-  if (roles.includes('agent') || roles.includes('metrics-reader')) return rolePathRequest(request.target, dice);
+  if (roles.includes('agent')) return agentRequest(request.target, dice);
+  if (roles.includes('metrics-reader')) return metricsRequest(request.target, dice);
   const entries = [...roles, ...(scope.projects ?? []), ...(scope.virtualClusters ?? [])];
   return entries.length > 0 || scope.allowPlatformCli === true ? instanceRequest(request.target, dice) : request;
 }

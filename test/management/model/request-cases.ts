@@ -24,6 +24,9 @@ const instanceShape = shape(
   ['v1', 'v2', 'v9'],
 );
 
+const revocationShape = shape('management.platform', 'revocations', false, ['status'], ['x']);
+const reportShape = shape('management.platform', 'agentreports', false, ['status'], ['x']);
+
 /** Instances stand three times: the rights of project members are about them. */
 const managementShapes: readonly Shape[] = [
   instanceShape,
@@ -31,6 +34,8 @@ const managementShapes: readonly Shape[] = [
   instanceShape,
   keyShape,
   shape('management.platform', 'directclusterendpointtokens', false, ['status'], ['x']),
+  revocationShape,
+  reportShape,
   shape('', 'configmaps', true, [], ['web', 'v1']),
 ];
 
@@ -62,8 +67,7 @@ function shape(
 
 const paths = [
   ...['/', '/api', '/apis', '/apis/apps/v1', '/apis/', '/openapi/v3', '/version', '/healthz', '/livez/ping', '/readyz'],
-  ...['/metrics', '/metrics/', '/agent/c1/revocations', '/agent/c2/audit', '/agent/c1/activity', '/agent/c9/activity'],
-  ...['/agent/c1/revocations/', '/agent/c1', '/agent/c1/audit/x', '/debug/pprof/heap', '/apisx', '/healthz/', '/logs'],
+  ...['/metrics', '/metrics/', '/metrics/x', '/debug/pprof/heap', '/apisx', '/healthz/', '/logs'],
   ...[
     '//',
     '/api//v1',
@@ -114,11 +118,21 @@ export function keyRequest(target: MatrixTarget, dice: Dice): MatrixRequest {
   return resourceRequest(target, keyShape, dice);
 }
 
-/** A request to a path that the roles agent and metrics-reader are about. */
-export function rolePathRequest(target: MatrixTarget, dice: Dice): MatrixRequest {
-  const path = dice.pick(paths.filter((candidate) => /^\/(agent|metrics)/.test(candidate)));
-  const verb = dice.chance(80) ? (/audit|activity/.test(path) ? 'post' : 'get') : dice.pick(['head', 'get', 'post']);
+/** A request to a path that the role metrics-reader is about. */
+export function metricsRequest(target: MatrixTarget, dice: Dice): MatrixRequest {
+  const path = dice.pick(paths.filter((candidate) => candidate.startsWith('/metrics')));
+  const verb = dice.chance(80) ? 'get' : dice.pick(['head', 'get', 'post']);
   return { target, isResource: false, verb, path };
+}
+
+/** A request that concerns what agents read and send. */
+export function agentRequest(target: MatrixTarget, dice: Dice): MatrixRequest {
+  const isReport = dice.chance(50);
+  const request = resourceRequest(target, isReport ? reportShape : revocationShape, dice);
+  if (!request.isResource || dice.chance(30)) return request;
+  const cluster = dice.chance(10) ? missing.cluster : dice.pick(names.clusters);
+  if (isReport) return { ...request, verb: 'create', subresource: '', name: '', cluster };
+  return { ...request, verb: dice.pick(['list', 'watch']), subresource: '' };
 }
 
 export function requestOf(target: MatrixTarget, dice: Dice): MatrixRequest {

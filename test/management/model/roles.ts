@@ -1,6 +1,6 @@
 // The managed roles of a scope (D 2.5, N 7). All of them concern Management alone.
 import type { MatrixConfiguration, MatrixRequest, MatrixScope } from '../matrix-case.ts';
-import { isOnInstances, readVerbs } from './request.ts';
+import { isOnInstances, ownGroup, readVerbs } from './request.ts';
 import { isEmpty } from './sentence.ts';
 
 type RoleEntry = NonNullable<MatrixScope['roles']>[number];
@@ -40,15 +40,16 @@ function readsInstances(entry: RoleEntry, request: MatrixRequest, verbs: readonl
   return byProject || byName;
 }
 
-/** "agent: get of /agent/<cluster>/revocations, post of /agent/<cluster>/audit and /agent/<cluster>/activity". */
+/** "agent: list and watch of revocations, create of agentreports, without namespace and subresource". */
 function agentAllows(entry: RoleEntry, request: MatrixRequest, configuration: MatrixConfiguration): boolean {
-  if (request.isResource) return false;
-  const [start, root, cluster, what, ...rest] = request.path.split('/');
-  if (start !== '' || root !== 'agent' || cluster === undefined || cluster === '' || rest.length > 0) return false;
-  const reads = request.verb === 'get' && what === 'revocations';
-  const writes = request.verb === 'post' && (what === 'audit' || what === 'activity');
+  if (!request.isResource || request.group !== ownGroup) return false;
+  if (request.namespace !== '' || request.subresource !== '') return false;
+  const reads = request.resource === 'revocations' && ['list', 'watch'].includes(request.verb);
+  const writes = request.resource === 'agentreports' && request.verb === 'create';
   if (!reads && !writes) return false;
-  return !isNarrowed(entry) || clustersOf(entry, configuration).has(cluster);
+  if (!isNarrowed(entry)) return true;
+  const clusters = clustersOf(entry, configuration);
+  return request.cluster === undefined ? clusters.size > 0 : clusters.has(request.cluster);
 }
 
 /** "narrowed: the clusters that the spaces of the named projects, or of the projects of the named virtual clusters, are in". */

@@ -50,8 +50,8 @@ const pathLists = [
   ['*'],
   ['/*'],
   ['/apis/*'],
-  ['/agent/*', '/healthz'],
-  ['/agent/c1/*'],
+  ['/debug/*', '/healthz'],
+  ['/debug/pprof/*'],
   ['/debug/pprof/*'],
   ['/'],
 ];

@@ -5,6 +5,8 @@ import { request, scope, shop, subject } from './scopes.ts';
 const keys = 'ownedaccesskeys.management.platform';
 const tokens = 'directclusterendpointtokens.management.platform';
 const instances = 'virtualclusterinstances.management.platform';
+const revocations = 'revocations.management.platform';
+const reports = 'agentreports.management.platform';
 const kubeconfig = 'virtualclusterinstances/kubeconfig.management.platform';
 
 function answer(who: string, text: string, ...scopes: unknown[]): boolean {
@@ -226,16 +228,35 @@ describe('roles', () => {
     [role('metrics-reader'), 'post /metrics', false],
     [role('metrics-reader', { projects: ['a'] }), 'get /metrics', false],
     [role('metrics-writer'), 'get /metrics', false],
-    [role('agent'), 'get /agent/c1/revocations', true],
-    [role('agent'), 'post /agent/c1/audit', true],
-    [role('agent'), 'get /agent/c1/audit', false],
-    [role('agent', { projects: ['a'] }), 'post /agent/c1/activity', true],
-    [role('agent', { projects: ['a'] }), 'post /agent/c2/activity', false],
-    [role('agent', { virtualClusters: ['b/v'] }), 'get /agent/c2/revocations', true],
+    [role('agent'), `watch ${revocations}`, true],
+    [role('agent'), `list ${revocations}`, true],
+    [role('agent'), `get ${revocations} x`, false],
+    [role('agent'), `list ${revocations} in p-a`, false],
+    [role('agent'), `create ${reports}`, true],
+    [role('agent'), `list ${reports}`, false],
+    [role('agent'), 'create agentreports/status.management.platform x', false],
+    [role('agent'), 'create agentreports', false],
+    [role('agent', { projects: ['a'] }), `create ${reports}`, true],
+    [role('agent', { virtualClusters: ['b/v'] }), `watch ${revocations}`, true],
+    [role('agent', { projects: ['nowhere'] }), `watch ${revocations}`, false],
+    [role('agent', { projects: ['nowhere'] }), `create ${reports}`, false],
     [{ allowPlatformCli: true }, `watch ${instances} all`, true],
     [{ allowPlatformCli: false }, `watch ${instances} all`, false],
   ])('%j: %s: %s', (value, text, allowed) => {
     expect(answer('root', text, value)).toBe(allowed);
+  });
+
+  it.each([
+    [{}, 'c1', true],
+    [{}, 'c2', true],
+    [{ projects: ['a'] }, 'c1', true],
+    [{ projects: ['a'] }, 'c2', false],
+    [{ virtualClusters: ['b/v'] }, 'c2', true],
+    [{ virtualClusters: ['b/v'] }, 'c1', false],
+  ])('an agent of %j reports about cluster %s: %s', (rest, cluster, allowed) => {
+    const credential = { subject: subject('root'), keyName: 'own', scopes: [scope(role('agent', rest))] };
+    const report = { ...request(`create ${reports}`), cluster } as const;
+    expect(allows(shop, credential, report).allowed).toBe(allowed);
   });
 
   it('add nothing to what the subject may do', () => {

@@ -64,7 +64,7 @@ export const requests: fc.Arbitrary<AccessRequest> = fc.oneof(
     target: targets,
     verb: fc.constantFrom('get', 'list', 'create'),
     group: fc.constantFrom('', 'management.platform'),
-    resource: fc.constantFrom('pods', 'virtualclusterinstances', 'ownedaccesskeys'),
+    resource: fc.constantFrom('pods', 'virtualclusterinstances', 'ownedaccesskeys', 'revocations', 'agentreports'),
     subresource: fc.constantFrom('', '', 'log', 'proxy'),
     namespace: fc.constantFrom('', 'p-a', 'p-b', 'a-s'),
     allNamespaces: fc.boolean(),
@@ -74,6 +74,6 @@ export const requests: fc.Arbitrary<AccessRequest> = fc.oneof(
     isResource: fc.constant(false as const),
     target: targets,
     verb: fc.constantFrom('get', 'post'),
-    path: fc.constantFrom('/metrics', '/logs/x', '/logs/y/z', '/version', '/agent/c1/revocations', '/a/../metrics'),
+    path: fc.constantFrom('/metrics', '/logs/x', '/logs/y/z', '/version', '/a/../metrics'),
   }),
 );
