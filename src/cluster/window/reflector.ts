@@ -23,6 +23,7 @@ import {
   type ReflectorStep,
   unservedKinds,
   type WatchEnd,
+  watchFloorMs,
 } from './reflector-steps.ts';
 import { compareVersions } from './resource-version.ts';
 import { checkVersion } from './version-check.ts';
@@ -148,11 +149,14 @@ export class Reflector<T extends Item> {
     if (step.delayMs <= 0 || step.reason === 'first') return;
     this.#enter({ kind: 'retrying', next: step.next, delayMs: step.delayMs, reason: step.reason });
     const { clock, connection } = this.#options;
+    // An answer over an old connection does not show that a new one can be opened: windows would wake each other without end.
+    const notBeforeMs = clock.now() + Math.min(step.delayMs, watchFloorMs);
     const woken = new AbortController();
     // A server that could not be reached answers somebody again, or stands at another address now.
     const forget = connection.subscribe(() => step.isAnswered === false && woken.abort());
     await pause(clock, step.delayMs, AbortSignal.any([this.#interrupt.signal, woken.signal]));
     forget();
+    if (woken.signal.aborted) await pause(clock, notBeforeMs - clock.now(), this.#interrupt.signal);
   }
 
   #note(step: ReflectorStep): void {
@@ -182,7 +186,6 @@ export class Reflector<T extends Item> {
 
   async #list(step: ReflectorStep): Promise<ReflectorStep> {
     const { cache, clock, metrics, connection, scope, random } = this.#options;
-    const { signal } = this.#interrupt;
     const upTo = this.#requested;
     const seenBefore = this.#intake.newestKnown;
     this.#enter({ kind: 'listing', page: 1, reason: step.reason });
@@ -190,7 +193,7 @@ export class Reflector<T extends Item> {
     const result = await listPages({
       connection,
       scope,
-      signal,
+      signal: this.#interrupt.signal,
       page: (page) => {
         if (page > 1) this.#hear();
         this.#enter({ kind: 'listing', page, reason: step.reason });
@@ -248,16 +251,14 @@ export class Reflector<T extends Item> {
         sink.changed({ key, kind: 'set', origin: 'list' });
       if (!(await inSlices())) return;
     }
-    const isFirst = !this.#hasListed;
-    this.#hasListed = true;
     this.#served = list.upTo;
     this.#trouble = undefined;
-    sink.listed({ isFirst, count: list.count, removed, upTo: list.upTo });
+    sink.listed({ isFirst: !this.#hasListed, count: list.count, removed, upTo: list.upTo });
+    this.#hasListed = true;
   }
 
   #history(sinceMs: number, wasOpened = false): History {
-    const watchedMs = this.#options.clock.now() - sinceMs;
-    return { failures: this.#failures, wasOpened, watchedMs };
+    return { failures: this.#failures, wasOpened, watchedMs: this.#options.clock.now() - sinceMs };
   }
 
   async #watch(step: ReflectorStep): Promise<ReflectorStep> {
@@ -293,8 +294,7 @@ export class Reflector<T extends Item> {
   }
 
   #checkVersion(): Promise<WatchEnd | undefined> {
-    const { connection, scope } = this.#options;
     // A running watch may advance before the answer arrives, so the version is read first.
-    return checkVersion({ connection, scope, signal: this.#interrupt.signal, known: this.#intake.reached });
+    return checkVersion({ ...this.#options, signal: this.#interrupt.signal, known: this.#intake.reached });
   }
 }
