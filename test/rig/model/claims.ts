@@ -49,20 +49,15 @@ export function claimsOf(history: History, settings: Settings, nameOnHost: NameO
     const around = { settings, virtual, host, nameOnHost };
     const rendering = render(around);
     if (rendering === undefined || rendering.isRefused) continue;
-    if (isWithheld(virtual, history, settings, nameOnHost)) continue;
     found.push({ virtual, hostKey, around, rendering });
   }
   return found;
 }
 
-/** A mirrored slice waits for its Endpoints where the host does not mirror. */
-function isWithheld(virtual: PlainObject, history: History, settings: Settings, nameOnHost: NameOnHost): boolean {
-  if (virtual.kind !== 'EndpointSlice' || !isMirror(virtual) || !settings.isOn.Endpoints) return false;
-  const key = keyOf('Endpoints', virtual.metadata.namespace, serviceNameOf(virtual) ?? '');
-  const endpoints = history.last('virtual', key);
-  if (endpoints === undefined) return false;
-  const rendering = render({ settings, virtual: endpoints, host: undefined, nameOnHost });
-  return rendering === undefined || rendering.isRefused || !rendering.outcome.ok;
+/** The claim of the Endpoints that a mirrored slice was made from, which it needs beside it where the host does not mirror (DESIGN 3.18). */
+export function needsBeside({ virtual }: Claim, settings: Settings): string | undefined {
+  if (virtual.kind !== 'EndpointSlice' || !isMirror(virtual) || !settings.isOn.Endpoints) return undefined;
+  return keyOf('Endpoints', virtual.metadata.namespace, serviceNameOf(virtual) ?? '');
 }
 
 const age = (object: PlainObject): string => object.metadata.creationTimestamp;

@@ -3,8 +3,19 @@
 import { reversed, waysOf } from './back.ts';
 import { type Claim, render, strangersReferences } from './claims.ts';
 import { type History, type MapName, mapOf } from './history.ts';
-import { areSame, canonical, copyOf, isMap, type JsonMap, keyOf, listBelow, objectKey, own } from './json.ts';
-import { BASE, goesNeverBack, isProtected, LEADER, MANAGED_ANNOTATIONS, ownerReference, uidOnHost } from './marks.ts';
+import {
+  annotationsOf,
+  areSame,
+  canonical,
+  copyOf,
+  isMap,
+  type JsonMap,
+  keyOf,
+  listBelow,
+  objectKey,
+  own,
+} from './json.ts';
+import { BASE, goesNeverBack, isProtected, MANAGED_ANNOTATIONS, ownerReference, uidOnHost } from './marks.ts';
 import type { Patched } from './patches.ts';
 import type { Settings, SyncedKind } from './settings.ts';
 import { leftovers, type Pair, type Value } from './two-way.ts';
@@ -110,18 +121,16 @@ function managedLists(of: CopyCase): readonly Value[] {
   if (isKept && of.pair.isSteady) return [theirs];
   const listed = (keys: readonly string[]): Value => (keys.length === 0 ? undefined : [...keys].sort().join('\n'));
   const versions = [of.virtual, ...of.history.versions('virtual', objectKey(of.virtual))];
-  // DESIGN does not say whether a key that a patch takes off the copy is listed.
-  const patched = olderResults(of).map((result) => listed(Object.keys(result.annotations)));
-  const made = of.settings.flatMap((settings) =>
-    versions.map((version) =>
-      listed(
-        Object.keys(version.metadata.annotations ?? {}).filter(
-          (key) => key !== LEADER && !isProtected(key) && !settings.isExcludedAnnotation(key),
-        ),
-      ),
-    ),
+  const made = versions.flatMap((virtual) =>
+    of.settings.flatMap((settings) => {
+      const rendering = render({ ...of.claim.around, virtual, settings });
+      if (rendering?.outcome.ok !== true) return [];
+      const { annotations } = rendering.outcome;
+      // The tenant's keys that are copied (spec/endpoints.md): what a patch takes off the copy is none of them.
+      return [listed(Object.keys(annotationsOf(virtual)).filter((key) => Object.hasOwn(annotations, key)))];
+    }),
   );
-  return last === undefined ? [...made, ...patched] : [theirs, ...made, ...patched];
+  return last === undefined ? made : [theirs, ...made];
 }
 
 function owners(of: CopyCase): { readonly list: readonly unknown[]; readonly isOpen: boolean } {

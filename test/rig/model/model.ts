@@ -1,14 +1,14 @@
 // What must stand in both clusters when all is calm: a second opinion, from DESIGN 2 to 4 and the fact pages alone.
 // In: a calm point. Out: every object that may exist on either side, with the rule that says so. Pure.
 
-import { type Claim, claimsOf, holdersOf, isContested, isSynced, render } from './claims.ts';
+import { type Claim, claimsOf, holdersOf, isContested, isSynced, needsBeside, render } from './claims.ts';
 import { isContent, References } from './content.ts';
 import { History, type MapName, mapOf } from './history.ts';
 import { type CopyCase, lastOfSame, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
 import { keyOf, objectKey, own } from './json.ts';
 import { hostMark, namedBy, ownerOf, SKIP } from './marks.ts';
 import { CONTROLLED_BY } from './names.ts';
-import { hasSelector, isExcluded, mayTakeOver, serviceNameOf } from './policy.ts';
+import { hasSelector, isExcluded, isWanted, mayTakeOver, serviceNameOf } from './policy.ts';
 import { type Settings, settingsOf } from './settings.ts';
 import { type Pair, virtualValues } from './two-way.ts';
 import type { AbsentObject, CalmPoint, Expectation, ExpectedObject, Model, PlainObject } from './types.ts';
@@ -37,8 +37,20 @@ class Judgement {
     this.all = settingsOf(point);
     this.settings = this.all.at(-1) as Settings;
     this.references = new References(this.history, this.all);
-    this.claims = claimsOf(this.history, this.settings, this.references.doubted);
+    const claims = claimsOf(this.history, this.settings, this.references.doubted);
+    const holders = holdersOf(claims, this.history);
+    this.claims = claims.filter((claim) => !this.isWithheld(claim, holders));
     this.holders = holdersOf(this.claims, this.history);
+  }
+
+  /** A mirrored slice stands only beside its Endpoints: not while that one is missing, excluded, refused, failing, or without its name. */
+  private isWithheld(claim: Claim, holders: ReadonlyMap<string, Claim>): boolean {
+    const needed = needsBeside(claim, this.settings);
+    if (needed === undefined) return false;
+    const beside = [...holders.values()].find(({ virtual }) => objectKey(virtual) === needed);
+    if (beside?.rendering.outcome.ok !== true) return true;
+    const host = this.history.last('host', beside.hostKey);
+    return host !== undefined && !this.isWritable(beside, host);
   }
 
   private pairOf(virtual: PlainObject): Pair | undefined {
@@ -207,7 +219,8 @@ class Judgement {
     }
     if (last === undefined || this.references.isSpentCopy(last)) return;
     if (!isSynced(last.kind) || !this.settings.isOn[last.kind] || !this.isDeletable(last)) {
-      this.objects.push(asItIs('host', last, 'DESIGN 3.2: not ours to write or delete'));
+      const stands = asItIs('host', last, 'DESIGN 3.2: not ours to write or delete');
+      this.objects.push(this.mayHaveBecomeOurs(last) ? { ...stands, exists: 'may' } : stands);
       return;
     }
     const named = namedBy(last);
@@ -226,6 +239,37 @@ class Judgement {
       name,
       because: `DESIGN 3.2: ${this.reason(virtual)}`,
     });
+  }
+
+  /**
+   * The daemon may have mended a damaged copy, or taken a native object over, while its key still had a claim, and deleted it when that ended
+   * (DESIGN 3.2, 3.4, 3.6). Something must have changed since people last saw the object.
+   */
+  private mayHaveBecomeOurs(host: PlainObject): boolean {
+    const { history, settings } = this;
+    if (!isSynced(host.kind) || !settings.isOn[host.kind]) return false;
+    const deeds = history.deedsOn('host', objectKey(host));
+    const sinceMs = deeds.at(-1)?.atMs ?? 0;
+    const isLater = (key: string): boolean => history.deedsOn('virtual', key).some(({ atMs }) => atMs >= sinceMs);
+    const wasLoaded = this.all.slice(1).some((one) => one.sinceMs >= sinceMs);
+    const hasClaimed = (virtual: PlainObject, service: PlainObject): boolean =>
+      this.all.some((one) => isWanted(virtual, (key) => (key === objectKey(service) ? service : undefined), one));
+    return history.keysOf('virtual').some((key) =>
+      history.versions('virtual', key).some((virtual) => {
+        const { kind, metadata } = virtual;
+        const place = settings.naming.place(metadata.namespace, metadata.name);
+        if (kind !== host.kind || place?.name !== host.metadata.name || place.namespace !== host.metadata.namespace)
+          return false;
+        const owner = ownerOf(host, metadata, settings.naming);
+        const isOpen = owner === 'ours' || (owner === 'native' && mayTakeOver(virtual, host, history, settings));
+        const service = keyOf('Service', metadata.namespace, serviceNameOf(virtual) ?? '');
+        return (
+          isOpen &&
+          (wasLoaded || isLater(key) || isLater(service)) &&
+          history.versions('virtual', service).some((one) => hasClaimed(virtual, one))
+        );
+      }),
+    );
   }
 
   private reason(virtual: PlainObject | undefined): string {

@@ -3,7 +3,7 @@
 import { reversed, type Way, waysOf } from './back.ts';
 import { type History, type KeyEvent, type MapName, mapOf } from './history.ts';
 import { annotationsOf, labelsOf, objectKey, own } from './json.ts';
-import { BASE, goesNeverBack, MANAGED_ANNOTATIONS, uidOnHost } from './marks.ts';
+import { BASE, goesNeverBack, MANAGED_ANNOTATIONS, ownerOf, uidOnHost } from './marks.ts';
 import { isReserved } from './names.ts';
 import type { Surroundings } from './patches.ts';
 import type { SyncedKind } from './settings.ts';
@@ -46,8 +46,14 @@ function mustGoBack(pair: Pair, event: KeyEvent): boolean {
     uidOnHost(before) === uid &&
     after.metadata.uid === pair.hostNow.metadata.uid &&
     own(labelsOf(after), CONTROLLER_MARK) === undefined &&
-    later.every((deed) => own(annotationsOf(deed.after), BASE) === own(annotationsOf(deed.before), BASE))
+    later.every((deed) => own(annotationsOf(deed.after), BASE) === own(annotationsOf(deed.before), BASE)) &&
+    // Nothing flows out of an object that is not ours, and it may have ceased to be before the daemon could write.
+    later.every((deed) => deed.after !== undefined && isOurs(pair, deed.after))
   );
+}
+
+function isOurs({ around }: Pair, host: PlainObject): boolean {
+  return ownerOf(host, around.virtual.metadata, around.settings.naming) === 'ours';
 }
 
 /** Every value that the rules allow for one key on the virtual side; the first one is the likeliest. */
