@@ -43,20 +43,6 @@ describe('the documents', () => {
     ).toBeLessThanOrEqual(2_500);
   });
 
-  it('docs/limits.md names a constant for every limit, and each of them exists', () => {
-    const rows = read('docs/limits.md')
-      .split('\n')
-      .filter((line) => line.startsWith('| '));
-    const constants = rows.slice(1).map((row) => row.split('|')[3] as string);
-    const sources = pages('src', '.ts').map(read).join('\n');
-    const isThere = (name: string) => new RegExp(`\\bconst ${name}\\b`).test(sources);
-    const missing = constants.filter((cell) => {
-      const names = [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name as string);
-      return names.length === 0 || !names.every(isThere);
-    });
-    expect(missing).toEqual([]);
-  });
-
   it.each(['config/deployment.yaml', 'config/sidecar-values.yaml', 'config/vcluster.yaml'])(
     '%s starts the daemon with options that it has, and with patience for an API server that starts later',
     (file) => {

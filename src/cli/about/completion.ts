@@ -174,7 +174,7 @@ function fish(pages: readonly string[]): string {
     for (const option of [...command.options, ...globalOptions]) {
       const short = option.short === undefined ? '' : ` -s ${option.short}`;
       const isFile = /FILE|FOLDER|DIR/.test(option.value ?? '');
-      const value = option.value === undefined ? '' : ` -r${isFile ? ' -F' : ''}`;
+      const value = option.value === undefined ? '' : isFile ? ' -r -F' : ' -x';
       const words = option.choices === undefined ? '' : ` -a ${quoted(option.choices.join(' '))}`;
       add(is, `-l ${option.name}${short}${value}${words} -d ${quoted(option.summary)}`);
     }
