@@ -12,16 +12,23 @@ export interface ReadSeries {
   name: string;
   help: string;
   labels: Record<string, string>;
+  /** The value only grows while the process runs. The name of such a series ends in `_total`, and no other name does. */
+  isCounter?: boolean;
   /** Called at each scrape, because updating the series with every object would cost too much. */
   read: () => number;
 }
 
 /** Declares one series that is read at each scrape; the same name may be declared again with other label values. */
-export function readSeries(metrics: Metrics, { name, help, labels, read }: ReadSeries): void {
+export function readSeries(metrics: Metrics, { name, help, labels, isCounter = false, read }: ReadSeries): void {
   const known = metrics.getSingleMetric(name);
-  const gauge =
-    known instanceof ReadGauge ? known : new ReadGauge({ name, help, labelNames: Object.keys(labels), metrics });
-  gauge.series.set(JSON.stringify(labels), { labels, read });
+  const given = { name, help, labelNames: Object.keys(labels), metrics };
+  const metric =
+    known instanceof ReadGauge || known instanceof ReadCounter
+      ? known
+      : isCounter
+        ? new ReadCounter(given)
+        : new ReadGauge(given);
+  metric.series.set(JSON.stringify(labels), { labels, read });
 }
 
 export interface Tally {
@@ -79,12 +86,20 @@ class TallyCounter extends Counter implements Tally {
   }
 }
 
-class ReadGauge extends Gauge {
-  readonly series: Map<string, Pick<ReadSeries, 'labels' | 'read'>>;
+type SeriesByLabels = Map<string, Pick<ReadSeries, 'labels' | 'read'>>;
 
-  constructor(options: { name: string; help: string; labelNames: string[]; metrics: Metrics }) {
-    const { name, help, labelNames, metrics } = options;
-    const series: ReadGauge['series'] = new Map();
+interface ReadOptions {
+  name: string;
+  help: string;
+  labelNames: string[];
+  metrics: Metrics;
+}
+
+class ReadGauge extends Gauge {
+  readonly series: SeriesByLabels;
+
+  constructor({ name, help, labelNames, metrics }: ReadOptions) {
+    const series: SeriesByLabels = new Map();
     super({
       name,
       help,
@@ -92,6 +107,25 @@ class ReadGauge extends Gauge {
       registers: [metrics],
       collect() {
         for (const { labels, read } of series.values()) this.set(labels, read());
+      },
+    });
+    this.series = series;
+  }
+}
+
+class ReadCounter extends Counter {
+  readonly series: SeriesByLabels;
+
+  constructor({ name, help, labelNames, metrics }: ReadOptions) {
+    const series: SeriesByLabels = new Map();
+    super({
+      name,
+      help,
+      labelNames,
+      registers: [metrics],
+      collect() {
+        this.reset();
+        for (const { labels, read } of series.values()) this.inc(labels, read());
       },
     });
     this.series = series;

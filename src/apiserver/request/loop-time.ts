@@ -67,7 +67,8 @@ export class LoopTime {
 
   declareMetrics(metrics: Metrics): void {
     const help = 'Answers of 429 because a key, or all keys together, used too much of the event loop';
-    readSeries(metrics, { name: 'hostward_management_refused_by_loop', help, labels: {}, read: () => this.#refused });
+    const name = 'hostward_management_refused_by_loop_total';
+    readSeries(metrics, { name, help, labels: {}, isCounter: true, read: () => this.#refused });
   }
 
   /** What the loop does from here to the end of its turn, or to the next call, it does for this caller. */

@@ -21,24 +21,29 @@ export function declareDirectMetrics(metrics: Metrics, counted: DirectCounted): 
       'Seconds since the last sign of life of the platform that issues the tokens; since the start before the first one',
       () => counted.feedAgeSeconds(),
     ],
-    ['hostward_failed_authentications', 'Requests with credentials that are not good', () => counted.failedLogins()],
+    [
+      'hostward_failed_authentications_total',
+      'Requests with credentials that are not good',
+      () => counted.failedLogins(),
+    ],
     [
       'hostward_direct_audit_waiting_lines',
       'Audit lines that wait for the platform',
       () => counted.auditLines().waiting,
     ],
     [
-      'hostward_direct_audit_lost_lines',
+      'hostward_direct_audit_lost_lines_total',
       'Audit lines since the start that the platform has not taken and will not get; the files of the endpoint have them',
       () => counted.auditLines().lost,
     ],
     ['hostward_direct_connections', 'Open connections of holders of tokens', () => counted.connections().open],
     [
-      'hostward_direct_refused_connections',
+      'hostward_direct_refused_connections_total',
       'Answers of 429 because an access key, or all of them together, had too many connections',
       () => counted.connections().refused,
     ],
     ['hostward_direct_ready', 'Whether tokens are accepted: 1 or 0', () => (counted.isReady() ? 1 : 0)],
   ];
-  for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });
+  for (const [name, help, read] of series)
+    readSeries(metrics, { name, help, labels: {}, isCounter: name.endsWith('_total'), read });
 }

@@ -63,7 +63,11 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
       'Access keys of teams that a user knows who has left',
       () => counts().ofLeavers,
     ],
-    ['hostward_failed_authentications', 'Requests with credentials that are not good', () => counted.failedLogins()],
+    [
+      'hostward_failed_authentications_total',
+      'Requests with credentials that are not good',
+      () => counted.failedLogins(),
+    ],
     ['hostward_management_watches', 'Open watches of the management API', () => counted.watches()],
     [
       'hostward_unauthenticated_connections',
@@ -71,13 +75,14 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
       () => counted.strangers.count,
     ],
     [
-      'hostward_connections_given_way',
+      'hostward_connections_given_way_total',
       'Connections without authentication that were closed because there were too many',
       () => counted.strangers.gaveWay,
     ],
     ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
   ];
-  for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });
+  for (const [name, help, read] of series)
+    readSeries(metrics, { name, help, labels: {}, isCounter: name.endsWith('_total'), read });
   declareLimits(metrics, counted.limits);
 }
 
@@ -88,9 +93,9 @@ function declareLimits(metrics: Metrics, limits: CallerLimits): void {
     const open = { name: 'hostward_management_open', help: 'Held open by access keys, by kind' };
     readSeries(metrics, { ...open, labels: { limit }, read: () => limits.open(limit) });
     const refused = {
-      name: 'hostward_management_refused_by_limit',
+      name: 'hostward_management_refused_by_limit_total',
       help: 'Answers of 429 because a key, or all keys together, held too much',
     };
-    readSeries(metrics, { ...refused, labels: { limit }, read: () => limits.refused(limit) });
+    readSeries(metrics, { ...refused, labels: { limit }, isCounter: true, read: () => limits.refused(limit) });
   }
 }

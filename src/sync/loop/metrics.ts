@@ -89,6 +89,7 @@ export function createSyncMetrics(registry: Metrics, kind: string): SyncMetrics 
   for (const request of requestKinds) metrics.requests.inc({ request }, 0);
   for (const outcome of eventOutcomes) metrics.events.inc({ outcome }, 0);
   for (const one of [metrics.conflicts, metrics.repairs, metrics.bugs]) one.inc(0);
+  (lagIn(registry) as Histogram).zero(of);
   for (const one of [metrics.contested, metrics.backflowFailed, metrics.deletesWithheld, metrics.differences])
     one.set(0);
   return metrics;

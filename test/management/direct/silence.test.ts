@@ -405,7 +405,7 @@ describe('hostward direct', () => {
     const metrics = await local('/metrics');
     expect(metrics).toMatch(/^hostward_direct_ready 1$/m);
     expect(metrics).toMatch(/^hostward_proxied_requests 0$/m);
-    expect(metrics).toMatch(/^hostward_failed_authentications 1$/m);
+    expect(metrics).toMatch(/^hostward_failed_authentications_total 1$/m);
     const [, age = ''] = /^hostward_revocation_feed_age_seconds (.*)$/m.exec(metrics) ?? [];
     expect(Number(age)).toBeLessThan(30);
     expect(await local('/readyz')).toContain('the direct endpoint of c1 accepts tokens');

@@ -88,7 +88,7 @@ describe('an embedded cluster behind the management server', () => {
     await until(() => watch.events.length > 0, 'the first event');
     expect(await metrics.metrics()).toMatch(/^hostward_proxied_requests 1$/m);
     await bench.ask('GET', `${instance}${configMaps}`, { key: 'mpk_wrong' });
-    expect(await metrics.metrics()).toMatch(/^hostward_failed_authentications 1$/m);
+    expect(await metrics.metrics()).toMatch(/^hostward_failed_authentications_total 1$/m);
     await bench.ask('DELETE', `${keysPath}/watcher`);
     await watch.ended;
     await until(async () => /^hostward_proxied_requests 0$/m.test(await metrics.metrics()), 'the end');

@@ -90,7 +90,7 @@ describe('many clients', () => {
     }
     expect(await end).toMatch(/^HTTP\/1\.1 200 [\s\S]*HTTP\/1\.1 429 [\s\S]*from one address have not authenticated/);
     const series = await metrics.metrics();
-    expect(Number(/^hostward_connections_given_way (\d+)$/m.exec(series)?.[1])).toBeGreaterThan(40);
+    expect(Number(/^hostward_connections_given_way_total (\d+)$/m.exec(series)?.[1])).toBeGreaterThan(40);
     expect(await strangers()).toBeLessThanOrEqual(256);
     expect(kept.destroyed).toBe(false);
     for (const socket of [kept, ...idle]) socket.destroy();
@@ -303,7 +303,7 @@ describe('a credential that holds too much', () => {
     );
     const again = await small.follow(path, key);
     for (const stream of [second, again]) stream.stop();
-    expect(await series('hostward_management_refused_by_limit{limit="watches"}')).toBe(2);
+    expect(await series('hostward_management_refused_by_limit_total{limit="watches"}')).toBe(2);
   });
 
   it('has no more requests at a time than one key may, while others are served', async () => {

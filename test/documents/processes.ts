@@ -1,0 +1,47 @@
+// Runs the program as the pages tell a reader to: each command a process of its own, in a folder of its own. Ends what it started.
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+const launcher = join(root, 'src/launcher/hostward.mjs');
+
+export class Processes {
+  readonly folder = mkdtempSync(join(tmpdir(), 'hostward-pages-'));
+  readonly environment: Record<string, string> = { PATH: process.env['PATH'] ?? '', HOME: this.folder };
+  readonly #running: ChildProcess[] = [];
+
+  /** Resolves when the output has the sign. */
+  async serve(words: readonly string[], sign: string): Promise<void> {
+    const child = spawn(process.execPath, [launcher, ...words], { cwd: this.folder, env: this.environment });
+    this.#running.push(child);
+    let said = '';
+    await new Promise<void>((resolve, reject) => {
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', (part) => {
+          said += part;
+          if (said.includes(sign)) resolve();
+        });
+      child.once('exit', (code) => reject(new Error(`hostward ${words.join(' ')} ended with ${code}: ${said}`)));
+    });
+  }
+
+  run(words: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+    const given = { cwd: this.folder, env: this.environment, encoding: 'utf8' } as const;
+    return spawnSync(process.execPath, [launcher, ...words], given);
+  }
+
+  async stop(): Promise<void> {
+    for (const child of this.#running.reverse()) {
+      child.removeAllListeners('exit');
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
