@@ -20,7 +20,7 @@ export async function auditSpaceWarnings(context: Context, loaded: GoodConfigura
   // Before the first start the folder itself is missing, and its volume is mounted at the folder above.
   const volumeBytes = (await context.files.volumeBytes(folder)) ?? (await context.files.volumeBytes(dirname(folder)));
   const logBytes = (keepFiles + 1) * maxFileBytes;
-  if (volumeBytes === undefined || logBytes + besideBytes <= volumeBytes) return [];
+  if (!volumeBytes || logBytes + besideBytes <= volumeBytes) return [];
   const fitting = Math.floor((volumeBytes - besideBytes) / maxFileBytes) - 1;
   const larger = `give dataDir a volume of ${inGib(logBytes + besideBytes)} GiB`;
   return [

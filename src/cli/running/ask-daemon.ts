@@ -2,6 +2,7 @@
 // fault that says why the daemon did not answer and what to do.
 
 import { explain } from '../../cluster/wire/explain.ts';
+import { formatFault } from '../../config/fault.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import { loadSettings } from '../line/load-settings.ts';
@@ -23,8 +24,15 @@ export async function addressOf(context: Context, options: Options): Promise<str
   // Stand-in names, because the address does not depend on the real ones.
   const placeholders = { virtualClusterName: 'any', hostNamespace: 'any' };
   const loaded = await loadSettings(context, options, { placeholders });
-  const listen = loaded.kind === 'ok' ? loaded.settings.listen : defaultAddress;
-  return localAddress(listen);
+  if (loaded.kind === 'ok') return localAddress(loaded.settings.listen);
+  // A running daemon goes on when its file gets a fault, and tells which; only a fault in the address itself is in the way.
+  const isKnown = loaded.faults.every(({ path }) => path !== 'hostward.listen');
+  if (isKnown && loaded.tentative !== undefined) return localAddress(loaded.tentative.listen);
+  throw new CommandFault(exitCodes.input, 'cannot read the address of the daemon in the configuration', {
+    hint: 'mend the configuration, or name the address with --address HOST:PORT',
+    details: loaded.faults.map((fault) => formatFault(fault)),
+    shown: loaded.faults.map((fault) => formatFault(fault, loaded.texts)),
+  });
 }
 
 /** A daemon that listens on every address still answers /status only on this machine. */

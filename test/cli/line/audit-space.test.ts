@@ -38,6 +38,8 @@ describe('check compares the audit log with its volume', () => {
 
   it('says nothing where the volume is elsewhere, or the log is to grow without an end', async () => {
     expect((await check(settings('    audit: {keepFiles: 100}\n'), {})).out).toBe('no faults, no warnings\n');
+    // As /proc has: a folder there cannot be made at all, and another message says so.
+    expect((await check(settings(), { '/data': 0 })).out).not.toContain('keepFiles');
     const endless = await check(settings('    audit: {keepFiles: 0}\n'), { '/data': gib });
     expect(endless.out).toBe('no faults, no warnings\n');
   });

@@ -50,9 +50,14 @@ async function serve(verdict?: { isWell: boolean; sentence: string }): Promise<s
 }
 
 async function status(...argv: string[]) {
-  const { context, out, err } = scene({
-    files: { '/home/v.yaml': `hostward: {listen: "0.0.0.0:${server?.address.port ?? 1}"}\n` },
-  });
+  const listen = `listen: "0.0.0.0:${server?.address.port ?? 1}"`;
+  const files = {
+    '/home/v.yaml': `hostward: {${listen}}\n`,
+    '/home/faulty.yaml': `hostward: {${listen}, projekts: 1}\n`,
+    '/home/broken.yaml': `hostward: {${listen}\n`,
+    '/home/nowhere.yaml': 'hostward: {listen: everywhere}\n',
+  };
+  const { context, out, err } = scene({ files });
   const code = await runCommandLine(context, ['status', ...argv]);
   return { code, out: out(), err: err() };
 }
@@ -71,6 +76,22 @@ describe('hostward status', () => {
     await serve();
     expect((await status('a/b', '-c', 'v.yaml')).out).toContain('state: refused');
   });
+
+  // The daemon goes on with what it had, and its status says what is wrong with the file.
+  it('asks the same daemon when the configuration has got a fault meanwhile', async () => {
+    await serve();
+    expect((await status('a/b', '-c', 'faulty.yaml')).out).toContain('state: refused');
+  });
+
+  it.each([['broken.yaml'], ['nowhere.yaml']])(
+    'asks no other daemon when the address in %s cannot be read',
+    async (file) => {
+      await serve();
+      const { code, err } = await status('a/b', '-c', file);
+      expect([code, err]).toEqual([1, expect.stringMatching(`${file}:\\d`)]);
+      expect(err).toContain('--address');
+    },
+  );
 
   it.each([
     [{ isWell: true, sentence: 'in step: 3 objects' }, 0],
