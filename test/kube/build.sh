@@ -26,6 +26,9 @@ fi
 command -v go >/dev/null || { echo "build.sh needs Go 1.26 to build ${missing[*]}: install Go, or set KUBEBUILDER_ASSETS to a folder that holds them" >&2; exit 3; }
 
 mkdir -p "$out"
+# Whoever comes second waits for the first build instead of compiling the same programs beside it.
+exec 9>"$out/.building"
+if command -v flock >/dev/null; then flock 9; fi
 number=${version#v}
 major=${number%%.*}
 rest=${number#*.}
@@ -34,6 +37,7 @@ minor=${rest%%.*}
 stamp=k8s.io/component-base/version
 flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor -X $stamp.gitTreeState=clean"
 for program in "${missing[@]}"; do
+  if [ "$program" != kubelet-stand-in ] && [ -x "$out/$program" ]; then continue; fi
   module=$here
   case $program in
     kubelet-stand-in) package=. module=$here/kubelet ;;
