@@ -1,6 +1,6 @@
 // Bundles the program into dist/: one small main file, a chunk for each command, and an entry for every file that is started
 // as a process or a worker. npm runs this file before it packs.
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -8,8 +8,18 @@ import { build } from 'esbuild';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const out = join(root, 'dist');
 
-// Native code cannot be bundled; it is a dependency of the package.
+// Native code cannot be bundled; it lies beside the bundle.
 const external = ['isolated-vm'];
+
+// As a dependency of the package isolated-vm would bring its sources and the builds for other versions of Node, and its install script
+// would start a compiler under an old Node.
+const nodeAbi = process.versions.modules;
+const isolatedVm = join(root, 'node_modules', 'isolated-vm');
+const loader = `const { existsSync } = require('node:fs');
+const { arch, platform, versions } = process;
+const libc = platform !== 'linux' ? '' : existsSync('/etc/alpine-release') ? '.musl' : '.glibc';
+module.exports = require(\`./prebuilds/\${platform}-\${arch}/isolated-vm.abi\${versions.modules}\${libc}.node\`).ivm;
+`;
 
 // Bundled CommonJS code calls require for Node's own modules.
 const banner =
@@ -47,7 +57,14 @@ const { metafile } = await build({
   logLevel: 'warning',
   plugins: [{ name: 'own-sources', setup: rewriteOwnSources }],
 });
+writeNativeCode();
 writeLicences();
+
+function writeNativeCode() {
+  const isNeeded = (path) => !path.endsWith('.node') || path.includes(`abi${nodeAbi}`);
+  cpSync(join(isolatedVm, 'prebuilds'), join(out, 'isolated-vm', 'prebuilds'), { recursive: true, filter: isNeeded });
+  writeFileSync(join(out, 'isolated-vm', 'isolated-vm.cjs'), loader);
+}
 
 function startedFiles() {
   const found = new Set();
@@ -76,7 +93,7 @@ function rewriteOwnSources(bundle) {
 
 // The bundle contains other people's code, so it must contain their licences.
 function writeLicences() {
-  const packages = new Set();
+  const packages = new Set(['node_modules/isolated-vm']);
   for (const input of Object.keys(metafile.inputs)) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input.split(sep).join('/'));
     if (match !== null) packages.add(match[1]);

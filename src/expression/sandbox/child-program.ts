@@ -3,7 +3,7 @@
 // WebAssembly, and Node has no WebAssembly without a just-in-time compiler.
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { sandboxLimits } from '../limits.ts';
@@ -46,8 +46,10 @@ export async function childArguments(options: { jit: boolean; nodePath: string }
   return [...flags, '--input-type=module', '--eval', await linkOnce(entry, options.nodePath), home];
 }
 
-/** The only folders that the process may read: the native code of isolated-vm and its loader. */
+/** The main file of isolated-vm, and the only folders that the process may read: its native code and its loader. */
 function isolatedVmOf(entry: string): { home: string; folders: string[] } {
+  // The bundle brings the native code of the supported platforms along, see launcher/build.
+  if (!entry.endsWith('.ts')) return { home: join(dirname(entry), 'isolated-vm', 'isolated-vm.cjs'), folders: [] };
   const home = createRequire(entry).resolve('isolated-vm');
   const loader = createRequire(home).resolve('node-gyp-build');
   return { home, folders: [dirname(home), dirname(loader)] };

@@ -47,7 +47,7 @@ export class HardenedIsolate {
   #built: BuiltIsolate | undefined;
   #lastCallCpuMs = 0;
 
-  /** home: a file or folder from which Node resolves isolated-vm. */
+  /** home: the main file of isolated-vm. */
   constructor(options: {
     setup: SandboxSetup;
     home: string;
@@ -56,7 +56,7 @@ export class HardenedIsolate {
     cpuMs: () => number;
     onCatastrophe: (message: string) => void;
   }) {
-    this.#ivm = createRequire(options.home)('isolated-vm');
+    this.#ivm = createRequire(options.home)(options.home);
     this.#setup = options.setup;
     this.#onCatastrophe = options.onCatastrophe;
     this.#harnesses = options.harnesses;

@@ -11,7 +11,7 @@ import { firstSliceMs, isCostly } from './time-slice.ts';
 
 export interface SandboxProcessOptions {
   channel: Duplex;
-  /** A file from which Node resolves isolated-vm. */
+  /** The main file of isolated-vm. */
   home: string;
   /** Processor time of this thread so far. */
   cpuMs: () => number;

@@ -6,6 +6,8 @@ import { file, type TarEntry } from './tar.ts';
 /** The number that prebuilt native modules for Node 26 carry in their names. */
 export const nodeAbi = '147';
 
+const builds = 'dist/isolated-vm/prebuilds';
+
 /** Paths below the root of the repository; of a folder everything below it. `dist` is made by the bundler. */
 export function programPaths(architecture: 'x64' | 'arm64'): string[] {
   return [
@@ -15,21 +17,18 @@ export function programPaths(architecture: 'x64' | 'arm64'): string[] {
     'docs',
     'src/launcher/hostward.mjs',
     'src/launcher/launch.mjs',
-    'node_modules/node-gyp-build',
-    'node_modules/isolated-vm/package.json',
-    'node_modules/isolated-vm/LICENSE',
-    'node_modules/isolated-vm/isolated-vm.js',
-    // Of the native module the one build for this Node, this libc and this processor.
-    `node_modules/isolated-vm/prebuilds/linux-${architecture}/isolated-vm.abi${nodeAbi}.glibc.node`,
+    // Of the native module the one build for this libc and this processor.
+    `${builds}/linux-${architecture}/isolated-vm.abi${nodeAbi}.glibc.node`,
   ];
 }
 
 /** The files at their places in the image. Working papers of the project are no pages for users. */
 export function programFiles(root: string, folder: string, architecture: 'x64' | 'arm64'): TarEntry[] {
-  const papers = ['docs/journal', 'docs/decisions', 'dist/image'];
+  const left = ['docs/journal', 'docs/decisions', 'dist/image', builds];
   return programPaths(architecture)
-    .flatMap((path) => filesBelow(root, path))
-    .filter((path) => !papers.some((paper) => path.startsWith(`${paper}/`)))
+    .flatMap((path) =>
+      filesBelow(root, path).filter((one) => one === path || !left.some((at) => one.startsWith(`${at}/`))),
+    )
     .map((path) => file(`${folder}/${path}`, readFileSync(join(root, path))));
 }
 
