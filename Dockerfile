@@ -7,6 +7,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY src src
 COPY docs docs
+COPY config config
 COPY LICENSE ./
 # The same files that `npm run image` puts into its image.
 RUN node src/launcher/image.mjs --program /image

@@ -38,6 +38,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
   'upstream-rbac': async () => (await import('./keys/upstream-rbac.ts')).upstreamRbac,
   direct: async () => (await import('./keys/direct.ts')).direct,
+  install: async () => (await import('./about/install.ts')).install,
   schema: async () => (await import('./about/schema.ts')).schema,
   docs: async () => (await import('./about/docs.ts')).docs,
   completion: async () => (await import('./about/completion.ts')).completion,

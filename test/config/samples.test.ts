@@ -112,7 +112,7 @@ describe('the samples in config/', () => {
       'endpointslices: get,list,watch,create,patch,delete',
       'services: get,list,watch',
       'namespaces: get',
-      'leases: get,create,update,patch',
+      'leases: get,create,update',
     ];
     expect(rights('role.yaml')).toEqual(wanted);
     expect(rights('cluster-role.yaml')).toEqual(wanted);

@@ -14,5 +14,5 @@ export const shippedRules: readonly ResourceRule[] = [
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: copies },
   { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
 ];

@@ -239,7 +239,7 @@ function rightsWarnings(input: LintInput): Fault[] {
   const takesLease =
     settings.leaderElection === 'always' || (settings.leaderElection === 'auto' && settings.replicas > 1);
   if (takesLease && (isOverwritten || settings.replicas <= 1))
-    wanted.push({ group: 'coordination.k8s.io', resource: 'leases', verbs: ['get', 'create', 'update', 'patch'] });
+    wanted.push({ group: 'coordination.k8s.io', resource: 'leases', verbs: ['get', 'create', 'update'] });
   return wanted.flatMap(({ group, resource, verbs }) => {
     const missing = verbs.filter((verb) => !rules.some((rule) => allows(rule, group, resource, verb)));
     if (missing.length === 0) return [];

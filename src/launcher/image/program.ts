@@ -15,6 +15,8 @@ export function programPaths(architecture: 'x64' | 'arm64'): string[] {
     'LICENSE',
     'dist',
     'docs',
+    // For `hostward install`.
+    'config',
     'src/launcher/hostward.mjs',
     'src/launcher/launch.mjs',
     // Of the native module the one build for this libc and this processor.

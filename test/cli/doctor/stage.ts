@@ -47,7 +47,7 @@ export const soundRules: readonly AccessRule[] = [
   },
   { apiGroups: [''], resources: ['services'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update', 'patch'] },
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
 ];
 
 export const soundConfiguration = {

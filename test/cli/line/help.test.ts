@@ -34,7 +34,7 @@ describe('help', () => {
 
   it.each(commands.map((command) => [command.name]))('of %s offers -o json when it prints data', (name) => {
     const output = commandNamed(name)!.options.find((option) => option.name === 'output');
-    if (['run', 'direct', 'completion'].includes(name)) expect(output).toBeUndefined();
+    if (['run', 'direct', 'completion', 'install'].includes(name)) expect(output).toBeUndefined();
     else expect(output?.choices).toContain('json');
   });
 

@@ -6,6 +6,37 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 
 export const aboutCommands: readonly CommandSpec[] = [
   {
+    name: 'install',
+    operands: 'values|manifests|chart-values',
+    maxOperands: 1,
+    operandChoices: ['values', 'manifests', 'chart-values'],
+    summary: 'Print what an installation needs, with the names of your virtual cluster',
+    details: [
+      '`values` are values for the chart of vCluster, with Hostward as a sidecar. `manifests` run it in pods of its own, without Helm. `chart-values` are values for the chart of Hostward, in the folder config/chart.',
+      'It asks no cluster, and `hostward doctor --pre` says whether the clusters are ready for the result.',
+    ],
+    options: [
+      {
+        name: 'vcluster-name',
+        value: 'NAME',
+        summary: 'release name of the virtual cluster (environment: VCLUSTER_NAME)',
+      },
+      { name: 'host-namespace', value: 'NAME', summary: 'its namespace on the host, by default vcluster-NAME' },
+      { name: 'image', value: 'IMAGE', summary: 'the image, with your registry, and a tag or digest' },
+      { name: 'mapped', summary: 'manifests with the rights for namespace mapping' },
+    ],
+    examples: [
+      {
+        line: 'hostward install values --vcluster-name my-vcluster --image registry.example.com/hostward:0.1.0 > sidecar.yaml',
+        says: 'for helm upgrade my-vcluster … -f sidecar.yaml',
+      },
+      {
+        line: 'hostward install manifests --vcluster-name my-vcluster > hostward.yaml',
+        says: 'for kubectl apply -f hostward.yaml',
+      },
+    ],
+  },
+  {
     name: 'schema',
     operands: '',
     maxOperands: 0,

@@ -1,0 +1,86 @@
+// `hostward install`: the samples of an installation with the names of one virtual cluster in them. In: the samples that the package
+// and the image bring along, and names. Out: one file, whose first lines say how it is used. It asks no cluster.
+import { join } from 'node:path';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
+import type { Options } from '../line/parse-arguments.ts';
+
+/** The names in the samples. */
+const sampleName = 'my-vcluster';
+const sampleNamespace = `vcluster-${sampleName}`;
+const sampleImage = /image: hostward:\S+/g;
+
+const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+/** Helm allows a name of a release 53 characters. */
+const longestRelease = 53;
+const longestNamespace = 63;
+
+interface Names {
+  name: string;
+  namespace: string;
+  image: string;
+  isMapped: boolean;
+}
+
+export async function install(context: Context, options: Options): Promise<ExitCode> {
+  const [what = ''] = options.operands;
+  const name = options.text('vcluster-name') ?? context.environment['VCLUSTER_NAME'];
+  if (name === undefined)
+    throw new CommandFault(exitCodes.usage, 'the name of the virtual cluster is not given', {
+      hint: 'give --vcluster-name: the release name of its chart, which helm list shows',
+    });
+  const namespace = options.text('host-namespace') ?? `vcluster-${name}`;
+  checkName('vcluster-name', name, longestRelease);
+  checkName('host-namespace', namespace, longestNamespace);
+  const image = options.text('image') ?? `hostward:${context.version}`;
+  const text = await textOf(context, what, { name, namespace, image, isMapped: options.has('mapped') });
+  context.stdout.write(text);
+  return exitCodes.fine;
+}
+
+function checkName(option: string, name: string, longest: number): void {
+  if (dnsLabel.test(name) && name.length <= longest) return;
+  const wanted = `lower-case letters, digits and "-", at most ${longest} characters`;
+  throw new CommandFault(exitCodes.usage, `--${option} wants ${wanted}, found "${name}"`);
+}
+
+async function textOf(context: Context, what: string, names: Names): Promise<string> {
+  const sample = async (file: string) =>
+    filledIn(await context.files.read(join(context.packageFolder, 'config', file)), names);
+  switch (what) {
+    case 'values':
+      return sample('sidecar-values.yaml');
+    case 'manifests':
+      return [await sample(names.isMapped ? 'cluster-role.yaml' : 'role.yaml'), await sample('deployment.yaml')].join(
+        '---\n',
+      );
+    case 'chart-values':
+      return chartValues(names);
+    default:
+      throw new CommandFault(exitCodes.usage, `wanted values, manifests or chart-values, found "${what}"`);
+  }
+}
+
+/** Names of the sample contain one another, so each place is looked at once. */
+function filledIn(text: string, { name, namespace, image }: Names): string {
+  const names = new RegExp(`${sampleNamespace}|${sampleName}`, 'g');
+  return text
+    .replace(names, (found) => (found === sampleNamespace ? namespace : name))
+    .replace(sampleImage, () => `image: ${image}`);
+}
+
+function chartValues({ name, namespace, image }: Names): string {
+  const [, repository = image, tag, digest] = /^(.*?)(?::([^:/@]+))?(?:@(sha256:[0-9a-f]{64}))?$/.exec(image) ?? [];
+  const lines = [
+    `# helm install hostward config/chart -n ${namespace} -f THIS-FILE`,
+    'image:',
+    `  repository: ${repository}`,
+    ...(tag === undefined ? [] : [`  tag: ${JSON.stringify(tag)}`]),
+    ...(digest === undefined ? [] : [`  digest: ${digest}`]),
+    'sync:',
+    '  vcluster:',
+    `    name: ${name}`,
+    '  # What stands below sync.toHost in the vcluster.yaml: patches, namespaces, secrets, configMaps.',
+    '  toHost: {}',
+  ];
+  return `${lines.join('\n')}\n`;
+}
