@@ -11,9 +11,11 @@ import { ChildSandbox } from '../src/expression/sandbox/child-sandbox.ts';
 import { createLog } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
 import type { KubeObject } from '../src/object/meta/object.ts';
+import { WorkQueue } from '../src/queue/work-queue.ts';
 import { endpointsKind } from '../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { Engine } from '../src/sync/loop/engine.ts';
 import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
-import { Sync } from '../src/sync/loop/sync.ts';
+import type { SyncOptions } from '../src/sync/loop/sync-options.ts';
 import { type OpenedPatcher, openPatcher } from '../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../src/sync/patch/set/patch-set.ts';
 import { projectService } from '../src/sync/plan/kind.ts';
@@ -77,8 +79,9 @@ const settings: RuleSettings = {
   addressPolicy: { allow: [], deny: [] },
 };
 const opened = await openPatches(Number(values.patches));
-const sync = new Sync({
+const given: SyncOptions = {
   ...shared,
+  queue: new WorkQueue(shared.clock),
   windows: {
     virtual: open(virtual, endpointsResource, endpointsKind.projectVirtual),
     services: open(virtual, servicesResource, projectService),
@@ -91,7 +94,8 @@ const sync = new Sync({
   isLeader: () => true,
   isDryRun: false,
   isHostRecent: true,
-});
+};
+const sync = new Engine(given).open(given);
 
 async function openPatches(count: number): Promise<OpenedPatcher | undefined> {
   if (count === 0) return undefined;

@@ -8,10 +8,13 @@ import { openWriter } from '../src/cluster/write/open-writer.ts';
 import { createLog } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
 import type { KubeObject } from '../src/object/meta/object.ts';
+import { WorkQueue } from '../src/queue/work-queue.ts';
 import { endpointsKind } from '../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createEndpointSliceKind } from '../src/sync/kinds/endpointslices/endpointslice-kind.ts';
+import { Engine } from '../src/sync/loop/engine.ts';
 import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
-import { Sync } from '../src/sync/loop/sync.ts';
+import type { Sync } from '../src/sync/loop/sync.ts';
+import type { SyncOptions } from '../src/sync/loop/sync-options.ts';
 import { projectService, type SyncedKind } from '../src/sync/plan/kind.ts';
 import { gateFigures, sliceGateLimits } from './gate.ts';
 import { load } from './processes.ts';
@@ -82,8 +85,9 @@ class Bench {
       ref: ResourceRef,
       project: (object: KubeObject) => T,
     ) => openWindow<T>({ connection, ref, project, payloadFields: kind.payloadFields, ...shared });
-    this.#sync = new Sync({
+    const given: SyncOptions = {
       ...shared,
+      queue: new WorkQueue(systemClock),
       windows: {
         virtual: open(this.#virtual, kind.resource, kind.projectVirtual),
         services: open(this.#virtual, servicesResource, projectService),
@@ -96,7 +100,8 @@ class Bench {
       isLeader: () => true,
       isDryRun: false,
       isHostRecent: true,
-    });
+    };
+    this.#sync = new Engine(given).open(given);
   }
 
   async start(): Promise<void> {

@@ -7,7 +7,8 @@ import { settingChanges } from '../config/load/difference.ts';
 import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import type { Sync } from '../sync/loop/sync.ts';
+import { WorkQueue } from '../queue/work-queue.ts';
+import { Engine } from '../sync/loop/engine.ts';
 import type { ContentKind } from '../sync/references/content-kind.ts';
 import type { FoundCopies } from '../sync/references/leftovers.ts';
 import { References } from '../sync/references/references.ts';
@@ -54,6 +55,7 @@ class AssembledDaemon implements Daemon {
   readonly #clusters: Clusters;
   readonly #windows: DaemonWindows;
   readonly #outages: Outages;
+  readonly #queue: WorkQueue;
   readonly #management: RunningManagement;
   readonly #slices: RunningSlices;
   readonly #gauges: Gauges;
@@ -71,6 +73,7 @@ class AssembledDaemon implements Daemon {
 
   constructor(options: DaemonOptions) {
     const isStopped = (): boolean => this.#phase === 'stopped';
+    const running = () => this.#writing?.engine.syncs ?? [];
     this.#options = options;
     this.#changes = new Changes(options.log, { isStopped });
     this.#settings = options.settings;
@@ -81,11 +84,13 @@ class AssembledDaemon implements Daemon {
     this.#outages = new Outages(options, {
       windows: () => this.#windows.opened,
       isInDoubt: () => this.#clusters.areInDoubt,
-      over: () => this.#syncs().map((sync) => sync.hurry()),
+      over: () => running().map((sync) => sync.hurry()),
     });
+    this.#queue = new WorkQueue(options.clock);
     this.#management = new RunningManagement(options);
     this.#references = new References({
       ...options,
+      queue: this.#queue,
       settings: referenceSettings(options.settings, options.patches),
       openWindows: (kind) => this.#windows.openContent(kind, this.#settings),
       findCopies: (kind) => this.#findCopies(kind),
@@ -106,7 +111,7 @@ class AssembledDaemon implements Daemon {
       end: (why) => this.#end(why),
     });
     this.#gauges = new Gauges(options, {
-      syncs: () => this.#syncs(),
+      syncs: running,
       switchedOn: () => syncsOf(this.#view()),
       lease: () => this.#lease,
       outages: this.#outages,
@@ -169,11 +174,13 @@ class AssembledDaemon implements Daemon {
     const permit = (): boolean => !isDryRun && syncs(this.#settings) && isLeading() && !this.#clusters.areInDoubt;
     const how = { permit, outages: this.#outages, maxWritesPerSecond: this.#settings.maxWritesPerSecond };
     const writers = openWriters(this.#options, { virtual, host }, how);
-    this.#writing = { ...writers, isHostRecent: isRecent(this.#clusters.versions.host), isLeading };
+    const isHostRecent = isRecent(this.#clusters.versions.host);
+    const engine = new Engine({ ...this.#options, ...writers, queue: this.#queue, isHostRecent });
+    this.#writing = { engine, isLeading };
     this.#lease?.subscribe((state) => {
       log.info({ component: 'main', leadership: state.kind }, 'leadership changed');
       if (state.kind !== 'leading') return;
-      for (const sync of this.#syncs()) if (sync.isReady) sync.enqueueAll();
+      for (const sync of engine.syncs) if (sync.isReady) sync.enqueueAll();
     });
     this.#lease?.start();
     this.#gauges.start();
@@ -182,13 +189,8 @@ class AssembledDaemon implements Daemon {
       ...this.#writing,
       connections: { virtual, host },
       copyNamespaces: this.#copyNamespaces(),
-      endpoints: () => this.#endpoints.sync,
       settings: () => this.#settings,
     });
-  }
-
-  #syncs(): Sync[] {
-    return [this.#endpoints.sync, this.#slices.sync].filter((sync) => sync !== undefined);
   }
 
   async #findCopies(kind: ContentKind): Promise<FoundCopies> {
@@ -204,12 +206,8 @@ class AssembledDaemon implements Daemon {
     this.#phase = 'stopped';
     this.#stopping.abort();
     this.#gauges.stop();
-    await Promise.all([
-      this.#endpoints.sync?.stop(drainWithinMs),
-      this.#slices.stop(drainWithinMs),
-      this.#writing?.hostWriter.stop(drainWithinMs),
-      this.#writing?.virtualWriter.stop(drainWithinMs),
-    ]);
+    this.#slices.stop();
+    await this.#writing?.engine.stop(drainWithinMs);
     await this.#patches.stop();
     await this.#management.stop();
     // The lease goes last, because another replica may write as soon as the lease is free.

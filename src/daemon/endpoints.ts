@@ -5,6 +5,7 @@ import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import { openSync, type SyncParts, type Writing } from './open-sync.ts';
+import { anySliceKind } from './rules-of.ts';
 
 export interface EndpointsOptions extends SyncParts {
   settings: () => Settings;
@@ -32,8 +33,9 @@ export class RunningEndpoints {
     const rules = this.#rulesOf(settings);
     // A kind that is switched off must not be written: vCluster may own its objects by now.
     const isLeader = (): boolean => this.#options.settings().endpointsEnabled && writing.isLeading();
-    const awaitsOther = settings.endpointSlices.enabled;
-    this.sync = openSync({ ...this.#options, rules, writing, isLeader, settings, awaitsOther });
+    const { engine } = writing;
+    if (settings.endpointSlices.enabled) engine.await(anySliceKind.kind);
+    this.sync = openSync({ ...this.#options, rules, engine, isLeader, settings });
     this.sync.start().catch((error: unknown) => {
       const { options, isStopped, end } = this.#options;
       if (isStopped()) return;

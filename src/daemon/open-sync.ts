@@ -1,10 +1,9 @@
 // Opens the sync of one kind on the parts that the syncs of all kinds share.
-import { permittedWriter } from '../cluster/write/permitted-writer.ts';
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { Engine } from '../sync/loop/engine.ts';
 import type { SyncRules } from '../sync/loop/rules.ts';
-import { Sync } from '../sync/loop/sync.ts';
-import type { SyncOptions } from '../sync/loop/sync-options.ts';
+import type { Sync } from '../sync/loop/sync.ts';
 import type { References } from '../sync/references/references.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningPatches } from './patches.ts';
@@ -18,39 +17,27 @@ export interface SyncParts {
   mappings: CompiledMappings | undefined;
 }
 
-/** The writers of both clusters, which the syncs of all kinds share. */
-export interface Writing extends Pick<SyncOptions, 'virtualWriter' | 'hostWriter' | 'isHostRecent'> {
+/** What exists once both clusters are reached. */
+export interface Writing {
+  engine: Engine;
   /** Whether this process holds the lease, where one is needed. */
   isLeading: () => boolean;
 }
 
-export interface OneKind
-  extends Pick<SyncParts, 'options' | 'windows' | 'references'>,
-    Pick<SyncOptions, 'awaitsOther'> {
+export interface OneKind extends Pick<SyncParts, 'windows' | 'references'> {
   rules: SyncRules;
-  writing: Writing;
+  engine: Engine;
   /** Whether this process may write objects of this kind now. */
   isLeader: () => boolean;
   settings: Settings;
 }
 
-export function openSync(parts: OneKind): Sync {
-  const { options, windows, references, rules, writing, isLeader, settings, awaitsOther = false } = parts;
-  const { clock, random, log, metrics, isDryRun } = options;
+export function openSync({ windows, references, rules, engine, isLeader, settings }: OneKind): Sync {
   const { kind } = rules.translation;
-  return new Sync({
+  return engine.open({
     windows: windows.openSync(kind, settings),
     rules,
-    virtualWriter: permittedWriter(writing.virtualWriter, isLeader),
-    hostWriter: permittedWriter(writing.hostWriter, isLeader),
-    clock,
-    random,
-    log,
-    metrics,
     isLeader,
-    isDryRun,
     references: references.of(kind.kind),
-    isHostRecent: writing.isHostRecent,
-    awaitsOther,
   });
 }

@@ -1,5 +1,5 @@
-// Runs the sync of EndpointSlices beside that of Endpoints: it begins when both clusters grant the verbs, and asks again while
-// they do not. In: settings and what the daemon has opened. Out: a second Sync, and the missing verbs for status.
+// Runs EndpointSlices as a further kind of the engine: they begin when both clusters grant the verbs, and the verbs are asked for
+// again while they do not. In: settings and what the daemon has opened. Out: a Sync, and the missing verbs for status.
 import type { Timer } from '../clock.ts';
 import type { Connection } from '../cluster/wire/connection.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -7,7 +7,7 @@ import { createRules, type SyncRules } from '../sync/loop/rules.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import { missingPermissions, sentencesOf, slicePermissions } from './clusters/permissions.ts';
 import { openSync, type SyncParts, type Writing } from './open-sync.ts';
-import { sliceKindOf } from './rules-of.ts';
+import { anySliceKind, sliceKindOf } from './rules-of.ts';
 
 /** People grant a missing verb, so a look a minute is enough. */
 const askAgainMs = 60_000;
@@ -15,8 +15,6 @@ const askAgainMs = 60_000;
 export interface SliceSetUp extends Writing {
   connections: { virtual: Connection; host: Connection };
   copyNamespaces: readonly (string | undefined)[];
-  /** The running sync of Endpoints; undefined while it is switched off. */
-  endpoints: () => Sync | undefined;
   settings: () => Settings;
 }
 
@@ -40,12 +38,11 @@ export class RunningSlices {
     const settings = setUp.settings();
     this.#retry?.cancel();
     if (this.sync !== undefined) {
-      this.#accompany(setUp);
       this.sync.setRules(this.#rulesOf(settings));
       return;
     }
     this.missing = settings.endpointSlices.enabled ? await this.#missingVerbs(setUp) : [];
-    if (!settings.endpointSlices.enabled || this.missing.length > 0) setUp.endpoints()?.goOnAlone();
+    if (!settings.endpointSlices.enabled || this.missing.length > 0) setUp.engine.goOnWithout(anySliceKind.kind);
     if (!settings.endpointSlices.enabled || this.#isStopped || this.sync !== undefined) return;
     if (this.missing.length === 0) return this.#begin(setUp, settings);
     const { clock, log } = this.#parts.options;
@@ -66,21 +63,12 @@ export class RunningSlices {
     // A kind that is switched off must not be written: vCluster may own its objects by now.
     const isLeader = (): boolean => setUp.settings().endpointSlices.enabled && setUp.isLeading();
     const rules = this.#rulesOf(settings);
-    const sync = openSync({ ...this.#parts, rules, writing: setUp, isLeader, settings });
+    const sync = openSync({ ...this.#parts, rules, engine: setUp.engine, isLeader, settings });
     this.sync = sync;
-    this.#accompany(setUp);
     sync.start().catch((error: unknown) => {
       if (!this.#isStopped)
         this.#parts.options.log.error({ component: 'main', err: error }, 'the sync of EndpointSlices could not start');
     });
-  }
-
-  /** The sync of Endpoints may be switched on later than that of slices. */
-  #accompany({ endpoints }: SliceSetUp): void {
-    const other = endpoints();
-    if (other === undefined) return;
-    this.sync?.accompany(other.asCompanion());
-    this.sync?.shareNames(other);
   }
 
   #rulesOf(settings: Settings): SyncRules {
@@ -89,9 +77,8 @@ export class RunningSlices {
     return createRules(sliceKindOf(settings), settings, { mapping: mappings, patcher });
   }
 
-  async stop(withinMs: number): Promise<void> {
+  stop(): void {
     this.#isStopped = true;
     this.#retry?.cancel();
-    await this.sync?.stop(withinMs);
   }
 }

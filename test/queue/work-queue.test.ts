@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
+import type { QueuePart } from '../../src/queue/queue-part.ts';
 import { WorkQueue } from '../../src/queue/work-queue.ts';
 import { settle, VirtualClock } from '../virtual-clock.ts';
 
@@ -13,9 +14,9 @@ beforeEach(() => {
   metrics = createMetrics();
 });
 
-function makeQueue(laneOf?: (key: string) => string, random = () => 0): WorkQueue {
-  const options = { name: 'test', clock, random, log: silentLog, metrics };
-  return new WorkQueue(laneOf === undefined ? options : { ...options, laneOf });
+function makeQueue(laneOf?: (key: string) => string, random = () => 0): QueuePart {
+  const options = { name: 'test', random, log: silentLog, metrics };
+  return new WorkQueue(clock).part(laneOf === undefined ? options : { ...options, laneOf });
 }
 
 describe('hurry()', () => {
@@ -479,5 +480,43 @@ describe('aside()', () => {
     queue.add('a');
     await queue.whenIdle();
     expect([failed, queue.running]).toEqual([1, 0]);
+  });
+});
+
+describe('part()', () => {
+  const parts = () => {
+    const whole = new WorkQueue(clock);
+    return ['one', 'other'].map((name) => whole.part({ name, random: () => 0, log: silentLog, metrics })) as [
+      QueuePart,
+      QueuePart,
+    ];
+  };
+
+  test('the parts take turns, and each knows its own keys', async () => {
+    const [one, other] = parts();
+    const worked: string[] = [];
+    for (let at = 0; at < 3; at++) for (const part of [one, other]) part.add(`k${at}`);
+    one.work(1, (key) => void worked.push(`one ${key}`));
+    other.work(1, (key) => void worked.push(`other ${key}`));
+    expect([one.waiting + one.running, other.waiting + other.running]).toEqual([3, 3]);
+    await Promise.all([one.whenIdle(), other.whenIdle()]);
+    expect(worked).toEqual(['one k0', 'other k0', 'one k1', 'other k1', 'one k2', 'other k2']);
+  });
+
+  test('a part whose workers hang, and one that stops, hold up no other part', async () => {
+    const [stuck, well] = parts();
+    stuck.work(2, () => new Promise<void>(() => {}));
+    for (let at = 0; at < 10; at++) stuck.add(`k${at}`);
+    let worked = 0;
+    well.work(1, () => void worked++);
+    for (let at = 0; at < 10; at++) well.add(`k${at}`);
+    await well.whenIdle();
+    expect([worked, stuck.running, stuck.waiting]).toEqual([10, 2, 8]);
+    const stopped = stuck.stop(100);
+    await clock.advance(100);
+    expect(await stopped).toBe(false);
+    well.add('later');
+    await well.whenIdle();
+    expect(worked).toBe(11);
   });
 });

@@ -2,10 +2,12 @@ import type { PatchEntry } from '../../src/config/settings/settings.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
+import { WorkQueue } from '../../src/queue/work-queue.ts';
 import { endpointsKind } from '../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/kinds/endpoints/items.ts';
+import { Engine } from '../../src/sync/loop/engine.ts';
 import { createRules, type RuleSettings } from '../../src/sync/loop/rules.ts';
-import { Sync } from '../../src/sync/loop/sync.ts';
+import type { Sync } from '../../src/sync/loop/sync.ts';
 import type { SyncOptions } from '../../src/sync/loop/sync-options.ts';
 import type { OpenedPatcher, OpenPatcherOptions } from '../../src/sync/patch/run/open-patcher.ts';
 import { projectService } from '../../src/sync/plan/kind.ts';
@@ -42,6 +44,7 @@ export class FakeWorld {
   readonly clock = new VirtualClock();
   options: FakeOptions;
   isLeader = true;
+  engine!: Engine;
   sync!: Sync;
   patches: OpenedPatcher | undefined;
   windows!: {
@@ -58,7 +61,8 @@ export class FakeWorld {
     }
   }
 
-  async run(over: Partial<SyncOptions> = {}): Promise<this> {
+  /** `awaits` is a kind that the same engine is going to open. */
+  async run({ awaits, ...over }: Partial<SyncOptions> & { awaits?: string } = {}): Promise<this> {
     const { options } = this;
     const open = <T>(server: FakeServer, resource: string, project: (object: KubeObject) => T) =>
       new FakeWindow<never>(server, resource, project as never);
@@ -71,7 +75,8 @@ export class FakeWorld {
     await this.patches?.stop();
     this.patches = options.patches && this.#openPatcher(options.patches);
     await this.patches?.start();
-    this.sync = new Sync({
+    const given: SyncOptions = {
+      queue: new WorkQueue(this.clock),
       windows: this.windows as never,
       rules: createRules(
         endpointsKind,
@@ -88,7 +93,10 @@ export class FakeWorld {
       isDryRun: options.isDryRun ?? false,
       isHostRecent: options.isHostRecent ?? true,
       ...over,
-    });
+    };
+    this.engine = new Engine(given);
+    if (awaits !== undefined) this.engine.await(awaits);
+    this.sync = this.engine.open(given);
     await this.sync.start();
     await this.quiet();
     return this;

@@ -2,16 +2,16 @@
 // keys for the queue.
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
-import type { WorkQueue } from '../../queue/work-queue.ts';
+import type { QueuePart } from '../../queue/queue-part.ts';
 import type { Outcome } from '../plan/step.ts';
 import type { Referrers } from '../references/count/referrers.ts';
-import type { Ledger } from '../world/ledger.ts';
+import type { LedgerPage } from '../world/ledger.ts';
 import type { World } from '../world/world.ts';
 
 export interface OwnerFollowerOptions {
   world: World;
-  ledger: Ledger;
-  queue: WorkQueue;
+  ledger: LedgerPage;
+  queue: QueuePart;
   references: Pick<Referrers, 'enqueueAll'> | undefined;
   log: Log;
   enqueue: (key: Key) => void;

@@ -12,7 +12,7 @@ import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../p
 import type { Referrers } from '../references/count/referrers.ts';
 import type { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/doubted-list.ts';
-import type { Ledger } from '../world/ledger.ts';
+import type { LedgerPage } from '../world/ledger.ts';
 import type { WriteLog } from '../world/write-log.ts';
 import { BackFlowBrake } from './back-flow-brake.ts';
 import { differenceOf, dryRunOutcome } from './dry-run.ts';
@@ -32,7 +32,7 @@ export interface ReconcilePortsOptions {
   hostWriter: Writer;
   guard: DeleteGuard;
   contest: Contest;
-  ledger: Ledger;
+  ledger: LedgerPage;
   metrics: SyncMetrics;
   clock: Clock;
   log: Log;

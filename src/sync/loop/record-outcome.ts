@@ -3,21 +3,21 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
-import type { WorkQueue } from '../../queue/work-queue.ts';
+import type { QueuePart } from '../../queue/queue-part.ts';
 import { backflowMessage, backflowRetryMs } from '../plan/backflow.ts';
 import type { Facts, Outcome } from '../plan/step.ts';
 import type { Contest } from '../world/contest.ts';
-import { forbiddenDelayMs, rejectedDelayMs } from '../world/forbidden-delay.ts';
-import { type Ledger, labelOf } from '../world/ledger.ts';
+import { type LedgerPage, labelOf } from '../world/ledger.ts';
 import { headsOf } from '../world/proven.ts';
+import { forbiddenDelayMs, rejectedDelayMs } from '../world/refused-requests.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { versionOf } from './reconcile-ports.ts';
 
 export interface RecordOutcomeOptions {
-  ledger: Ledger;
+  ledger: LedgerPage;
   contest: Contest;
-  queue: WorkQueue;
+  queue: QueuePart;
   metrics: SyncMetrics;
   clock: Clock;
   log: Log;

@@ -1,28 +1,48 @@
-// What the sync of one kind is opened with.
+// What an engine is opened with, and what each of its kinds adds.
 import type { Clock } from '../../clock.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
+import type { Key } from '../../object/meta/object.ts';
+import type { WorkQueue } from '../../queue/work-queue.ts';
+import type { ObjectRef } from '../plan/kind.ts';
 import type { Referrers } from '../references/count/referrers.ts';
+import type { Ledger } from '../world/ledger.ts';
+import type { Registry } from '../world/registry.ts';
 import type { Windows } from '../world/sources.ts';
 import type { SyncRules } from './rules.ts';
 
-export interface SyncOptions {
-  windows: Windows;
-  rules: SyncRules;
+export interface EngineOptions {
+  /** Engines of several virtual clusters may share it. */
+  queue: WorkQueue;
   virtualWriter: Writer;
   hostWriter: Writer;
   clock: Clock;
   random: () => number;
   log: Log;
   metrics: Metrics;
-  /** Whether this process may write now; the writers check again when they send. */
-  isLeader: () => boolean;
   isDryRun: boolean;
-  /** Names and content for reference patches; without them, names follow from rules alone. */
-  references?: Referrers;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
-  /** Another sync will share the names of Services: shareNames() or goOnAlone() will be called. */
-  awaitsOther?: boolean;
+}
+
+export interface KindOptions {
+  windows: Windows;
+  rules: SyncRules;
+  /** Whether objects of this kind may be written now. */
+  isLeader: () => boolean;
+  /** Names and content for reference patches; without them, names follow from rules alone. */
+  references?: Referrers;
+}
+
+export type SyncOptions = EngineOptions & KindOptions;
+
+/** What the syncs of all kinds of one engine have in common. */
+export interface EngineParts {
+  ledger: Ledger;
+  registry: Registry;
+  /** Called when the first lists of a kind are in. */
+  begun: () => void;
+  /** The object on the host, of a kind whose objects are named like their Services. */
+  namedLike: (service: Key) => ObjectRef | undefined;
 }

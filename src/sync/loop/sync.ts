@@ -1,21 +1,20 @@
-// Keeps the host cluster in step with the virtual cluster: listens to the windows, queues the keys that changed, and runs one
-// pass for each. In: windows onto both clusters, two writers and the rules. Out: writes, events, metrics and the state behind
-// `hostward status`. It must never know HTTP, a file, or how a window follows its cluster.
+// The part of one kind in an engine: listens to the windows of the kind, queues the keys that changed, and runs one pass for each.
+// In: windows onto both clusters, two writers and the rules. Out: writes, events, metrics and the state behind `hostward status`.
+// It must never know how a window follows its cluster, nor another kind.
 import type { Timer } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
-import { WorkQueue } from '../../queue/work-queue.ts';
+import type { QueuePart } from '../../queue/queue-part.ts';
 import type { ReferencePorts } from '../references/count/joint-ports.ts';
-import type { Companion } from '../world/companion.ts';
 import { Contest } from '../world/contest.ts';
-import { Ledger } from '../world/ledger.ts';
+import type { LedgerPage } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
 import { Proven } from '../world/proven.ts';
-import { failedByServer } from '../world/server-fault.ts';
+import { failedByServer } from '../world/refused-requests.ts';
 import type { Circumstances } from '../world/sources.ts';
+import { type Standing, standingOf } from '../world/standing.ts';
 import { World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
-import { companionOf, wakeAcross } from './companion-of.ts';
 import { listWrites } from './dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './metrics.ts';
@@ -25,7 +24,7 @@ import { createReconcilePorts } from './reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
 import { createReferencePorts } from './reference-ports.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
-import type { SyncOptions } from './sync-options.ts';
+import type { EngineParts, SyncOptions } from './sync-options.ts';
 import { allWindows, WindowListener } from './window-listener.ts';
 
 /** Keys processed at once; the writer limits the number of requests by itself. */
@@ -33,14 +32,16 @@ const concurrency = 48;
 /** Pause between two looks at refused and waiting objects: some changes cause no event. */
 const auditMs = 10 * 60_000;
 
+const missing: Standing = { kind: 'fails', why: 'there is no virtual object of this name' };
+
 export class Sync {
   readonly world: SyncWorld;
-  readonly ledger = new Ledger();
+  readonly ledger: LedgerPage;
   readonly contest: Contest;
   readonly massDelete: MassDelete;
   readonly proven: Proven;
   readonly metrics: SyncMetrics;
-  readonly queue: WorkQueue;
+  readonly queue: QueuePart;
   readonly options: SyncOptions;
   readonly #events: EventRecorder;
   readonly #ports: ReconcilePorts;
@@ -49,23 +50,32 @@ export class Sync {
   readonly #writes: WriteLog;
   readonly #ownerDoubt: OwnerDoubt;
   readonly #owner: OwnerFollower;
-  readonly #ready = Promise.withResolvers<void>();
+  readonly namedLike: EngineParts['namedLike'];
+  readonly #begun: () => void;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   readonly #listener: WindowListener;
-  #forgetCompanion: () => void = () => {};
   #audit: Timer | undefined;
   #generation = 0;
 
-  constructor(options: SyncOptions) {
+  constructor(options: SyncOptions, { ledger, registry, begun, namedLike }: EngineParts) {
     const { clock, random, log } = options;
+    const { kind } = options.rules.translation;
     this.options = options;
-    this.world = new World(options.windows, options.rules);
-    if (options.awaitsOther) this.world.names.other = 'awaited';
+    this.#begun = begun;
+    this.namedLike = namedLike;
+    this.ledger = ledger.page(kind.kind);
+    this.world = new World(
+      { ...options, registry },
+      {
+        isReady: () => this.isReady,
+        isWritten: () => options.isLeader() || options.isDryRun,
+        wake: (key) => this.wakeFor(key),
+      },
+    );
     this.contest = new Contest(clock);
-    this.metrics = createSyncMetrics(options.metrics, options.rules.translation.kind.kind);
-    this.queue = new WorkQueue({
-      name: options.rules.translation.kind.resource.resource,
-      clock,
+    this.metrics = createSyncMetrics(options.metrics, kind.kind);
+    this.queue = options.queue.part({
+      name: kind.resource.resource,
       random,
       log,
       metrics: options.metrics,
@@ -74,7 +84,7 @@ export class Sync {
     });
     this.#events = createEventRecorder({
       writer: options.virtualWriter,
-      kind: options.rules.translation.kind,
+      kind,
       clock,
       log,
       onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
@@ -142,8 +152,8 @@ export class Sync {
     if (this.#phase !== 'syncing') return;
     this.#owner.start();
     this.#phase = 'running';
-    this.#ready.resolve();
     this.enqueueAll();
+    this.#begun();
     this.queue.work(concurrency, (key) => this.#handle(key));
     this.options.references?.work();
     this.#scheduleAudit();
@@ -159,7 +169,6 @@ export class Sync {
     this.proven.stop();
     this.massDelete.stop();
     this.#listener.stop();
-    this.#forgetCompanion();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
     this.#writes.flush();
     await Promise.all(allWindows(this.world.windows).map((window) => window.stop()));
@@ -205,48 +214,33 @@ export class Sync {
     this.options.references?.recounted();
   }
 
-  /** Called before or after the start, when the sync of the kind exists that objects of this kind may be made from. */
-  accompany(companion: Companion): void {
-    if (this.world.candidates.companion !== undefined || this.#phase === 'stopped') return;
-    this.world.candidates.companion = companion;
-    this.#forgetCompanion = companion.subscribe((key) => {
-      for (const one of this.world.objectsOfService(key)) wakeAcross(this, one);
-    });
-    void companion.whenReady.then(() => this.#wakePending());
+  /** For an object of another kind that was made from this one. */
+  standingOf(key: Key): Standing {
+    return this.ledger.isDirty(key) ? { kind: 'unknown' } : this.lastStandingOf(key);
   }
 
-  /** Objects of the companion that do not exist are known only now, and none of them has an outcome that wakes others. */
-  #wakePending(): void {
+  lastStandingOf(key: Key): Standing {
+    const outcome = this.ledger.outcomeOf(key);
+    return outcome === undefined && this.#isMissing(key) ? missing : standingOf(outcome);
+  }
+
+  /** A list that lacks most objects is no proof. */
+  #isMissing(key: Key): boolean {
+    return this.isReady && !this.world.windows.virtual.has(key) && !this.massDelete.guard.isWithheld(key);
+  }
+
+  /**
+   * Wakes a key for news of another kind. A key that waits after a failure looks at everything anew when its time comes: two kinds
+   * that fail would otherwise wake each other without a pause.
+   */
+  wakeFor(key: Key): void {
+    if (this.ledger.outcomeOf(key)?.kind !== 'retry' || !this.queue.isDelayed(key)) this.enqueue(key);
+  }
+
+  /** Wakes the keys that wait for an object of another kind. */
+  wakePending(): void {
     for (const [key, { outcome }] of this.ledger.entries())
       if (outcome.kind === 'waiting' && outcome.reason === 'SourcePending') this.enqueue(key);
-  }
-
-  /** The awaited other sync does not come. */
-  goOnAlone(): void {
-    if (this.world.names.other === 'awaited') this.world.names.other = undefined;
-  }
-
-  /** Both syncs decide together which of several Services gets a host name. */
-  shareNames(other: Sync): void {
-    for (const [one, beside] of [
-      [this, other],
-      [other, this],
-    ] as const) {
-      const enqueue = (key: Key): void => wakeAcross(beside, key);
-      const isReady = (): boolean => beside.isReady;
-      const isWritten = (): boolean => beside.options.isLeader() || beside.options.isDryRun;
-      one.world.names.other = { names: beside.world.names, isReady, isWritten, enqueue };
-    }
-  }
-
-  /** This sync as the companion of another one. */
-  asCompanion(): Companion {
-    return companionOf(this);
-  }
-
-  /** Resolves when the first lists are in. */
-  get whenReady(): Promise<void> {
-    return this.#ready.promise;
   }
 
   /** Facts for a decision that do not come from the windows; also for status. */

@@ -64,6 +64,20 @@ export interface ResultProblem {
   message: string;
 }
 
+/** An object of any synced kind. */
+export interface ObjectRef {
+  kind: string;
+  key: Key;
+}
+
+/** What an object needs to know of other keys. */
+export interface Needs {
+  /** The Service that decides about it; undefined for an object that names none. */
+  service: Key | undefined;
+  /** The object of another kind that it was made from, when it may stand on the host only beside that one. */
+  source?: ObjectRef | undefined;
+}
+
 export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostItem = HostItem> {
   readonly apiVersion: string;
   readonly kind: string;
@@ -95,16 +109,14 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   projectVirtual(object: KubeObject): V;
   projectHost(object: KubeObject): H;
   /**
-   * The virtual Service that decides about an object; undefined for an object that names no Service. A kind without this
-   * method names its objects like their Services.
+   * What must be known of other keys to judge an object: the engine wakes the object when they change. A kind without this method
+   * names its objects like their Services, and needs nothing else.
    */
-  serviceOf?(virtual: V): Key | undefined;
-  /** The host name of the Service behind which a host copy stands; for a kind with serviceOf(). */
+  needs?(virtual: V): Needs;
+  /** The host name of the Service behind which a host copy stands; for a kind with needs(). */
   hostServiceOf?(host: H): string | undefined;
   /** Values of `ownLabels` on the host copy, and annotations of ours; undefined = the key must not stand there. */
   ownKeys?(virtual: V, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] };
-  /** The object of another kind that this one was made from, when this one may stand on the host only beside that one. */
-  madeFrom?(virtual: V): { kind: string; key: Key } | undefined;
   judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
   /** The host payload before patches, from the virtual object alone. */
   translate(virtual: V, placement: Placement): Payload;
@@ -126,10 +138,14 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   addressesOf(payload: Payload): Iterable<string>;
 }
 
+export function needsOf(kind: SyncedKind, key: Key, virtual: VirtualItem | undefined): Needs {
+  if (kind.needs === undefined) return { service: key };
+  return virtual === undefined ? { service: undefined } : kind.needs(virtual);
+}
+
 /** The virtual Service that decides about the object behind a key. */
 export function serviceKeyOf(kind: SyncedKind, key: Key, virtual: VirtualItem | undefined): Key | undefined {
-  if (kind.serviceOf === undefined) return key;
-  return virtual && kind.serviceOf(virtual);
+  return kind.needs === undefined ? key : virtual && kind.needs(virtual).service;
 }
 
 export function isTakenByController(host: HostItem, { controllerLabel }: SyncedKind): boolean {

@@ -68,7 +68,7 @@ export interface Facts {
   contest?: NameContest | undefined;
   owner: OwnerState;
   refusals: readonly AddressRefusal[];
-  /** Nobody knows yet whether the object that this one was made from may stand on the host; see SyncedKind.madeFrom. */
+  /** Nobody knows yet whether the object that this one was made from may stand on the host; see Needs.source. */
   isSourcePending?: boolean;
   /** The translated and patched host object. */
   draft: Draft | undefined;

@@ -7,12 +7,12 @@ import type { Writer } from '../../cluster/write/writer.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { type Key, splitKey } from '../../object/meta/object.ts';
-import { WorkQueue } from '../../queue/work-queue.ts';
+import type { QueuePart } from '../../queue/queue-part.ts';
+import type { WorkQueue } from '../../queue/work-queue.ts';
 import { Contest } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubted-list.ts';
-import { forbiddenDelayMs, rejectedDelayMs } from '../world/forbidden-delay.ts';
 import type { Difference } from '../world/ledger.ts';
-import { failedByServer } from '../world/server-fault.ts';
+import { failedByServer, forbiddenDelayMs, rejectedDelayMs } from '../world/refused-requests.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { ContentDoubt } from './content-doubt.ts';
 import { contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
@@ -26,6 +26,7 @@ import type { ReferenceMetrics } from './reference-metrics.ts';
 
 export interface ContentSyncOptions
   extends Pick<FactSources, 'world' | 'registry' | 'owner' | 'isMentioned' | 'isListInDoubt'> {
+  queue: WorkQueue;
   virtualWriter: Writer;
   hostWriter: Writer;
   clock: Clock;
@@ -52,7 +53,7 @@ const refusedRetryMs = 10 * 60_000;
 
 export class ContentSync {
   readonly world: ContentWorld;
-  readonly queue: WorkQueue;
+  readonly queue: QueuePart;
   readonly outcomes = new Map<Key, ContentOutcome>();
   /** The writes that a dry run would have made, in order. */
   readonly differences = new Map<Key, readonly Difference[]>();
@@ -83,7 +84,7 @@ export class ContentSync {
       isWithheld: (key) => this.#doubt.isWithheld(key),
       goneMarkOf: (key) => this.#gone.get(key),
     };
-    this.queue = new WorkQueue({ name: world.kind.switch, clock, random, log, metrics });
+    this.queue = options.queue.part({ name: world.kind.switch, random, log, metrics });
     const writes = this.#writes;
     this.#requests = new ContentRequests({ world, virtualWriter, hostWriter, series, writes, doubtOwner });
     this.#doubt = new ContentDoubt({ world, clock, random, log, metrics, enqueue: (key) => this.queue.add(key) });

@@ -5,6 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { keyOf } from '../../object/meta/object.ts';
+import type { WorkQueue } from '../../queue/work-queue.ts';
 import type { ListDoubt } from '../world/doubted-list.ts';
 import type { Difference } from '../world/ledger.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
@@ -31,6 +32,7 @@ export interface ReferenceSettings {
 }
 
 export interface ReferencesOptions {
+  queue: WorkQueue;
   settings: ReferenceSettings;
   openWindows: (kind: ContentKind) => ContentWindows;
   /** Host objects of a kind that no patch names, with the marker label of this virtual cluster. */
@@ -146,7 +148,7 @@ export class References implements SharedReferences {
 
   #open(kind: ContentKind): ContentSync {
     const ports = this.#ports;
-    const { clock, random, log, metrics } = this.#options;
+    const { queue, clock, random, log, metrics } = this.#options;
     const world = new ContentWorld({
       kind,
       windows: this.#options.openWindows(kind),
@@ -156,6 +158,7 @@ export class References implements SharedReferences {
     return new ContentSync({
       world,
       registry: this.registry,
+      queue,
       virtualWriter: ports.virtualWriter,
       hostWriter: ports.hostWriter,
       clock,

@@ -2,6 +2,7 @@
 // both sets of addresses, as in one cluster. In: a running Sync. Out: keys for `hostward status`. Changes nothing.
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
+import { needsOf } from '../plan/kind.ts';
 
 export interface Beside {
   object: Key;
@@ -13,34 +14,36 @@ export interface Beside {
 const listLimit = 500;
 
 export function besideOthers(sync: Sync): Beside[] {
-  const { companion } = sync.world.candidates;
   const rows: Beside[] = [];
-  if (companion === undefined) return rows;
   for (const [service, objects] of sync.world.namedServices()) {
-    if (companion.standingOf(service).kind !== 'fine') continue;
+    const besides = namedLike(sync, service);
+    if (besides === undefined) continue;
     for (const object of objects) {
       if (!isOnItsOwn(sync, object)) continue;
       if (rows.length >= listLimit) return rows;
-      rows.push({ object, besides: `${companion.kind} ${service}` });
+      rows.push({ object, besides });
     }
   }
   return rows;
 }
 
-/** The object of the other kind that is published beside this one. */
+/** The object of another kind that is published beside this one. */
 export function besideOf(sync: Sync, object: Key): string | undefined {
-  const { candidates, rules } = sync.world;
-  const { companion } = candidates;
-  const virtual = sync.world.windows.virtual.get(object);
-  const service = virtual && rules.translation.kind.serviceOf?.(virtual);
-  if (companion === undefined || service === undefined || companion.standingOf(service).kind !== 'fine')
-    return undefined;
-  return isOnItsOwn(sync, object) ? `${companion.kind} ${service}` : undefined;
+  const { kind } = sync.world.rules.translation;
+  if (kind.needs === undefined) return undefined;
+  const { service } = needsOf(kind, object, sync.world.windows.virtual.get(object));
+  const besides = service && namedLike(sync, service);
+  return besides !== undefined && isOnItsOwn(sync, object) ? besides : undefined;
+}
+
+function namedLike(sync: Sync, service: Key): string | undefined {
+  const other = sync.namedLike(service);
+  return other && `${other.kind} ${other.key}`;
 }
 
 /** Whether a copy stands that was not made from the object of the other kind. */
 function isOnItsOwn({ ledger, world }: Sync, object: Key): boolean {
   if (ledger.outcomeOf(object)?.kind !== 'inSync') return false;
   const virtual = world.windows.virtual.get(object);
-  return virtual !== undefined && world.rules.translation.kind.madeFrom?.(virtual) === undefined;
+  return virtual !== undefined && needsOf(world.rules.translation.kind, object, virtual).source === undefined;
 }

@@ -11,8 +11,9 @@ import { baseOf, fixedAnnotations, fixedLabels, present } from '../plan/draft.ts
 import { projectService, serviceKeyOf } from '../plan/kind.ts';
 import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
-import type { Standing } from '../world/companion.ts';
+import { Registry } from '../world/registry.ts';
 import type { Circumstances } from '../world/sources.ts';
+import type { Standing } from '../world/standing.ts';
 import { World } from '../world/world.ts';
 import { MemoryCluster } from './memory-cluster.ts';
 
@@ -54,25 +55,17 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
   const virtualCluster = new MemoryCluster();
   const hostCluster = new MemoryCluster();
   const { resource } = kind.resource;
-  const world = new World(
-    {
-      virtual: virtualCluster.window(resource, (object) => kind.projectVirtual(object)),
-      services: virtualCluster.window('services', projectService),
-      host: hostCluster.window(resource, (object) => kind.projectHost(object)),
-      owner: input.ownerUid === undefined ? undefined : hostCluster.window('services', projectService),
-    },
-    rules,
-  );
+  const windows = {
+    virtual: virtualCluster.window(resource, (object) => kind.projectVirtual(object)),
+    services: virtualCluster.window('services', projectService),
+    host: hostCluster.window(resource, (object) => kind.projectHost(object)),
+    owner: input.ownerUid === undefined ? undefined : hostCluster.window('services', projectService),
+  };
   // Offline, an object of another kind that this one was made from counts as synced.
   const isFine = (): Standing => ({ kind: 'fine' });
-  const subscribe = () => () => {};
-  world.candidates.companion = {
-    kind: 'object',
-    standingOf: isFine,
-    lastStandingOf: isFine,
-    subscribe,
-    whenReady: Promise.resolve(),
-  };
+  const registry = new Registry({ standingOf: isFine, lastStandingOf: isFine });
+  const life = { isReady: () => true, isWritten: () => true, wake: () => {} };
+  const world = new World({ windows, rules, registry }, life);
   for (const object of input.host) hostCluster.put(resource, object);
   if (input.ownerUid !== undefined) {
     const metadata = { namespace: placement.hostNamespace, name: placement.virtualCluster, uid: input.ownerUid };

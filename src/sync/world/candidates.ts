@@ -2,10 +2,11 @@
 // address policy said about patched objects. It must never know who wins a name.
 import type { Key } from '../../object/meta/object.ts';
 import type { Claimant } from '../plan/claims.ts';
-import { type ServiceItem, serviceKeyOf, type Verdict, type VirtualItem } from '../plan/kind.ts';
-import type { Companion, Standing } from './companion.ts';
+import { needsOf, type ObjectRef, type ServiceItem, type Verdict, type VirtualItem } from '../plan/kind.ts';
 import { DraftMemory, type Wanted } from './draft-memory.ts';
+import type { Standings } from './registry.ts';
 import type { Rules, Windows } from './sources.ts';
+import type { Standing } from './standing.ts';
 
 export interface Judged {
   verdict: Verdict;
@@ -20,17 +21,17 @@ interface JudgedBy {
 }
 
 export class Candidates {
-  /** The sync of the kind that objects of this kind may be made from. */
-  companion: Companion | undefined;
   readonly #windows: Windows;
   readonly #rules: () => Rules;
+  readonly #standings: Standings;
   /** Objects whose patched addresses the policy refuses. */
   readonly #refused = new Set<Key>();
   readonly #drafts = new DraftMemory();
 
-  constructor(windows: Windows, rules: () => Rules) {
+  constructor(windows: Windows, rules: () => Rules, standings: Standings) {
     this.#windows = windows;
     this.#rules = rules;
+    this.#standings = standings;
   }
 
   /** Called when the patches of an object have run. */
@@ -46,16 +47,16 @@ export class Candidates {
   }
 
   judge(key: Key, facts: JudgedBy): Judged {
-    return this.#judge(key, facts, (source) => this.companion?.standingOf(source));
+    return this.#judge(key, facts, (source) => this.#standings.standingOf(source));
   }
 
-  #judge(key: Key, facts: JudgedBy, standingOf: (source: Key) => Standing | undefined): Judged {
+  #judge(key: Key, facts: JudgedBy, standingOf: (source: ObjectRef) => Standing): Judged {
     const { kind } = this.#rules().translation;
     const verdict = kind.judge(key, facts);
-    const source = verdict.kind === 'eligible' && facts.virtual && kind.madeFrom?.(facts.virtual);
+    const source = verdict.kind === 'eligible' ? needsOf(kind, key, facts.virtual).source : undefined;
     if (!source) return { verdict, isSourcePending: false };
     // An object that was made from another one goes with that one, so that its values do not leave by another door.
-    const standing = standingOf(source.key) ?? { kind: 'unknown' };
+    const standing = standingOf(source);
     if (standing.kind !== 'fails') return { verdict, isSourcePending: standing.kind === 'unknown' };
     const sentence = `the ${source.kind} "${source.key}" that it was made from has no current copy on the host: ${standing.why}`;
     return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
@@ -67,10 +68,10 @@ export class Candidates {
     const { translation, isPatched } = this.#rules();
     const place = translation.placement.placeOf(key);
     if (virtual === undefined || place === undefined || this.#refused.has(key)) return undefined;
-    const serviceKey = serviceKeyOf(translation.kind, key, virtual);
+    const serviceKey = needsOf(translation.kind, key, virtual).service;
     const service = serviceKey === undefined ? undefined : this.#windows.services.get(serviceKey);
     // While a change of its source waits, what was known before counts: the rivals hear of the outcome, not of the wait.
-    const lastStanding = (source: Key): Standing | undefined => this.companion?.lastStandingOf(source);
+    const lastStanding = (source: ObjectRef): Standing => this.#standings.lastStandingOf(source);
     const { verdict } = this.#judge(key, { virtual, service, isPlaced: true }, lastStanding);
     if (verdict.kind !== 'eligible') return undefined;
     if (!isPatched && this.refusalsOf(this.draftOf(virtual, place)).length > 0) return undefined;

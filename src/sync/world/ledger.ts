@@ -1,6 +1,7 @@
 // Remembers for each key: the outcome for status, the version that tells a host-side change from a virtual one, and
 // the time since which a change waits. A restart can compute all of it again, so it lives in memory only.
 import type { Key } from '../../object/meta/object.ts';
+import type { ObjectRef } from '../plan/kind.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
 
 export interface LedgerEntry {
@@ -19,7 +20,30 @@ export interface Difference {
   touches: string[];
 }
 
+/** The ledger of one engine: a page for each kind. */
 export class Ledger {
+  readonly #pages = new Map<string, LedgerPage>();
+  readonly #listeners = new Set<(object: ObjectRef) => void>();
+
+  page(kind: string): LedgerPage {
+    const page =
+      this.#pages.get(kind) ??
+      new LedgerPage((key) => {
+        for (const listener of this.#listeners) listener({ kind, key });
+      });
+    this.#pages.set(kind, page);
+    return page;
+  }
+
+  /** `changed` hears of every recorded outcome. */
+  subscribe(changed: (object: ObjectRef) => void): () => void {
+    this.#listeners.add(changed);
+    return () => this.#listeners.delete(changed);
+  }
+}
+
+export class LedgerPage {
+  readonly #changed: (key: Key) => void;
   readonly #entries = new Map<Key, LedgerEntry>();
   /** The version of the virtual side and the rules with which the host copy last agreed. */
   readonly #settledAt = new Map<Key, string>();
@@ -30,13 +54,16 @@ export class Ledger {
   readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
   readonly #inSync = new Set<Key>();
-  readonly #listeners = new Set<(key: Key) => void>();
   /** Messages about failed patches that their objects were written without. */
   readonly #lapses = new Map<Key, string>();
   /** Host values that could not be carried back to the virtual object. */
   readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
+
+  constructor(changed: (key: Key) => void) {
+    this.#changed = changed;
+  }
 
   /** The lag of a change counts from its first event, so later events do not move the time. */
   noteDirty(key: Key, nowMs: number): void {
@@ -69,16 +96,10 @@ export class Ledger {
     return this.#inSync.has(key) ? { kind: 'inSync' } : this.#entries.get(key)?.outcome;
   }
 
-  /** `changed` hears the key of every recorded outcome. */
-  subscribe(changed: (key: Key) => void): () => void {
-    this.#listeners.add(changed);
-    return () => this.#listeners.delete(changed);
-  }
-
   /** Returns the previous entry. Objects in sync have no entry, so that ten thousand of them need no memory. */
   set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
     const before = this.#set(key, outcome, nowMs);
-    for (const listener of this.#listeners) listener(key);
+    this.#changed(key);
     return before;
   }
 

@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Facts } from '../plan/step.ts';
-import type { Ledger } from './ledger.ts';
+import type { LedgerPage } from './ledger.ts';
 import type { World } from './world.ts';
 
 /** Objects looked at before the event loop gets its turn. */
@@ -23,12 +23,12 @@ export interface ProvenSummary {
 
 export class Proven {
   readonly #world: World;
-  readonly #ledger: Ledger;
+  readonly #ledger: LedgerPage;
   readonly #generation: () => number;
   #summary: ProvenSummary = { objects: 0, oldestMs: undefined };
   #sweep = 0;
 
-  constructor(options: { world: World; ledger: Ledger; generation: () => number }) {
+  constructor(options: { world: World; ledger: LedgerPage; generation: () => number }) {
     this.#world = options.world;
     this.#ledger = options.ledger;
     this.#generation = options.generation;

@@ -10,8 +10,14 @@ import { type Behind, CopiesBehind } from './copies-behind.ts';
 /** A tenant may have thousands of objects at one Service; the first ones show as well as all of them that it has some. */
 const judgedObjects = 100;
 
-/** What the contest asks of the world of a kind. */
+/** What the contest asks of a kind. */
 export interface NameView {
+  /** Whether its first lists are in. */
+  isReady(): boolean;
+  /** False for a kind that is switched off: its copies stay, but it gets no new ones. */
+  isWritten(): boolean;
+  /** For news of another kind. */
+  wake(key: Key): void;
   placement(): Placement;
   hasService(service: Key): boolean;
   /** The Service that an object named when it was last seen. */
@@ -28,23 +34,25 @@ export interface NameView {
   incumbentAt?(place: Place, eligible: readonly Claimant[]): Key | undefined;
 }
 
-/** The sync of another kind that shares the names. */
-export interface OtherKind {
-  names: ServiceNames;
-  isReady(): boolean;
-  /** False for a kind that is switched off: its copies stay, but it gets no new ones. */
-  isWritten(): boolean;
-  enqueue(key: Key): void;
+/** The names of all kinds. */
+export interface SharedNames {
+  readonly all: readonly ServiceNames[];
+  /** While it is unknown whether a further kind is synced too. */
+  readonly areAwaited: boolean;
 }
 
 export class ServiceNames {
-  /** `awaited` while it is unknown whether another kind is synced too. */
-  other: OtherKind | 'awaited' | undefined;
   readonly #view: NameView;
+  readonly #shared: SharedNames;
   readonly #behind = new CopiesBehind();
 
-  constructor(view: NameView) {
+  constructor(view: NameView, shared: SharedNames) {
     this.#view = view;
+    this.#shared = shared;
+  }
+
+  get isNamedLikeService(): boolean {
+    return this.#view.incumbentAt !== undefined;
   }
 
   /**
@@ -62,7 +70,7 @@ export class ServiceNames {
     if (service !== undefined && before === undefined && this.#isSingle(service, hostKey, isOwnWrite)) return [];
     this.#behind.note(hostKey, this.#view.behindOf(hostKey));
     if (before === undefined || service === undefined || this.#behind.isBehind(hostKey, before.service)) return [];
-    this.wakeOther(service);
+    this.wakeOthers(service);
     return this.rivalObjects(service);
   }
 
@@ -84,14 +92,13 @@ export class ServiceNames {
   contestOf(service: Key, place: Place, hostKey: Key): NameContest | undefined {
     const others = this.#sameNamed(service);
     if (others.length === 0) return undefined;
-    const { other } = this;
     const rivals = others.filter((one) => this.#view.hasService(one));
     const { namespace } = splitKey(service);
     const at = keyOf(place.namespace, place.name);
-    const leaving = this.#worlds().flatMap((names) => names.#behind.ofOthers(at, namespace) ?? [])[0];
+    const leaving = this.#shared.all.flatMap((names) => names.#behind.ofOthers(at, namespace) ?? [])[0];
     return {
       rivals,
-      isPending: other === 'awaited' || other?.isReady() === false,
+      isPending: this.#shared.areAwaited || this.#others().some((names) => !names.#view.isReady()),
       holder: rivals.length === 0 ? service : this.#holder([service, ...rivals], place),
       ...(leaving !== undefined && !this.#behind.isBehind(hostKey, at) && { leaving }),
     };
@@ -102,34 +109,26 @@ export class ServiceNames {
     return this.#sameNamed(service).flatMap((rival) => this.#view.objectsOfService(rival));
   }
 
-  /** Wakes the objects of the other kind for which something may have changed at a Service. */
-  wakeOther(service: Key): void {
-    const { other } = this;
+  /** Wakes the objects of the other kinds for which something may have changed at a Service. */
+  wakeOthers(service: Key): void {
     const rivals = this.#sameNamed(service);
-    if (rivals.length === 0 || other === undefined || other === 'awaited') return;
-    for (const one of [service, ...rivals]) {
-      for (const key of other.names.#view.objectsOfService(one)) other.enqueue(key);
+    if (rivals.length === 0) return;
+    for (const names of this.#others()) {
+      for (const one of [service, ...rivals])
+        for (const key of names.#view.objectsOfService(one)) names.#view.wake(key);
     }
   }
 
-  /** The kind whose objects are named like their Services goes first, so that both kinds decide alike. */
-  #worlds(): readonly ServiceNames[] {
-    const { other } = this;
-    if (other === undefined || other === 'awaited') return [this];
-    return this.#view.incumbentAt === undefined ? [other.names, this] : [this, other.names];
+  #others(): readonly ServiceNames[] {
+    return this.#shared.all.filter((names) => names !== this);
   }
 
   /** A Service with a copy behind the name keeps it. Without one the oldest object decides. */
   #holder(services: readonly Key[], place: Place): Key | undefined {
-    const worlds = this.#worlds().filter((names) => this.#isWritten(names));
+    const worlds = this.#shared.all.filter((names) => names === this || names.#view.isWritten());
     const eligible = worlds.map((names) => names.#eligible(services));
     const [incumbent] = worlds.flatMap((names, at) => names.#incumbent(services, place, eligible[at] ?? []) ?? []);
     return chooseWinner(eligible.flat(), incumbent);
-  }
-
-  #isWritten(names: ServiceNames): boolean {
-    const { other } = this;
-    return names === this || (other !== undefined && other !== 'awaited' && other.isWritten());
   }
 
   #eligible(services: readonly Key[]): readonly Claimant[] {

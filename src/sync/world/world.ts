@@ -1,7 +1,7 @@
 // Collects the facts about one key from the windows onto both clusters. In: the windows and the rules in force. Out: facts. It
 // must never write. It caches only values that follow from windows and rules.
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import { type Claimant, Claims, chooseWinner } from '../plan/claims.ts';
+import { type Claimant, type Claims, chooseWinner } from '../plan/claims.ts';
 import { type HostItem, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
 import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
@@ -11,36 +11,44 @@ import type { Facts } from '../plan/step.ts';
 import { Candidates } from './candidates.ts';
 import type { Behind } from './copies-behind.ts';
 import { CopyIndex } from './copy-index.ts';
-import { ServiceIndex } from './service-index.ts';
-import { ServiceNames } from './service-names.ts';
+import type { NeedsIndex } from './needs-index.ts';
+import type { Registry } from './registry.ts';
+import type { NameView, ServiceNames } from './service-names.ts';
 import type { Circumstances, Rules, Windows } from './sources.ts';
 
 type ContestFacts = Pick<Facts, 'draft' | 'place' | 'serviceKey' | 'servicePlace'>;
 
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;
-  readonly claims = new Claims();
+  readonly claims: Claims;
   /** The owner in the window may be gone; a request to the host is under way. */
   isOwnerInDoubt = false;
   readonly names: ServiceNames;
   readonly candidates: Candidates;
-  readonly #services = new ServiceIndex();
+  readonly #needs: NeedsIndex;
   readonly #copies = new CopyIndex();
   #rules: R;
 
-  constructor(windows: Windows, rules: R) {
+  /** `life` is of the sync that this world belongs to. */
+  constructor(
+    { windows, rules, registry }: { windows: Windows; rules: R; registry: Registry },
+    life: Pick<NameView, 'isReady' | 'isWritten' | 'wake'>,
+  ) {
+    const { kind } = rules.translation;
     this.windows = windows;
     this.#rules = rules;
-    this.candidates = new Candidates(windows, () => this.#rules);
-    const isNamedLikeService = rules.translation.kind.serviceOf === undefined;
-    this.names = new ServiceNames({
+    this.#needs = registry.needs;
+    this.claims = registry.claimsOf(kind.kind);
+    this.candidates = new Candidates(windows, () => this.#rules, registry.standings);
+    this.names = registry.join(kind.kind, {
+      ...life,
       placement: () => this.#rules.translation.placement,
       hasService: (service) => this.windows.services.has(service),
       serviceKeyOf: (key) => this.serviceKeyOf(key),
       objectsOfService: (service) => this.objectsOfService(service),
       claimantOf: (key) => this.candidates.claimantOf(key),
       behindOf: (hostKey) => this.#behindOf(hostKey),
-      ...(isNamedLikeService
+      ...(kind.needs === undefined
         ? { incumbentAt: (place, eligible) => this.#incumbentAt(place, eligible) }
         : { namedBy: (hostKey) => this.#namedBy(hostKey) }),
     });
@@ -60,7 +68,7 @@ export class World<R extends Rules = Rules> {
   /** Called when a virtual object came or went; returns the rivals that may now win or lose the name. */
   noteVirtual(key: Key): readonly Key[] {
     const named = [this.serviceKeyOf(key)];
-    this.#services.note(this.#rules.translation.kind, key, this.#namedService(key));
+    this.#needs.note(this.#rules.translation.kind, key, this.#namedService(key));
     named.push(this.serviceKeyOf(key));
     const rivals = [...new Set(named)].flatMap((service) => this.noteService(service));
     const place = this.placeOf(key);
@@ -79,34 +87,34 @@ export class World<R extends Rules = Rules> {
   /** Called when something changed at a virtual Service; returns the objects that may now win or lose its host name. */
   noteService(service: Key | undefined): Key[] {
     if (service === undefined) return [];
-    this.names.wakeOther(service);
+    this.names.wakeOthers(service);
     return [...this.names.rivalObjects(service)];
   }
 
   /** The Service that an object named when it was last noted. */
   serviceKeyOf(key: Key): Key | undefined {
-    return this.#services.serviceOf(this.#rules.translation.kind, key);
+    return this.#needs.serviceOf(this.#rules.translation.kind, key);
   }
 
   /** Reads the object only for a kind whose objects name their Services. */
   #namedService(key: Key): VirtualItem | undefined {
-    return this.#rules.translation.kind.serviceOf === undefined ? undefined : this.windows.virtual.get(key);
+    return this.#rules.translation.kind.needs === undefined ? undefined : this.windows.virtual.get(key);
   }
 
   /** The keys of the objects that a virtual Service decides about. */
   objectsOfService(serviceKey: Key): readonly Key[] {
-    return this.#services.objectsOf(this.#rules.translation.kind, serviceKey);
+    return this.#needs.objectsOf(this.#rules.translation.kind, serviceKey);
   }
 
   /** The virtual Services that objects name, each with its objects. */
-  namedServices(): ReturnType<ServiceIndex['entries']> {
-    return this.#services.entries();
+  namedServices(): ReturnType<NeedsIndex['namedServices']> {
+    return this.#needs.namedServices(this.#rules.translation.kind);
   }
 
   /** The keys of the objects that depend on a Service of a mapped host namespace. */
   objectsOfHostService(hostKey: Key): readonly Key[] {
     const { kind, placement } = this.#rules.translation;
-    if (kind.serviceOf === undefined) return this.claimantsOf(hostKey);
+    if (kind.needs === undefined) return this.claimantsOf(hostKey);
     const { namespace, name } = splitKey(hostKey);
     const virtualNamespace = placement.virtualNamespaceOf(namespace);
     return virtualNamespace === undefined ? [] : this.objectsOfService(keyOf(virtualNamespace, name));

@@ -3,6 +3,7 @@ import { type Log, silentLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { WorkQueue } from '../../../src/queue/work-queue.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createRules } from '../../../src/sync/loop/rules.ts';
 import type { SyncOptions } from '../../../src/sync/loop/sync-options.ts';
@@ -92,7 +93,9 @@ export class ReferenceWorld extends FakeWorld {
       return window as never;
     };
     this.metrics = createMetrics();
+    const queue = new WorkQueue(this.clock);
     this.references = new References({
+      queue,
       settings: this.settings,
       openWindows: ({ resource: { resource } }) => ({
         virtual: open(`virtual ${resource}`, this.virtual, projectVirtualContent),
@@ -106,6 +109,7 @@ export class ReferenceWorld extends FakeWorld {
       metrics: this.metrics,
     });
     return super.run({
+      queue,
       rules: this.rulesNow(),
       references: this.references.of('Endpoints'),
       log: this.given.log ?? silentLog,

@@ -4,6 +4,7 @@ import { createLog, silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { WorkQueue } from '../../../src/queue/work-queue.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
 import type { ReferencePorts } from '../../../src/sync/references/count/joint-ports.ts';
 import { References } from '../../../src/sync/references/references.ts';
@@ -982,6 +983,7 @@ describe('two referring kinds', () => {
     const window = new FakeWindow<never>(world.virtual, 'secrets', (() => undefined) as never);
     vi.spyOn(window, 'whenSynced').mockReturnValue(never);
     const other = new References({
+      queue: new WorkQueue(world.clock),
       settings: world.settings,
       openWindows: () => {
         isEndless = true;

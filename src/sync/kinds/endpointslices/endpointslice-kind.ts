@@ -76,13 +76,13 @@ export function createEndpointSliceKind({ mirrored, dropsNodeName }: SliceOption
     takesOverNatives: false,
     projectVirtual: projectVirtualSlice,
     projectHost: projectHostSlice,
-    serviceOf: namedService,
+    needs(slice) {
+      const service = namedService(slice);
+      const isMadeFromOther = mirrored === 'withEndpoints' && service !== undefined && isMirrored(slice);
+      return { service, source: isMadeFromOther ? { kind: 'Endpoints', key: service } : undefined };
+    },
     hostServiceOf: ({ labels }) => labels?.[serviceLabel],
     ownKeys,
-    madeFrom(slice) {
-      const key = mirrored === 'withEndpoints' && isMirrored(slice) ? namedService(slice) : undefined;
-      return key === undefined ? undefined : { kind: 'Endpoints', key };
-    },
     judge: (_, { virtual: slice, service, isPlaced }) => judgeEligibility({ slice, service, isPlaced, mirrored }),
     translate: (slice, { placeOfObject: placeOfPod }) => translatePayload(slice, { placeOfPod, dropsNodeName }),
     renamedBy: (slice, placement) => renamedPods(slice, placement.placeOfObject),

@@ -8,7 +8,7 @@ import { decideRemoval, decideStrays } from './removal.ts';
 /** The next step of an object that may not stand on the host because of another one; undefined for a winner. */
 export function decideContest(facts: Facts, memory: Memory, translation: Translation): PlanStep | undefined {
   const { contest, serviceKey, servicePlace, winner } = facts;
-  const isNamedLikeService = translation.kind.serviceOf === undefined;
+  const isNamedLikeService = translation.kind.needs === undefined;
   if (contest?.isPending) return done(namePending);
   if (contest !== undefined && contest.rivals.length > 0 && serviceKey && servicePlace) {
     // The copy of one of the Services may stand on the host already; then consumers mean that one.

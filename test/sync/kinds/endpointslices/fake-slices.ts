@@ -2,16 +2,17 @@
 import { silentLog } from '../../../../src/log.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { WorkQueue } from '../../../../src/queue/work-queue.ts';
 import type { MirroredSlices } from '../../../../src/sync/kinds/endpointslices/eligibility.ts';
 import { createEndpointSliceKind } from '../../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { projectHostSlice, projectVirtualSlice } from '../../../../src/sync/kinds/endpointslices/items.ts';
+import { Engine } from '../../../../src/sync/loop/engine.ts';
 import { createRules, type RuleSettings } from '../../../../src/sync/loop/rules.ts';
-import { Sync } from '../../../../src/sync/loop/sync.ts';
+import type { Sync } from '../../../../src/sync/loop/sync.ts';
 import type { SyncOptions } from '../../../../src/sync/loop/sync-options.ts';
 import type { Patcher } from '../../../../src/sync/patch/run/patcher.ts';
 import { projectService } from '../../../../src/sync/plan/kind.ts';
 import type { NamespaceMapping } from '../../../../src/sync/plan/placement.ts';
-import type { Companion } from '../../../../src/sync/world/companion.ts';
 import { settle } from '../../../virtual-clock.ts';
 import { type FakeServer, FakeWindow } from '../../fake-cluster.ts';
 import { defaultSettings, FakeWorld, service } from '../../fake-sync.ts';
@@ -36,17 +37,15 @@ export class SliceWorld extends FakeWorld {
     this.how = how;
   }
 
-  async runSlices({
-    companion,
-    beside,
-    ...over
-  }: Partial<SyncOptions> & { companion?: Companion; beside?: Sync } = {}): Promise<this> {
+  /** With `isBeside` in the engine of the Endpoints, otherwise in one of their own. */
+  async runSlices({ isBeside, ...over }: Partial<SyncOptions> & { isBeside?: boolean } = {}): Promise<this> {
     const open = (server: FakeServer, resource: string, project: (object: KubeObject) => unknown) =>
       new FakeWindow<never>(server, resource, project as never);
     const { mirrored = 'never', dropsNodeName = false, settings, mapping, patcher } = this.how;
     const isWatched = (object: KubeObject) =>
       object.metadata.labels?.['endpointslice.kubernetes.io/managed-by'] !== 'endpointslice-controller.k8s.io';
-    this.slices = new Sync({
+    const given: SyncOptions = {
+      queue: new WorkQueue(this.clock),
       windows: {
         virtual: open(this.virtual, 'endpointslices', (object) =>
           isWatched(object) ? projectVirtualSlice(object) : undefined,
@@ -70,9 +69,8 @@ export class SliceWorld extends FakeWorld {
       isDryRun: false,
       isHostRecent: true,
       ...over,
-    });
-    if (companion !== undefined) this.slices.accompany(companion);
-    if (beside !== undefined) this.slices.shareNames(beside);
+    };
+    this.slices = (isBeside ? this.engine : new Engine(given)).open(given);
     await this.slices.start();
     await this.rest();
     return this;

@@ -87,9 +87,8 @@ class Game {
     const { world } = this;
     const writers = { virtualWriter: this.#slow(world.virtual), hostWriter: this.#slow(world.host) };
     const rules = createRules(endpointsKind, settings, { patcher: world.how.patcher });
-    await world.run({ ...writers, rules, awaitsOther: true, isLeader: () => this.#isOn.endpoints });
-    const companion = world.sync.asCompanion();
-    await world.runSlices({ ...writers, companion, beside: world.sync, isLeader: () => this.#isOn.slices });
+    await world.run({ ...writers, rules, awaits: 'EndpointSlice', isLeader: () => this.#isOn.endpoints });
+    await world.runSlices({ ...writers, isBeside: true, isLeader: () => this.#isOn.slices });
   }
 
   async stop(): Promise<void> {

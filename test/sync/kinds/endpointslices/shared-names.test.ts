@@ -153,8 +153,8 @@ describe('slices of one Service and Endpoints of the other', () => {
   const putEndpoints = ({ namespace, name, at }: Side) =>
     putPair(world, name, addressOf(namespace), { namespace, creationTimestamp: at });
   const runBoth = async () => {
-    await world.run({ awaitsOther: true });
-    await world.runSlices({ companion: world.sync.asCompanion(), beside: world.sync });
+    await world.run({ awaits: 'EndpointSlice' });
+    await world.runSlices({ isBeside: true });
   };
 
   it.each([

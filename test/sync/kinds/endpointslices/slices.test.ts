@@ -241,21 +241,13 @@ describe('slices of Kubernetes’ own controllers', () => {
     world.options = { settings: { addressPolicy: { allow: [], deny: ['10.6.6.0/24'] } } };
     world.virtual.put('endpoints', endpoints('web'));
     world.put(service('web'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
-    await world.runSlices({
-      companion: {
-        kind: 'Endpoints',
-        standingOf: () => ({ kind: 'unknown' }),
-        lastStandingOf: () => ({ kind: 'unknown' }),
-        subscribe: () => () => {},
-        whenReady: Promise.resolve(),
-      },
-    });
+    await world.runSlices();
     expect(world.stateOf('default/web-1')).toBe('SourcePending');
     expect(world.stateOf('default/by-hand')).toBe('inSync');
     await world.slices.stop(100);
 
     await world.run();
-    await world.runSlices({ companion: world.sync.asCompanion() });
+    await world.runSlices({ isBeside: true });
     expect(world.sliceCopy('web-1')).toBeDefined();
     world.virtual.put('endpoints', endpoints('web', '10.6.6.6'));
     await world.rest();
@@ -274,7 +266,7 @@ it('status names a slice that stands beside the synced Endpoints of its Service,
   world.put(service('web'), service('other'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
   world.put(slice({ name: 'alone', service: 'other' }));
   await world.run();
-  await world.runSlices({ companion: world.sync.asCompanion() });
+  await world.runSlices({ isBeside: true });
   expect(world.sliceCopy('web-1')).toBeDefined();
   expect(besideOthers(world.slices)).toEqual([{ object: 'default/by-hand', besides: 'Endpoints default/web' }]);
   const besideOf = (key: string) => objectStatus(world.slices, key)?.publishedBeside;

@@ -47,8 +47,8 @@ export class TwinWorld extends SliceWorld {
   }
 
   async runBoth(ofEndpoints: Partial<SyncOptions> = {}): Promise<void> {
-    await this.run({ awaitsOther: true, ...ofEndpoints });
-    await this.runSlices({ companion: this.sync.asCompanion(), beside: this.sync });
+    await this.run({ awaits: 'EndpointSlice', ...ofEndpoints });
+    await this.runSlices({ isBeside: true });
     await this.clock.advance(2000);
   }
 

@@ -1,4 +1,9 @@
-// Computes when to repeat a request that the API server has forbidden or rejected. Pure.
+// Judges requests that an API server has failed, forbidden or rejected, and computes when to repeat them. Pure.
+
+/** Whether a pass may succeed as soon as the API server is well. */
+export function failedByServer(outcome: { kind: string; reason?: string } | undefined): boolean {
+  return outcome?.kind === 'retry' || (outcome?.kind === 'refused' && outcome.reason === 'Forbidden');
+}
 
 /**
  * People grant a missing permission, so one try a minute is enough in the long run. But an API server that has just started

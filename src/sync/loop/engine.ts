@@ -1,0 +1,87 @@
+// The engine of one virtual cluster: keeps the host cluster in step with it. In: the windows and rules of each kind, and what the
+// engines of several virtual clusters may share: the queue, the connection to the host, the clock. Out: a Sync for each kind. The
+// kinds know of each other only what the engine tells them: it wakes an object when another one changes that the object needs, and
+// says what is known of that one. It must never know HTTP, a file, or which kinds there are.
+import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
+import type { Key } from '../../object/meta/object.ts';
+import type { ObjectRef } from '../plan/kind.ts';
+import { Ledger } from '../world/ledger.ts';
+import { Registry } from '../world/registry.ts';
+import type { Standing } from '../world/standing.ts';
+import { Sync } from './sync.ts';
+import type { EngineOptions, KindOptions } from './sync-options.ts';
+
+export class Engine {
+  readonly ledger = new Ledger();
+  readonly #options: EngineOptions;
+  readonly #syncs = new Map<string, Sync>();
+  readonly #registry: Registry;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    const known = (of: (sync: Sync, key: Key) => Standing) => (object: ObjectRef) => {
+      const sync = this.#syncs.get(object.kind);
+      return sync === undefined ? ({ kind: 'unknown' } as const) : of(sync, object.key);
+    };
+    this.#registry = new Registry({
+      standingOf: known((sync, key) => sync.standingOf(key)),
+      lastStandingOf: known((sync, key) => sync.lastStandingOf(key)),
+    });
+    this.ledger.subscribe((object) => {
+      for (const [kind, sync] of this.#syncs)
+        for (const key of this.#registry.needs.madeFrom(kind, object)) sync.wakeFor(key);
+    });
+  }
+
+  /** The kind is going to be synced: open() or goOnWithout() will be called. */
+  await(kind: string): void {
+    if (!this.#syncs.has(kind)) this.#registry.await(kind);
+  }
+
+  goOnWithout(kind: string): void {
+    this.#registry.goOnWithout(kind);
+  }
+
+  /** Begins a kind, which works from start() on. */
+  open(kind: KindOptions): Sync {
+    const { virtualWriter, hostWriter } = this.#options;
+    const sync = new Sync(
+      {
+        ...this.#options,
+        ...kind,
+        virtualWriter: permittedWriter(virtualWriter, kind.isLeader),
+        hostWriter: permittedWriter(hostWriter, kind.isLeader),
+      },
+      {
+        ledger: this.ledger,
+        registry: this.#registry,
+        begun: () => this.#begun(),
+        namedLike: (service) => this.#namedLike(service),
+      },
+    );
+    this.#syncs.set(kind.rules.translation.kind.kind, sync);
+    return sync;
+  }
+
+  get syncs(): readonly Sync[] {
+    return [...this.#syncs.values()];
+  }
+
+  /** What does not exist is known only when its kind has begun, and has no outcome that wakes others. */
+  #begun(): void {
+    for (const sync of this.#syncs.values()) sync.wakePending();
+  }
+
+  #namedLike(service: Key): ObjectRef | undefined {
+    const named = this.syncs.find(
+      (sync) => sync.world.rules.translation.kind.needs === undefined && sync.standingOf(service).kind === 'fine',
+    );
+    return named && { kind: named.world.rules.translation.kind.kind, key: service };
+  }
+
+  async stop(withinMs: number): Promise<void> {
+    const { virtualWriter, hostWriter } = this.#options;
+    const parts = [...this.#syncs.values(), virtualWriter, hostWriter];
+    await Promise.all(parts.map((part) => part.stop(withinMs)));
+  }
+}
