@@ -8,7 +8,7 @@ import { parseDocuments } from '../offline/yaml-text.ts';
 import { keysPath } from './client/management-client.ts';
 import { keyName, saySecret, textAt, tryOut } from './client/print-key.ts';
 import { configuredServer, isDistant, withServer } from './client/reach-server.ts';
-import { unknownFields } from './client/scope-fields.ts';
+import { syntaxFault, unknownFields } from './client/scope-fields.ts';
 import { unknownNames } from './client/scope-names.ts';
 
 /** The same limit as that of spec.ttl. */
@@ -74,7 +74,7 @@ async function scopeOf(context: Context, options: Options): Promise<Record<strin
   if (read.kind === 'fault')
     throw new CommandFault(
       exitCodes.input,
-      `${file}:${read.line}:${read.column}: want YAML or JSON: ${read.reason}`,
+      syntaxFault(file, text) ?? `${file}:${read.line}:${read.column}: want YAML or JSON: ${read.reason}`,
       scopeHint,
     );
   const [scope, ...others] = read.documents;

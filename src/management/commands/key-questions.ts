@@ -17,7 +17,8 @@ import { isRecord } from '../../object/text/json.ts';
 import { credentialOf, type DeadBecause, type KeyWorld } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { keyState, titleOf } from '../keys/life/key-state.ts';
-import { allows } from '../scope/allows.ts';
+import { namesNoVisibleKey } from '../keys/life/visible.ts';
+import { allows, type Credential } from '../scope/allows.ts';
 import { classify } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
 import {
@@ -128,7 +129,8 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
   const found = credentialOf(judged, world, { nowMs, address });
   if (found.kind === 'dead') return { ...about, ...networks, allowed: false, reason: deadText[found.because] };
   const { allowed, reason, entry } = allows(world.directory, found.credential, asked.request);
-  const absent = absentPlace(world.directory, asked.request.target);
+  const absent =
+    absentPlace(world.directory, asked.request.target) ?? hiddenKey(world, found.credential, asked.request);
   if (absent !== undefined)
     return { ...about, ...networks, allowed: false, reason: allowed ? absent : `${reason}; ${absent}` };
   return { ...about, ...networks, allowed, reason, ...(entry === undefined ? {} : { entry }) };
@@ -142,6 +144,15 @@ function missingObject(world: KeyWorld, request: AccessRequest): string | undefi
   if (resource !== instanceResource) return undefined;
   const project = projectOfNamespace(namespace) ?? '';
   return world.instanceUid(project, name) === undefined ? `virtual cluster ${project}/${name}` : undefined;
+}
+
+/** A right to keys is one to those that the caller sees. */
+function hiddenKey(world: KeyWorld, credential: Credential, request: AccessRequest): string | undefined {
+  if (!request.isResource || !namesNoVisibleKey(request, credential, world)) return undefined;
+  const facts = world.key(request.name);
+  if (facts === undefined) return undefined;
+  const { kind, name } = facts.record.subject;
+  return `the access key ${request.name} is of the ${kind} ${name} and does not exist for this key, so that every request for it is answered 404`;
 }
 
 /** Whoever asks, an administrator too, is answered 404. */

@@ -110,6 +110,20 @@ describe('keys create --scope', () => {
     expect(said.err).toContain('scope.yaml:1:1: scope has no field "project"; did you mean projects?');
   });
 
+  it.each([
+    ['projects: [{project: shop}\n', /^hostward: scope\.yaml:2:1: this is not YAML: .*close the "\["/],
+    ['\tprojects: x', /^hostward: scope\.yaml:1:1: this is not YAML: .*indent with spaces/],
+    [
+      'projects: []\nprojects: []\n',
+      /^hostward: scope\.yaml:2:1: this map has the key "projects" twice \(first in line 1\)/,
+    ],
+    ['projects: &a [*a]\n', /^hostward: scope\.yaml:1:15: the alias \*a is inside its own value/],
+  ])('says of %j what is wrong in the words of check', async (text, says) => {
+    const argv = ['keys', 'create', 'typo', '--user', 'alice', '--scope', 'scope.yaml'];
+    const said = await runIn(bench.folder, argv, { files: { '/home/scope.yaml': text } });
+    expect([said.code, said.err]).toEqual([1, expect.stringMatching(says)]);
+  });
+
   it('warns of names that the configuration does not have, and means the nearest', async () => {
     const { folder, remove } = newFolder();
     const { users, teams, projects } = people;

@@ -150,6 +150,20 @@ describe('hostward keys explain', () => {
       expect((await ask(request)).out).not.toContain('there is no');
   });
 
+  // Alice may do everything with her own keys, but Bob's key does not exist for her.
+  it('refuses a request about a key that this key does not see', async () => {
+    await bench.keyFor('sees-little', { user: 'alice' });
+    await bench.keyFor('bobs-own', { user: 'bob' });
+    const ask = (request: string) => bench.local('keys', 'explain', 'sees-little', '--as-request', request);
+    for (const method of ['GET', 'DELETE', 'PATCH'])
+      expect(await ask(`${method} ${keysPath}/bobs-own`)).toMatchObject({
+        code: 1,
+        out: 'refused: the access key bobs-own is of the user bob and does not exist for this key, so that every request for it is answered 404; the key acts for the user alice\n',
+      });
+    expect((await ask(`GET ${keysPath}/sees-little`)).code).toBe(0);
+    expect((await ask(`GET ${keysPath}?fieldSelector=metadata.name=bobs-own`)).code).toBe(0);
+  });
+
   it('takes the address and an upgrade into account, and names the networks of a key', async () => {
     const metadata = { name: 'netted', annotations: { 'hostward.dev/allowed-cidrs': '10.0.0.0/8, 192.168.1.0/24' } };
     await bench.ask('POST', keysPath, { body: { metadata, spec: { user: 'admin' } } });

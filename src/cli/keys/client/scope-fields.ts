@@ -1,6 +1,7 @@
-// Finds the fields in the file of a scope that no scope has: the server would refuse them without a line. In: the text of the file. Out:
-// sentences with position and the field that was meant. What is no YAML is for others to tell.
+// Reads the file of a scope as a configuration is read: says where it is no YAML, and finds the fields that no scope has, which the server
+// would refuse without a line. In: the text of the file. Out: sentences with position and what was meant.
 import type { Schema } from '../../../apiserver/kinds/schema.ts';
+import { formatFault } from '../../../config/fault.ts';
 import { runAtOnce } from '../../../config/steps.ts';
 import { parseYaml } from '../../../config/yaml/parse-yaml.ts';
 import { decode } from '../../../config/yaml/source-text.ts';
@@ -13,6 +14,15 @@ export function unknownFields(file: string, text: string): string[] {
   if (decoded.kind === 'fault') return [];
   const { root } = runAtOnce(parseYaml(decoded.source));
   return root === undefined ? [] : [...unknownIn(root, scopeSchema, 'scope')];
+}
+
+/** In the words of `hostward check`, which say what to write instead; undefined = it is YAML there. */
+export function syntaxFault(file: string, text: string): string | undefined {
+  const decoded = decode({ name: file, text });
+  if (decoded.kind === 'fault') return formatFault(decoded.fault);
+  const parsed = runAtOnce(parseYaml(decoded.source));
+  const [first] = parsed.kind === 'faults' ? parsed.faults : [];
+  return first && formatFault(first);
 }
 
 function* unknownIn(node: TreeNode, { properties, items }: Schema, path: string): Generator<string> {
