@@ -1,29 +1,15 @@
 // The chart on a real API server: every switch is accepted, an installation is complete, and its end leaves nothing behind.
-import { execFile } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
-import { kubeAssets } from './assets.ts';
+import { until } from '../contract/sync-backend.ts';
+import { chart, chartSkipReason, helm, root, run as runProgram, set } from './helm.ts';
 import { type KubeCluster, startKube } from './start.ts';
 
-const root = join(import.meta.dirname, '..', '..');
-const chart = join(root, 'config', 'chart');
-const helm = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hostward', 'tools', 'helm');
 const namespace = 'vcluster-my-vcluster';
-
-const assets = kubeAssets();
-const reason = assets.found === undefined ? assets.reason : isThere(helm) ? undefined : 'no helm; run .ci/tools helm';
-
-function isThere(program: string): boolean {
-  try {
-    accessSync(program, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
+const reason = chartSkipReason();
 
 interface Manifest {
   readonly apiVersion: string;
@@ -51,6 +37,13 @@ const switches: Readonly<Record<string, readonly string[]>> = {
     'management.tlsSecret=t',
     'management.upstreamsSecret=u',
   ],
+  'the wall of admission policies': ['admissionPolicy.enabled=true', 'sync.hostward.addressPolicy.deny={10.66.0.0/16}'],
+  'the wall of admission policies, with namespace mapping': [
+    'admissionPolicy.enabled=true',
+    'sync.toHost.namespaces.enabled=true',
+    'sync.toHost.namespaces.mappings.byName.a=b',
+  ],
+  'a dashboard': ['monitoring.dashboard=true'],
   'network policies': ['networkPolicy.enabled=true', 'management.enabled=true'],
   'where the pods go': ['nodeSelector.a=b', 'tolerations[0].key=c', 'priorityClassName=high', 'podLabels.d=e'],
 };
@@ -72,19 +65,7 @@ describe.skipIf(reason !== undefined)(
     });
 
     const run = (program: string, ...words: string[]) =>
-      new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-        const env = {
-          ...process.env,
-          KUBECONFIG: cluster.kubeconfigPath,
-          HELM_CACHE_HOME: folder,
-          HELM_CONFIG_HOME: folder,
-        };
-        execFile(program, words, { env, maxBuffer: 2 ** 24 }, (fault, stdout, stderr) =>
-          resolve({ code: typeof fault?.code === 'number' ? fault.code : fault === null ? 0 : 1, stdout, stderr }),
-        );
-      });
-    const set = (values: readonly string[]) =>
-      ['sync.vcluster.name=my-vcluster', ...values].flatMap((one) => ['--set', one]);
+      runProgram({ kubeconfig: cluster.kubeconfigPath, folder }, program, ...words);
     const template = async (...values: string[]) => {
       const { code, stdout, stderr } = await run(
         helm,
@@ -142,9 +123,12 @@ describe.skipIf(reason !== undefined)(
     });
 
     it('makes no cluster-scoped object with cluster=false, and says in its notes who has to', async () => {
-      const values = switches['namespace mapping without cluster-scoped objects'] ?? [];
+      const values = [
+        ...(switches['namespace mapping without cluster-scoped objects'] ?? []),
+        'admissionPolicy.enabled=true',
+      ];
       const { manifests } = await template(...values);
-      expect(manifests.filter(({ kind }) => kind.startsWith('Cluster'))).toEqual([]);
+      expect(manifests.filter(({ metadata }) => metadata.namespace === undefined)).toEqual([]);
       const { stdout } = await run(helm, 'install', 'hw', chart, '-n', namespace, '--dry-run=client', ...set(values));
       expect(stdout).toContain('config/cluster-role.yaml');
     });
@@ -171,37 +155,123 @@ describe.skipIf(reason !== undefined)(
       expect(nameless).toMatchObject({ code: 1, stderr: expect.stringContaining('sync.vcluster.name is needed') });
     });
 
-    it('is installed, upgraded and uninstalled, and only the volume with the keys stays', async () => {
+    it('names the policies by release and namespace, because they are cluster-scoped', async () => {
+      const { manifests } = await template('admissionPolicy.enabled=true');
+      const names = manifests
+        .filter(({ metadata }) => metadata.namespace === undefined)
+        .map(({ metadata }) => metadata.name);
+      expect(names).toHaveLength(4);
+      for (const name of names) expect(name).toMatch(new RegExp(`^hw-hostward-${namespace}-endpoint(s|slices)$`));
+    });
+
+    /** Everything that the server has, of every kind that it lists, as kind/name. */
+    const everything = async () => {
+      const kinds = ['true', 'false'].map((scope) =>
+        cluster.kubectl('api-resources', '--verbs=list', '-o', 'name', `--namespaced=${scope}`),
+      );
+      const [inNamespaces, others] = (await Promise.all(kinds)).map(({ stdout }) => stdout.trim().split('\n'));
+      // Made by the server for what happens, and not by the chart.
+      const counted = (all: readonly string[] = []) =>
+        all.filter((kind) => !/^events|componentstatuses/.test(kind)).join(',');
+      const found = await Promise.all([
+        cluster.kubectl('get', counted(inNamespaces), '-n', namespace, '-o', 'name'),
+        cluster.kubectl('get', counted(others), '-o', 'name'),
+      ]);
+      return found
+        .flatMap(({ stdout }) => stdout.trim().split('\n'))
+        .filter((line) => line !== '')
+        .sort();
+    };
+
+    it('is installed, upgraded from earlier values, and uninstalled; only the volume with the keys stays', async () => {
+      const before = await everything();
       const values = [
-        'management.enabled=true',
-        'networkPolicy.enabled=true',
-        ...(switches['namespace mapping'] ?? []),
+        ...['management.enabled=true', 'networkPolicy.enabled=true', 'admissionPolicy.enabled=true'],
+        ...['monitoring.dashboard=true', ...(switches['namespace mapping'] ?? [])],
       ];
-      const change = (verb: string, ...more: string[]) =>
-        run(helm, verb, 'hw', chart, '-n', namespace, ...set([...values, ...more]));
-      expect(await change('install', 'sync.replicas=1')).toMatchObject({ code: 0 });
-      expect(await change('upgrade')).toMatchObject({ code: 0 });
-      const labelled = async () => {
-        const kinds =
-          'all,serviceaccounts,configmaps,secrets,roles,rolebindings,clusterroles,clusterrolebindings,leases,networkpolicies,poddisruptionbudgets,persistentvolumeclaims';
-        const words = ['get', kinds, '-n', namespace, '-l', 'app.kubernetes.io/instance=hw', '-o', 'name'];
-        return (await cluster.kubectl(...words)).stdout
-          .trim()
-          .split('\n')
-          .filter((line) => line !== '');
-      };
-      expect(await labelled()).toContain('deployment.apps/hw-hostward');
-      expect(await labelled()).toContain('poddisruptionbudget.policy/hw-hostward');
+      const earlier = join(root, 'fixtures', 'chart', 'values-0.1.0.yaml');
+      const change = (verb: string, ...more: string[]) => run(helm, verb, 'hw', chart, '-n', namespace, ...more);
+      expect(await change('install', '-f', earlier)).toMatchObject({ code: 0 });
+      expect(await everything()).toEqual(expect.arrayContaining(['deployment.apps/hw-hostward', ...before]));
+      expect(await change('upgrade', '--reuse-values', ...set(values))).toMatchObject({ code: 0 });
+      const installed = await everything();
+      for (const one of ['poddisruptionbudget.policy/hw-hostward', 'lease.coordination.k8s.io/hostward-my-vcluster'])
+        expect(installed).toContain(one);
+      // As the pods do.
+      const lease = ['lease', 'hostward-my-vcluster', '-n', namespace];
+      await cluster.kubectl('patch', ...lease, '--type=merge', '-p', '{"spec":{"holderIdentity":"a-pod"}}');
+      expect(await change('upgrade', '--reuse-values')).toMatchObject({ code: 0 });
+      expect((await cluster.kubectl('get', ...lease, '-o', 'jsonpath={.spec.holderIdentity}')).stdout).toBe('a-pod');
       const started = performance.now();
-      expect(await run(helm, 'uninstall', 'hw', '-n', namespace, '--wait')).toMatchObject({ code: 0 });
+      const { code, stdout } = await run(helm, 'uninstall', 'hw', '-n', namespace, '--wait');
+      expect(code).toBe(0);
       expect(performance.now() - started).toBeLessThan(60_000);
-      expect(await labelled()).toEqual(['persistentvolumeclaim/hw-hostward-management']);
+      expect(stdout).toContain('hw-hostward-management');
+      const volume = 'persistentvolumeclaim/hw-hostward-management';
+      await until('an end of all pods', async () =>
+        (await everything()).length === before.length + 1 ? true : undefined,
+      );
+      expect(await everything()).toEqual([...before, volume].sort());
+      const { stdout: notes } = await run(
+        helm,
+        'install',
+        'hw',
+        chart,
+        '-n',
+        namespace,
+        '--dry-run=client',
+        ...set(values),
+      );
+      expect(notes).toContain(`kubectl --namespace ${namespace} delete persistentvolumeclaim hw-hostward-management`);
+      await cluster.kubectl('delete', volume, '-n', namespace);
+    });
+
+    it('leaves the Lease of another installation alone', async () => {
+      await cluster.kubectlWith(
+        `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"hostward-my-vcluster","namespace":"${namespace}"}}`,
+        ...['create', '-f', '-'],
+      );
+      expect(await run(helm, 'install', 'hw', chart, '-n', namespace, ...set([]))).toMatchObject({ code: 0 });
+      expect(await run(helm, 'uninstall', 'hw', '-n', namespace, '--wait')).toMatchObject({ code: 0 });
+      expect(await everything()).toContain('lease.coordination.k8s.io/hostward-my-vcluster');
+      await cluster.kubectl('delete', 'lease', 'hostward-my-vcluster', '-n', namespace);
+    });
+
+    it('is installed with what hostward install prints', async () => {
+      const words = ['--vcluster-name', 'my-vcluster', '--image', `registry.example/hw@sha256:${'a'.repeat(64)}`];
+      const printed = async (what: string, ...more: string[]) => {
+        const { code, stdout } = await run(
+          process.execPath,
+          join(root, 'src', 'main.ts'),
+          'install',
+          what,
+          ...words,
+          ...more,
+        );
+        expect(code).toBe(0);
+        return stdout;
+      };
+      const file = join(folder, 'chart-values.yaml');
+      writeFileSync(file, await printed('chart-values'));
+      const { code, stdout } = await run(helm, 'template', 'hw', chart, '-n', namespace, '-f', file);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`image: registry.example/hw@sha256:${'a'.repeat(64)}`);
+      for (const text of [stdout, await printed('manifests'), await printed('manifests', '--mapped')])
+        expect(
+          await cluster.kubectlWith(text, 'apply', '--dry-run=server', '--validate=strict', '-f', '-'),
+        ).toMatchObject({ code: 0, stderr: '' });
     });
 
     it('has a twin without helm that kubectl applies and deletes', async () => {
       const folderOf = join(root, 'config');
+      const before = await everything();
       expect(await cluster.kubectl('apply', '-k', folderOf)).toMatchObject({ code: 0 });
-      expect(await cluster.kubectl('delete', '-k', folderOf)).toMatchObject({ code: 0 });
+      expect(await everything()).toContain('deployment.apps/hostward');
+      const started = performance.now();
+      expect(await cluster.kubectl('delete', '-k', folderOf, '--wait')).toMatchObject({ code: 0 });
+      await until('an end of all pods', async () => ((await everything()).length === before.length ? true : undefined));
+      expect(performance.now() - started).toBeLessThan(60_000);
+      expect(await everything()).toEqual(before);
       expect(parseYaml(readFileSync(join(folderOf, 'kustomization.yaml'), 'utf8')).resources).toContain('role.yaml');
     });
   },
