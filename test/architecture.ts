@@ -254,7 +254,15 @@ const topLevel = [
   'package-lock.json',
   'tsconfig.json',
 ];
-const ofEveryRepository = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'Dockerfile'];
+const ofEveryRepository = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'LICENSE',
+  'Dockerfile',
+];
 
 /** What stands at the top and belongs nowhere; names that begin with a dot are settings of tools. */
 export function strangersAtTop(files: readonly string[]): string[] {

@@ -12,17 +12,43 @@ const pages = (folder: string, ending = '.md'): string[] =>
     .filter((file) => file.endsWith(ending))
     .map((file) => `${folder}/${file}`);
 const documents = [
-  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'bench/README.md'],
+  ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/README.md'],
   ...['test/contract/README.md', 'test/rig/README.md', 'fixtures/patches/README.md'],
   ...pages('docs'),
 ];
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
+/** As those who show the pages make them of headings. */
+function anchorsOf(text: string): string[] {
+  return [...text.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
 describe('the documents', () => {
   it.each(documents)('%s has no dead link', (file) => {
-    const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, link]) => link as string);
+    const links = [...read(file).matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link as string);
     const own = links.filter((link) => !/^[a-z]+:/.test(link));
-    expect(own.filter((link) => !existsSync(join(root, file, '..', link)))).toEqual([]);
+    const isDead = (link: string) => {
+      const [path = '', anchor] = link.split('#');
+      const target = path === '' ? file : join(file, '..', path);
+      if (!existsSync(join(root, target))) return true;
+      return anchor !== undefined && !anchorsOf(read(target)).includes(anchor);
+    };
+    expect(own.filter(isDead)).toEqual([]);
+  });
+
+  it('the README is short enough to be read whole', () => {
+    expect(read('README.md').split('\n').length - 1).toBeLessThanOrEqual(150);
+  });
+
+  it('docs/README.md leads to every page', () => {
+    const led = [...read('docs/README.md').matchAll(/\]\(([a-z-]+\.md)/g)].map(([, page]) => page as string);
+    const there = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md') && file !== 'README.md');
+    expect([...new Set(led)].sort()).toEqual(there.sort());
   });
 
   it.each(['README.md', 'CONTRIBUTING.md'])('%s calls only npm scripts that exist', (file) => {

@@ -5,8 +5,8 @@ import { scene } from './scene.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-it('the first configuration of the README is valid as printed with the sample of the vcluster.yaml', async () => {
-  const [printed = ''] = /^# hostward\.yaml\n[\s\S]*?(?=^```$)/m.exec(read('README.md')) ?? [];
+it('the first configuration of docs/try.md is valid as printed with the sample of the vcluster.yaml', async () => {
+  const [printed = ''] = /^# hostward\.yaml\n[\s\S]*?(?=^```$)/m.exec(read('docs/try.md')) ?? [];
   expect(printed).toContain('addressPolicy:');
   const files = { '/home/vcluster.yaml': read('config/vcluster.yaml'), '/home/hostward.yaml': printed };
   const environment = { VCLUSTER_NAME: 'my-vcluster', NAMESPACE: 'vcluster-my-vcluster' };

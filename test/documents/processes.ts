@@ -1,7 +1,7 @@
 // Runs the program as the pages tell a reader to: each command a process of its own, in a folder of its own. Ends what it started.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,10 @@ export class Processes {
   readonly folder = mkdtempSync(join(tmpdir(), 'hostward-pages-'));
   readonly environment: Record<string, string> = { PATH: process.env['PATH'] ?? '', HOME: this.folder };
   readonly #running: ChildProcess[] = [];
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.folder, name), text);
+  }
 
   /** Resolves when the output has the sign. */
   async serve(words: readonly string[], sign: string): Promise<void> {

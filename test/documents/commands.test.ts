@@ -1,0 +1,95 @@
+// Every command of ours that a page shows is one that the program takes, and every value of the chart is one that the chart has.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { parseCommandLine } from '../../src/cli/line/parse-arguments.ts';
+import { commandsIn } from './commands-in.ts';
+import { Processes, root } from './processes.ts';
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8');
+const pages = [
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'fixtures/patches/README.md'],
+  ...readdirSync(join(root, 'docs'))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
+];
+const commandsOf = (page: string) => commandsIn(read(page)).flat();
+
+/** The words behind `hostward`, also where it is called through npx or inside a pod. */
+function ownWords(words: readonly string[]): readonly string[] | undefined {
+  const at = words.findIndex((word) => word === 'hostward' || word.endsWith('/hostward.mjs'));
+  if (at < 0) return undefined;
+  const before = words.slice(0, at).filter((word) => !/^[A-Z_]+=/.test(word));
+  const isCalled = before.length === 0 || before[0] === 'npx' || words[at]?.endsWith('/hostward.mjs');
+  // A variable of the page holds options.
+  return isCalled ? words.slice(at + 1).filter((word) => !word.startsWith('$')) : undefined;
+}
+
+const shown = pages.flatMap((page) =>
+  commandsOf(page).flatMap(({ words }) => {
+    const own = ownWords(words);
+    return own === undefined ? [] : [[page, own.join(' '), own] as const];
+  }),
+);
+
+describe('a command on a page', () => {
+  it('is found on many pages', () => {
+    expect(shown.length).toBeGreaterThan(40);
+    expect(new Set(shown.map(([page]) => page)).size).toBeGreaterThan(10);
+  });
+
+  it.each(shown)('%s: hostward %s is one that the program takes', (_, line, words) => {
+    const parsed = parseCommandLine(words);
+    expect([line, parsed.kind === 'command' || line.includes('--help')]).toEqual([line, true]);
+  });
+
+  const values = parse(read('config/chart/values.yaml')) as Record<string, unknown>;
+  const given = pages.flatMap((page) =>
+    commandsOf(page)
+      .filter(({ words }) => words[0] === 'helm' && words.includes('config/chart'))
+      .flatMap(({ words }) =>
+        words.filter((_, at) => words[at - 1] === '--set').map((set) => [page, set.split('=')[0] as string] as const),
+      ),
+  );
+  it.each(given)('%s sets the value %s, which the chart has', (_, path) => {
+    let value: unknown = values;
+    for (const step of path.split('.')) {
+      expect(Object.keys(value as object)).toContain(step);
+      value = (value as Record<string, unknown>)[step];
+    }
+  });
+});
+
+describe('the README', () => {
+  it('shows a first patch that is valid, and what the expression makes', async () => {
+    const processes = new Processes();
+    try {
+      const [, file = ''] = /^```yaml\n(# first-patch\.yaml\n[\s\S]*?)^```/m.exec(read('README.md')) ?? [];
+      processes.write('first-patch.yaml', file);
+      const [evaluate = [], check = []] = firstPatch();
+      expect(processes.run(evaluate)).toMatchObject({ status: 0, stdout: '"10.130.0.7"\n' });
+      const { status, stdout } = processes.run(check);
+      expect([status, stdout]).toEqual([0, expect.stringContaining('no faults')]);
+      // What it warns of is what the page says; a patch that cuts or overlaps would be one more.
+      const warnings = [...stdout.matchAll(/warning: (\S+):/g)].map(([, path]) => path);
+      expect(warnings).toEqual([
+        'sync.toHost.endpointSlices.enabled',
+        'sync.toHost.endpoints.enabled',
+        'sync.toHost.endpoints.patches[0].path',
+      ]);
+    } finally {
+      await processes.stop();
+    }
+  });
+});
+
+function firstPatch(): (readonly string[])[] {
+  const block = commandsIn(read('README.md')).find((commands) =>
+    commands.some(({ text }) => text.includes('hostward eval')),
+  );
+  return (block ?? []).flatMap(({ words }) => {
+    const own = ownWords(words);
+    return own === undefined ? [] : [own];
+  });
+}
