@@ -1,5 +1,6 @@
 // Runs the hardened isolate inside the test process, for tests that need its results but no sandbox process. The product must not
 // use this class: an expression that V8 cannot interrupt would hang the whole process.
+import { createRequire } from 'node:module';
 import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
 import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
 import type { Sandbox, SandboxOutcome } from '../../src/expression/sandbox/sandbox.ts';
@@ -11,7 +12,12 @@ export class InProcessSandbox implements Sandbox {
     const onCatastrophe = (message: string) => {
       throw new Error(`run an isolate: wanted it to live, found a catastrophic error: "${message}"`);
     };
-    const options = { setup, home: import.meta.url, harnesses: new Map(), cpuMs: () => performance.now() };
+    const options = {
+      setup,
+      home: createRequire(import.meta.url).resolve('isolated-vm'),
+      harnesses: new Map(),
+      cpuMs: () => performance.now(),
+    };
     this.#isolate = new HardenedIsolate({ ...options, onCatastrophe });
   }
 

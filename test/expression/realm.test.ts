@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { globalFunctions, keptMethods, keptStatics } from '../../src/expression/language/builtins.ts';
 import { harnessSource, type SandboxSetup } from '../../src/expression/realm/harness.ts';
@@ -20,7 +21,13 @@ function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolat
     throw new Error(message);
   };
   const cpuMs = () => performance.now();
-  return new HardenedIsolate({ setup, home: import.meta.url, harnesses: new Map(), cpuMs, onCatastrophe });
+  return new HardenedIsolate({
+    setup,
+    home: createRequire(import.meta.url).resolve('isolated-vm'),
+    harnesses: new Map(),
+    cpuMs,
+    onCatastrophe,
+  });
 }
 
 /** Runs once and measures the time without the build of the realm. */
