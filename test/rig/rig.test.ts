@@ -14,6 +14,7 @@ import { ReportFile } from './report/report-file.ts';
 import { Tally } from './report/tally.ts';
 import { play } from './run.ts';
 import { cells, learnedSchedule, placedSchedule } from './schedule.ts';
+import type { Act } from './traffic/acts.ts';
 import { drawScenario } from './traffic/draw.ts';
 import { storyOf } from './traffic/stories.ts';
 import { playSeed } from './worker.ts';
@@ -42,22 +43,32 @@ describe('a run', { timeout }, () => {
     expect(requests).toBeGreaterThan(50);
   });
 
-  it('two kinds that fail behind one shared name do not wake each other without a pause', async () => {
-    const at = { namespace: 't2', name: 'a-x-b' };
-    const before = [
-      { do: 'service', at, hasSelector: false, isCopied: true },
-      { do: 'endpoints', at, version: 1, labels: {}, annotations: {} },
-      { do: 'slice', at, service: at.name, version: 2, labels: {}, type: 'IPv4' },
-    ] as const;
-    const fault = { class: 'F25', recipe: 'connection refused', side: 'host', verb: 'create', nth: 1 } as const;
-    const { violations, struck } = await play({
-      seed: 1,
-      scenario: { ...storyOf('objects are made'), before, acts: [{ do: 'calm' }] },
-      faults: [{ ...fault, times: 1, ms: 10_000, size: 1 }],
-    });
-    expect(struck).toHaveLength(1);
-    expect(violations).toEqual([]);
-  });
+  it.each([
+    ['F25', 'connection refused'],
+    ['F23', 'rights go for a while'],
+    ['F21', '422'],
+  ])(
+    'two kinds that fail behind one shared name do not wake each other without a pause: %s %s',
+    async (name, recipe) => {
+      const foundings = [
+        { namespace: 't1', name: 'a-x-b' },
+        { namespace: 'b-x-t1', name: 'a' },
+      ].flatMap((at, nth): Act[] => [
+        { do: 'service', at, hasSelector: false, isCopied: true },
+        { do: 'endpoints', at, version: 1 + nth, labels: {}, annotations: {} },
+        { do: 'slice', at, service: at.name, version: 3 + nth, labels: {}, type: 'IPv4' },
+      ]);
+      for (const nth of [1, 2]) {
+        const { violations, struck } = await play({
+          seed: 1,
+          scenario: { ...storyOf('objects are made'), before: foundings, acts: [{ do: 'calm' }] },
+          faults: [{ class: name, recipe, side: 'host', verb: 'create', nth, times: 3, ms: 10_000, size: 1 }],
+        });
+        expect(struck).toHaveLength(1);
+        expect(violations).toEqual([]);
+      }
+    },
+  );
 
   it('draws another scenario for another seed', () => {
     const drawn = [1, 2, 3, 4].map((seed) => JSON.stringify(drawScenario(new Chance(seed, 'scenario'))));

@@ -10,7 +10,7 @@ import type { LedgerPage } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
 import { Proven } from '../world/proven.ts';
-import { failedByServer } from '../world/refused-requests.ts';
+import { failedByServer, waitsForServer } from '../world/refused-requests.ts';
 import type { Circumstances } from '../world/sources.ts';
 import { type Standing, standingOf } from '../world/standing.ts';
 import { World } from '../world/world.ts';
@@ -230,11 +230,11 @@ export class Sync {
   }
 
   /**
-   * Wakes a key for news of another kind. A key that waits after a failure looks at everything anew when its time comes: two kinds
-   * that fail would otherwise wake each other without a pause.
+   * Wakes a key for news of another kind. A key that waits after a failure, or because a server forbade or rejected its write, looks at
+   * everything anew when its time comes: two kinds that fail would otherwise wake each other without a pause.
    */
   wakeFor(key: Key): void {
-    if (this.ledger.outcomeOf(key)?.kind !== 'retry' || !this.queue.isDelayed(key)) this.enqueue(key);
+    if (!waitsForServer(this.ledger.outcomeOf(key)) || !this.queue.isDelayed(key)) this.enqueue(key);
   }
 
   /** Wakes the keys that wait for an object of another kind. */

@@ -5,6 +5,11 @@ export function failedByServer(outcome: { kind: string; reason?: string } | unde
   return outcome?.kind === 'retry' || (outcome?.kind === 'refused' && outcome.reason === 'Forbidden');
 }
 
+/** Whether a pass will be made again because of what a server answered; a wrong object may be right by then. */
+export function waitsForServer(outcome: { kind: string; reason?: string } | undefined): boolean {
+  return failedByServer(outcome) || (outcome?.kind === 'refused' && outcome.reason === 'HostRefused');
+}
+
 /**
  * People grant a missing permission, so one try a minute is enough in the long run. But an API server that has just started
  * forbids every request until it has read its roles. Therefore the first retry comes soon, and the pauses grow.

@@ -104,6 +104,10 @@ export class ServiceNames {
     };
   }
 
+  areRivals(one: Key | undefined, other: Key | undefined): boolean {
+    return one !== undefined && other !== undefined && this.#sameNamed(one).includes(other);
+  }
+
   /** The objects of this kind that may win or lose a name because something changed at a Service. */
   rivalObjects(service: Key): readonly Key[] {
     return this.#sameNamed(service).flatMap((rival) => this.#view.objectsOfService(rival));

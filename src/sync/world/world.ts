@@ -150,7 +150,7 @@ export class World<R extends Rules = Rules> {
 
   winnerOf(key: Key): Key | undefined {
     const place = this.placeOf(key);
-    return place && this.#winnerAt(place, this.hostOf(place));
+    return place && this.#winnerAt(key, place);
   }
 
   /** Called when a host object came, changed or went; returns the keys that depend on it. */
@@ -231,18 +231,26 @@ export class World<R extends Rules = Rules> {
       reversed: undefined,
       strays: this.#straysOf(key, place),
       contest: this.#contestOf({ draft, place, serviceKey, servicePlace }),
-      winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(place, host),
+      winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(key, place),
       owner: this.ownerState(),
       refusals: wanted === undefined ? [] : this.candidates.refusalsOf(wanted),
     };
   }
 
-  #winnerAt(place: Place, host: HostItem | undefined): Key | undefined {
-    const claimants = this.claims.claimants(place);
-    if (claimants.length < 2) return undefined;
+  #winnerAt(key: Key, place: Place): Key | undefined {
+    if (this.claims.claimants(place).length < 2) return undefined;
+    const host = this.hostOf(place);
+    const claimants = this.#claimantsBeside(key, place);
     const eligible = claimants.flatMap((key) => this.candidates.claimantOf(key) ?? []);
     const incumbent = host === undefined ? undefined : incumbentOf(host, eligible, this.#rules.translation.placement);
     return chooseWinner(eligible, incumbent);
+  }
+
+  /** Without those of rival Services: their contest has decided, and its loser would keep the name from its winner here. */
+  #claimantsBeside(key: Key, place: Place): readonly Key[] {
+    const claimants = this.claims.claimants(place);
+    if (this.#rules.translation.kind.needs === undefined) return claimants;
+    return claimants.filter((other) => !this.names.areRivals(this.serviceKeyOf(key), this.serviceKeyOf(other)));
   }
 
   #contestOf({ draft, place, serviceKey, servicePlace }: ContestFacts): Facts['contest'] {

@@ -23,6 +23,13 @@ function putService({ name, namespace }: Side, spec: object = {}): void {
   world.put(service(name, namespace, spec));
 }
 
+/** vCluster's copy of the Service. */
+function putHostService({ name, namespace }: Side, spec: object = {}): void {
+  const copy = service(shared, hostNamespace, spec);
+  copy.metadata.annotations = { 'vcluster.loft.sh/object-name': name, 'vcluster.loft.sh/object-namespace': namespace };
+  world.host.put('services', copy);
+}
+
 function putSlice({ namespace, name, slice: own, at }: Side, more: { name?: string; at?: string } = {}): void {
   const metadata = { namespace, creationTimestamp: more.at ?? at };
   world.put(slice({ name: more.name ?? own, service: name, metadata, addresses: [addressOf(namespace)] }));
@@ -133,12 +140,7 @@ describe('slices of two Services with one host name', () => {
     putService(first, { selector: { app: 'a' } });
     putService(second);
     putSlice(second);
-    const copyOf = service(shared, hostNamespace, { selector: { app: 'a' } });
-    copyOf.metadata.annotations = {
-      'vcluster.loft.sh/object-name': first.name,
-      'vcluster.loft.sh/object-namespace': first.namespace,
-    };
-    world.host.put('services', copyOf);
+    putHostService(first, { selector: { app: 'a' } });
     await world.runSlices();
     expect(behind()).toEqual([]);
     expect(outcome(second)).toMatchObject({ reason: 'NameCollision' });
@@ -146,6 +148,22 @@ describe('slices of two Services with one host name', () => {
     world.virtual.remove('services', first.namespace, first.name);
     await world.rest();
     expect(behind()).toEqual(['default-x-default']);
+  });
+
+  it('slices that get one host name too follow their Services, though the slice of the other Service is older', async () => {
+    world = new SliceWorld();
+    neverMixed();
+    for (const side of both) {
+      putService(side);
+      putSlice(side, { name: side.name });
+    }
+    putHostService(second);
+    await world.runSlices();
+    await world.clock.advance(2000);
+    expect(behind()).toEqual([second.namespace]);
+    const outcomeOf = ({ namespace, name }: Side) => world.slices.ledger.outcomeOf(`${namespace}/${name}`);
+    expect(outcomeOf(second)).toEqual({ kind: 'inSync' });
+    expect(outcomeOf(first)).toMatchObject({ reason: 'NameCollision' });
   });
 });
 
