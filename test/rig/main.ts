@@ -9,7 +9,7 @@ import { playMutants } from './mutants/play-mutants.ts';
 import { ReportFault, ReportFile } from './report/report-file.ts';
 import { type SeedLine, Tally } from './report/tally.ts';
 import { play } from './run.ts';
-import { greatestSeed, placedSchedule } from './schedule.ts';
+import { greatestSeed, placedSchedule, scenarioOf } from './schedule.ts';
 import { storyNames } from './traffic/stories.ts';
 import { type FromWorker, learn, type ToWorker } from './worker.ts';
 
@@ -107,12 +107,22 @@ async function playMany(given: {
   if (file?.note !== undefined) print(file.note);
   const tally = new Tally();
   for (const line of file?.done.values() ?? []) tally.add(line);
+  const taken = new Set<number>();
   const left = Array.from({ length: seeds }, (_, nth) => from + nth).filter((seed) => !file?.done.has(seed));
   const startedMs = performance.now();
   const progress = setInterval(() => print(`… ${tally.sentence()}`), progressEveryMs);
   const broken: string[] = [];
   const isTold: number[] = [];
   const most = stopsAtFirst ? 0 : minimisedFailures;
+  /** A process goes on with the scenario that it has learned; a new one begins where nobody is. */
+  const next = (last: number | undefined): number | undefined => {
+    const own = left.findIndex((seed) => last !== undefined && scenarioOf(seed) === scenarioOf(last));
+    if (own >= 0) return left.splice(own, 1)[0];
+    const free = left.findIndex((seed) => !taken.has(scenarioOf(seed)));
+    const [seed] = left.splice(Math.max(0, free), 1);
+    if (seed !== undefined) taken.add(scenarioOf(seed));
+    return seed;
+  };
   const ended = (line: SeedLine): void => {
     tally.add(line);
     file?.add(line);
@@ -125,7 +135,7 @@ async function playMany(given: {
   await Promise.all(
     Array.from({ length: Math.min(jobs, left.length) }, async () => {
       const worker = new Worker();
-      for (let seed = left.shift(); seed !== undefined; seed = left.shift()) {
+      for (let seed = next(undefined); seed !== undefined; seed = next(seed)) {
         const answer = await worker.ask({ do: 'play', seed });
         if (answer.did === 'play') ended(answer.line);
         if (answer.did === 'fail') {

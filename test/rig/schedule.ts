@@ -12,6 +12,11 @@ export const seedsOfScenario = 4;
 /** Seeds are whole numbers up to this one, so that they survive JSON and a command line. */
 export const greatestSeed = 2 ** 32 - 1;
 
+/** The first seed of those that share a scenario. */
+export function scenarioOf(seed: number): number {
+  return seed - (seed % seedsOfScenario);
+}
+
 export interface Cell {
   recipe: Recipe;
   side: RigSide;
@@ -29,7 +34,7 @@ export const cells: readonly Cell[] = recipes.flatMap((recipe) =>
 const stride = 101;
 
 export function learnedSchedule(seed: number): Schedule {
-  const first = seed - (seed % seedsOfScenario);
+  const first = scenarioOf(seed);
   return { seed: first, scenario: drawScenario(new Chance(first, 'scenario')), faults: [] };
 }
 
