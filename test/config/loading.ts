@@ -8,6 +8,15 @@ import type { Settings } from '../../src/config/settings/settings.ts';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const fixtures = join(root, 'fixtures/config');
 
+/** The cases by `topic/name`, each a folder. */
+export function caseNames(): string[] {
+  return readdirSync(fixtures).flatMap((topic) =>
+    readdirSync(join(fixtures, topic), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => join(topic, name)),
+  );
+}
+
 export const named = { VCLUSTER_NAME: 'my-vc', NAMESPACE: 'hns' };
 
 export function load(text: string, options: Omit<Partial<LoadOptions>, 'files'> = {}): Loaded {

@@ -1,12 +1,10 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { fixtures, loadFolder, report } from '../loading.ts';
-
-const cases = readdirSync(fixtures, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+import { caseNames, fixtures, loadFolder, report } from '../loading.ts';
 
 describe('loadConfiguration() says exactly', () => {
-  it.each(cases.map((entry) => entry.name))('%s', (name) => {
+  it.each(caseNames())('%s', (name) => {
     const folder = join(fixtures, name);
     const expected = join(folder, 'expected.txt');
     const said = report(loadFolder(folder));

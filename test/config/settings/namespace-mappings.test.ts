@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { compileMappings, mappingProblems } from '../../../src/config/settings/namespace-mappings.ts';
 import { fixtures } from '../loading.ts';
 
-const vectors = JSON.parse(readFileSync(join(fixtures, 'namespace-mappings.json'), 'utf8')) as {
+const vectors = JSON.parse(readFileSync(join(fixtures, 'names/namespace-mappings.json'), 'utf8')) as {
   virtualClusterName: string;
   hostNamespace: string;
   byName: Record<string, string>;

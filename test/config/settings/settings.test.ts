@@ -96,7 +96,7 @@ describe('Settings', () => {
     expect(Object.keys(patches[0] as PatchEntry)).not.toContain('reference');
   });
 
-  const vectors = JSON.parse(readFileSync(join(fixtures, 'patch-vectors.json'), 'utf8')) as {
+  const vectors = JSON.parse(readFileSync(join(fixtures, 'patches/patch-vectors.json'), 'utf8')) as {
     says: string;
     patches: unknown[];
     faults: string[];

@@ -4,7 +4,7 @@ import { loadConfiguration } from '../../../src/config/load/load.ts';
 import type { Settings } from '../../../src/config/settings/settings.ts';
 import { load, loadFolder, report, settings } from '../../config/loading.ts';
 
-const example = new URL('../../../fixtures/config/management-example', import.meta.url).pathname;
+const example = new URL('../../../fixtures/config/management/management-example', import.meta.url).pathname;
 
 function alone(text: string): Settings {
   const loaded = loadConfiguration({ environment: {}, files: [{ name: 'f.yaml', text }] });
