@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../test/free-ports.ts';
-import { type KubeCluster, startKube } from '../test/kube/start.ts';
+import { type KubeCluster, startKube } from '../test/kube/start/start.ts';
 import type { BareCommand, BareResult } from './bare-writer.ts';
 import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';
 import { configuration, type DaemonOptions, DaemonProcess, type Plant } from './daemon-process.ts';

@@ -12,7 +12,7 @@ import { openConnection } from '../src/cluster/wire/transport.ts';
 import { silentLog } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { projectHostEndpoints } from '../src/sync/kinds/endpoints/items.ts';
-import { startKube } from '../test/kube/start.ts';
+import { startKube } from '../test/kube/start/start.ts';
 import { ApiClient, inParallel, reachOf } from './api-client.ts';
 import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';

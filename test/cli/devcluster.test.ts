@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
 import { systemClock } from '../../src/clock.ts';
 import { ApiClient } from '../contract/client.ts';
-import { createCa } from '../kube/certificates.ts';
+import { createCa } from '../kube/start/certificates.ts';
 import { type Scene, type SceneOptions, scene } from './scene.ts';
 
 const folders: string[] = [];

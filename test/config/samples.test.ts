@@ -206,7 +206,7 @@ describe('the samples in config/', () => {
 
   it('are all tested here', () => {
     expect(readdirSync(folder).sort()).toEqual([
-      // By test/kube/chart.test.ts.
+      // By test/kube/install/chart.test.ts.
       'chart',
       'cluster-role.yaml',
       'deny-list.yaml',

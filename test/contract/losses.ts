@@ -2,8 +2,8 @@
 // on the host when the loss is mended.
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
-import type { Side } from './sync-backend.ts';
-import { copyPlace, type SyncStage, subsetsOf } from './sync-stage.ts';
+import type { Side } from './sync-stage/backend.ts';
+import { copyPlace, type SyncStage, subsetsOf } from './sync-stage/stage.ts';
 
 export interface Loss {
   side: Side;

@@ -1,8 +1,8 @@
 // Sets up a fresh stage before each test of a suite and clears it afterwards, with interferers for the suites that need them.
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { Interferers } from './interferer.ts';
-import type { SyncBackend } from './sync-backend.ts';
-import { SyncStage } from './sync-stage.ts';
+import type { SyncBackend } from './sync-stage/backend.ts';
+import { SyncStage } from './sync-stage/stage.ts';
 
 /** `use` receives each stage, and may prepare it. */
 export function stageForEach(

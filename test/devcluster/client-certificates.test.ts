@@ -6,7 +6,7 @@ import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts'
 import { startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { openShop } from '../apiserver/widgets.ts';
 import { ApiClient } from '../contract/client.ts';
-import { createCa } from '../kube/certificates.ts';
+import { createCa } from '../kube/start/certificates.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 const folders: string[] = [];

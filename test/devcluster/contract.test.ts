@@ -2,8 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DevclusterOptions, startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { type ApiServerSubject, apiServerContract } from '../contract/api-server.ts';
-import { createCa } from '../kube/certificates.ts';
+import { type ApiServerSubject, apiServerContract } from '../contract/server/api-server.ts';
+import { createCa } from '../kube/start/certificates.ts';
 
 async function start(options: DevclusterOptions): Promise<ApiServerSubject> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-contract-'));

@@ -1,11 +1,11 @@
 // The commands of docs/try.md and docs/quick-start.md, as they stand there, in a shell. What needs Docker or the network is not run: there
-// the embedded clusters of docs/try.md stand for kind and vCluster. The chart is installed by test/kube/chart.test.ts.
+// the embedded clusters of docs/try.md stand for kind and vCluster. The chart is installed by test/kube/install/chart.test.ts.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../free-ports.ts';
-import { kubeAssets } from '../kube/assets.ts';
+import { kubeAssets } from '../kube/start/assets.ts';
 import { commandsIn } from './commands-in.ts';
 import { Processes, root } from './processes.ts';
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ApiClient } from '../contract/client.ts';
-import { until } from '../contract/sync-backend.ts';
-import { chart, chartSkipReason, helm, run, set } from './helm.ts';
-import { type KubeCluster, startKube } from './start.ts';
+import { until } from '../contract/sync-stage/backend.ts';
+import { chart, chartSkipReason, helm, run, set } from './install/helm.ts';
+import { type KubeCluster, startKube } from './start/start.ts';
 
 const namespace = 'vcluster-my-vcluster';
 const account = (name: string, place = namespace) => `system:serviceaccount:${place}:${name}`;

@@ -1,4 +1,4 @@
-import { storeContract } from '../contract/store.ts';
+import { storeContract } from '../contract/store/store.ts';
 import { DistantStore, distantNumbering } from './distant-store.ts';
 
 storeContract('a store over a distant log', (settings) => new DistantStore(settings), {

@@ -4,7 +4,7 @@ import { dueByAge, dueBySize } from '../../src/store/history-limits.ts';
 import type { StoredRecord, WriteResult } from '../../src/store/store.ts';
 import { createRevisionOf, eventOf, type Version } from '../../src/store/timeline.ts';
 import { TimelineStore } from '../../src/store/timeline-store.ts';
-import type { Numbering } from '../contract/store-numbering.ts';
+import type { Numbering } from '../contract/store/store-numbering.ts';
 
 /** Numbers with uneven gaps, so that code cannot rely on `revision + 1`. */
 export const distantNumbering: Numbering = {

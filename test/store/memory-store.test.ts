@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryStore } from '../../src/store/memory-store.ts';
-import { storeContract } from '../contract/store.ts';
+import { storeContract } from '../contract/store/store.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 storeContract('memory store', (settings) => new MemoryStore(settings), { modelRuns: 300 });

@@ -9,7 +9,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { walFault } from '../../src/store/wal-check.ts';
-import { storeContract } from '../contract/store.ts';
+import { storeContract } from '../contract/store/store.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hostward-store-'));

@@ -6,7 +6,13 @@ import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
 import { toStoredText } from '../../src/apiserver/wire/stored-text.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { ApiClient } from '../contract/client.ts';
-import { type Right, type Side, type SyncBackend, type SyncServer, storedForm } from '../contract/sync-backend.ts';
+import {
+  type Right,
+  type Side,
+  type SyncBackend,
+  type SyncServer,
+  storedForm,
+} from '../contract/sync-stage/backend.ts';
 
 const user = 'hostward';
 const token = 'token-of-the-daemon';

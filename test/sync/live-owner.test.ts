@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serviceUnavailable } from '../../src/object/meta/status.ts';
 import { stageForEach } from '../contract/stage-for-each.ts';
-import { hostNamespace, until, virtualCluster } from '../contract/sync-backend.ts';
-import type { SyncStage } from '../contract/sync-stage.ts';
+import { hostNamespace, until, virtualCluster } from '../contract/sync-stage/backend.ts';
+import type { SyncStage } from '../contract/sync-stage/stage.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 const names = Array.from({ length: 12 }, (_, number) => `web-${number}`);

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { hostNamespace, virtualCluster } from '../contract/sync-backend.ts';
-import { copyPlace, SyncStage } from '../contract/sync-stage.ts';
+import { hostNamespace, virtualCluster } from '../contract/sync-stage/backend.ts';
+import { copyPlace, SyncStage } from '../contract/sync-stage/stage.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 import { managerLabel, type SliceGolden, serviceLabel } from './kinds/endpointslices/golden-slices.ts';
 import {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeAssets } from '../../kube/assets.ts';
+import { kubeAssets } from '../../kube/start/assets.ts';
 import { kubeconfigOf, prepareProcess, type ServingProcess } from './daemon.ts';
 
 const assets = kubeAssets();

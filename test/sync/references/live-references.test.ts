@@ -9,8 +9,8 @@ import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { markerLabel } from '../../../src/sync/plan/reserved-keys.ts';
-import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-backend.ts';
-import { roleRights, SyncStage, virtualRights } from '../../contract/sync-stage.ts';
+import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-stage/backend.ts';
+import { roleRights, SyncStage, virtualRights } from '../../contract/sync-stage/stage.ts';
 import { JumpClock } from '../../jump-clock.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from '../embedded-backend.ts';
 

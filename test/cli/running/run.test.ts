@@ -1,0 +1,348 @@
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { turnMs } from '../../../src/config/steps.ts';
+import type { Daemon, DaemonOptions, Started } from '../../../src/daemon/daemon-options.ts';
+import { freePort } from '../../free-ports.ts';
+import { settle } from '../../virtual-clock.ts';
+import { type Scene, scene } from '../scene.ts';
+
+interface Stage extends Scene {
+  calls: string[];
+  daemon: Daemon;
+  options(): DaemonOptions;
+  end(why: string): void;
+}
+
+/** A fake daemon that records its calls. */
+function stage(
+  started: Started | Promise<Started> = { kind: 'started' },
+  yaml = 'hostward: {listen: "127.0.0.1:0"}\n',
+): Stage {
+  const calls: string[] = [];
+  let given: DaemonOptions;
+  let end: (why: string) => void = () => {};
+  const daemon: Daemon = {
+    start: async () => {
+      calls.push('start');
+      return started;
+    },
+    stop: async () => void calls.push('stop'),
+    apply: (settings) => {
+      calls.push(`apply backSync=${settings.backSync}`);
+      return { needsRestart: [] };
+    },
+    rereadKubeconfigs: () => undefined,
+    ended: new Promise((resolve) => {
+      end = resolve;
+    }),
+    health: () => ({ isHealthy: true, lines: [] }),
+    readiness: () => ({ isReady: true, lines: [], parts: [] }),
+    status: () => ({}),
+    objects: () => [],
+    objectStatus: () => undefined,
+  };
+  const made = scene({
+    files: { '/home/v.yaml': yaml },
+    daemonModule: {
+      assembleDaemon: (options) => {
+        given = options;
+        return daemon;
+      },
+    },
+  });
+  return { ...made, calls, daemon, options: () => given, end: (why) => end(why) };
+}
+
+const argv = ['run', '-c', 'v.yaml', '--vcluster-name', 'vc', '--host-namespace', 'n'];
+
+async function until(isTrue: () => boolean): Promise<void> {
+  const endMs = performance.now() + 5_000;
+  while (!isTrue() && performance.now() < endMs) await settle(1);
+  expect(isTrue()).toBe(true);
+}
+
+function messages(of: Stage): string[] {
+  return of
+    .out()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).msg);
+}
+
+function logged(of: Stage): Record<string, unknown>[] {
+  return of
+    .out()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}
+
+describe('hostward run', () => {
+  it('starts, runs until a stop signal, drains, and ends with 0', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(on.calls).toEqual(['start', 'stop']);
+    expect(messages(on)).toEqual(['starting', 'stopped']);
+    expect(on.options()).toMatchObject({ isDryRun: false, version: '1.2.3', settings: { virtualClusterName: 'vc' } });
+  });
+
+  it('obeys a stop signal during the start', async () => {
+    const on = stage(new Promise<Started>(() => {}));
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    on.send('stop');
+    on.send('stop');
+    expect(await end).toBe(0);
+    expect(on.calls).toEqual(['start', 'stop']);
+  });
+
+  it('passes --dry-run to the daemon', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, [...argv, '--dry-run']);
+    await until(() => on.calls.includes('start'));
+    on.send('stop');
+    await end;
+    expect(on.options().isDryRun).toBe(true);
+  });
+
+  it('applies a new configuration on SIGHUP and by itself, and keeps the old one when the new one is invalid', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.out().includes('starting'));
+    await settle();
+    on.files.set('/home/v.yaml', { text: 'hostward: {listen: "127.0.0.1:0", backSync: none}\n', mode: 0 });
+    on.send('reload');
+    await until(() => on.calls.includes('apply backSync=none'));
+    on.files.set('/home/v.yaml', { text: 'hostward: {listen: "127.0.0.1:0", backSync: some}\n', mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('new configuration is invalid, the old one stays'));
+    on.files.set('/home/v.yaml', { text: 'hostward: {listen: "127.0.0.1:0", backSync: all}\n', mode: 0 });
+    await on.clock.advance(10_000);
+    await until(() => on.calls.includes('apply backSync=all'));
+    on.send('stop');
+    expect(await end).toBe(0);
+  });
+
+  it('judges a new configuration in turns, so that other work goes on', async () => {
+    const on = stage(undefined, 'hostward: {listen: "127.0.0.1:0"}\n');
+    const { clock } = on.context;
+    // Each reading of the clock ends a turn.
+    let now = 0;
+    const after = clock.after.bind(clock);
+    const hurried = { now: () => (now += turnMs), wallTime: () => clock.wallTime(), after };
+    let turns = 0;
+    const context = { ...on.context, clock: hurried, turn: async () => void turns++ };
+    const end = runCommandLine(context, argv);
+    await until(() => on.out().includes('starting'));
+    const before = turns;
+    const entries = Array.from({ length: 500 }, (_, at) => `{path: metadata.labels.k${at}, expression: value}`);
+    const text = `hostward: {listen: "127.0.0.1:0"}\nsync: {toHost: {endpoints: {patches: [${entries}]}}}\n`;
+    on.files.set('/home/v.yaml', { text, mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration applied'));
+    expect(turns - before).toBeGreaterThan(500);
+    on.send('stop');
+    await end;
+  });
+
+  /** The end of a file that switches vCluster's own sync off. */
+  const oneWriter = 'enabled: false}, endpointSlices: {enabled: false}}}';
+
+  it('logs each warning of the configuration once, even after a new configuration', async () => {
+    const patched = (path: string) =>
+      `hostward: {listen: "127.0.0.1:0", endpoints: {enabled: true}}\nsync: {toHost: {endpoints: {patches: [{path: ${path}, expression: value}], ${oneWriter}\n`;
+    const on = stage(undefined, patched('metadata.labels.release'));
+    const warned = () =>
+      on
+        .out()
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).warning)
+        .filter((warning) => warning !== undefined);
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.out().includes('starting'));
+    expect(warned()).toEqual([expect.stringContaining('the label "release" is called')]);
+    on.files.set('/home/v.yaml', { text: `${patched('metadata.labels.release')}# the same\n`, mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration unchanged'));
+    on.files.set('/home/v.yaml', { text: patched('metadata.labels.a.b'), mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('configuration applied'));
+    expect(warned()).toEqual([
+      expect.stringContaining('"release"'),
+      expect.stringContaining('"b" below metadata.labels.a'),
+    ]);
+    on.send('stop');
+    await end;
+  });
+
+  it('names an unsound combination of writers in its status', async () => {
+    const port = await freePort();
+    const own = `hostward: {listen: "127.0.0.1:${port}", endpoints: {enabled: true}}`;
+    const theirs = 'sync: {toHost: {endpoints: {enabled: false}, endpointSlices: {enabled: true}}}';
+    const on = stage(undefined, `${own}\n${theirs}\n`);
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    const { warnings } = (await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as { warnings: string[] };
+    expect(warnings.join()).toContain('{Endpoints: Hostward, EndpointSlices: vCluster} is an unsound combination');
+    on.send('stop');
+    await end;
+  });
+
+  it('shows only the warnings of the configuration in force in its status', async () => {
+    const port = await freePort();
+    const yaml = (paths: string[], backSync = 'all') => {
+      const patches = paths.map((path) => `{path: ${path}, expression: value}`).join();
+      const own = `hostward: {listen: "127.0.0.1:${port}", backSync: ${backSync}, endpoints: {enabled: true}}`;
+      return `${own}\nsync: {toHost: {endpoints: {patches: [${patches}], ${oneWriter}\n`;
+    };
+    interface Status {
+      warnings?: string[];
+      newConfigurationIsInvalid?: string[];
+    }
+    const status = async () => (await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as Status;
+    const warnings = async () => (await status()).warnings;
+    const on = stage(undefined, yaml(['metadata.labels.release', 'metadata.labels.a.b']));
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    const both = [expect.stringMatching(/^v\.yaml:2:\d+: .*"release"/), expect.stringContaining('metadata.labels.a')];
+    expect(await warnings()).toEqual(both);
+    const take = async (text: string) => {
+      const before = on.calls.length;
+      on.files.set('/home/v.yaml', { text, mode: 0 });
+      on.send('reload');
+      await until(() => on.calls.length > before);
+    };
+    await take(yaml(['metadata.labels.a.b']));
+    expect(await warnings()).toEqual([both[1]]);
+    // The log has the warning already; the status shows it while it is true.
+    await take(yaml(['metadata.labels.release']));
+    expect(await warnings()).toEqual([both[0]]);
+    on.files.set('/home/v.yaml', { text: yaml([], 'some'), mode: 0 });
+    on.send('reload');
+    await until(() => messages(on).includes('new configuration is invalid, the old one stays'));
+    expect(await warnings()).toEqual([both[0]]);
+    // A later reader of the status must see that the running configuration differs from the file.
+    expect((await status()).newConfigurationIsInvalid).toEqual([
+      expect.stringMatching(/^v\.yaml:1:\d+: hostward\.backSync: .*"some"$/),
+    ]);
+    await take(yaml(['metadata.labels.app']));
+    expect(await status()).toEqual({});
+    on.send('stop');
+    await end;
+  });
+
+  it('reports a rejected configuration and a setting that waits for a restart in verdict, log and series', async () => {
+    const port = await freePort();
+    const yaml = (more = '') => `hostward: {listen: "127.0.0.1:${port}"${more}}\n`;
+    const on = stage(undefined, yaml());
+    on.daemon.status = () => ({
+      verdict: { state: 'inStep', isWell: true, sentence: 'in step: 1 object' },
+      version: '1',
+    });
+    on.daemon.apply = (settings) => {
+      on.calls.push('apply');
+      return { needsRestart: settings.backSync === 'none' ? ['hostward.backSync'] : [] };
+    };
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    const ask = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+    const verdict = async () => JSON.parse(await ask('/status')).verdict;
+    const series = async (name: string) =>
+      (await ask('/metrics'))
+        .split('\n')
+        .filter((line) => line.startsWith(name))
+        .join('\n');
+    const take = async (text: string, message: string) => {
+      const before = messages(on).length;
+      on.files.set('/home/v.yaml', { text, mode: 0 });
+      on.send('reload');
+      await until(() => messages(on).slice(before).includes(message));
+    };
+    expect(await verdict()).toEqual({ state: 'inStep', isWell: true, sentence: 'in step: 1 object' });
+    const rejected = 'new configuration is invalid, the old one stays';
+    await take(yaml(', backSync: some'), rejected);
+    const column = yaml(', backSync: some').indexOf('some') + 1;
+    expect(await verdict()).toEqual({
+      state: 'inStep',
+      isWell: false,
+      sentence: `in step: 1 object; the new configuration is invalid and the old one is in force: v.yaml:1:${column}: hostward.backSync: wanted one of all, none, found "some"`,
+    });
+    expect((await ask('/readyz')).split('\n')[0]).toBe('ok');
+    expect(await series('hostward_config_rejected')).toBe('hostward_config_rejected 1');
+    await take(yaml(', backSync: none'), 'settings wait for a restart');
+    expect(await verdict()).toMatchObject({
+      isWell: false,
+      sentence: 'in step: 1 object; waiting for a restart: hostward.backSync',
+    });
+    await take(yaml(', backSync: none, maxWritesPerSecond: 7'), 'configuration applied');
+    expect(messages(on).filter((message) => message === 'settings wait for a restart')).toHaveLength(1);
+    expect(await series('hostward_config_settings')).toBe('hostward_config_settings_waiting_for_restart 1');
+    expect(await series('hostward_config_re')).toBe(
+      'hostward_config_reloads_total{result="accepted"} 2\n' +
+        'hostward_config_reloads_total{result="rejected"} 1\nhostward_config_rejected 0',
+    );
+    expect(await series('hostward_build_info')).toBe('hostward_build_info{version="1.2.3",node_version="v26.0.0"} 1');
+    expect(await series('process_')).toBe(
+      'process_cpu_user_seconds_total 1.5\nprocess_cpu_system_seconds_total 0.5\nprocess_cpu_seconds_total 2\n' +
+        'process_resident_memory_bytes 1024\nprocess_start_time_seconds 1000\nprocess_open_fds 0',
+    );
+    on.send('stop');
+    await end;
+  });
+
+  it('reports the faults of both clusters and ends with 3', async () => {
+    const faults = [
+      { code: 'CLUSTER_UNREACHABLE' as const, message: 'connecting to "https://v": refused', fix: 'start it' },
+      { code: 'CLUSTER_PERMISSION_MISSING' as const, message: 'may not list endpoints', fix: '' },
+    ];
+    const on = stage({ kind: 'faults', faults });
+    expect(await runCommandLine(on.context, argv)).toBe(3);
+    const said = 'connecting to "https://v": refused; start it\nhostward: may not list endpoints';
+    expect(on.err()).toBe(`hostward: ${said}\n`);
+    expect(logged(on).at(-1)).toMatchObject({ level: 'fatal', msg: 'the daemon cannot go on', why: said, exitCode: 3 });
+    expect(on.calls).toEqual(['start', 'stop']);
+  });
+
+  it('ends with 3 when the daemon cannot go on', async () => {
+    const on = stage();
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.calls.includes('start'));
+    on.end('the lease was lost');
+    expect(await end).toBe(3);
+    expect(on.err()).toBe('hostward: the lease was lost\n');
+    expect(messages(on)).toEqual(['starting', 'the daemon cannot go on']);
+    expect(logged(on).at(-1)).toMatchObject({ level: 'fatal', why: 'the lease was lost', exitCode: 3 });
+    expect(on.calls).toEqual(['start', 'stop']);
+  });
+
+  it('ends with 3 when its port is taken, and the reason is the only line of the log', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as AddressInfo;
+    const on = stage(undefined, `hostward: {listen: "127.0.0.1:${port}"}\n`);
+    expect(await runCommandLine(on.context, argv)).toBe(3);
+    expect(messages(on)).toEqual(['the daemon cannot go on']);
+    expect(on.err()).toContain(String(port));
+    await new Promise((resolve) => other.close(resolve));
+  });
+
+  it('reports faults of the configuration on standard error and starts no daemon', async () => {
+    const on = stage(undefined, 'hostward: {listen: nowhere, backSync: some}\n');
+    expect(await runCommandLine(on.context, argv)).toBe(1);
+    expect(on.err()).toContain('hostward: the configuration has 2 faults\n');
+    expect(logged(on)).toEqual([
+      expect.objectContaining({
+        level: 'fatal',
+        why: 'the configuration has 2 faults',
+        exitCode: 1,
+        faults: [expect.stringContaining('hostward.'), expect.stringContaining('hostward.')],
+      }),
+    ]);
+    expect(on.calls).toEqual([]);
+  });
+});

@@ -1,0 +1,91 @@
+// The backend of the live sync suites: two API servers, a user for the daemon on each, and a record of that user's requests.
+// Embedded and real servers both implement it.
+import { randomUUID } from 'node:crypto';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { settle } from '../../virtual-clock.ts';
+import type { ApiClient } from '../client.ts';
+
+/** A right as in RBAC; without a namespace it holds in all namespaces. */
+export interface Right {
+  group: string;
+  resources: readonly string[];
+  verbs: readonly string[];
+  namespace?: string;
+}
+
+/** One answered request of the daemon. */
+export interface RecordedRequest {
+  verb: string;
+  resource: string;
+  namespace: string;
+  name: string;
+  code: number;
+}
+
+export interface SyncServer {
+  readonly url: string;
+  readonly caPem: string;
+  /** A client with all rights, for tests and rivals. */
+  readonly admin: ApiClient;
+  /** A client with the rights of the daemon's user. */
+  readonly asDaemon: ApiClient;
+  /** Kubeconfig of the daemon's user; `server` replaces the address, for example by an interferer. */
+  kubeconfig(server?: { url: string; caPem: string }): string;
+  /** Replaces the rights of the daemon's user. */
+  grant(rights: readonly Right[]): Promise<void>;
+  /** All requests of the daemon's user since the last forget(), in the order of their answers. */
+  requests(): Promise<RecordedRequest[]>;
+  forget(): Promise<void>;
+  /** Stores an Endpoints without validation, as an older server might have done. */
+  smuggle(object: KubeObject): Promise<void>;
+}
+
+export interface SyncBackend {
+  readonly virtual: SyncServer;
+  readonly host: SyncServer;
+  /** Whether kube-controller-manager runs on both sides: it creates Endpoints and deletes owned objects and namespaces. */
+  readonly hasControllers: boolean;
+  /** Waits until the controllers have handled all changes so far. */
+  controllersAtRest(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export type Side = 'virtual' | 'host';
+export const sides: readonly Side[] = ['virtual', 'host'];
+
+/** The names used in the recording fixtures/sync/golden.json. */
+export const virtualCluster = 'vc';
+export const hostNamespace = 'vcluster-vc';
+
+export const writeVerbs: readonly string[] = ['create', 'update', 'patch', 'delete', 'deletecollection'];
+
+/** A longer wait means that something is broken. */
+const patienceMs = 15_000;
+const betweenLooksMs = 4;
+
+/** Calls `look` repeatedly until it returns a value. */
+export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const endMs = performance.now() + patienceMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const seen = await look();
+      if (seen !== undefined) return seen;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > endMs) throw new Error(`waited ${patienceMs / 1000} s in vain: ${what}`, { cause: last });
+    await settle(1);
+    await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
+  }
+}
+
+/** Adds the fields that a server adds before it stores an object. */
+export function storedForm(object: KubeObject): KubeObject {
+  const metadata = {
+    ...object.metadata,
+    uid: randomUUID(),
+    creationTimestamp: new Date().toISOString().replace(/\.\d+/, ''),
+  };
+  return { ...object, apiVersion: 'v1', kind: 'Endpoints', metadata };
+}

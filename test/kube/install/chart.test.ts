@@ -1,0 +1,278 @@
+// The chart on a real API server: every switch is accepted, an installation is complete, and its end leaves nothing behind.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments, parse as parseYaml } from 'yaml';
+import { until } from '../../contract/sync-stage/backend.ts';
+import { type KubeCluster, startKube } from '../start/start.ts';
+import { chart, chartSkipReason, helm, root, run as runProgram, set } from './helm.ts';
+
+const namespace = 'vcluster-my-vcluster';
+const reason = chartSkipReason();
+
+interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly rules?: readonly Record<string, string[]>[];
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** Each switch of the chart, one after the other, and all of them together. */
+const switches: Readonly<Record<string, readonly string[]>> = {
+  'nothing but the name': [],
+  'one replica': ['sync.replicas=1'],
+  'an image by digest, with pull secrets': [`image.digest=sha256:${'0'.repeat(64)}`, 'pullSecrets[0]=registry'],
+  references: ['sync.references=true', 'sync.toHost.secrets.enabled=true'],
+  'namespace mapping': ['sync.toHost.namespaces.enabled=true', 'sync.toHost.namespaces.mappings.byName.a=b'],
+  'namespace mapping without cluster-scoped objects': [
+    'cluster=false',
+    'sync.toHost.namespaces.enabled=true',
+    'sync.toHost.namespaces.mappings.byName.a=b',
+  ],
+  'the management API alone': ['sync.enabled=false', 'management.enabled=true'],
+  'the management API with its Secrets': [
+    'management.enabled=true',
+    'management.tlsSecret=t',
+    'management.upstreamsSecret=u',
+  ],
+  'the wall of admission policies': ['admissionPolicy.enabled=true', 'sync.hostward.addressPolicy.deny={10.66.0.0/16}'],
+  'the wall of admission policies, with namespace mapping': [
+    'admissionPolicy.enabled=true',
+    'sync.toHost.namespaces.enabled=true',
+    'sync.toHost.namespaces.mappings.byName.a=b',
+  ],
+  'a dashboard': ['monitoring.dashboard=true'],
+  'network policies': ['networkPolicy.enabled=true', 'management.enabled=true'],
+  'where the pods go': ['nodeSelector.a=b', 'tolerations[0].key=c', 'priorityClassName=high', 'podLabels.d=e'],
+};
+
+describe.skipIf(reason !== undefined)(
+  `the chart${reason === undefined ? '' : ` (skipped: ${reason})`}`,
+  { timeout: 60_000 },
+  () => {
+    let cluster: KubeCluster;
+    let folder: string;
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'hostward-chart-'));
+      cluster = await startKube({ name: 'chart', controllerManager: true });
+      for (const name of [namespace, 'b']) await cluster.kubectl('create', 'namespace', name);
+    });
+    afterAll(async () => {
+      await cluster?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    const run = (program: string, ...words: string[]) =>
+      runProgram({ kubeconfig: cluster.kubeconfigPath, folder }, program, ...words);
+    const template = async (...values: string[]) => {
+      const { code, stdout, stderr } = await run(
+        helm,
+        'template',
+        'hw',
+        chart,
+        '--namespace',
+        namespace,
+        ...set(values),
+      );
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      const documents = parseAllDocuments(stdout).map((document) => document.toJS() as Manifest | null);
+      return { text: stdout, manifests: documents.filter((one) => one !== null) };
+    };
+    const rulesOf = ({ manifests }: { manifests: readonly Manifest[] }, kind: string) =>
+      manifests.filter((one) => one.kind === kind).flatMap(({ rules }) => rules ?? []);
+
+    it('passes helm lint', async () => {
+      const { code, stdout } = await run(helm, 'lint', '--strict', chart, ...set([]));
+      expect({ code, stdout: stdout.replace(/\[INFO\].*/g, '') }).toMatchObject({ code: 0 });
+      expect(stdout).not.toMatch(/\[(WARNING|ERROR)\]/);
+    });
+
+    it.each(Object.entries(switches))('is accepted by the server with %s', async (_, values) => {
+      const { text, manifests } = await template(...values);
+      expect(
+        await cluster.kubectlWith(text, 'apply', '--dry-run=server', '--validate=strict', '-f', '-'),
+      ).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+      for (const { metadata } of manifests) expect([namespace, undefined]).toContain(metadata.namespace);
+    });
+
+    it.each(Object.entries(switches))('writes a configuration that check accepts with %s', async (_, values) => {
+      const { manifests } = await template(...values);
+      const configurations = manifests.flatMap(({ data }) => data?.['hostward.yaml'] ?? []);
+      expect(configurations).not.toEqual([]);
+      for (const text of configurations) {
+        const file = join(folder, 'hostward.yaml');
+        writeFileSync(file, text);
+        const words = [join(root, 'src', 'main.ts'), 'check', '--no-files', '--config', file];
+        expect(await run(process.execPath, ...words)).toMatchObject({ code: 0 });
+      }
+    });
+
+    it('makes monitors only where the cluster knows their kinds', async () => {
+      const kinds = ['ServiceMonitor', 'PrometheusRule'];
+      const without = await template();
+      expect(without.manifests.filter(({ kind }) => kinds.includes(kind))).toEqual([]);
+      const known = kinds.flatMap((kind) => ['--api-versions', `monitoring.coreos.com/v1/${kind}`]);
+      const { stdout } = await run(helm, 'template', 'hw', chart, '-n', namespace, ...set([]), ...known);
+      const found = parseAllDocuments(stdout).map((document) => (document.toJS() as Manifest | null)?.kind);
+      expect(found).toEqual(expect.arrayContaining(kinds));
+    });
+
+    it('makes no cluster-scoped object with cluster=false, and says in its notes who has to', async () => {
+      const values = [
+        ...(switches['namespace mapping without cluster-scoped objects'] ?? []),
+        'admissionPolicy.enabled=true',
+      ];
+      const { manifests } = await template(...values);
+      expect(manifests.filter(({ metadata }) => metadata.namespace === undefined)).toEqual([]);
+      const { stdout } = await run(helm, 'install', 'hw', chart, '-n', namespace, '--dry-run=client', ...set(values));
+      expect(stdout).toContain('config/cluster-role.yaml');
+    });
+
+    it('gives the rights of config/role.yaml and config/cluster-role.yaml', async () => {
+      const shipped = (file: string, kind: string) =>
+        parseAllDocuments(readFileSync(join(root, 'config', file), 'utf8'))
+          .map((document) => document.toJS() as Manifest)
+          .filter((one) => one.kind === kind)
+          .flatMap(({ rules }) => rules ?? []);
+      expect(rulesOf(await template(), 'Role')).toEqual(shipped('role.yaml', 'Role'));
+      const mapped = await template(...(switches['namespace mapping'] ?? []));
+      expect(rulesOf(mapped, 'ClusterRole')).toEqual(shipped('cluster-role.yaml', 'ClusterRole'));
+      expect(rulesOf(mapped, 'Role')).toEqual(shipped('cluster-role.yaml', 'Role'));
+    });
+
+    it('names a value that is misspelt, and asks for the name of the virtual cluster', async () => {
+      const misspelt = await run(helm, 'template', 'hw', chart, ...set(['sync.replica=3']));
+      expect(misspelt).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("additional properties 'replica' not allowed"),
+      });
+      const nameless = await run(helm, 'template', 'hw', chart);
+      expect(nameless).toMatchObject({ code: 1, stderr: expect.stringContaining('sync.vcluster.name is needed') });
+    });
+
+    it('names the policies by release and namespace, because they are cluster-scoped', async () => {
+      const { manifests } = await template('admissionPolicy.enabled=true');
+      const names = manifests
+        .filter(({ metadata }) => metadata.namespace === undefined)
+        .map(({ metadata }) => metadata.name);
+      expect(names).toHaveLength(4);
+      for (const name of names) expect(name).toMatch(new RegExp(`^hw-hostward-${namespace}-endpoint(s|slices)$`));
+    });
+
+    /** Everything that the server has, of every kind that it lists, as kind/name. */
+    const everything = async () => {
+      const kinds = ['true', 'false'].map((scope) =>
+        cluster.kubectl('api-resources', '--verbs=list', '-o', 'name', `--namespaced=${scope}`),
+      );
+      const [inNamespaces, others] = (await Promise.all(kinds)).map(({ stdout }) => stdout.trim().split('\n'));
+      // Made by the server for what happens, and not by the chart.
+      const counted = (all: readonly string[] = []) =>
+        all.filter((kind) => !/^events|componentstatuses/.test(kind)).join(',');
+      const found = await Promise.all([
+        cluster.kubectl('get', counted(inNamespaces), '-n', namespace, '-o', 'name'),
+        cluster.kubectl('get', counted(others), '-o', 'name'),
+      ]);
+      return found
+        .flatMap(({ stdout }) => stdout.trim().split('\n'))
+        .filter((line) => line !== '')
+        .sort();
+    };
+
+    it('is installed, upgraded from earlier values, and uninstalled; only the volume with the keys stays', async () => {
+      const before = await everything();
+      const values = [
+        ...['management.enabled=true', 'networkPolicy.enabled=true', 'admissionPolicy.enabled=true'],
+        ...['monitoring.dashboard=true', ...(switches['namespace mapping'] ?? [])],
+      ];
+      const earlier = join(root, 'fixtures', 'chart', 'values-0.1.0.yaml');
+      const change = (verb: string, ...more: string[]) => run(helm, verb, 'hw', chart, '-n', namespace, ...more);
+      expect(await change('install', '-f', earlier)).toMatchObject({ code: 0 });
+      expect(await everything()).toEqual(expect.arrayContaining(['deployment.apps/hw-hostward', ...before]));
+      expect(await change('upgrade', '--reuse-values', ...set(values))).toMatchObject({ code: 0 });
+      const installed = await everything();
+      for (const one of ['poddisruptionbudget.policy/hw-hostward', 'lease.coordination.k8s.io/hostward-my-vcluster'])
+        expect(installed).toContain(one);
+      // As the pods do.
+      const lease = ['lease', 'hostward-my-vcluster', '-n', namespace];
+      await cluster.kubectl('patch', ...lease, '--type=merge', '-p', '{"spec":{"holderIdentity":"a-pod"}}');
+      expect(await change('upgrade', '--reuse-values')).toMatchObject({ code: 0 });
+      expect((await cluster.kubectl('get', ...lease, '-o', 'jsonpath={.spec.holderIdentity}')).stdout).toBe('a-pod');
+      const started = performance.now();
+      const { code, stdout } = await run(helm, 'uninstall', 'hw', '-n', namespace, '--wait');
+      expect(code).toBe(0);
+      expect(performance.now() - started).toBeLessThan(60_000);
+      expect(stdout).toContain('hw-hostward-management');
+      const volume = 'persistentvolumeclaim/hw-hostward-management';
+      await until('an end of all pods', async () =>
+        (await everything()).length === before.length + 1 ? true : undefined,
+      );
+      expect(await everything()).toEqual([...before, volume].sort());
+      const { stdout: notes } = await run(
+        helm,
+        'install',
+        'hw',
+        chart,
+        '-n',
+        namespace,
+        '--dry-run=client',
+        ...set(values),
+      );
+      expect(notes).toContain(`kubectl --namespace ${namespace} delete persistentvolumeclaim hw-hostward-management`);
+      await cluster.kubectl('delete', volume, '-n', namespace);
+    });
+
+    it('leaves the Lease of another installation alone', async () => {
+      await cluster.kubectlWith(
+        `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"hostward-my-vcluster","namespace":"${namespace}"}}`,
+        ...['create', '-f', '-'],
+      );
+      expect(await run(helm, 'install', 'hw', chart, '-n', namespace, ...set([]))).toMatchObject({ code: 0 });
+      expect(await run(helm, 'uninstall', 'hw', '-n', namespace, '--wait')).toMatchObject({ code: 0 });
+      expect(await everything()).toContain('lease.coordination.k8s.io/hostward-my-vcluster');
+      await cluster.kubectl('delete', 'lease', 'hostward-my-vcluster', '-n', namespace);
+    });
+
+    it('is installed with what hostward install prints', async () => {
+      const words = ['--vcluster-name', 'my-vcluster', '--image', `registry.example/hw@sha256:${'a'.repeat(64)}`];
+      const printed = async (what: string, ...more: string[]) => {
+        const { code, stdout } = await run(
+          process.execPath,
+          join(root, 'src', 'main.ts'),
+          'install',
+          what,
+          ...words,
+          ...more,
+        );
+        expect(code).toBe(0);
+        return stdout;
+      };
+      const file = join(folder, 'chart-values.yaml');
+      writeFileSync(file, await printed('chart-values'));
+      const { code, stdout } = await run(helm, 'template', 'hw', chart, '-n', namespace, '-f', file);
+      expect(code).toBe(0);
+      expect(stdout).toContain(`image: registry.example/hw@sha256:${'a'.repeat(64)}`);
+      for (const text of [stdout, await printed('manifests'), await printed('manifests', '--mapped')])
+        expect(
+          await cluster.kubectlWith(text, 'apply', '--dry-run=server', '--validate=strict', '-f', '-'),
+        ).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    it('has a twin without helm that kubectl applies and deletes', async () => {
+      const folderOf = join(root, 'config');
+      const before = await everything();
+      expect(await cluster.kubectl('apply', '-k', folderOf)).toMatchObject({ code: 0 });
+      expect(await everything()).toContain('deployment.apps/hostward');
+      const started = performance.now();
+      expect(await cluster.kubectl('delete', '-k', folderOf, '--wait')).toMatchObject({ code: 0 });
+      await until('an end of all pods', async () => ((await everything()).length === before.length ? true : undefined));
+      expect(performance.now() - started).toBeLessThan(60_000);
+      expect(await everything()).toEqual(before);
+      expect(parseYaml(readFileSync(join(folderOf, 'kustomization.yaml'), 'utf8')).resources).toContain('role.yaml');
+    });
+  },
+);
