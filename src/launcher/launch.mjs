@@ -1,7 +1,7 @@
 // Finds the Node that can run Hostward and hands over to it. This file is plain JavaScript, because an old Node reads it first.
 // Importing it has no effect, so that a test can ask about other platforms.
 import { spawn } from 'node:child_process';
-import { accessSync, existsSync, constants as modes, writeFileSync } from 'node:fs';
+import { accessSync, existsSync, constants as modes, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -120,13 +120,35 @@ export function handOver(program, args, { env = process.env, isWatched = false }
 }
 
 function endWithParent(child) {
-  const parent = process.ppid;
+  const above = ancestorsToNpm();
   const look = setInterval(() => {
-    if (process.ppid === parent) return;
+    if (ancestorsToNpm().join() === above.join()) return;
     clearInterval(look);
     child.kill('SIGTERM');
   }, parentLookMs);
   look.unref();
+}
+
+const shells = new Set(['sh', 'ash', 'bash', 'busybox', 'dash', 'ksh', 'zsh']);
+
+/** The parent, and where that is a shell the one above it: npm starts scripts through a shell, which outlives npm. */
+function ancestorsToNpm() {
+  const above = [process.ppid];
+  for (;;) {
+    const parent = shellParent(above.at(-1));
+    if (parent === undefined) return above;
+    above.push(parent);
+  }
+}
+
+/** The parent of a shell; undefined for any other process, and without /proc, where shells become the program that they start. */
+function shellParent(pid) {
+  try {
+    const [, name, parent] = /^\d+ \((.*)\) . (\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+    return shells.has(name) ? Number(parent) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Without its dependencies, a checkout would fail with a stack at the first import. */

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -142,13 +142,19 @@ describe('the launcher', () => {
   });
 
   /** The launcher starts below a shell, which is killed once the daemon runs. */
-  const orphan = async (environment: Record<string, string>) => {
+  const orphan = (environment: Record<string, string>) => {
+    const { npm_command: _, ...outside } = process.env;
+    const below = ['-c', '"$0" "$@" & echo "pid $!"; wait', process.execPath, launcher, ...wordsOfDaemon()];
+    return killedAbove(spawn('/bin/sh', below, { env: { ...outside, ...environment } }));
+  };
+
+  const wordsOfDaemon = () => {
     const config = join(folder, 'off.yaml');
     writeFileSync(config, 'hostward: {endpoints: {enabled: false}, listen: "127.0.0.1:0"}');
-    const words = ['run', '-c', config, '--vcluster-name', 'v', '--host-namespace', 'n'];
-    const { npm_command: _, ...outside } = process.env;
-    const below = ['-c', '"$0" "$@" & echo "pid $!"; wait', process.execPath, launcher, ...words];
-    const parent = spawn('/bin/sh', below, { env: { ...outside, ...environment } });
+    return ['run', '-c', config, '--vcluster-name', 'v', '--host-namespace', 'n'];
+  };
+
+  const killedAbove = async (parent: ChildProcessWithoutNullStreams) => {
     let said = '';
     const isRunning = new Promise<void>((resolve) => {
       parent.stdout.on('data', (part) => {
@@ -165,6 +171,17 @@ describe('the launcher', () => {
 
   it('ends the daemon when npm or npx above it is killed', async () => {
     const { ended } = await orphan({ npm_command: 'exec' });
+    expect(await ended).toContain('"msg":"stopped"');
+  });
+
+  // npm starts a shell, which outlives it.
+  it.each([1, 2])('ends the daemon when npm is killed that started it through %d shells', async (shells) => {
+    const words = wordsOfDaemon().map((word) => word.replace(join(folder, '/'), ''));
+    const command = [process.execPath, launcher, ...words].join(' ');
+    // Without a second command, a shell may become the program instead of starting it.
+    const line = shells === 1 ? `${command}; exit $?` : `sh -c '${command}; exit $?'; exit $?`;
+    const { npm_command: _, ...outside } = process.env;
+    const { ended } = await killedAbove(spawn('npm', ['exec', '--call', line], { env: outside, cwd: folder }));
     expect(await ended).toContain('"msg":"stopped"');
   });
 
