@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
-const launcher = join(root, 'src/launcher/hostward.mjs');
+const launcherIn = (version: string) => join(version, 'src/launcher/hostward.mjs');
 
 export class Processes {
   readonly folder = mkdtempSync(join(tmpdir(), 'hostward-pages-'));
@@ -19,8 +19,8 @@ export class Processes {
   }
 
   /** Resolves when the output has the sign. */
-  async serve(words: readonly string[], sign: string): Promise<void> {
-    const child = spawn(process.execPath, [launcher, ...words], { cwd: this.folder, env: this.environment });
+  async serve(words: readonly string[], sign: string, version = root): Promise<{ stop(): Promise<void> }> {
+    const child = spawn(process.execPath, [launcherIn(version), ...words], { cwd: this.folder, env: this.environment });
     this.#running.push(child);
     let said = '';
     await new Promise<void>((resolve, reject) => {
@@ -31,21 +31,24 @@ export class Processes {
         });
       child.once('exit', (code) => reject(new Error(`hostward ${words.join(' ')} ended with ${code}: ${said}`)));
     });
+    return { stop: () => end(child) };
   }
 
-  run(words: readonly string[]): { status: number | null; stdout: string; stderr: string } {
+  run(words: readonly string[], version = root): { status: number | null; stdout: string; stderr: string } {
     const given = { cwd: this.folder, env: this.environment, encoding: 'utf8' } as const;
-    return spawnSync(process.execPath, [launcher, ...words], given);
+    return spawnSync(process.execPath, [launcherIn(version), ...words], given);
   }
 
   async stop(): Promise<void> {
-    for (const child of this.#running.reverse()) {
-      child.removeAllListeners('exit');
-      if (child.exitCode !== null || child.signalCode !== null) continue;
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-    }
+    for (const child of this.#running.reverse()) await end(child);
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  child.removeAllListeners('exit');
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
 }
