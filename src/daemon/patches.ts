@@ -13,8 +13,10 @@ import type { DaemonOptions } from './daemon-options.ts';
 /** An object that is being synced may still use the old rules for this long. */
 const lingerMs = 10_000;
 
+type PatchesOptions = Pick<DaemonOptions, 'clock' | 'log' | 'nodePath' | 'metrics' | 'openSandbox'>;
+
 export class RunningPatches {
-  readonly #options: DaemonOptions;
+  readonly #options: PatchesOptions;
   readonly #mappings: CompiledMappings | undefined;
   readonly #references: ReferenceResolver;
   #expressionMetrics: ExpressionMetrics | undefined;
@@ -25,7 +27,7 @@ export class RunningPatches {
   #isStopped = false;
 
   constructor(
-    options: DaemonOptions,
+    options: PatchesOptions,
     dependencies: { mappings: CompiledMappings | undefined; references: ReferenceResolver },
   ) {
     this.#options = options;

@@ -14,7 +14,7 @@ import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningManagement } from './management.ts';
 import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
 import type { RunningPatches } from './patches.ts';
-import type { RunningSlices } from './slices.ts';
+import type { RunningKind } from './running-kind.ts';
 import type { OpenedWindow } from './windows.ts';
 
 export interface DaemonView {
@@ -26,7 +26,7 @@ export interface DaemonView {
   windows: readonly OpenedWindow[];
   /** Undefined until both clusters are reached, and while the switch is off. */
   sync: Sync | undefined;
-  slices: Pick<RunningSlices, 'sync' | 'missing'>;
+  slices: Pick<RunningKind, 'sync' | 'missing'>;
   lease: Lease | undefined;
   references: References;
   patches: RunningPatches;

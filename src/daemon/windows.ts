@@ -22,7 +22,6 @@ import { instanceKey, markerLabel } from '../sync/plan/reserved-keys.ts';
 import type { ContentKind } from '../sync/references/content-kind.ts';
 import type { ContentWindows } from '../sync/references/content-world.ts';
 import type { Windows } from '../sync/world/sources.ts';
-import type { Clusters } from './clusters/connections.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { openContentWindows, type WindowScope } from './references.ts';
 
@@ -90,18 +89,18 @@ export interface OpenedWindow {
 export class DaemonWindows {
   readonly opened: OpenedWindow[] = [];
   readonly #options: Pick<DaemonOptions, 'settings' | 'clock' | 'random' | 'log' | 'metrics'>;
-  readonly #clusters: Clusters;
+  readonly #connections: () => { virtual: Connection; host: Connection } | undefined;
   readonly #mappings: CompiledMappings | undefined;
   /** The Services are the same for every kind. */
   #shared: Pick<Windows, 'services' | 'hostServices' | 'owner'> | undefined;
 
   constructor(
     options: Pick<DaemonOptions, 'settings' | 'clock' | 'random' | 'log' | 'metrics'>,
-    clusters: Clusters,
+    connections: () => { virtual: Connection; host: Connection } | undefined,
     mappings: CompiledMappings | undefined,
   ) {
     this.#options = options;
-    this.#clusters = clusters;
+    this.#connections = connections;
     this.#mappings = mappings;
   }
 
@@ -161,7 +160,7 @@ export class DaemonWindows {
     project: (object: KubeObject) => T | undefined,
   ): Window<T> {
     const { clock, random, log, metrics } = this.#options;
-    const connection = (this.#clusters.connections as Record<typeof side, Connection>)[side];
+    const connection = (this.#connections() as Record<typeof side, Connection>)[side];
     const { proofIntervalMs } = this.#options.settings;
     const window = openWindow({ connection, ref, ...scope, project, clock, random, log, metrics, proofIntervalMs });
     const chosen = scope.labelSelector === undefined ? '' : ` with ${scope.labelSelector}`;
