@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { parseTarget } from '../src/apiserver/request/target.ts';
 import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/certificates.ts';
 import { systemClock } from '../src/clock.ts';
 import { silentLog } from '../src/log.ts';
@@ -115,6 +116,7 @@ async function authenticate({
   const authorization = `Bearer ${accessKey}`;
   const headers = { headers: { authorization }, headersDistinct: { authorization: [authorization] } };
   const request = { ...headers, url: '/', socket: { remoteAddress: '127.0.0.1' } } as unknown as IncomingMessage;
+  const exchange = { request, target: parseTarget('GET', '/') };
   const pepper = parts.peppers.newest.bytes;
   const index = new Map([...parts.book.facts()].map((facts) => [facts.record.id, facts]));
   const id = accessKey.split('_')[1] ?? '';
@@ -122,7 +124,7 @@ async function authenticate({
   const each = 2000;
   for (let round = 0; round <= rounds; round++) {
     const beganMs = performance.now();
-    for (let n = 0; n < each; n++) await parts.callers.authenticate(request);
+    for (let n = 0; n < each; n++) await parts.callers.authenticate(exchange);
     const betweenMs = performance.now();
     for (let n = 0; n < each; n++)
       if (index.get(id) === undefined || hmacSha256(pepper, accessKey).length === 0) throw new Error('no key');

@@ -50,7 +50,6 @@ export const doublesToday: readonly string[] = [
   'Answer',
   'Asked',
   'AuditEntry',
-  'Beside',
   'CertificateFiles',
   'Column',
   'Instance',

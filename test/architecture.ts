@@ -25,7 +25,19 @@ export const floors: Record<string, number> = {
  */
 export const smallRooms: Record<string, { floors: Record<string, number>; ground: readonly string[] }> = {
   apiserver: {
-    floors: { tls: 1, request: 1, kinds: 2, wire: 3, caller: 4, meta: 4, verbs: 5, owners: 6, discovery: 6, '.': 7 },
+    floors: {
+      tls: 1,
+      request: 1,
+      kinds: 2,
+      wire: 3,
+      caller: 4,
+      meta: 4,
+      chain: 5,
+      verbs: 5,
+      owners: 6,
+      discovery: 6,
+      '.': 7,
+    },
     ground: [],
   },
   cli: { floors: { line: 1, about: 2, offline: 2, running: 2, keys: 3, demo: 3, doctor: 4, '.': 5 }, ground: [] },
@@ -50,7 +62,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
       kinds: 3,
       proxy: 4,
       commands: 4,
-      'kubeconfig-issue': 4,
+      'kubeconfig-issue': 5,
       'direct-tokens': 5,
       direct: 5,
       server: 6,

@@ -1,14 +1,13 @@
 // Dispatches a request for a resource to the verb that serves it, and sends the outcome.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { KubeObject } from '../object/meta/object.ts';
 import { invalid, pathNotFound } from '../object/meta/status.ts';
-import type { AuditTrail } from './caller/audit-trail.ts';
 import { visibleRecord } from './caller/visibility.ts';
+import type { ServedRequest } from './chain/served-request.ts';
 import { faultSubject, groupVersionOf, type Kind, type Subresource, type WriteContext } from './kinds/kind.ts';
 import type { Call, Kit, Outcome } from './kinds/kit.ts';
 import { schemaErrors } from './kinds/schema-errors.ts';
 import { timestamp } from './meta/object-meta.ts';
-import type { User } from './request/identity.ts';
 import { negotiate } from './request/negotiate.ts';
 import { badRequest, methodNotAllowed, notAcceptable, StatusFault } from './request/status-fault.ts';
 import type { Target } from './request/target.ts';
@@ -29,19 +28,15 @@ import { warningHeaders } from './wire/warnings.ts';
 
 export interface ResourceRequest {
   kit: Kit;
-  target: Target;
-  user: User;
-  request: IncomingMessage;
-  response: ServerResponse;
+  exchange: ServedRequest;
   watchSettings: WatchSettings;
-  trail: AuditTrail;
-  works: Call['works'];
   /** Registers a new watch with the server, which ends open watches when it stops. */
   watching(stream: WatchStream): void;
 }
 
 export async function serveResource(resourceRequest: ResourceRequest): Promise<void> {
-  const { kit, target, user, request, response, trail, works } = resourceRequest;
+  const { kit, exchange } = resourceRequest;
+  const { target, user, request, response, trail, works } = exchange;
   const kind = kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new StatusFault(pathNotFound());
   const { subresources = {} } = kind;
@@ -180,7 +175,8 @@ async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void
   if (call.negotiated.mediaType === 'application/yaml') throw notAcceptable(watchTypes);
   const { bookmarkIntervalMs = resourceRequest.watchSettings.bookmarkIntervalMs } = call.kind;
   const settings = { ...resourceRequest.watchSettings, bookmarkIntervalMs };
-  const stream = new WatchStream(call, resourceRequest.response, settings);
+  const { response, trail } = resourceRequest.exchange;
+  const stream = new WatchStream(call, response, settings);
   resourceRequest.watching(stream);
   const startedMs = call.kit.clock.now();
   const headers = {
@@ -189,9 +185,9 @@ async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void
     ...(warningHeaders(call) as Record<string, string[]>),
   };
   // The end is written after the start, because the audit log keeps the order of its calls.
-  await stream.run(headers, () => void resourceRequest.trail.streamStarts());
+  await stream.run(headers, () => void trail.streamStarts());
   const durationMs = call.kit.clock.now() - startedMs;
-  await resourceRequest.trail.ends(resourceRequest.response.statusCode, { bytes: stream.sentBytes, durationMs });
+  await trail.ends(response.statusCode, { bytes: stream.sentBytes, durationMs });
 }
 
 async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<Outcome> {

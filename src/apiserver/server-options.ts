@@ -1,23 +1,47 @@
-// What a tenant gives an API server: its kinds, its store, its listener, and its hooks for users, rights and paths of its own.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+// What a tenant gives an API server: what it serves, its store, its listener, and its filters and routes in the chain of requests.
+import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
-import type { Status } from '../object/meta/status.ts';
 import type { Store } from '../store/store.ts';
-import type { OtherPaths, VersionInfo } from './discovery/serve-path.ts';
+import type { Classification, Filters, Intercept, Route } from './chain/chain.ts';
+import type { Entrance } from './chain/served-request.ts';
+import type { VersionInfo } from './discovery/serve-path.ts';
 import type { Kind, Schemas } from './kinds/kind.ts';
 import type { Admission, Audit, Randomness } from './kinds/kit.ts';
 import type { ObjectLimits } from './kinds/object-limits.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
 import type { Dialect } from './request/dialect.ts';
-import type { Authenticate, Authorize, User } from './request/identity.ts';
+import type { Authorize, User } from './request/identity.ts';
 import type { Strangers } from './request/strangers.ts';
-import type { Target } from './request/target.ts';
 import type { CertificatePaths, ServingPair } from './tls/certificate-files.ts';
 import type { WatchSettings } from './verbs/watch-stream.ts';
 
 export interface ApiServerOptions {
+  serves: ServedApi;
+  store: Store;
+  clock: Clock;
+  log: Log;
+  randomness?: Randomness;
+  access: AccessHooks;
+  /** Limits of callers; absent = none. */
+  callers?: CallerHooks;
+  listen: ListenAt;
+  /** Prefix of every path, e.g. `/kubernetes/management`. */
+  pathPrefix?: string;
+  /** Replaces the classification of the kit, which knows the prefix and the grammar of API URLs. */
+  classify?: (request: IncomingMessage, entrance: Entrance | undefined) => Classification;
+  /** Routes of the tenant, tried before those of the kit. */
+  routes?: readonly Route[];
+  /** Whether an upgrade of this URL is served. Node must know it before it reads a body, so the request is not classified yet. */
+  takesUpgrades?: (url: string) => boolean;
+  audit?: Audit;
+  /** What keeps the server from being ready while it runs; absent = nothing does. */
+  readyTrouble?: () => string | undefined;
+  /** Called before each request; lets tests inject faults. */
+  intercept?: Intercept;
+}
+
+export interface ServedApi {
   kinds: readonly Kind[];
   schemas: Schemas;
   /** Message definitions for protobuf bodies; without them the server refuses such bodies. */
@@ -26,16 +50,29 @@ export interface ApiServerOptions {
   dialect?: Dialect;
   /** Default: those of Kubernetes. */
   limits?: ObjectLimits;
-  store: Store;
-  clock: Clock;
-  log: Log;
-  authenticate: Authenticate;
+  version: VersionInfo;
+  watch?: Partial<WatchSettings>;
+}
+
+export interface AccessHooks {
+  authenticate: Filters['authenticate'];
   authorize: Authorize;
   admission?: readonly Admission[];
-  audit?: Audit;
-  randomness?: Randomness;
+  /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
+  allowsImpersonation?: boolean;
   /** Seals continue tokens; absent = a token counts for every caller, as on the real server. */
   pageSeal?: (user: User, text: string) => string;
+}
+
+export interface CallerHooks extends Pick<Filters, 'admit' | 'works' | 'failedLogin'> {
+  /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
+  strangers?: Strangers;
+}
+
+export interface ListenAt {
+  host: string;
+  /** 0 = any free port. */
+  port: number;
   /** PEM texts, or files that the server reloads when they change; absent = plain HTTP. */
   tls?: ServingPair | { files: CertificatePaths };
   /**
@@ -45,50 +82,4 @@ export interface ApiServerOptions {
   clientCa?: string;
   /** Default 64 KiB; larger headers get 431. */
   maxHeaderBytes?: number;
-  /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
-  strangers?: Strangers;
-  /** Called when a request is authenticated; throws a StatusFault to refuse a caller who holds too much already. */
-  admit?: (user: User, target: Target, response: ServerResponse) => Promise<void>;
-  /**
-   * Called whenever the server goes on with a request of this user after a wait; it goes on when the promise has resolved. begun: a number
-   * that grows with each request.
-   */
-  works?: (user: User, begun: number) => Promise<void> | undefined;
-  /** Called when authentication fails; a returned number of seconds makes the answer 429 with Retry-After instead of 401. */
-  failedLogin?: (source: string) => number | undefined;
-  /** Honours Impersonate-* headers of users who have the right; by default such a request is refused. */
-  allowsImpersonation?: boolean;
-  host: string;
-  /** 0 = any free port. */
-  port: number;
-  /** Prefix of every path, e.g. `/kubernetes/management`. */
-  pathPrefix?: string;
-  version: VersionInfo;
-  /** What keeps the server from being ready while it runs; absent = nothing does. */
-  readyTrouble?: () => string | undefined;
-  watch?: Partial<WatchSettings>;
-  /** Serves the tenant's own paths outside resources and discovery, e.g. `/metrics`. */
-  otherPaths?: OtherPaths;
-  /** Serves requests that the tenant recognises by their URL; the kit reads nothing else of them. */
-  beside?: Beside;
-  /** Called before each request; lets tests inject faults. */
-  intercept?: Intercept;
 }
-
-/** Paths on the same listener that the tenant serves by itself, with an authentication of its own, upgrades included. */
-export interface Beside {
-  isServed(url: string): boolean;
-  serve(request: IncomingMessage, response: ServerResponse): void;
-  /** `head` holds bytes that followed the header lines. */
-  upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void;
-}
-
-/** A fault that a test injects, to check that clients survive it. */
-export type Interception =
-  | { kind: 'pass' }
-  | { kind: 'delay'; delayMs: number }
-  | { kind: 'answer'; status: Status }
-  /** The connection ends without an answer; `handled` = the server still carries out the request. */
-  | { kind: 'cut'; handled: boolean };
-
-export type Intercept = (target: Target, request: IncomingMessage) => Interception | Promise<Interception>;

@@ -1,38 +1,30 @@
-// A Kubernetes-style API server over HTTP or TLS: authenticates, authorizes, routes, answers, audits and counts requests.
+// A Kubernetes-style API server over HTTP or TLS: a listener, the chain of requests, and the routes of the kit: verbs and paths.
 // In: requests, a store, kinds, and the tenant's hooks for users and rights. Out: answers, watch streams, a request journal.
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
-
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { pause } from '../clock.ts';
-import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../object/meta/status.ts';
-import { StoreFault } from '../store/errors.ts';
-import { AuditTrail, entryOf } from './caller/audit-trail.ts';
 import { Indexes } from './caller/kind-index.ts';
+import { Chain, type Classification, type Route } from './chain/chain.ts';
+import type { Client, Entrance, ServedRequest } from './chain/served-request.ts';
 import { refuseUnknownGroup, ServedPaths } from './discovery/serve-path.ts';
 import { Catalog } from './kinds/catalog.ts';
 import type { Kind } from './kinds/kind.ts';
 import { type Kit, systemRandomness } from './kinds/kit.ts';
 import { kubernetesLimits } from './kinds/object-limits.ts';
 import { acceptUpgrades, answerClientErrors } from './request/client-error.ts';
-import { deniedBecause } from './request/denial.ts';
 import type { User } from './request/identity.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
-import { RequestJournal, recordOf } from './request/request-journal.ts';
-import { notAuthenticated, StatusFault } from './request/status-fault.ts';
-import { storeSentence } from './request/store-sentence.ts';
+import { RequestJournal } from './request/request-journal.ts';
 import { handshakeTimeout, slowHeads } from './request/strangers.ts';
-import { methodOf, parseTarget, type Target, withSelectedName } from './request/target.ts';
+import { methodOf, parseTarget } from './request/target.ts';
 import { serveResource } from './serve-resource.ts';
 import type { ApiServerOptions } from './server-options.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
 import { certificateRequest } from './tls/client-certificate.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch-stream.ts';
-import { refuseEncodedBody } from './wire/body-encoding.ts';
 import { listen } from './wire/listen.ts';
-import { sendStatus } from './wire/respond.ts';
-import { boundUnreadBody } from './wire/unread-body.ts';
 
 const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWatchMs: 45 * 60_000 };
 
@@ -46,67 +38,120 @@ const stopGraceMs = 2_000;
 export class ApiServer {
   readonly journal = new RequestJournal();
   readonly kit: Kit;
-  #options: ApiServerOptions;
-  #paths: ServedPaths;
-  #watchSettings: WatchSettings;
+  readonly #options: ApiServerOptions;
+  readonly #chain: Chain;
+  readonly #paths: ServedPaths;
+  readonly #watchSettings: WatchSettings;
+  readonly #watches = new Set<WatchStream>();
   #server: Server | undefined;
-  #begun = 0;
-  #watches = new Set<WatchStream>();
-  #impersonation: Impersonation;
   #files: CertificateFiles | undefined;
   #state: 'new' | 'ready' | 'stopping' | 'stopped' = 'new';
 
   constructor(options: ApiServerOptions) {
     this.#options = options;
-    const { version, otherPaths, protobuf, dialect = 'kubernetes' } = options;
-    const catalog = new Catalog(options.kinds, options.schemas, { protobuf, dialect });
-    this.#paths = new ServedPaths({
-      catalog,
-      version,
-      otherPaths,
-      pathPrefix: options.pathPrefix ?? '',
-      now: () => options.clock.wallTime(),
-      state: () => this.#state,
-      readyTrouble: options.readyTrouble,
-    });
-    this.#impersonation = new Impersonation({
-      authorize: options.authorize,
-      isOn: options.allowsImpersonation === true,
-    });
-    this.#watchSettings = { ...defaultWatchSettings, ...options.watch };
-    const { store, clock, log, randomness = systemRandomness, admission = [], pageSeal } = options;
-    const { limits = kubernetesLimits } = options;
+    const { serves, access, store, clock, log, readyTrouble, randomness = systemRandomness, pathPrefix = '' } = options;
+    const { version, protobuf, dialect = 'kubernetes', limits = kubernetesLimits } = serves;
+    const catalog = new Catalog(serves.kinds, serves.schemas, { protobuf, dialect });
+    const [now, state] = [() => clock.wallTime(), () => this.#state];
+    this.#paths = new ServedPaths({ catalog, version, pathPrefix, now, state, readyTrouble });
+    this.#watchSettings = { ...defaultWatchSettings, ...serves.watch };
+    const { admission = [], pageSeal } = access;
     const indexes = new Indexes(store);
     this.kit = { store, catalog, dialect, limits, indexes, clock, log, randomness, admission, pageSeal };
+    this.#chain = this.#chainOf(options);
+  }
+
+  #chainOf({
+    access,
+    callers,
+    routes = [],
+    audit,
+    intercept,
+    clock,
+    log,
+    classify,
+    ...options
+  }: ApiServerOptions): Chain {
+    const { catalog, dialect } = this.kit;
+    const { authenticate, authorize, allowsImpersonation = false } = access;
+    const impersonation = new Impersonation({ authorize, isOn: allowsImpersonation });
+    const plain = (request: IncomingMessage): Classification => ({
+      target: parseTarget(methodOf(request, dialect), request.url ?? '/', options.pathPrefix),
+    });
+    return new Chain({
+      filters: {
+        classify: classify ?? plain,
+        authenticate,
+        impersonate: ({ sender, request }, target) => impersonation.actor({ sender, target, request }),
+        authorize,
+        ...callers,
+      },
+      routes: [...routes, this.#resources, this.#otherPaths],
+      isClosed: () => (this.#state === 'stopping' ? 'the server is stopping' : undefined),
+      isServed: ({ group, version, resource }) => catalog.find(group, version, resource) !== undefined,
+      journal: this.journal,
+      ...{ audit, dialect, intercept, clock, log },
+    });
+  }
+
+  readonly #resources: Route = {
+    takes: ({ isResource }) => isResource,
+    serve: (exchange) => this.#serveResource(exchange),
+  };
+
+  readonly #otherPaths: Route = {
+    takes: () => true,
+    serve: async (exchange) => {
+      await exchange.begins();
+      this.#paths.serve(exchange.target, exchange.request, exchange.response);
+    },
+  };
+
+  async #serveResource(exchange: ServedRequest): Promise<void> {
+    const { target, response } = exchange;
+    const { catalog } = this.kit;
+    if (!catalog.hasGroup(target.group)) return refuseUnknownGroup(catalog, target.path, response);
+    let stream: WatchStream | undefined;
+    const watching = (begun: WatchStream) => {
+      stream = begun;
+      this.#watches.add(begun);
+    };
+    try {
+      await serveResource({ kit: this.kit, exchange, watchSettings: this.#watchSettings, watching });
+    } finally {
+      if (stream !== undefined) this.#watches.delete(stream);
+    }
   }
 
   /** For a listener of the tenant's own beside the one that `start` opens. */
-  readonly handler = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
+  handle(request: IncomingMessage, client: Client, entrance?: Entrance): void {
+    void this.#chain.handle(request, client, entrance);
+  }
+
+  readonly handler = (request: IncomingMessage, response: ServerResponse): void =>
+    this.handle(request, { kind: 'response', response });
 
   async start(): Promise<void> {
-    const { tls, host, port, beside, maxHeaderBytes = defaultHeaderBytes } = this.#options;
-    const clients = { ...certificateRequest(this.#options.clientCa), handshakeTimeout };
+    const { callers, takesUpgrades, log } = this.#options;
+    const { tls, host, port, clientCa, maxHeaderBytes = defaultHeaderBytes } = this.#options.listen;
+    const clients = { ...certificateRequest(clientCa), handshakeTimeout };
     const settings = {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
       ...slowHeads,
       // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
-      shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => beside?.isServed(url) === true,
-    };
-    const handler = (request: IncomingMessage, response: ServerResponse) => {
-      if (beside?.isServed(request.url ?? '/') === true) beside.serve(request, response);
-      else this.handler(request, response);
+      shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => takesUpgrades?.(url) === true,
     };
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server =
       pair === undefined
-        ? createServer(settings, handler)
-        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, handler);
+        ? createServer(settings, this.handler)
+        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, this.handler);
     answerClientErrors(server, maxHeaderBytes);
-    this.#options.strangers?.guard(server, { isTls: pair !== undefined });
-    if (beside !== undefined) acceptUpgrades(server, (request, socket, head) => beside.upgrade(request, socket, head));
+    callers?.strangers?.guard(server, { isTls: pair !== undefined });
+    acceptUpgrades(server, (request, socket, head) => this.handle(request, { kind: 'socket', socket, head }));
     this.#server = server;
-    await listen(server, { port, host }, this.#options.log);
+    await listen(server, { port, host }, log);
     if (tls !== undefined && 'files' in tls && pair !== undefined)
       this.#followFiles(tls.files, pair, server as TlsServer);
     this.#state = 'ready';
@@ -114,7 +159,7 @@ export class ApiServer {
 
   #followFiles(paths: CertificatePaths, current: ServingPair, server: TlsServer): void {
     const { clock, log } = this.#options;
-    const clients = certificateRequest(this.#options.clientCa);
+    const clients = certificateRequest(this.#options.listen.clientCa);
     // Only new connections use the new certificate; open connections continue.
     const changed = ({ certPem, keyPem }: ServingPair) =>
       server.setSecureContext({ ...clients, cert: certPem, key: keyPem });
@@ -140,12 +185,13 @@ export class ApiServer {
   }
 
   get port(): number {
-    return (this.#server?.address() as AddressInfo | null)?.port ?? this.#options.port;
+    return (this.#server?.address() as AddressInfo | null)?.port ?? this.#options.listen.port;
   }
 
   get url(): string {
-    const scheme = this.#options.tls === undefined ? 'http' : 'https';
-    return `${scheme}://${this.#options.host}:${this.port}${this.#options.pathPrefix ?? ''}`;
+    const { tls, host } = this.#options.listen;
+    const scheme = tls === undefined ? 'http' : 'https';
+    return `${scheme}://${host}:${this.port}${this.#options.pathPrefix ?? ''}`;
   }
 
   get watchCount(): number {
@@ -163,138 +209,5 @@ export class ApiServer {
    */
   expireWatches(isAffected: (user: User, kind: Kind) => boolean): void {
     for (const watch of [...this.#watches]) if (isAffected(watch.user, watch.kind)) watch.expire();
-  }
-
-  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // The server reads no bytes after a request for another protocol, so the client must not wait for another answer.
-    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false;
-    const { clock } = this.#options;
-    const startedMs = clock.now();
-    const target = parseTarget(methodOf(request, this.kit.dialect), request.url ?? '/', this.#options.pathPrefix);
-    const trail = new AuditTrail(this.#options.audit, entryOf(request, target));
-    if (this.kit.dialect === 'strict') response.setHeader('audit-id', trail.entry.id);
-    try {
-      if ((await this.#intercepted(target, request, response)) === 'done') return;
-      await this.#serve(target, request, response, trail);
-      await trail.ends(response.statusCode);
-    } catch (error) {
-      await this.#refuse(error, target, response, trail);
-    } finally {
-      boundUnreadBody(request, clock);
-      const userAgent = request.headers['user-agent'] ?? '';
-      const durationMs = clock.now() - startedMs;
-      const { user, impersonatedUser } = trail.entry;
-      const actor = impersonatedUser === undefined ? {} : { impersonatedUser: impersonatedUser.name };
-      const answered = { user: user?.name ?? '', ...actor, userAgent, code: response.statusCode, durationMs };
-      const record = recordOf(target, answered);
-      const isServed = this.kit.catalog.find(target.group, target.version, target.resource) !== undefined;
-      this.journal.add(record, { isServed, isAllowed: trail.isAllowed });
-    }
-  }
-
-  async #intercepted(target: Target, request: IncomingMessage, response: ServerResponse): Promise<'done' | 'go on'> {
-    if (this.#options.intercept === undefined) return 'go on';
-    const interception = await this.#options.intercept(target, request);
-    switch (interception.kind) {
-      case 'pass':
-        return 'go on';
-      case 'delay':
-        await pause(this.#options.clock, interception.delayMs);
-        return 'go on';
-      case 'answer':
-        request.resume();
-        sendStatus(response, interception.status);
-        return 'done';
-      case 'cut':
-        if (!interception.handled) {
-          response.destroy();
-          return 'done';
-        }
-        // The request is carried out, and the connection breaks before the answer.
-        response.end = ((..._ignored: unknown[]) => response.destroy()) as unknown as typeof response.end;
-        return 'go on';
-      default:
-        return interception satisfies never;
-    }
-  }
-
-  /** Order: authenticate, authorize, then look up the resource. A 404 before a 403 would tell strangers which resources exist. */
-  async #serve(target: Target, request: IncomingMessage, response: ServerResponse, trail: AuditTrail): Promise<void> {
-    if (this.#state === 'stopping') throw new StatusFault(serviceUnavailable('the server is stopping'));
-    const sender = await this.#options.authenticate(request);
-    if (sender === undefined) throw this.#authenticationFault(request, trail.entry.source);
-    trail.entry.user = sender;
-    await this.#options.admit?.(sender, target, response);
-    const begun = ++this.#begun;
-    refuseEncodedBody(request);
-    const asked = this.kit.dialect === 'kubernetes' ? withSelectedName(target) : target;
-    const user = await this.#impersonation.actor({ sender, target: asked, request });
-    if (user !== sender) trail.entry.impersonatedUser = user;
-    const decision = await this.#options.authorize({ user, target: asked });
-    if (!decision.allowed) throw new StatusFault(deniedBecause(user, asked, decision.reason));
-    trail.isAllowed = true;
-    if (!target.isResource) {
-      await trail.begins();
-      await this.#options.works?.(sender, begun);
-      await this.#paths.serve(target, request, response, user, trail);
-      return;
-    }
-    if (!this.kit.catalog.hasGroup(target.group)) {
-      refuseUnknownGroup(this.kit.catalog, target.path, response);
-      return;
-    }
-    let stream: WatchStream | undefined;
-    try {
-      await serveResource({
-        kit: this.kit,
-        target,
-        user,
-        request,
-        response,
-        watchSettings: this.#watchSettings,
-        trail,
-        works: this.#options.works && (() => this.#options.works?.(sender, begun)),
-        watching: (begun) => {
-          stream = begun;
-          this.#watches.add(begun);
-        },
-      });
-    } finally {
-      if (stream !== undefined) this.#watches.delete(stream);
-    }
-  }
-
-  #authenticationFault({ headers }: IncomingMessage, source: string): StatusFault {
-    // A request without credentials is not a guess, so it does not count as a failed login.
-    if (headers.authorization === undefined) return notAuthenticated();
-    const seconds = this.#options.failedLogin?.(source);
-    if (seconds === undefined) return notAuthenticated();
-    return new StatusFault(tooManyRequests('too many requests with wrong credentials come from your address', seconds));
-  }
-
-  async #refuse(error: unknown, target: Target, response: ServerResponse, trail: AuditTrail): Promise<void> {
-    const status = this.#statusOf(error, target);
-    try {
-      await trail.ends(status.code ?? 500);
-    } catch (fault) {
-      this.kit.log.error({ path: target.path, error: String(fault) }, 'audit failed');
-    }
-    if (response.headersSent) response.destroy();
-    else sendStatus(response, status);
-  }
-
-  #statusOf(error: unknown, target: Target): Status {
-    if (error instanceof StatusFault) return error.statusIn(this.kit.dialect);
-    this.kit.log.error(
-      {
-        path: target.path,
-        verb: target.verb,
-        error: String(error),
-        stack: error instanceof Error ? error.stack : undefined,
-      },
-      'request failed',
-    );
-    if (error instanceof StoreFault) return serviceUnavailable(storeSentence(error.code));
-    return internalError(error instanceof Error ? error.message : String(error));
   }
 }

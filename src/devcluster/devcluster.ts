@@ -2,12 +2,12 @@
 // namespaces and owned objects. In: a clock, a log, a store. Out: a URL, a CA, kubeconfigs and a journal of all requests.
 // Must never know sync: the demo and the tests use this cluster in place of a real one.
 import { randomBytes } from 'node:crypto';
+import type { Intercept } from '../apiserver/chain/chain.ts';
 import { type Kit, type Randomness, systemRandomness } from '../apiserver/kinds/kit.ts';
 import { Caretaker, type Chore } from '../apiserver/owners/caretaker.ts';
 import { mastersGroup } from '../apiserver/request/access-rules.ts';
 import type { RequestJournal } from '../apiserver/request/request-journal.ts';
 import { ApiServer, type ApiServer as Server } from '../apiserver/server.ts';
-import type { Intercept } from '../apiserver/server-options.ts';
 import { authorityIn } from '../apiserver/tls/authority-folder.ts';
 import { makeServingCertificate, type ServingCertificate } from '../apiserver/tls/certificates.ts';
 import { kubeconfigText } from '../apiserver/tls/kubeconfig.ts';
@@ -92,23 +92,24 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   const authority = authorityFolder === undefined ? undefined : await authorityIn(authorityFolder, name, now);
   const certificate = options.certificate ?? (await makeServingCertificate(name, names, now, authority));
   const server = new ApiServer({
-    kinds: kindsOf({ access, addresses, newToken }),
-    schemas,
-    protobuf,
+    serves: {
+      ...{ kinds: kindsOf({ access, addresses, newToken }), schemas, protobuf, version },
+      ...(options.watch === undefined ? {} : { watch: options.watch }),
+    },
     store,
     clock,
     log,
-    authenticate: access.authenticate,
-    authorize: access.authorize,
-    allowsImpersonation: true,
-    admission: [...(policy === undefined ? [] : [escalationGuard(policy)]), namespaceLifecycle(store)],
+    access: {
+      authenticate: ({ request }) => access.authenticate(request),
+      authorize: access.authorize,
+      allowsImpersonation: true,
+      admission: [...(policy === undefined ? [] : [escalationGuard(policy)]), namespaceLifecycle(store)],
+    },
     randomness: options.randomness ?? systemRandomness,
-    tls: certificate,
-    ...(options.clientCa === undefined ? {} : { clientCa: options.clientCa }),
-    host,
-    port,
-    version,
-    ...(options.watch === undefined ? {} : { watch: options.watch }),
+    listen: {
+      ...{ host, port, tls: certificate },
+      ...(options.clientCa === undefined ? {} : { clientCa: options.clientCa }),
+    },
     ...(options.intercept === undefined ? {} : { intercept: options.intercept }),
   });
   await server.start();

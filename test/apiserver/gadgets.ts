@@ -1,8 +1,7 @@
 // A test kind like the kinds of the management API: cluster-scoped, with limits in its schema, a hidden field and owners.
 import { allVerbs, type Kind, type Schemas } from '../../src/apiserver/kinds/kind.ts';
-import type { ApiServerOptions } from '../../src/apiserver/server-options.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { openShop, type Shop, widgetSchemas } from './widgets.ts';
+import { openShop, type Shop, type ShopOptions, widgetSchemas } from './widgets.ts';
 
 export const gadgetKind: Kind = {
   group: 'shop.example',
@@ -58,6 +57,6 @@ export const gadgetSchemas: Schemas = {
 
 export const gadgets = '/apis/shop.example/v1/gadgets';
 
-export function openGadgets(options: Partial<ApiServerOptions> = {}, kind: Kind = gadgetKind): Promise<Shop> {
+export function openGadgets(options: ShopOptions = {}, kind: Kind = gadgetKind): Promise<Shop> {
   return openShop({ dialect: 'strict', kinds: [kind], schemas: gadgetSchemas, ...options });
 }

@@ -1,7 +1,7 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Interception } from '../../src/apiserver/chain/chain.ts';
 import { RequestJournal } from '../../src/apiserver/request/request-journal.ts';
-import type { Interception } from '../../src/apiserver/server-options.ts';
 import { tooManyRequests } from '../../src/object/meta/status.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { collection, Lines, openShop, type Shop } from './widgets.ts';
@@ -122,13 +122,14 @@ describe('a server of one invented kind', () => {
     },
   );
 
-  it('passes unknown paths to the tenant, after authentication', async () => {
+  it('passes paths to the routes of the tenant, after authentication', async () => {
     const shop = await start({
-      async otherPaths(target, _request, response, user) {
-        if (target.path !== '/metrics') return false;
-        response.end(`asked by ${user.name}`);
-        return true;
-      },
+      routes: [
+        {
+          takes: ({ path }) => path === '/metrics',
+          serve: async ({ response, user }) => void response.end(`asked by ${user.name}`),
+        },
+      ],
     });
     expect((await shop.call('GET', '/metrics')).text).toBe('asked by owner');
     expect((await shop.call('GET', '/metrics', undefined, { authorization: 'Bearer wrong' })).status).toBe(401);

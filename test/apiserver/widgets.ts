@@ -2,8 +2,15 @@
 
 import type { Kind, Schemas } from '../../src/apiserver/kinds/kind.ts';
 import { allVerbs } from '../../src/apiserver/kinds/kind.ts';
+import type { Authenticate } from '../../src/apiserver/request/identity.ts';
 import { ApiServer } from '../../src/apiserver/server.ts';
-import type { ApiServerOptions } from '../../src/apiserver/server-options.ts';
+import type {
+  AccessHooks,
+  ApiServerOptions,
+  CallerHooks,
+  ListenAt,
+  ServedApi,
+} from '../../src/apiserver/server-options.ts';
 import { systemClock } from '../../src/clock.ts';
 import { Access } from '../../src/devcluster/kinds/access.ts';
 import { silentLog } from '../../src/log.ts';
@@ -116,6 +123,8 @@ function partList() {
   };
 }
 
+const shopVersion = { major: '1', minor: '0', gitVersion: 'v1.0.0' };
+
 export const collection = '/apis/shop.example/v1/namespaces/main/widgets';
 
 export interface Shop {
@@ -133,24 +142,31 @@ export interface HttpReply {
   json: Record<string, unknown>;
 }
 
-export async function openShop(options: Partial<ApiServerOptions> = {}): Promise<Shop> {
+/** The options of a server side by side, without those that a shop chooses itself. */
+export type ShopOptions = Partial<
+  Omit<ApiServerOptions, 'serves' | 'access' | 'callers' | 'listen'> &
+    ServedApi &
+    Omit<AccessHooks, 'authenticate'> & { authenticate: Authenticate } & CallerHooks &
+    ListenAt
+>;
+
+export async function openShop(options: ShopOptions = {}): Promise<Shop> {
   const clock = options.clock ?? systemClock;
   const store = new MemoryStore({ clock });
   await store.start();
   const access = new Access(clock);
   access.add({ name: 'owner', groups: ['system:masters'], token: 'owner-token' });
+  const { kinds = [widgetKind], schemas = widgetSchemas, version = shopVersion, authenticate, ...given } = options;
+  const proved = authenticate ?? access.authenticate;
   const server = new ApiServer({
-    kinds: [widgetKind],
-    schemas: widgetSchemas,
-    store,
-    clock,
     log: silentLog,
-    authenticate: access.authenticate,
-    authorize: access.authorize,
-    host: '127.0.0.1',
-    port: 0,
-    version: { major: '1', minor: '0', gitVersion: 'v1.0.0' },
-    ...options,
+    ...given,
+    serves: { ...given, kinds, schemas, version },
+    store: given.store ?? store,
+    clock,
+    access: { authorize: access.authorize, ...given, authenticate: ({ request }) => proved(request) },
+    callers: given,
+    listen: { host: '127.0.0.1', port: 0, ...given },
   });
   await server.start();
   return {

@@ -254,7 +254,7 @@ export const chapters: readonly { title: string; rows: readonly LimitRow[] }[] =
     rows: [
       row(
         'requests that pass the proxy at a time',
-        '{maxPassages}, of one key {live-passages:maxOfOne}, then 429',
+        '{callerLimits.proxied.altogether}, of one key {callerLimits.proxied.ofOne}, then 429',
         'each holds two sockets and their buffers',
       ),
       row(

@@ -1,7 +1,8 @@
 // A backend of two embedded API servers for the live sync suites.
+
+import type { Interception } from '../../src/apiserver/chain/chain.ts';
 import type { RequestRecord } from '../../src/apiserver/request/request-journal.ts';
 import type { Target } from '../../src/apiserver/request/target.ts';
-import type { Interception } from '../../src/apiserver/server-options.ts';
 import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
 import { toStoredText } from '../../src/apiserver/wire/stored-text.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';

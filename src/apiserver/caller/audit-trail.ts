@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { WrittenText } from '../kinds/kind.ts';
-import type { Audit, AuditEntry, AuditedStream } from '../kinds/kit.ts';
+import type { Audit, AuditEntry, AuditedStream, PassedStream } from '../kinds/kit.ts';
 import type { Target } from '../request/target.ts';
 
 /** The deletion of a selection may go through a hundred thousand objects, and their texts wait for its end. */
@@ -38,6 +38,10 @@ export class AuditTrail {
     await this.#audit?.streamStarts?.(this.#entry);
   }
 
+  async streamEnds(end: PassedStream): Promise<void> {
+    await this.#audit?.streamEnds?.(this.#entry, end);
+  }
+
   /** Only the first call counts: a fault while sending the answer must not add a second record. */
   async ends(code: number, stream?: AuditedStream): Promise<void> {
     if (this.#hasEnded) return;
@@ -54,8 +58,7 @@ export function entryOf(request: IncomingMessage, target: Target): AuditEntry {
   const userAgent = headers['user-agent'] ?? '';
   const given = headers['audit-id'];
   const id = typeof given === 'string' && plainId.test(given) ? given : randomUUID();
-  // A path outside of the prefix has no place in a target, and its line would not say what was asked for.
-  const [path = ''] = (request.url ?? '').split('?', 1);
-  const told = target.path === '' ? { ...target, path } : target;
+  // Without its path the line would not say what was asked for.
+  const told = target.outside === undefined ? target : { ...target, path: target.outside };
   return { id, target: told, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
 }

@@ -1,11 +1,9 @@
-// Serves the paths that are not resources: version, health, discovery, OpenAPI and the tenant's own paths.
+// Serves the paths that are not resources: version, health, discovery and OpenAPI.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pathNotFound } from '../../object/meta/status.ts';
-import type { AuditTrail } from '../caller/audit-trail.ts';
 import type { Catalog } from '../kinds/catalog.ts';
-import type { User } from '../request/identity.ts';
 import { negotiate } from '../request/negotiate.ts';
 import type { Target } from '../request/target.ts';
 import { type Headers, sendBytes, sendJson, sendStatus, sendText } from '../wire/respond.ts';
@@ -19,22 +17,9 @@ export interface VersionInfo {
   gitVersion: string;
 }
 
-/** Resolves to true when the function has sent an answer. */
-export type OtherPaths = (
-  target: Target,
-  request: IncomingMessage,
-  response: ServerResponse,
-  user: User,
-  /** For a path that streams: the lines of the audit log about it. */
-  trail: StreamTrail,
-) => Promise<boolean>;
-
-export type StreamTrail = Pick<AuditTrail, 'streamStarts' | 'ends'>;
-
 export interface ServedPathsOptions {
   catalog: Catalog;
   version: VersionInfo;
-  otherPaths: OtherPaths | undefined;
   /** Of every path; a redirect needs it. */
   pathPrefix: string;
   now: () => Date;
@@ -57,16 +42,10 @@ export class ServedPaths {
     this.#openApi = new OpenApi(options.catalog, options.version.gitVersion);
   }
 
-  async serve(
-    target: Target,
-    request: IncomingMessage,
-    response: ServerResponse,
-    user: User,
-    trail: StreamTrail,
-  ): Promise<void> {
+  serve(target: Target, request: IncomingMessage, response: ServerResponse): void {
     if (target.verb === 'get' && this.#serveOwn(target, request, response)) return;
-    if (await this.#options.otherPaths?.(target, request, response, user, trail)) return;
-    sendText(response, 404, '404 page not found\n');
+    if (this.#options.catalog.dialect === 'strict') sendStatus(response, pathNotFound());
+    else sendText(response, 404, '404 page not found\n');
   }
 
   /** Returns true when the path is one of the kit's own and has been answered. */

@@ -51,6 +51,8 @@ export interface Audit {
   begins(entry: AuditEntry): void | Promise<void>;
   /** Runs when a watch begins to flow. */
   streamStarts?(entry: AuditEntry): void | Promise<void>;
+  /** Runs at the end of a stream or session that a route passed on; `ends` has run before its first byte. */
+  streamEnds?(entry: AuditEntry, end: PassedStream): void | Promise<void>;
   /** Runs once for each request: before the answer is sent, or after the end of a watch. */
   ends(entry: AuditEntry, code: number, stream?: AuditedStream): void | Promise<void>;
 }
@@ -77,6 +79,15 @@ export interface AuditEntry {
 export interface AuditedStream {
   bytes: number;
   durationMs: number;
+}
+
+/** Size and end of a stream or session that was passed on. */
+export interface PassedStream {
+  /** Bytes from the client. */
+  bytesIn: number;
+  /** Bytes to the client. */
+  bytesOut: number;
+  reason: string;
 }
 
 /** Finds the keys of objects by a field value; undefined = the index has no answer, and the caller must read every object. */

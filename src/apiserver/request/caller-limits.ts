@@ -8,7 +8,7 @@ import { constrainedMemory } from 'node:process';
 import { tooManyRequests } from '../../object/meta/status.ts';
 import { StatusFault } from './status-fault.ts';
 
-export type Held = 'connections' | 'requests' | 'watches' | 'bodies';
+export type Held = 'connections' | 'requests' | 'watches' | 'proxied' | 'bodies';
 
 /**
  * A bound in bytes that holds in a small container too: a share of the memory limit of the process, and at most so many. Without a limit the
@@ -28,6 +28,8 @@ export interface Limit {
  * clusters behind the server and its watches; a connection costs about 64 KiB with TLS.
  * Requests: kube-apiserver serves 400 reads at a time by default.
  * Watches: an informer has one for each kind and namespace, and a pipeline one for each `kubectl wait`.
+ * Proxied: a request to a cluster behind the server has two sockets and their buffers, all together about half a gigabyte. A controller
+ * that watches every kind has a few hundred.
  * Bodies, in bytes: 64 of the longest at a time, and 512 altogether, fewer in a small container; a parsed body takes several times its
  * bytes.
  */
@@ -35,6 +37,7 @@ export const callerLimits: Readonly<Record<Held, Limit>> = {
   connections: { ofOne: 4_000, altogether: 16_000 },
   requests: { ofOne: 400, altogether: 2_000 },
   watches: { ofOne: 1_000, altogether: 10_000 },
+  proxied: { ofOne: 2_000, altogether: 10_000 },
   bodies: { ofOne: 4 * 1024 * 1024, altogether: memoryShare(1 / 16, 32 * 1024 * 1024) },
 };
 
@@ -45,12 +48,14 @@ const names: Readonly<Record<Held, string>> = {
   connections: 'open connections',
   requests: 'requests at a time',
   watches: 'open watches',
+  proxied: 'open requests to clusters behind this server',
   bodies: 'bytes of request bodies without an answer',
 };
 const wayOut: Readonly<Record<Held, string>> = {
   connections: 'close some, or send more requests on each',
   requests: 'wait for answers before sending more',
   watches: 'close some, or share one watch between readers',
+  proxied: 'close some',
   bodies: 'wait for answers before sending more',
 };
 
@@ -60,10 +65,11 @@ export class CallerLimits {
     connections: new Map(),
     requests: new Map(),
     watches: new Map(),
+    proxied: new Map(),
     bodies: new Map(),
   };
-  readonly #open: Record<Held, number> = { connections: 0, requests: 0, watches: 0, bodies: 0 };
-  readonly #refused: Record<Held, number> = { connections: 0, requests: 0, watches: 0, bodies: 0 };
+  readonly #open: Record<Held, number> = { connections: 0, requests: 0, watches: 0, proxied: 0, bodies: 0 };
+  readonly #refused: Record<Held, number> = { connections: 0, requests: 0, watches: 0, proxied: 0, bodies: 0 };
   /** Oldest first. */
   readonly #bodies = new Set<{ isWhole(): boolean; leave(): void; end(): void }>();
   /** The credentials that have authenticated on a connection; nearly always one. */
@@ -95,11 +101,11 @@ export class CallerLimits {
     if (socket.destroyed) leave();
   }
 
-  /** Counts the request until its answer has ended. */
-  admit(held: 'requests' | 'watches', credential: string, response: ServerResponse): void {
+  /** Counts the request until its answer, or the socket of its upgrade, has ended. */
+  admit(held: 'requests' | 'watches' | 'proxied', credential: string, answer: ServerResponse | Socket): void {
     const leave = this.#enter(held, credential);
-    response.once('close', leave);
-    if (response.destroyed) leave();
+    answer.once('close', leave);
+    if (answer.destroyed) leave();
   }
 
   /**

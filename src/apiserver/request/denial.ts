@@ -31,8 +31,9 @@ const shownLength = 60;
 
 /** For a server without impersonation. Ignoring the header would run the request with the sender's own rights, which may be wider than the impersonated user's. */
 export function refuseImpersonation({ headers }: IncomingMessage): void {
-  const header = Object.keys(headers).find((name) => name.startsWith(impersonationPrefix));
+  // Some servers treat both spellings as one header.
+  const header = Object.keys(headers).find((name) => name.replaceAll('_', '-').startsWith(impersonationPrefix));
   if (header === undefined) return;
-  const why = `this server does not act for other users, found the header "${header.slice(0, shownLength)}"; send the request without it`;
+  const why = `this server acts for its own callers only, found the header "${header.slice(0, shownLength)}"; send the request without it`;
   throw new StatusFault(forbidden({ group: '', resource: 'users' }, '', why));
 }

@@ -22,8 +22,10 @@ export type Verb =
 export interface Target {
   isResource: boolean;
   verb: Verb;
-  /** The path as sent, without the server's prefix. */
+  /** The path as sent, without the server's prefix; empty when it lies outside. */
   path: string;
+  /** The path as sent, when it lies outside of the prefix. */
+  outside?: string;
   group: string;
   version: string;
   /** Empty = cluster scope, or all namespaces. */
@@ -49,8 +51,8 @@ export function splitUrl(url: string): { path: string; query: string } {
 export function parseTarget(method: string, url: string, prefix = ''): Target {
   const parts = splitUrl(url);
   const query = parts.query === '' ? noQuery : readQuery(parts.query);
-  let { path } = parts;
-  if (prefix !== '') path = pathBelow(prefix, path);
+  const path = prefix === '' ? parts.path : pathBelow(prefix, parts.path);
+  if (path === '') return outsideTarget(method, parts.path, query);
   const steps = path.split('/');
   if (steps[1] === 'api' && steps.length > 3) return resourceTarget(method, path, query, '', steps, 2);
   if (steps[1] === 'apis' && steps.length > 4) return resourceTarget(method, path, query, part(steps, 2), steps, 3);
@@ -66,6 +68,10 @@ function pathBelow(prefix: string, path: string): string {
 function plainTarget(method: string, path: string, query: URLSearchParams): Target {
   const verb = method.toLowerCase() as Verb;
   return { ...noResource, isResource: false, verb, path, query };
+}
+
+export function outsideTarget(method: string, path: string, query = noQuery): Target {
+  return { ...plainTarget(method, '', query), outside: path };
 }
 
 const noResource = { group: '', version: '', namespace: '', resource: '', name: '', subresource: '' };
@@ -146,7 +152,10 @@ function part(parts: readonly string[], index: number): string {
 }
 
 /** The strict dialect serves HEAD as GET; Node drops the body. A watch has no end, so HEAD of a watch stays refused. */
-export function methodOf({ method = 'GET', url = '' }: IncomingMessage, dialect: Dialect): string {
+export function methodOf(
+  { method = 'GET', url = '' }: Pick<IncomingMessage, 'method' | 'url'>,
+  dialect: Dialect,
+): string {
   const isHead = method === 'HEAD' && dialect === 'strict';
   const { path, query } = splitUrl(url);
   return isHead && !isTrue(readQuery(query).get('watch')) && !path.includes('/watch/') ? 'GET' : method;

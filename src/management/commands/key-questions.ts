@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
-import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
+import type { Route } from '../../apiserver/chain/chain.ts';
 import { deniedBecause } from '../../apiserver/request/denial.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest, StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -44,24 +44,24 @@ export interface QuestionParts {
   record(kind: RecordKind, name: string): NamedRecord | undefined;
   reattach(kind: RecordKind, name: string, uid: string): Promise<Reattached>;
   clock: Clock;
-  /** Serves every other path. */
-  otherwise: OtherPaths;
 }
 
 /** A kind, a name and a uid fit into this many times over. */
 const longestBody = 16 * 1024;
 const recordKinds: readonly RecordKind[] = ['user', 'team', 'project', 'cluster', 'virtualCluster'];
 
-export function keyQuestions(parts: QuestionParts): OtherPaths {
-  return async (target, request, response, user, trail) => {
-    if (!target.path.startsWith('/hostward/')) return parts.otherwise(target, request, response, user, trail);
-    if (!parts.isAdministrator(user))
-      throw new StatusFault(deniedBecause(user, target, 'only an administrator with a key without scope may ask'));
-    const isHere = parts.isHere(user);
-    const answer = await answerTo(parts, target, request, isHere);
-    if (answer === undefined) sendStatus(response, pathNotFound());
-    else sendAnswer(response, answer);
-    return true;
+export function keyQuestions(parts: QuestionParts): Route {
+  return {
+    takes: ({ path }) => path.startsWith('/hostward/'),
+    async serve(exchange) {
+      await exchange.begins();
+      const { target, request, response, user } = exchange;
+      if (!parts.isAdministrator(user))
+        throw new StatusFault(deniedBecause(user, target, 'only an administrator with a key without scope may ask'));
+      const answer = await answerTo(parts, target, request, parts.isHere(user));
+      if (answer === undefined) sendStatus(response, pathNotFound());
+      else sendAnswer(response, answer);
+    },
   };
 }
 

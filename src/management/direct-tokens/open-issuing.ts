@@ -1,6 +1,6 @@
 // Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kinds of tokens, revocations and
 // reports, and the key set that verifiers read. In: the folder, the store and the callers of the management API.
-import type { OtherPaths } from '../../apiserver/discovery/serve-path.ts';
+import type { Route } from '../../apiserver/chain/chain.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock, Timer } from '../../clock.ts';
@@ -24,8 +24,8 @@ export interface Issuing {
   callers: TokenCallers;
   /** Tokens, revocations and reports. */
   kinds: Kind[];
-  /** The key set for verifiers; it is tried before the other paths. */
-  paths(otherwise: OtherPaths): OtherPaths;
+  /** The key set for verifiers. */
+  route: Route;
   stop(): void;
 }
 
@@ -83,7 +83,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
       revocationKind(visibleTo),
       reportKind({ ledger, world, clock, ...options.reports }),
     ],
-    paths: (otherwise) => keySetPath(keys, otherwise),
+    route: keySetPath(keys),
     stop() {
       isStopped = true;
       chore?.cancel();

@@ -1,11 +1,12 @@
 // Writes the audit of a direct endpoint into its log and its files, without headers, bodies and secrets, and offers it to the
-// platform. In: the audit entries of the proxied paths. A change whose line cannot be written is not carried out.
+// platform. In: the audit entries of requests that pass. A change whose line cannot be written is not carried out.
+import type { Audit, AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { serviceUnavailable } from '../../object/meta/status.ts';
 import { type AuditEntry, intentEntry, outcomeEntry } from '../audit/entries.ts';
-import type { ProxyAudit, ProxyAuditEntry } from '../proxy/proxied-paths.ts';
+import { type Proxied, proxiedIn } from '../scope/classify.ts';
 import type { AuditFile } from './audit-file.ts';
 
 export interface AuditLinesParts {
@@ -15,9 +16,9 @@ export interface AuditLinesParts {
   /** Sends the line to the platform. */
   offer(entry: AuditEntry): void;
   /** Whether lines about this target are sent. Requests for other places were refused, and the platform does not take them. */
-  isSent(target: ProxyAuditEntry['request']['target']): boolean;
+  isSent(target: Proxied['request']['target']): boolean;
   /** Kind and name of the owner, and the name of the key behind the token. */
-  subjectOf(user: ProxyAuditEntry['user']): {
+  subjectOf(user: KitEntry['user']): {
     kind: 'user' | 'team' | 'subject' | 'unknown';
     name: string;
     key: string;
@@ -30,53 +31,59 @@ const reads: ReadonlySet<string> = new Set(['get', 'head', 'options', 'list', 'w
 const longestRequest = 1_000;
 
 /** Reads are not written down, unless they are refused. */
-export function auditLines(parts: AuditLinesParts): ProxyAudit {
+export function auditLines(parts: AuditLinesParts): Audit {
   const { clock, log, file, offer, isSent, subjectOf } = parts;
-  const begun = new WeakSet<ProxyAuditEntry>();
+  const begun = new WeakSet<KitEntry>();
   const common = (id: string) => ({ time: clock.wallTime().toISOString(), id });
-  const write = async ({ request: { target } }: ProxyAuditEntry, entry: AuditEntry) => {
+  const write = async ({ request: { target } }: Proxied, entry: AuditEntry) => {
     log.info({ component: 'audit', ...entry }, entry.stage);
     await file.append(entry);
     if (isSent(target)) offer(entry);
   };
-  const intent = (asked: ProxyAuditEntry) => {
-    const { id, user, source, request, url } = asked;
-    const entry = intentEntry(common(id), { subject: subjectOf(user), source, request, url });
+  const intent = ({ id, user, source }: KitEntry, proxied: Proxied) => {
+    const { request, prefix, rest } = proxied;
+    const entry = intentEntry(common(id), { subject: subjectOf(user), source, request, url: prefix + rest });
     return write(
-      asked,
+      proxied,
       entry.stage === 'intent' ? { ...entry, request: entry.request.slice(0, longestRequest) } : entry,
     );
   };
   /** The request was carried out already. */
-  const follow = (asked: ProxyAuditEntry, entry: AuditEntry) =>
-    write(asked, entry).catch((error) =>
+  const follow = (proxied: Proxied, entry: AuditEntry) =>
+    write(proxied, entry).catch((error) =>
       log.error({ component: 'direct', error: String(error) }, 'audit line not written'),
     );
   return {
     async begins(entry) {
-      if (reads.has(entry.request.verb)) return;
+      const proxied = proxiedIn(entry.target);
+      if (proxied === undefined || reads.has(proxied.request.verb)) return;
       begun.add(entry);
       try {
-        await intent(entry);
+        await intent(entry, proxied);
       } catch (error) {
         log.error({ component: 'direct', error: String(error) }, 'audit line not written');
         throw new StatusFault(serviceUnavailable('the audit log cannot be written, so nothing was done'));
       }
     },
     async ends(entry, code) {
+      const proxied = proxiedIn(entry.target);
       const hasBegun = begun.has(entry);
-      if (!hasBegun && code !== 401 && code !== 403) return;
+      if (proxied === undefined || (!hasBegun && code !== 401 && code !== 403)) return;
       if (!hasBegun)
-        await intent(entry).catch((error) =>
+        await intent(entry, proxied).catch((error) =>
           log.error({ component: 'direct', error: String(error) }, 'audit line not written'),
         );
-      await follow(entry, outcomeEntry(common(entry.id), code));
+      await follow(proxied, outcomeEntry(common(entry.id), code));
     },
     async streamStarts(entry) {
-      if (begun.has(entry)) await follow(entry, { ...common(entry.id), stage: 'streamStart' });
+      const proxied = proxiedIn(entry.target);
+      if (proxied !== undefined && begun.has(entry))
+        await follow(proxied, { ...common(entry.id), stage: 'streamStart' });
     },
     async streamEnds(entry, end) {
-      if (begun.has(entry)) await follow(entry, { ...common(entry.id), stage: 'streamEnd', ...end });
+      const proxied = proxiedIn(entry.target);
+      if (proxied !== undefined && begun.has(entry))
+        await follow(proxied, { ...common(entry.id), stage: 'streamEnd', ...end });
     },
   };
 }

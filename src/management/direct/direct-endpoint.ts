@@ -1,9 +1,10 @@
 // Starts and stops a direct endpoint: an HTTPS server beside a cluster that passes on the requests of holders of direct tokens.
 // In: settings, a clock, a log. Out: the server, its probes, and streams that end with their tokens.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Chain } from '../../apiserver/chain/chain.ts';
 import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
 import { acceptUpgrades, answerClientErrors } from '../../apiserver/request/client-error.ts';
 import type { User } from '../../apiserver/request/identity.ts';
@@ -12,19 +13,19 @@ import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { CertificateFiles, readPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { fromSetting, listen } from '../../apiserver/wire/listen.ts';
-import { sendStatus, sendText } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import type { Log } from '../../log.ts';
-import { pathNotFound } from '../../object/meta/status.ts';
 import { LivePassages } from '../proxy/live-passages.ts';
-import { ProxiedPaths } from '../proxy/proxied-paths.ts';
+import { ProxyRoute } from '../proxy/proxy-route.ts';
+import { isProxiedUrl } from '../scope/classify.ts';
 import { Directory } from '../scope/directory.ts';
 import type { AccessRequest } from '../scope/request.ts';
 import { Revocations } from '../tokens/revocations.ts';
 import { AuditFile } from './audit-file.ts';
 import { auditLines } from './audit-lines.ts';
+import { directChain } from './direct-chain.ts';
 import { DirectUpstream } from './direct-upstream.ts';
 import { KnownKeys } from './known-keys.ts';
 import { PlatformClient } from './platform-client.ts';
@@ -59,7 +60,7 @@ export class DirectEndpoint {
   readonly #keys: KnownKeys;
   readonly #gate: TokenGate;
   readonly #upstream: DirectUpstream;
-  readonly #paths: ProxiedPaths;
+  readonly #chain: Chain;
   readonly #strangers: Strangers;
   readonly #limits: CallerLimits;
   readonly #audit: AuditFile;
@@ -112,28 +113,23 @@ export class DirectEndpoint {
     const limits = new CallerLimits(options.callerLimits);
     this.#limits = limits;
     const nobody = new Directory(emptySettings);
-    this.#paths = new ProxiedPaths({
-      authenticate: async (bearer, address) => {
-        const holder = await this.#gate.authenticate(bearer, address);
-        if (holder !== undefined) uploads.used(holder.claims.keyUid, clock.wallTime().getTime());
-        return holder;
-      },
-      proved: (socket, { credential }) => {
-        limits.connects(socket, credential.keyName);
-        strangers.proved(socket);
-      },
-      limits,
-      failedLogin,
+    const proxy = new ProxyRoute({
+      callerOf: (user) => this.#gate.holderOf(user),
       // The claims of each holder hold a directory.
       directory: () => nobody,
       upstreams: this.#upstream,
       live: this.#live,
+      clock,
+      log,
+    });
+    this.#chain = directChain({
+      ...{ proxy, gate: this.#gate, limits, strangers, failedLogin, clock, log },
       audit: auditLines({
         ...{ clock, log, file, isSent, offer: (entry) => uploads.offer(entry) },
         subjectOf: (user) => this.#gate.subjectOf(user),
       }),
-      clock,
-      log,
+      used: ({ claims }) => uploads.used(claims.keyUid, clock.wallTime().getTime()),
+      trouble: () => this.trouble,
     });
   }
 
@@ -150,11 +146,13 @@ export class DirectEndpoint {
         ...slowHeads,
         cert: pair.certPem,
         key: pair.keyPem,
-        shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => this.#paths.isServed(url),
+        shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => isProxiedUrl(url),
       },
-      (request, response) => this.#serve(request, response),
+      (request, response) => void this.#chain.handle(request, { kind: 'response', response }),
     );
-    acceptUpgrades(server, (request, socket, head) => this.#paths.upgrade(request, socket, head));
+    acceptUpgrades(server, (request, socket, head) => {
+      void this.#chain.handle(request, { kind: 'socket', socket, head });
+    });
     answerClientErrors(server, maxHeaderBytes);
     this.#strangers.guard(server, { isTls: true });
     this.#server = server;
@@ -229,22 +227,6 @@ export class DirectEndpoint {
     return (
       this.#watch.trouble ?? (this.#keys.keys.size === 0 ? 'the key set of the platform is not known yet' : undefined)
     );
-  }
-
-  #serve(request: IncomingMessage, response: ServerResponse): void {
-    const url = request.url ?? '/';
-    const [path = ''] = url.split('?', 1);
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (this.#paths.isServed(url)) this.#paths.serve(request, response);
-    else if (isRead && /^\/(?:healthz|livez)$/.test(path)) sendText(response, 200, 'ok');
-    else if (isRead && path === '/readyz') this.#readiness(response);
-    else sendStatus(response, pathNotFound());
-  }
-
-  #readiness(response: ServerResponse): void {
-    const { trouble } = this;
-    if (trouble === undefined) sendText(response, 200, 'ok');
-    else sendText(response, 503, `${trouble}\n`);
   }
 
   async #certificate(host: string) {

@@ -27,7 +27,7 @@ export class TokenGate {
   readonly #parts: TokenGateParts;
   readonly #cache = new TokenCache();
   readonly #holders = new WeakMap<TokenClaims, TokenHolder>();
-  readonly #claims = new WeakMap<User, TokenClaims>();
+  readonly #byUser = new WeakMap<User, TokenHolder>();
 
   constructor(parts: TokenGateParts) {
     this.#parts = parts;
@@ -47,7 +47,7 @@ export class TokenGate {
     const because = verified.kind === 'refused' ? verified.because : this.#deadNow(verified.claims);
     if (because !== undefined) throw new StatusFault(unauthorized(refusedText[because]));
     if (verified.kind === 'refused') return undefined;
-    const holder = this.#holderOf(verified.claims);
+    const holder = this.#holderFor(verified.claims);
     if (holder.networks !== undefined && !holder.networks.includes(address))
       throw new StatusFault(unauthorized('the token is not valid from your address'));
     return holder;
@@ -55,7 +55,7 @@ export class TokenGate {
 
   /** Why an open stream may not go on; undefined = it may. */
   endOf(user: User): Status | undefined {
-    const claims = this.#claims.get(user);
+    const claims = this.#byUser.get(user)?.claims;
     if (claims === undefined) return unauthorized('the token is not known any more');
     const trouble = this.#parts.trouble();
     if (trouble !== undefined) return unavailable(`${trouble}, so no token is accepted`);
@@ -65,7 +65,7 @@ export class TokenGate {
 
   /** For the audit. */
   subjectOf(user: User | undefined) {
-    const claims = user === undefined ? undefined : this.#claims.get(user);
+    const claims = user === undefined ? undefined : this.#byUser.get(user)?.claims;
     if (claims === undefined) return { kind: 'unknown' as const, name: '', key: '' };
     return { kind: claims.subjectKind, name: claims.subjectName, key: claims.keyName };
   }
@@ -89,12 +89,17 @@ export class TokenGate {
     return deadNow(claims, clock.wallTime().getTime(), (token) => revocations.isRevoked(token));
   }
 
-  #holderOf(claims: TokenClaims): TokenHolder {
+  /** Undefined for whoever has shown no token. */
+  holderOf(user: User): TokenHolder | undefined {
+    return this.#byUser.get(user);
+  }
+
+  #holderFor(claims: TokenClaims): TokenHolder {
     const known = this.#holders.get(claims);
     if (known !== undefined) return known;
     const holder = holderOf(claims, this.#parts.settings);
     this.#holders.set(claims, holder);
-    this.#claims.set(holder.user, claims);
+    this.#byUser.set(holder.user, holder);
     return holder;
   }
 }

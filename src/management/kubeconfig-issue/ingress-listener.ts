@@ -1,11 +1,12 @@
 // Listens for virtual clusters with `servedBy: hostward`. The TLS server name selects the instance, and `/` is the API of that
 // instance. It accepts keys, direct tokens and client certificates of our own CA. A load balancer in front must pass TLS through.
-// In: the configured instances and the proxied paths. Out: requests, each with the entrance that it came through.
+// In: the configured instances and the management server. Out: requests, each with the entrance that it came through.
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import type { Client } from '../../apiserver/chain/served-request.ts';
 import { acceptUpgrades, answerClientErrors, refuseUpgrade } from '../../apiserver/request/client-error.ts';
 import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
@@ -17,25 +18,20 @@ import { parseListen } from '../../config/settings/text-rules.ts';
 import type { Log } from '../../log.ts';
 import { pathNotFound } from '../../object/meta/status.ts';
 import { entryName } from '../kubeconfig/names.ts';
+import type { InstanceEntrance } from '../proxy/sender.ts';
 import { type Instance, type IssueParts, instanceNamed } from './asker.ts';
 import type { Holder } from './certificate-holder.ts';
 
-/** Forwards requests to the virtual clusters: the proxied paths of the management server. */
-export interface Forwarder {
-  serve(request: IncomingMessage, response: ServerResponse, entrance: Entrance): void;
-  upgrade(request: IncomingMessage, socket: Socket, head: Buffer, entrance: Entrance): void;
-}
-
-interface Entrance {
-  base: string;
-  holder(request: IncomingMessage): Holder | undefined;
+/** Serves requests that came through an entrance: the management server. */
+export interface EntranceServer {
+  handle(request: IncomingMessage, client: Client, entrance: InstanceEntrance): void;
 }
 
 export interface IngressOptions {
   /** HOST:PORT. */
   listen: string;
   instances: Pick<IssueParts, 'directory' | 'instanceUid'>;
-  forwarder: Forwarder;
+  server: EntranceServer;
   holder(request: IncomingMessage, instance: string): Holder | undefined;
   /** Signs certificates for instances without a certificate of their own. */
   serving: Authority;
@@ -68,7 +64,7 @@ export class IngressListener {
   }
 
   async start(): Promise<void> {
-    const { listen: address, clientCaPem, forwarder } = this.#options;
+    const { listen: address, clientCaPem, server: served } = this.#options;
     const { host, port } = parseListen(address) as { host: string; port: number };
     const server = createServer(
       {
@@ -86,13 +82,13 @@ export class IngressListener {
       (request, response) => {
         const entrance = this.#entranceOf(request);
         if (entrance === undefined) sendStatus(response, pathNotFound());
-        else forwarder.serve(request, response, entrance);
+        else served.handle(request, { kind: 'response', response }, entrance);
       },
     );
     acceptUpgrades(server, (request, socket, head) => {
       const entrance = this.#entranceOf(request);
       if (entrance === undefined) refuseUpgrade(socket, pathNotFound());
-      else forwarder.upgrade(request, socket, head, entrance);
+      else served.handle(request, { kind: 'socket', socket, head }, entrance);
     });
     answerClientErrors(server, maxHeaderBytes);
     this.#options.strangers.guard(server, { isTls: true });
@@ -117,7 +113,7 @@ export class IngressListener {
    * A handshake without a server name fails, but OpenSSL does not tell the name of a resumed session of TLS 1.2. The header Host
    * replaces it: the name selects the instance and proves nothing, so a wrong one leads to an instance that refuses the sender.
    */
-  #entranceOf({ socket, headers }: IncomingMessage): Entrance | undefined {
+  #entranceOf({ socket, headers }: IncomingMessage): InstanceEntrance | undefined {
     const name = socket instanceof TLSSocket && socket.servername;
     const instance = this.#instanceAt(typeof name === 'string' ? name : hostIn(headers.host ?? ''));
     if (instance === undefined) return undefined;

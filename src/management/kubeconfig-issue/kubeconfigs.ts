@@ -10,7 +10,7 @@ import type { IssueParts } from './asker.ts';
 import { certificateForm } from './certificate-form.ts';
 import { certificateHolder } from './certificate-holder.ts';
 import { ClientAuthority } from './client-authority.ts';
-import { type Forwarder, IngressListener } from './ingress-listener.ts';
+import { type EntranceServer, IngressListener } from './ingress-listener.ts';
 import { IssueBook } from './issue-book.ts';
 import { issueParts, type OpenIssueParts } from './issue-parts.ts';
 import { kubeconfigAction } from './kubeconfig-action.ts';
@@ -46,7 +46,7 @@ export class Kubeconfigs {
   }
 
   /** Certificates of keys that died while nothing ran lose their rights now. */
-  async start(forwarder: Forwarder): Promise<void> {
+  async start(api: EntranceServer): Promise<void> {
     this.#revoker.start();
     const { server, world, callers, strangers, clock, log } = this.#options;
     if (server.ingressListen === undefined) return;
@@ -54,7 +54,7 @@ export class Kubeconfigs {
     const ingress = new IngressListener({
       listen: server.ingressListen,
       instances: this.#parts,
-      forwarder,
+      server: api,
       holder: (request, instance) => certificateHolder(request, instance, holding),
       serving: await this.#serving(),
       clientCaPem: (await this.#authority.get()).certPem,

@@ -9,9 +9,9 @@
 //   await passage.done;
 //
 // Headers are filtered here, so that no caller can forget it. The caller refuses Impersonate-* headers before (`impersonationIn`).
-import { type IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Duplex, Readable } from 'node:stream';
+import { type Client, responseOn } from '../../apiserver/chain/served-request.ts';
 import { readQuery } from '../../apiserver/request/query.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { splitUrl } from '../../apiserver/request/target.ts';
@@ -33,11 +33,6 @@ export interface Upstream {
   /** The command that gives Hostward its rights there. */
   mendRights: string;
 }
-
-export type Client =
-  | { kind: 'response'; response: ServerResponse }
-  /** From the server's `upgrade` event; `head` holds bytes that followed the header lines. */
-  | { kind: 'socket'; socket: Socket; head: Buffer };
 
 export interface Forwarding {
   request: IncomingMessage;
@@ -254,16 +249,6 @@ class Forward implements Passage {
 function portsIn(path: string): number {
   const query = readQuery(splitUrl(path).query);
   return query.getAll('ports').flatMap((list) => list.split(',')).length;
-}
-
-/** An answer on a socket that left the server for an upgrade; afterwards the socket closes, so that nothing that was sent behind
- * the request is ever read (CVE-2018-1002105). */
-export function responseOn(socket: Socket, request: IncomingMessage): ServerResponse {
-  const response = new ServerResponse(request);
-  response.shouldKeepAlive = false;
-  response.assignSocket(socket);
-  response.once('finish', () => socket.destroySoon());
-  return response;
 }
 
 function namesIn(lines: readonly string[]): string[] {

@@ -1,7 +1,15 @@
 // Turns method and URL into a request for the evaluator: the target server, and a resource or a path there. Authorization and
 // routing use the same result: a path that two readers could understand differently is refused here, and the query is written anew.
 import { queryFault, writeQuery } from '../../apiserver/request/query.ts';
-import { parseTarget, splitUrl, type Target, withSelectedName } from '../../apiserver/request/target.ts';
+import {
+  methodOf,
+  outsideTarget,
+  parseTarget,
+  splitUrl,
+  type Target,
+  withSelectedName,
+} from '../../apiserver/request/target.ts';
+import { badRequest, pathNotFound, type Status } from '../../object/meta/status.ts';
 import { type AccessRequest, type Destination, instanceResource } from './request.ts';
 
 export type Classified =
@@ -19,8 +27,76 @@ export interface Asked {
 }
 
 const management = '/kubernetes/management';
+const proxiedPath = /^\/kubernetes\/(?:cluster|project)(?:[/?]|$)/;
 
-export function classify({ method, url, isUpgrade }: Asked): Classified {
+/** A request to a cluster behind this server, as its target carries it through the chain. */
+export interface Proxied {
+  request: AccessRequest;
+  prefix: string;
+  rest: string;
+  /** Why nothing can be asked for there: the answer once the sender is proved. */
+  fault?: Status;
+}
+
+/** The part of a target that says which cluster behind this server it is about; undefined = this server itself. */
+export function proxiedIn(target: Target & { proxied?: Proxied }): Proxied | undefined {
+  return target.proxied;
+}
+
+export function isProxiedUrl(url: string): boolean {
+  return proxiedPath.test(url);
+}
+
+/**
+ * The classification in the form that goes through the chain of filters. A `fault` is answered before anybody looks who sent the
+ * request. `isLocal`: the request came through the socket of this machine, which leads to no cluster.
+ */
+export function targetOf(asked: Asked & { isLocal?: boolean }): {
+  target: Target & { proxied?: Proxied };
+  fault?: Status;
+} {
+  const { method, url, isLocal = false } = asked;
+  const isProxied = isProxiedUrl(url) && !isLocal;
+  const own = isProxied ? asked : { ...asked, method: methodOf({ method, url }, 'strict') };
+  const read = readAsked(own);
+  const outside = () => outsideTarget(own.method, splitUrl(url).path);
+  switch (read.kind) {
+    case 'request': {
+      const { request, prefix, rest, target } = read;
+      if (isProxied) return { target: { ...target, proxied: { request, prefix, rest } } };
+      return { target: request.target.kind === 'Management' ? target : outside() };
+    }
+    case 'notFound':
+      return { target: isProxied ? unclear(asked, pathNotFound()) : outside() };
+    case 'bad': {
+      const fault = badRequest(read.message);
+      return isProxied ? { target: unclear(asked, fault) } : { target: outside(), fault };
+    }
+    default:
+      return read satisfies never;
+  }
+}
+
+/** For the audit log: the path of a request that could not be classified. */
+function unclear({ method, url }: Asked, fault: Status): Target & { proxied: Proxied } {
+  const target = parseTarget(method, splitUrl(url).path);
+  const request = {
+    ...{ isResource: false as const, target: { kind: 'Management' as const } },
+    ...{ verb: method.toLowerCase(), path: target.path },
+  };
+  return { ...target, proxied: { request, prefix: '', rest: url, fault } };
+}
+
+export function classify(asked: Asked): Classified {
+  const read = readAsked(asked);
+  if (read.kind !== 'request') return read;
+  const { target: _target, ...classified } = read;
+  return classified;
+}
+
+type Read = Exclude<Classified, { kind: 'request' }> | (Extract<Classified, { kind: 'request' }> & { target: Target });
+
+function readAsked({ method, url, isUpgrade }: Asked): Read {
   const { path, query } = splitUrl(url);
   if (!isUnambiguous(path)) return { kind: 'bad', message: 'the path is not plain: no empty, dot or encoded steps' };
   const fault = queryFault(query);
@@ -37,11 +113,11 @@ export function classify({ method, url, isUpgrade }: Asked): Classified {
     if (isUpgrade && found.target.kind !== 'Management')
       return { kind: 'bad', message: 'a path without a resource is not upgraded to another protocol' };
     const request = { isResource: false as const, target: found.target, verb: target.verb, path: target.path };
-    return { kind: 'request', request, prefix, rest };
+    return { kind: 'request', request, prefix, rest, target };
   }
   if (isUpgrade && (target.verb === 'list' || target.verb === 'watch'))
     return { kind: 'bad', message: 'a list or watch is not upgraded to another protocol' };
-  return { kind: 'request', request: resourceRequest(found.target, target, isUpgrade), prefix, rest };
+  return { kind: 'request', request: resourceRequest(found.target, target, isUpgrade), prefix, rest, target };
 }
 
 /** The same for a target on the management API that has been parsed already, as a review names it. */

@@ -1,7 +1,7 @@
 // Makes the API server of the management API from its parts: which kinds it serves, who calls, what it answers besides, and
 // its certificate: the configured files, or one of its own authority for the names that it is reached by.
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { ServedRequest } from '../../apiserver/chain/served-request.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { ObjectLimits } from '../../apiserver/kinds/object-limits.ts';
 import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
@@ -10,6 +10,7 @@ import { type LoopShares, LoopTime } from '../../apiserver/request/loop-time.ts'
 import type { Strangers } from '../../apiserver/request/strangers.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
+import type { CallerHooks } from '../../apiserver/server-options.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { CertificatePaths, ServingPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
@@ -18,7 +19,6 @@ import type { Clock } from '../../clock.ts';
 import type { ManagementServerSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { badRequest } from '../../object/meta/status.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import type { BackupTaken } from '../commands/take-backup.ts';
 import { serverAnnotations } from '../keys/rules/server-marks.ts';
@@ -26,8 +26,10 @@ import { configuredKindsWith } from '../kinds/configured-kinds.ts';
 import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
 import type { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import type { ManagementProxy } from '../proxy/open-proxy.ts';
+import { admitProxied, proxiedSender } from '../proxy/sender.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
-import { classify } from '../scope/classify.ts';
+import { isProxiedUrl, proxiedIn, targetOf } from '../scope/classify.ts';
+import { looksLikeToken } from '../tokens/verify-token.ts';
 import { deadText, type Session } from './callers.ts';
 import { type OpenParts, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
@@ -70,34 +72,76 @@ export interface ApiServerParts {
 
 export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
-  const { clock, log, version, metrics, strangers, limits, isReady, writeTrouble, backUp } = how;
-  const loopTime = new LoopTime(clock, how.loopShares);
-  if (metrics !== undefined) loopTime.declareMetrics(metrics);
-  const unread = new UnreadAnswers({ clock, log });
+  const { clock, log, version, metrics, strangers, isReady, writeTrouble, backUp } = how;
   const kinds: Kind[] = [
     key,
     ...issuing.kinds,
     ...configuredKindsWith(how.kubeconfigs.act, parts.visibleSince),
     ...selfReviews(parts),
   ];
-  const otherwise = issuing.paths(otherPaths({ metrics, version: versionOf(version), isReady, writeTrouble }));
+  const { proxy } = how;
   return new ApiServer({
-    kinds,
-    schemas: managementSchemas,
-    protobuf: managementProtobuf,
-    dialect: 'strict',
-    limits: managementLimits,
-    pageSeal: parts.pageSeal,
+    serves: {
+      kinds,
+      schemas: managementSchemas,
+      protobuf: managementProtobuf,
+      dialect: 'strict',
+      limits: managementLimits,
+      version: versionOf(version),
+    },
     store,
     clock,
     log,
-    authenticate: (request) => {
-      const osUser = how.osUserAtDoor(request);
-      return osUser === undefined ? authenticated(request, { callers, strangers, limits }) : callers.programFor(osUser);
+    access: {
+      authenticate: async (exchange) => {
+        const osUser = how.osUserAtDoor(exchange.request);
+        return osUser === undefined ? authenticated(exchange, parts, how) : callers.programFor(osUser);
+      },
+      authorize: (asked) => (proxy.route.takes(asked.target) ? proxy.route.authorize(asked) : rights.authorize(asked)),
+      admission: [ownerRules(() => kinds, rights)],
+      pageSeal: parts.pageSeal,
     },
-    admit: async (user, target, response) => {
+    callers: { ...callerRules(parts, how, kinds), failedLogin: failedLogins.failed, strangers },
+    listen: { ...how.at, maxHeaderBytes },
+    pathPrefix,
+    classify: (request, entrance) => {
+      const { method = 'GET', url = '/', headers } = request;
+      return targetOf({
+        method,
+        url: (entrance?.base ?? '') + url,
+        isUpgrade: headers.upgrade !== undefined,
+        isLocal: how.osUserAtDoor(request) !== undefined,
+      });
+    },
+    routes: [
+      proxy.route,
+      issuing.route,
+      keyQuestions({ ...questionParts(parts), backUp, clock }),
+      ...otherPaths({ metrics, version: versionOf(version), isReady, writeTrouble }),
+    ],
+    takesUpgrades: isProxiedUrl,
+    audit,
+    readyTrouble: writeTrouble,
+  });
+}
+
+/** What one key and all keys may hold open here, and use of the loop. */
+function callerRules(
+  { callers }: OpenParts,
+  { clock, log, limits, metrics, loopShares }: ApiServerParts,
+  kinds: readonly Kind[],
+): Pick<CallerHooks, 'admit' | 'works'> {
+  const loopTime = new LoopTime(clock, loopShares);
+  if (metrics !== undefined) loopTime.declareMetrics(metrics);
+  const unread = new UnreadAnswers({ clock, log });
+  return {
+    admit: async (exchange) => {
+      const { sender, target } = exchange;
+      const keyName = callers.sessionOf(sender)?.credential.keyName ?? '';
+      // These are streamed, and use little of the loop.
+      if (proxiedIn(target) !== undefined) return admitProxied(limits, keyName, exchange);
+      const { response } = exchange;
       unread.opened(response);
-      const keyName = callers.sessionOf(user)?.credential.keyName ?? '';
       // Probes have no key, and commands of this machine are few.
       if (keyName === '') return;
       loopTime.begins(keyName);
@@ -118,45 +162,28 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
       loopTime.begins(keyName);
       return undefined;
     },
-    authorize: rights.authorize,
-    admission: [ownerRules(() => kinds, rights)],
-    audit,
-    failedLogin: failedLogins.failed,
-    strangers,
-    beside: how.proxy.paths,
-    maxHeaderBytes,
-    ...how.at,
-    pathPrefix,
-    version: versionOf(version),
-    readyTrouble: writeTrouble,
-    intercept: (_target, { method = 'GET', url = '/', headers }) => {
-      const found = classify({ method, url, isUpgrade: headers.upgrade !== undefined });
-      return found.kind === 'bad' ? { kind: 'answer', status: badRequest(found.message) } : { kind: 'pass' };
-    },
-    otherPaths: keyQuestions({ ...questionParts(parts), backUp, clock, otherwise }),
-  });
+  };
 }
 
 async function authenticated(
-  request: IncomingMessage,
-  { callers, strangers, limits }: { callers: OpenParts['callers']; strangers: Strangers; limits: CallerLimits },
+  exchange: ServedRequest,
+  { callers, issuing, failedLogins }: OpenParts,
+  { strangers, limits }: Pick<ApiServerParts, 'strangers' | 'limits'>,
 ): Promise<User | undefined> {
-  const user = await callers.authenticate(request);
+  const authenticate = async (text: string, address: string | undefined) =>
+    looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address);
+  const user =
+    proxiedIn(exchange.target) === undefined
+      ? await callers.authenticate(exchange)
+      : await proxiedSender(exchange, { authenticate, failedLogin: failedLogins.failed });
   const session = user === undefined ? undefined : callers.sessionOf(user);
   // A probe has a user too, and has shown nothing.
   if (session === undefined) return user;
-  counting(limits, strangers).proved(request.socket, session);
+  const { socket } = exchange.request;
+  // A connection beyond the limit stays an unauthenticated one, and gives way like one.
+  limits.connects(socket, session.credential.keyName);
+  strangers.proved(socket);
   return user;
-}
-
-/** What the listeners of this server share, so that a key has one count for all of them. */
-export function counting(limits: CallerLimits, strangers: Strangers) {
-  const proved = (socket: Socket, { credential }: { credential: { keyName: string } }) => {
-    // A connection beyond the limit stays an unauthenticated one, and gives way like one.
-    limits.connects(socket, credential.keyName);
-    strangers.proved(socket);
-  };
-  return { limits, proved };
 }
 
 function bodyBytesOf(kinds: readonly Kind[], { group, resource }: Target): number {

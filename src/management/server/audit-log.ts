@@ -1,8 +1,7 @@
 // Writes the audit log: one line before a write is carried out and one before it is answered, each bound to the line before. In:
 // the audit hooks of the kit. Out: lines in a file. A write whose line cannot be stored is not carried out.
 import { randomUUID } from 'node:crypto';
-import type { Audit, AuditedStream, AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
-import type { User } from '../../apiserver/request/identity.ts';
+import type { Audit, AuditedStream, AuditEntry as KitEntry, PassedStream } from '../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -11,7 +10,7 @@ import type { ChainFile } from '../audit/chain-file.ts';
 import { type AuditEntry, type AuditSubject, intentEntry, outcomeEntry } from '../audit/entries.ts';
 import { damageText, type FoundDamage } from '../audit/find-damage.ts';
 import type { Removal } from '../audit/retention.ts';
-import { managementRequest } from '../scope/classify.ts';
+import { managementRequest, proxiedIn } from '../scope/classify.ts';
 import { type AccessRequest, isManagementResource, reportResource } from '../scope/request.ts';
 import type { Callers } from './callers.ts';
 
@@ -28,19 +27,6 @@ export interface AuditLogOptions {
   openForDamage?: (isStopping: () => boolean) => Promise<() => Promise<FoundDamage | undefined>>;
 }
 
-/** A request to a cluster behind us, which the kit does not see. */
-export interface ProxiedEntry {
-  id: string;
-  /** Undefined = authentication failed. */
-  user: User | undefined;
-  source: string;
-  request: AccessRequest;
-  /** The URL as the client sent it. */
-  url: string;
-}
-
-type Entry = KitEntry | ProxiedEntry;
-
 /** Names in a URL may be long, but a reader needs no more than this. */
 const longestRequest = 1_000;
 /** A disk under load takes a tenth of this time; a client that waits longer has given up. */
@@ -48,7 +34,7 @@ const patienceMs = 5_000;
 
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions;
-  readonly #begun = new WeakSet<Entry>();
+  readonly #begun = new WeakSet<KitEntry>();
   #removing: Promise<void> = Promise.resolve();
   #looking: Promise<void> = Promise.resolve();
   #damage: string | undefined;
@@ -105,7 +91,7 @@ export class AuditLog implements Audit {
     return this.#removing;
   }
 
-  async begins(entry: Entry): Promise<void> {
+  async begins(entry: KitEntry): Promise<void> {
     if (!this.#isWritten(entry)) return;
     this.#begun.add(entry);
     try {
@@ -116,7 +102,7 @@ export class AuditLog implements Audit {
     }
   }
 
-  async ends(entry: Entry, code: number, stream?: AuditedStream): Promise<void> {
+  async ends(entry: KitEntry, code: number, stream?: AuditedStream): Promise<void> {
     const hasBegun = this.#begun.has(entry);
     // Refusals at the door have no beginning; a source that is told to wait is not written down each time.
     const isRefusal = code === 401 || code === 403;
@@ -125,7 +111,7 @@ export class AuditLog implements Audit {
     try {
       const end: AuditEntry =
         stream === undefined
-          ? outcomeEntry(this.#common(id), code, 'target' in entry ? entry : undefined)
+          ? outcomeEntry(this.#common(id), code, entry)
           : { ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' };
       // Both at once, so that they share one write to the disk.
       const lines = hasBegun ? [end] : [this.#intent(entry), end];
@@ -147,15 +133,15 @@ export class AuditLog implements Audit {
   }
 
   /** A watch, or a stream or session behind us, begins to flow; only after `begins`. */
-  async streamStarts(entry: Entry): Promise<void> {
+  async streamStarts(entry: KitEntry): Promise<void> {
     await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamStart' });
   }
 
-  async streamEnds(entry: ProxiedEntry, end: { bytesIn: number; bytesOut: number; reason: string }): Promise<void> {
+  async streamEnds(entry: KitEntry, end: PassedStream): Promise<void> {
     await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamEnd', ...end });
   }
 
-  async #follow(entry: Entry, line: AuditEntry): Promise<void> {
+  async #follow(entry: KitEntry, line: AuditEntry): Promise<void> {
     if (!this.#begun.has(entry)) return;
     try {
       await this.#write(line);
@@ -164,7 +150,7 @@ export class AuditLog implements Audit {
     }
   }
 
-  #isWritten(entry: Entry): boolean {
+  #isWritten(entry: KitEntry): boolean {
     const request = requestOf(entry);
     const group = request.isResource ? request.group : '';
     const isReview = group === 'authorization.k8s.io' || group === 'authentication.k8s.io';
@@ -178,7 +164,7 @@ export class AuditLog implements Audit {
     return { time: this.#options.clock.wallTime().toISOString(), id };
   }
 
-  #intent(asked: Entry): AuditEntry {
+  #intent(asked: KitEntry): AuditEntry {
     const { id, source, user } = asked;
     const subject = this.#subjectOf(user);
     const request = requestOf(asked);
@@ -209,12 +195,13 @@ export class AuditLog implements Audit {
   }
 }
 
-function requestOf(entry: Entry): AccessRequest {
-  return 'request' in entry ? entry.request : managementRequest(entry.target);
+function requestOf({ target }: KitEntry): AccessRequest {
+  return proxiedIn(target)?.request ?? managementRequest(target);
 }
 
-function urlOf(entry: Entry): string {
-  if ('request' in entry) return entry.url;
-  const { path, query } = entry.target;
+function urlOf({ target }: KitEntry): string {
+  const proxied = proxiedIn(target);
+  if (proxied !== undefined) return proxied.prefix + proxied.rest;
+  const { path, query } = target;
   return path + (query.size === 0 ? '' : `?${query}`);
 }

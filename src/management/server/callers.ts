@@ -1,8 +1,9 @@
 // Authenticates the sender of a request: from the bearer token to the user of the kit, and from that user back to the verified
 // credential. Every request with a good key counts as a use of the key, even if the request is refused later.
-import type { IncomingMessage } from 'node:http';
-import type { Authenticate, User } from '../../apiserver/request/identity.ts';
+import type { ServedRequest } from '../../apiserver/chain/served-request.ts';
+import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Target } from '../../apiserver/request/target.ts';
 import type { Clock } from '../../clock.ts';
 import { forbidden, type Status, serviceUnavailable, unauthorized } from '../../object/meta/status.ts';
 import type { Activity } from '../keys/life/activity.ts';
@@ -45,9 +46,12 @@ export interface CallerParts {
 
 const authenticated = 'system:authenticated';
 const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+const openPath = /^\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?$/;
+
 /** Paths without authentication, for probes, load balancers and verifiers of tokens. */
-const openPath =
-  /^(?:(?:\/kubernetes\/management)?\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?|\/\.well-known\/jwks\.json)(?:\?|$)/;
+function isOpen({ path, outside }: Target): boolean {
+  return openPath.test(outside ?? path) || outside === '/.well-known/jwks.json';
+}
 
 export class Callers {
   readonly #parts: CallerParts;
@@ -57,14 +61,14 @@ export class Callers {
     this.#parts = parts;
   }
 
-  authenticate: Authenticate = async (request: IncomingMessage) => {
+  async authenticate({ request, target }: Pick<ServedRequest, 'request' | 'target'>): Promise<User | undefined> {
     const header = request.headers.authorization;
-    if (header === undefined) return openPath.test(request.url ?? '') ? anonymous : undefined;
+    if (header === undefined) return isOpen(target) ? anonymous : undefined;
     // Node takes the first of several headers, and a proxy before us may have judged by another.
     if ((request.headersDistinct['authorization'] ?? []).length > 1) return undefined;
     const text = bearerIn(header);
     return text === undefined ? undefined : this.authenticateKey(text, request.socket.remoteAddress);
-  };
+  }
 
   /** For a key from another place than the header Authorization. */
   async authenticateKey(text: string, address: string | undefined): Promise<User | undefined> {

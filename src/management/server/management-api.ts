@@ -23,11 +23,11 @@ import { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import { makeOwnKey } from '../kubeconfig-issue/make-key.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
 import { revocationResource } from '../scope/request.ts';
-import { apiServerOf, counting, maxHeaderBytes, servingCertificate } from './api-server.ts';
+import { apiServerOf, maxHeaderBytes, servingCertificate } from './api-server.ts';
 import { WriteCheck, writeAttempt } from './folder/write-check.ts';
 import { ExpiredKeys, GraceChore } from './key-chores.ts';
 import { declareKeyMetrics, keyCounts } from './key-metrics.ts';
-import { closeParts, type Database, type OpenParts, openParts, proxiedCallers } from './open-parts.ts';
+import { closeParts, type Database, type OpenParts, openParts } from './open-parts.ts';
 
 export interface ManagementOptions {
   /** Replaces the SQLite file in dataDir. */
@@ -95,8 +95,7 @@ export class ManagementApi {
       const kubeconfigs = this.#kubeconfigsOf(parts);
       await kubeconfigs.open();
       const { environment = {} } = this.#options;
-      const about = { clock, log, environment, ...counting(this.#limits, this.#strangers) };
-      const proxy = openProxy({ ...parts, callers: proxiedCallers(parts) }, about);
+      const proxy = openProxy(parts, { clock, log, environment });
       this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
     } catch (error) {
       await closeParts(parts, log);
@@ -147,7 +146,7 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
-    await kubeconfigs.start(this.#need().proxy.paths);
+    await kubeconfigs.start(api);
     this.#checkStreams();
     this.#leavers.look(this.#need());
     this.#writes = new WriteCheck({ clock, log, metrics, attempt: this.#attempt() });

@@ -24,7 +24,6 @@ import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { stateByOthers as stateOfOthers } from '../keys/life/key-state.ts';
 import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
-import { looksLikeToken } from '../tokens/verify-token.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog, type AuditLogOptions } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
@@ -245,15 +244,6 @@ function viewSince({ facts }: Session, people: People, book: KeyBook): number {
   if (facts === undefined) return people.viewSince;
   const makers = makersOf(facts, book) ?? [];
   return Math.max(people.viewSince, ...[facts, ...makers].map(({ name }) => book.viewSince(name)));
-}
-
-/** On the proxied paths, where direct tokens count beside keys. */
-export function proxiedCallers({ callers, issuing }: OpenParts) {
-  return {
-    authenticateKey: async (text: string, address: string | undefined) =>
-      looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address),
-    sessionOf: (user: User) => callers.sessionOf(user),
-  };
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {

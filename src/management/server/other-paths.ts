@@ -1,9 +1,11 @@
 // Serves the paths outside the API: metrics, and the probes of a load balancer, which knows nothing of the prefix of the API.
-// Every other path is 404.
-import type { OtherPaths, VersionInfo } from '../../apiserver/discovery/serve-path.ts';
-import { sendJson, sendStatus, sendText } from '../../apiserver/wire/respond.ts';
+import type { Route } from '../../apiserver/chain/chain.ts';
+import type { ServedRequest } from '../../apiserver/chain/served-request.ts';
+import type { VersionInfo } from '../../apiserver/discovery/serve-path.ts';
+import { sendJson, sendText } from '../../apiserver/wire/respond.ts';
 import type { Metrics } from '../../metrics.ts';
-import { pathNotFound } from '../../object/meta/status.ts';
+
+const probe = /^\/(?:healthz|livez|readyz|readyz\/management)$/;
 
 export function otherPaths(parts: {
   metrics: Metrics | undefined;
@@ -11,27 +13,36 @@ export function otherPaths(parts: {
   isReady: () => boolean;
   /** Stops readiness alone: a new start would not free the disk. */
   writeTrouble: () => string | undefined;
-}): OtherPaths {
+}): Route[] {
   const { metrics, version, isReady, writeTrouble } = parts;
-  return async (target, request, response) => {
-    const path = (request.url ?? '').split('?', 1)[0];
-    const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (isRead && target.path === '' && /^\/(?:healthz|livez|readyz|readyz\/management)$/.test(path ?? '')) {
-      const trouble = isReady()
-        ? path?.startsWith('/readyz')
-          ? writeTrouble()
-          : undefined
-        : 'the server is not ready';
-      if (trouble === undefined) sendText(response, 200, 'ok');
-      else sendText(response, 500, `${trouble}\n`);
-    } else if (isRead && target.path === '' && path === '/version') {
-      sendJson(response, 200, JSON.stringify(version));
-    } else if (isRead && target.path === '/metrics' && metrics !== undefined) {
-      sendText(response, 200, await metrics.metrics());
-    } else {
-      sendStatus(response, pathNotFound());
-    }
-    return true;
+  const troubleAt = (path: string) => {
+    if (!isReady()) return 'the server is not ready';
+    return path.startsWith('/readyz') ? writeTrouble() : undefined;
+  };
+  const probes = ({ target: { outside = '' }, response }: ServedRequest) => {
+    const trouble = troubleAt(outside);
+    if (trouble === undefined) sendText(response, 200, 'ok');
+    else sendText(response, 500, `${trouble}\n`);
+  };
+  const routes: Route[] = [
+    read(({ outside = '' }) => probe.test(outside), probes),
+    read(
+      ({ outside }) => outside === '/version',
+      ({ response }) => sendJson(response, 200, JSON.stringify(version)),
+    ),
+  ];
+  if (metrics === undefined) return routes;
+  const scraped = async ({ response }: ServedRequest) => sendText(response, 200, await metrics.metrics());
+  return [...routes, read(({ path }) => path === '/metrics', scraped)];
+}
+
+function read(isAt: Route['takes'], answer: (exchange: ServedRequest) => Promise<void> | void): Route {
+  return {
+    takes: (target) => target.verb === 'get' && isAt(target),
+    async serve(exchange) {
+      await exchange.begins();
+      await answer(exchange);
+    },
   };
 }
 

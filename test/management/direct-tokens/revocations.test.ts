@@ -191,17 +191,15 @@ describe('more revocations than fit into the buffer of one reader', () => {
     const ledger = new TokenLedger({ store, revocations, world, nowMs, failed });
     await ledger.start(false);
     const server = new ApiServer({
-      kinds: [revocationKind(() => undefined)],
-      schemas: managementSchemas,
-      dialect: 'strict',
+      serves: {
+        ...{ kinds: [revocationKind(() => undefined)], schemas: managementSchemas, dialect: 'strict' as const },
+        version: { major: '1', minor: '36', gitVersion: 'v1.36.3' },
+      },
       store,
       clock: wide,
       log: silentLog,
-      authenticate: async () => ({ name: 'x', groups: [] }),
-      authorize: async () => ({ allowed: true }),
-      host: '127.0.0.1',
-      port: 0,
-      version: { major: '1', minor: '36', gitVersion: 'v1.36.3' },
+      access: { authenticate: () => ({ name: 'x', groups: [] }), authorize: () => ({ allowed: true }) },
+      listen: { host: '127.0.0.1', port: 0 },
     });
     const http = createServer((request, response) => server.handler(request, response));
     await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));

@@ -80,6 +80,8 @@ describe('discovery and OpenAPI', () => {
       },
       { name: 'ownedaccesskeys/rotate', kind: 'OwnedAccessKeyRotation', verbs: ['create'] },
       { name: 'directclusterendpointtokens', namespaced: false, verbs: ['create'] },
+      { name: 'revocations', namespaced: false, verbs: ['list', 'watch'] },
+      { name: 'agentreports', namespaced: false, verbs: ['create'] },
       { name: 'virtualclusterinstances', namespaced: true, verbs: ['get', 'list', 'watch'] },
       { name: 'virtualclusterinstances/kubeconfig', kind: 'VirtualClusterInstanceKubeConfig', verbs: ['create'] },
     ]);

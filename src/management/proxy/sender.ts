@@ -1,0 +1,68 @@
+// Finds the sender of a request to a cluster behind this server, and counts what a sender holds open there. The token stands in the
+// header Authorization, or in the list of WebSocket protocols, because a browser cannot send Authorization with a WebSocket. A request
+// with two proofs is refused, since two readers could choose different ones.
+import type { IncomingMessage } from 'node:http';
+import { wrongCredentials } from '../../apiserver/chain/chain.ts';
+import type { Entrance, ServedRequest } from '../../apiserver/chain/served-request.ts';
+import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import { badRequest } from '../../apiserver/request/status-fault.ts';
+import { proxiedIn } from '../scope/classify.ts';
+import { bearersInProtocols, countOf } from './headers.ts';
+import { maxReviewBytes, reviewIn } from './reviews.ts';
+
+/** A listener on which `/` is the API of one virtual cluster. */
+export interface InstanceEntrance extends Entrance {
+  /** The holder of the connection's client certificate; undefined = no certificate. Throws a StatusFault for an invalid one. */
+  holder(request: IncomingMessage): { user: User } | undefined;
+}
+
+export interface SenderParts {
+  /** Undefined = an unknown credential. Throws a StatusFault for a known credential that is not valid now. */
+  authenticate(bearer: string, address: string | undefined): Promise<User | undefined>;
+  /** Seconds to wait for a source with too many wrong credentials. */
+  failedLogin(source: string): number | undefined;
+}
+
+export async function proxiedSender(
+  { request, entrance }: ServedRequest,
+  parts: SenderParts,
+): Promise<User | undefined> {
+  const source = request.socket.remoteAddress ?? '';
+  const bearer = bearerOf(request);
+  const holder = isInstance(entrance) ? entrance.holder(request) : undefined;
+  if (bearer !== undefined && holder !== undefined)
+    throw badRequest('send either a client certificate or a token, found both');
+  const user = bearer === undefined ? holder?.user : await parts.authenticate(bearer, source);
+  // A wrong token in the list of protocols is a guess as one in the header Authorization is.
+  if (user === undefined && bearer !== undefined) throw wrongCredentials(source, parts.failedLogin);
+  return user;
+}
+
+function isInstance(entrance: Entrance | undefined): entrance is InstanceEntrance {
+  return entrance !== undefined && 'holder' in entrance;
+}
+
+export function bearerOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
+  const { tokens, others } = bearersInProtocols(headers['sec-websocket-protocol']);
+  const count = countOf(rawHeaders, 'authorization') + tokens.length;
+  if (count > 1) throw badRequest('send one token, found several');
+  if (headers.authorization !== undefined) return /^Bearer +(\S+) *$/i.exec(headers.authorization)?.[1];
+  const [token] = tokens;
+  if (token === undefined) return undefined;
+  if (others.length === 0)
+    throw badRequest('name the protocol that you speak in Sec-WebSocket-Protocol besides the one that holds the token');
+  return /^\S+$/.test(token) ? token : undefined;
+}
+
+/** Everything is streamed, but reviews are read here. */
+export function admitProxied(
+  limits: Pick<CallerLimits, 'admit' | 'admitBody'>,
+  keyName: string,
+  { client, target }: ServedRequest,
+): void {
+  limits.admit('proxied', keyName, client.kind === 'response' ? client.response : client.socket);
+  const proxied = proxiedIn(target);
+  if (proxied === undefined || client.kind !== 'response' || reviewIn(proxied.request) !== 'access') return;
+  limits.admitBody(keyName, client.response, maxReviewBytes);
+}
