@@ -1,5 +1,6 @@
 // The keys of one part of the queue. In: keys, in any number and order. Out: each key to one worker at a time, once for all
 // additions while it waits, and again after an addition while a worker has it. The delay grows with each failure of a key.
+import { backOffMs } from '../back-off.ts';
 import { type Clock, pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
@@ -25,8 +26,8 @@ export interface QueuePartOptions {
 export type Handle = (key: string) => Promise<void> | void;
 
 /** The numbers of client-go, except for the maximum: its thousand seconds would be an outage of their own. */
-const firstRetryMs = 5;
-export const lastRetryMs = 60_000;
+const retry = { firstMs: 5, mostMs: 60_000 };
+export const lastRetryMs = retry.mostMs;
 /** Up to half of the delay is added at random, so that keys that failed together are not retried together. */
 const retryJitter = 0.5;
 
@@ -159,7 +160,7 @@ export class QueuePart {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     this.#metrics.retried();
-    const delayMs = Math.min(lastRetryMs, firstRetryMs * 2 ** Math.min(failures, 20));
+    const delayMs = backOffMs(failures + 1, retry);
     this.addAfter(key, delayMs * (1 + retryJitter * this.#random()));
   }
 

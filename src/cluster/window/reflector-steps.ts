@@ -1,6 +1,7 @@
 // Decides the next step of a reflector. In: how a list or a watch ended, and the failures before. Out: the next step and
 // its delay. Every odd end of a list or a watch has a name here. Pure.
 
+import { backOffMs } from '../../back-off.ts';
 import type { RestartReason } from '../metrics.ts';
 import type { ListResult } from './list-pages.ts';
 
@@ -61,19 +62,18 @@ export interface History {
 
 /** A server that closes every watch at once gets one watch a second, instead of a busy loop. */
 export const watchFloorMs = 1_000;
-const backoffBaseMs = 200;
-export const backoffCapMs = 30_000;
+export const relist = { firstMs: 200, mostMs: 30_000 };
 
-export function backoffMs(failures: number, random: () => number): number {
-  const fullMs = backoffBaseMs * 2 ** Math.min(failures, 10);
-  return Math.min(backoffCapMs, fullMs * (0.5 + random()));
+/** Scattered, because the watches of all kinds end together when a server goes. */
+export function relistMs(failures: number, random: () => number): number {
+  return Math.min(relist.mostMs, backOffMs(failures + 1, relist) * (0.5 + random()));
 }
 
 /** A 410 needs a list, not a pause: only a server that says it again and again is given time. */
 function pauseMs(failed: FailedKind, failures: Failures, random: () => number): number {
   const count = failures[failed] ?? 0;
-  if (failed !== 'gone') return backoffMs(count, random);
-  return count === 0 ? 0 : backoffMs(count - 1, random);
+  if (failed !== 'gone') return relistMs(count, random);
+  return count === 0 ? 0 : relistMs(count - 1, random);
 }
 
 export function afterWatch(end: WatchEnd, history: History, random: () => number): ReflectorStep {

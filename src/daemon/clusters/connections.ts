@@ -1,6 +1,7 @@
 // Opens the connections to both clusters. In: the paths of the kubeconfigs, and how long a start may wait for a cluster.
 // Out: two connections whose servers have answered with their version, or every fault of both clusters at once.
 
+import { backOffMs } from '../../back-off.ts';
 import { pause } from '../../clock.ts';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { ClusterFault } from '../../cluster/errors.ts';
@@ -16,8 +17,7 @@ export type Reached =
   | { kind: 'faults'; faults: readonly ClusterFault[] };
 
 /** The pauses start short, as most API servers are up within seconds, and stay short enough to notice a late one soon. */
-const firstPauseMs = 250;
-const longestPauseMs = 5_000;
+const tries = { firstMs: 250, mostMs: 5_000 };
 
 /** Faults that mean that no usable kubeconfig was named. */
 const lacksKubeconfig: ReadonlySet<ClusterFault['code']> = new Set([
@@ -115,7 +115,7 @@ export class Clusters {
       const leftMs = endMs - clock.now();
       if (leftMs <= 0 || signal.aborted || !faults.every((fault) => fault.mayPass)) return { kind: 'faults', faults };
       this.#logTroubles(faults, logged, waitMs);
-      const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempt, 10)) * (0.75 + random() / 4);
+      const pauseMs = backOffMs(attempt + 1, tries) * (0.75 + random() / 4);
       await pause(clock, Math.min(pauseMs, leftMs), signal);
     }
   }

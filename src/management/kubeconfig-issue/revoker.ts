@@ -1,6 +1,7 @@
 // Ends client certificates: removes the rights of a certificate in the virtual cluster when its access key ends, is narrowed or
 // loses its owner, or when its time is over. A failed removal is tried again, across restarts too, and appears in status and
 // metrics.
+import { backOffMs } from '../../back-off.ts';
 import type { Timer } from '../../clock.ts';
 import { excerpt } from '../../cluster/errors.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
@@ -12,8 +13,7 @@ import { issueLabel, type ReachOptions, type VirtualCluster, withVirtualCluster 
 
 /** New requests end within 2 s, of which the removal itself takes some. */
 const lookEveryMs = 400;
-const firstRetryMs = 1_000;
-const longestRetryMs = 60_000;
+const retry = { firstMs: 1_000, mostMs: 60_000 };
 /** A team that leaves may have hundreds of certificates, and a virtual cluster answers some requests at a time. */
 const removalsAtOnce = 16;
 
@@ -210,6 +210,5 @@ function issueIn({ metadata }: Record<string, unknown>): string {
 }
 
 function later({ count }: Attempt, trouble: string, nowMs: number): Attempt {
-  const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(count, 16));
-  return { count: count + 1, nextMs: nowMs + waitMs, trouble };
+  return { count: count + 1, nextMs: nowMs + backOffMs(count + 1, retry), trouble };
 }

@@ -2,6 +2,7 @@
 // asked for ten seconds later, lacks the objects too, and the server does not find five of them by name. That covers servers that
 // have not read their data yet, servers that lag, and empty answers with status 200. When one object is found, the list was a lie.
 import { Counter } from 'prom-client';
+import { backOffMs } from '../../back-off.ts';
 import { type Clock, pause } from '../../clock.ts';
 import { WindowStoppedError } from '../../cluster/errors.ts';
 import { type Item, mayLack, type Window } from '../../cluster/window/window.ts';
@@ -95,7 +96,7 @@ export class DoubtedList<List extends string> {
   async #confirm(): Promise<void> {
     const { guard, list, window, clock } = this.#options;
     for (let round = 0; ; round++) {
-      await this.#wait(Math.min(longestApartMs, listsApartMs * 2 ** Math.min(round, 10)));
+      await this.#wait(backOffMs(round + 1, { firstMs: listsApartMs, mostMs: longestApartMs }));
       if (this.#stopped.signal.aborted) return;
       const askedAtMs = clock.now();
       await window.relist('confirm a mass delete');

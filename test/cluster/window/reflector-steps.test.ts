@@ -4,11 +4,11 @@ import type { ListResult } from '../../../src/cluster/window/list-pages.ts';
 import {
   afterList,
   afterWatch,
-  backoffCapMs,
-  backoffMs,
   type Failures,
   type History,
   type ReflectorStep,
+  relist,
+  relistMs,
   type WatchEnd,
   watchFloorMs,
 } from '../../../src/cluster/window/reflector-steps.ts';
@@ -189,13 +189,13 @@ describe('afterList() always lists again', () => {
   });
 });
 
-describe('backoffMs()', () => {
+describe('relistMs()', () => {
   it.each([
     { rule: 'begins at 200 ms', failed: 0, random: 0.5, ms: 200 },
     { rule: 'doubles with each failure', failed: 4, random: 0.5, ms: 3_200 },
     { rule: 'spreads down to half', failed: 4, random: 0, ms: 1_600 },
-    { rule: 'never passes its maximum', failed: 1_000, random: 1, ms: backoffCapMs },
+    { rule: 'never passes its maximum', failed: 1_000, random: 1, ms: relist.mostMs },
   ])('$rule', ({ failed: count, random, ms }) => {
-    expect(backoffMs(count, () => random)).toBe(ms);
+    expect(relistMs(count, () => random)).toBe(ms);
   });
 });
