@@ -15,9 +15,9 @@ import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { WorkQueue } from '../../src/queue/work-queue.ts';
 import { ApiClient } from '../contract/client.ts';
+import { until } from '../contract/sync-stage/backend.ts';
 import { InProcessSandbox } from '../expression/in-process-sandbox.ts';
 import { JumpClock } from '../jump-clock.ts';
-import { until } from '../kube/sync/sync-backend.ts';
 
 export const hostNamespace = 'tenants';
 

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { registeredKinds } from '../../src/daemon/kinds.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { until } from '../kube/sync/sync-backend.ts';
+import { until } from '../contract/sync-stage/backend.ts';
 import { noteKind } from '../sync/kinds/notes/note-kind.ts';
 import { Fleet, type Server, type Tenant } from './embedded-fleet.ts';
 
