@@ -20,11 +20,11 @@ describe.skipIf(reason !== undefined)(
   `upgrade and downgrade${reason === undefined ? '' : ` (skipped: ${reason})`}`,
   () => {
     const processes = new Processes();
-    const older = join(processes.folder, 'older');
-    const versions = { older, newer: root } as const;
-    type Version = keyof typeof versions;
+    type Version = 'older' | 'newer';
+    const folderOf = (version: Version) => (version === 'newer' ? root : join(processes.folder, 'older'));
 
     beforeAll(() => {
+      const older = folderOf('older');
       mkdirSync(older);
       const unpack = `git -C '${root}' -c safe.directory='*' archive ${earlier} | tar -x -C '${older}'`;
       expect(spawnSync('sh', ['-c', unpack], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
@@ -32,7 +32,7 @@ describe.skipIf(reason !== undefined)(
     });
     afterAll(() => processes.stop());
 
-    const run = (version: Version, line: string) => processes.run(line.split(' '), versions[version]);
+    const run = (version: Version, line: string) => processes.run(line.split(' '), folderOf(version));
 
     describe('of the management API', () => {
       const management = { dataDir: 'management', listen: '127.0.0.1:1', users: [{ name: 'alice' }] };
@@ -89,7 +89,7 @@ describe.skipIf(reason !== undefined)(
       async function sync(version: Version, until: () => boolean): Promise<void> {
         const kubeconfigs = '--virtual-kubeconfig virtual.kubeconfig --host-kubeconfig host.kubeconfig';
         const line = `run --config sync.yaml --vcluster-name vc --host-namespace default ${kubeconfigs}`;
-        const daemon = await processes.serve(line.split(' '), 'starting', versions[version]);
+        const daemon = await processes.serve(line.split(' '), 'starting', folderOf(version));
         let holds = until();
         for (let tries = 0; !holds && tries < 200; tries++) holds = until();
         expect(holds).toBe(true);

@@ -10,9 +10,16 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 const launcherIn = (version: string) => join(version, 'src/launcher/hostward.mjs');
 
 export class Processes {
-  readonly folder = mkdtempSync(join(tmpdir(), 'hostward-pages-'));
-  readonly environment: Record<string, string> = { PATH: process.env['PATH'] ?? '', HOME: this.folder };
+  readonly environment: Record<string, string> = { PATH: process.env['PATH'] ?? '' };
+  #folder: string | undefined;
   readonly #running: ChildProcess[] = [];
+
+  /** Made when it is first needed: a suite that is skipped must leave none behind. */
+  get folder(): string {
+    this.#folder ??= mkdtempSync(join(tmpdir(), 'hostward-pages-'));
+    this.environment['HOME'] ??= this.#folder;
+    return this.#folder;
+  }
 
   write(name: string, text: string): void {
     writeFileSync(join(this.folder, name), text);
@@ -41,7 +48,7 @@ export class Processes {
 
   async stop(): Promise<void> {
     for (const child of this.#running.reverse()) await end(child);
-    rmSync(this.folder, { recursive: true, force: true });
+    if (this.#folder !== undefined) rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
