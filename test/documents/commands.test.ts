@@ -44,6 +44,19 @@ describe('a command on a page', () => {
     expect([line, parsed.kind === 'command' || line.includes('--help')]).toEqual([line, true]);
   });
 
+  it('in a message names a page that there is, and no message names a file of docs/', () => {
+    const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => [file, read(`src/${file}`).replaceAll(/^ *(?:\/\/|\/?\*).*$/gm, '')] as const);
+    const files = sources.flatMap(([file, text]) =>
+      [...text.matchAll(/docs\/[a-z-]+\.md/g)].map(([name]) => [file, name]),
+    );
+    expect(files).toEqual([]);
+    const named = sources.flatMap(([, text]) => [...text.matchAll(/hostward docs ([a-z-]+)/g)].map(([, page]) => page));
+    expect(named.length).toBeGreaterThan(5);
+    expect(named.filter((page) => !pages.includes(`docs/${page}.md`))).toEqual([]);
+  });
+
   const values = parse(read('config/chart/values.yaml')) as Record<string, unknown>;
   const given = pages.flatMap((page) =>
     commandsOf(page)
@@ -93,3 +106,18 @@ function firstPatch(): (readonly string[])[] {
     return own === undefined ? [] : [own];
   });
 }
+
+describe('an address of the project', () => {
+  it('stands in package.json alone, so that none is invented', () => {
+    const texts = [...pages, 'config/chart/Chart.yaml', 'config/chart/values.yaml', 'Dockerfile'].map((page) =>
+      read(page),
+    );
+    const addresses = texts.flatMap((text) => text.match(/https?:\/\/[^\s)`'"<>]+/g) ?? []);
+    // Addresses of clusters and registries that a reader puts in, and of other projects.
+    const isOthers = (address: string) =>
+      !/^https?:\/\/(?:www\.)?(?:github|gitlab|codeberg|hub\.docker|ghcr|quay|hostward)/.test(address);
+    expect(
+      addresses.filter((address) => !isOthers(address) && !address.startsWith('https://github.com/loft-sh/')),
+    ).toEqual([]);
+  });
+});
