@@ -56,8 +56,8 @@ describe('the documents', () => {
     expect(called.filter((script) => !(script in packageJson.scripts))).toEqual([]);
   });
 
-  it('ARCHITECTURE.md names files that exist', () => {
-    const named = [...read('ARCHITECTURE.md').matchAll(/`((?:src|test|bench|config|fixtures)\/[A-Za-z0-9_./-]+)`/g)];
+  it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'test/contract/README.md'])('%s names files that exist', (file) => {
+    const named = [...read(file).matchAll(/`((?:src|test|bench|config|fixtures)\/[A-Za-z0-9_./-]+)`/g)];
     expect(named.map(([, path]) => path as string).filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
