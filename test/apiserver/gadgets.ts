@@ -15,7 +15,7 @@ export const gadgetKind: Kind = {
   storage: 'gadgets',
   strategy: {
     countsGenerations: true,
-    validate: (object) =>
+    validate: ({ object }) =>
       specOf(object)['colour'] === 'none'
         ? [{ type: 'FieldValueInvalid', path: 'spec.colour', message: 'Invalid value: "none": is no colour' }]
         : [],

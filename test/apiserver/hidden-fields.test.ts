@@ -15,17 +15,19 @@ const secretKind: Kind = {
   selectableFields: { 'spec.secret': (object) => String(specOf(object)['secret'] ?? '') },
   strategy: {
     ...gadgetKind.strategy,
-    returnsDeletedObject: true,
-    present(object: KubeObject) {
-      const { secret: _secret, ...spec } = specOf(object);
-      return { ...object, spec };
+    deletion: { returnsObject: true },
+    hidden: {
+      present(object: KubeObject) {
+        const { secret: _secret, ...spec } = specOf(object);
+        return { ...object, spec };
+      },
+      once: ({ object }) => ({ object }),
+      restore(object, from) {
+        const { secret } = specOf(from);
+        if (secret !== undefined) object['spec'] = { secret, ...specOf(object) };
+      },
     },
-    presentOnce: (object) => object,
-    restore(object, from) {
-      const { secret } = specOf(from);
-      if (secret !== undefined) object['spec'] = { secret, ...specOf(object) };
-    },
-    validate: (object, old) =>
+    validate: ({ object, old }) =>
       old !== undefined && specOf(object)['secret'] !== specOf(old)['secret']
         ? [{ type: 'FieldValueForbidden', path: 'spec.secret', message: 'Forbidden: may not be changed' }]
         : [],

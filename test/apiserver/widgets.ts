@@ -33,7 +33,7 @@ export const widgetKind: Kind = {
     setDefaults(object) {
       object['spec'] = { size: 'small', ...(object['spec'] as object | undefined) };
     },
-    validate: (object) =>
+    validate: ({ object }) =>
       (object['spec'] as { size?: string }).size === 'huge'
         ? [{ type: 'FieldValueInvalid', path: 'spec.size', message: 'Invalid value: "huge": does not fit' }]
         : [],

@@ -42,31 +42,33 @@ export interface WrittenText {
   text: string;
 }
 
+/** One create or update on its way through the hooks of a kind. */
+export interface ObjectWrite<Facts = unknown> extends WriteContext {
+  readonly object: KubeObject;
+  /** The object as it is stored; undefined = it is being created. */
+  readonly old: KubeObject | undefined;
+  /** What one hook of the kind has found out, for the later ones. */
+  facts?: Facts;
+}
+
+/** An update. */
+export type ObjectUpdate<Facts = unknown> = ObjectWrite<Facts> & { readonly old: KubeObject };
+
 /** The write rules that differ between kinds; the kit implements all common rules once. */
 export interface Strategy {
   /** Runs after decoding, on every write, before any other rule reads the object. */
   setDefaults?(object: KubeObject): void;
-  prepareForCreate?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
-  prepareForUpdate?(object: KubeObject, old: KubeObject, ctx: WriteContext): void | Promise<void>;
+  prepareForCreate?(write: ObjectWrite): void | Promise<void>;
+  prepareForUpdate?(write: ObjectUpdate): void | Promise<void>;
   /** Warnings about an accepted object; also returned when the write changes nothing. */
   warnings?(object: KubeObject): string[];
-  /** Takes limited resources such as addresses. Runs after validation, so that a refused object takes nothing. */
-  reserve?(object: KubeObject, ctx: WriteContext): void | Promise<void>;
-  /** Validates everything except metadata, which the kit validates. `old` is set on updates. */
-  validate?(object: KubeObject, old: KubeObject | undefined): FieldError[];
-  /**
-   * Returns a copy without the hidden fields and leaves the argument unchanged. Answers, watches, tables, selectors, patches,
-   * managedFields and conflicts all use this form, so a hidden value cannot leak through any of them.
-   */
-  present?(object: KubeObject): KubeObject;
-  /** Copies missing hidden fields from `from` into `object`: a client cannot send back a field that it never received. */
-  restore?(object: KubeObject, from: KubeObject): void;
-  /** The form in the answer to the create itself, e.g. with a secret that is shown only once. Absent = `present`. */
-  presentOnce?(object: KubeObject): KubeObject;
-  /** Said beside that answer, and never beside a refusal. */
-  readonly onceWarning?: string;
-  /** Returns the resources that `reserve` took, after a failed create or after the object's end. */
-  released?(object: KubeObject): void;
+  /** Validates everything except metadata, which the kit validates. */
+  validate?(write: ObjectWrite): FieldError[];
+  /** Limited resources that an object takes, such as addresses; absent = none. */
+  resources?: LimitedResources;
+  /** Fields that are stored and not shown; absent = none. */
+  hidden?: FieldHiding;
+  deletion?: DeletionRules;
   /** PUT creates a missing object. */
   allowsCreateOnUpdate?: boolean;
   /** metadata.generation counts changes outside metadata and status. */
@@ -75,16 +77,38 @@ export interface Strategy {
   nameForm?: 'subdomain' | 'label' | 'label1035' | 'pathSegment';
   /** A PUT or patch without subresource does not change `.status`. */
   hasStatus?: boolean;
+}
+
+export interface LimitedResources {
+  /** Runs after validation, so that a refused object takes nothing. */
+  reserve(write: ObjectWrite): void | Promise<void>;
+  /** Returns what `reserve` took, after a failed create or after the object's end. */
+  release(object: KubeObject): void;
+}
+
+export interface FieldHiding {
+  /**
+   * Returns a copy without the hidden fields and leaves the argument unchanged. Answers, watches, tables, selectors, patches,
+   * managedFields and conflicts all use this form, so a hidden value cannot leak through any of them.
+   */
+  present(object: KubeObject): KubeObject;
+  /** Copies missing hidden fields from `from` into `object`: a client cannot send back a field that it never received. */
+  restore?(object: KubeObject, from: KubeObject): void;
+  /** The form in the answer to the create itself, e.g. with a secret that is shown only once, and what is said beside it. */
+  once?(write: ObjectWrite): { object: KubeObject; warning?: string };
+}
+
+export interface DeletionRules {
   /** Grace period in seconds when a delete gives no grace period; absent = the kind has no grace period. */
-  defaultGracePeriodSeconds?(object: KubeObject): number;
+  gracePeriodSeconds?(object: KubeObject): number;
   /** Keeps a deleted object that has no finalizer in its metadata, e.g. a Namespace with `spec.finalizers`. */
   hasPendingWork?(object: KubeObject): boolean;
+  /** Runs when the object gets its deletionTimestamp and is not removed yet. */
+  prepare?(object: KubeObject): void;
   /** A delete answers the object instead of a Status. */
-  returnsDeletedObject?: boolean;
+  returnsObject?: boolean;
   /** Objects with a deletionTimestamp get no deletionGracePeriodSeconds. */
   hasNoGracePeriod?: boolean;
-  /** Runs when the object gets its deletionTimestamp and is not removed yet. */
-  prepareForDelete?(object: KubeObject, ctx: WriteContext): void;
 }
 
 export interface Column {

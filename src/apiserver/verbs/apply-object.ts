@@ -132,7 +132,7 @@ function applyConfiguration(call: Call, old: KubeObject | undefined, config: Kub
   const { object } = result;
   const managers = object.metadata.managedFields;
   const fittedObject = fitted(call, { value: object, duplicates: [] }, 'Ignore');
-  call.kind.strategy.restore?.(fittedObject, config);
+  call.kind.strategy.hidden?.restore?.(fittedObject, config);
   // When neither a field nor an owner changes, managedFields keeps its times, so that a repeated apply writes nothing.
   const kept = old?.metadata.managedFields;
   if (!result.isChanged && kept !== undefined) fittedObject.metadata.managedFields = kept;

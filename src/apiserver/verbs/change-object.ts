@@ -5,7 +5,7 @@ import { conflict, invalid, notFound, objectWasModified, preconditionFailed } fr
 import { equalJson, isRecord, type Json } from '../../object/text/json.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { visibleRecord } from '../caller/visibility.ts';
-import { faultSubject, type Kind, type Subresource, type WriteContext } from '../kinds/kind.ts';
+import { faultSubject, type Kind, type ObjectUpdate, type Subresource } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { checkCounts, checkSize, countErrors } from '../kinds/object-limits.ts';
 import { schemaErrors } from '../kinds/schema-errors.ts';
@@ -103,9 +103,9 @@ async function nextObject(
   }
   const warn = (line: string) => void call.warnings.push(line);
   const { dryRun, sent } = change;
-  const ctx: WriteContext = { user, now, dryRun, namespace: target.namespace, sent, warn };
-  kind.strategy.restore?.(object, stored);
-  await kind.strategy.prepareForUpdate?.(object, stored, ctx);
+  const write: ObjectUpdate = { object, old: stored, user, now, dryRun, namespace: target.namespace, sent, warn };
+  kind.strategy.hidden?.restore?.(object, stored);
+  await kind.strategy.prepareForUpdate?.(write);
   await call.works?.();
   countGeneration(object, stored, kind.strategy, desiredStateChanged(object, stored));
   if (isUndoneByStrategy(object, stored)) return 'unchanged';
@@ -114,10 +114,10 @@ async function nextObject(
     // The server itself has added a manager.
     ...countErrors(object.metadata, old.metadata, kit.limits),
     ...schemaErrors(object, kit.catalog.schemaOf(kind)),
-    ...(kind.strategy.validate?.(object, stored) ?? []),
+    ...(kind.strategy.validate?.(write) ?? []),
   ];
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
-  if (!change.dryRun) await kind.strategy.reserve?.(object, ctx);
+  if (!change.dryRun) await kind.strategy.resources?.reserve(write);
   const { subresource: subresourceName, name, namespace } = target;
   for (const admit of kit.admission) {
     await admit({
@@ -207,7 +207,7 @@ function isGone(object: KubeObject, call: Call): boolean {
   const { metadata } = object;
   if (metadata.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return false;
   if ((metadata.deletionGracePeriodSeconds ?? 0) > 0) return false;
-  return call.kind.strategy.hasPendingWork?.(object) !== true;
+  return call.kind.strategy.deletion?.hasPendingWork?.(object) !== true;
 }
 
 /** The cast is safe: objects come from JSON.parse or contain only plain values. */

@@ -2,7 +2,7 @@
 import { requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../../object/meta/status.ts';
-import { faultSubject, groupVersionOf, type WriteContext } from '../kinds/kind.ts';
+import { faultSubject, groupVersionOf, type ObjectWrite } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { checkCounts, checkSize } from '../kinds/object-limits.ts';
 import { schemaErrors } from '../kinds/schema-errors.ts';
@@ -47,11 +47,11 @@ function generatedName(prefix: string, suffix: string): string {
 }
 
 /** The answer to the create is the only answer that may contain hidden fields. */
-function shownOnce({ kind, warnings }: Call, object: KubeObject, revision: number): { once?: KubeObject } {
-  const once = kind.strategy.presentOnce?.(object);
+function shownOnce({ kind, warnings }: Call, write: ObjectWrite, revision: number): { once?: KubeObject } {
+  const once = kind.strategy.hidden?.once?.(write);
   if (once === undefined) return {};
-  if (kind.strategy.onceWarning !== undefined) warnings.push(kind.strategy.onceWarning);
-  const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = once;
+  if (once.warning !== undefined) warnings.push(once.warning);
+  const { metadata, kind: _kind, apiVersion: _apiVersion, ...rest } = once.object;
   const type = { kind: kind.kind, apiVersion: groupVersionOf(kind) };
   return { once: { ...type, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest } };
 }
@@ -61,11 +61,8 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
   const { strategy } = kind;
   const { namespace } = call.target;
   const now = timestamp(kit.clock.wallTime());
-  const ctx: WriteContext = {
-    user,
-    now,
-    dryRun: options.dryRun,
-    namespace,
+  const write: ObjectWrite = {
+    ...{ object, old: undefined, user, now, dryRun: options.dryRun, namespace },
     warn: (line) => void call.warnings.push(line),
   };
   const name = object.metadata.name ?? '';
@@ -86,16 +83,16 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
     );
   }
   for (const line of strategy.warnings?.(object) ?? []) call.warnings.push(line);
-  await strategy.prepareForCreate?.(object, ctx);
+  await strategy.prepareForCreate?.(write);
   await call.works?.();
   try {
     const errors = [
       ...metaErrors(object, undefined, { kind, dialect: kit.dialect }),
       ...schemaErrors(object, kit.catalog.schemaOf(kind)),
-      ...(strategy.validate?.(object, undefined) ?? []),
+      ...(strategy.validate?.(write) ?? []),
     ];
     if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), name, errors));
-    if (!options.dryRun) await strategy.reserve?.(object, ctx);
+    if (!options.dryRun) await strategy.resources?.reserve(write);
     const stored = kind.conversion === undefined ? object : kind.conversion.toStored(object);
     const text = toStoredText(stored);
     checkSize(text, undefined, kit.limits);
@@ -103,19 +100,19 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
     const code = options.code ?? 201;
     if (options.dryRun) {
       const { record } = await kit.store.get(key);
-      strategy.released?.(object);
+      strategy.resources?.release(object);
       return record === undefined ? { kind: 'stored', code, text, revision: 0 } : 'taken';
     }
     const written = await kit.store.write(key, { expect: 0, value: text });
     await call.works?.();
     if (written.ok) {
       call.wrote?.({ kind: kind.kind, text });
-      return { kind: 'stored', code, text, revision: written.revision, ...shownOnce(call, object, written.revision) };
+      return { kind: 'stored', code, text, revision: written.revision, ...shownOnce(call, write, written.revision) };
     }
-    strategy.released?.(object);
+    strategy.resources?.release(object);
     return 'taken';
   } catch (error) {
-    strategy.released?.(object);
+    strategy.resources?.release(object);
     throw error;
   }
 }

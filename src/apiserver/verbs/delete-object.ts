@@ -2,7 +2,6 @@
 import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, notFound, success } from '../../object/meta/status.ts';
 import { visibleRecord } from '../caller/visibility.ts';
-import type { WriteContext } from '../kinds/kind.ts';
 import type { Call, Outcome } from '../kinds/kit.ts';
 import { timestamp } from '../meta/object-meta.ts';
 import { StatusFault } from '../request/status-fault.ts';
@@ -34,7 +33,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
     }
     const written = await kit.store.write(key, { expect: record.revision, value: next.gone ? undefined : text });
     if (written.ok) {
-      if (next.gone) kind.strategy.released?.(old);
+      if (next.gone) kind.strategy.resources?.release(old);
       call.wrote?.({ kind: kind.kind, text });
       return outcomeOf(call, next, text, written.revision);
     }
@@ -45,7 +44,8 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
 
 function outcomeOf(call: Call, next: { object: KubeObject; gone: boolean }, text: string, revision: number): Outcome {
   const { kind, target } = call;
-  if (!next.gone || kind.strategy.returnsDeletedObject === true) return { kind: 'stored', code: 200, text, revision };
+  if (!next.gone || kind.strategy.deletion?.returnsObject === true)
+    return { kind: 'stored', code: 200, text, revision };
   const { uid } = next.object.metadata;
   const details = { name: target.name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.plural };
   return { kind: 'value', code: 200, value: success(uid === undefined ? details : { ...details, uid }) };
@@ -67,33 +67,26 @@ function checkDeletePreconditions(call: Call, old: KubeObject, options: DeleteOp
 
 /** Computes the object after the delete: `gone`, or kept with a deletionTimestamp. */
 function afterDelete(call: Call, old: KubeObject, options: DeleteOptions): { object: KubeObject; gone: boolean } {
-  const { strategy } = call.kind;
+  const { deletion = {} } = call.kind.strategy;
   const metadata = { ...old.metadata };
   const object: KubeObject = { ...old, metadata };
   const finalizers = finalizersFor(old.metadata.finalizers ?? [], options.propagation);
   if (finalizers.length > 0) metadata.finalizers = finalizers;
   else delete metadata.finalizers;
-  const grace = Math.max(0, options.gracePeriodSeconds ?? strategy.defaultGracePeriodSeconds?.(old) ?? 0);
-  const gracePeriod = strategy.defaultGracePeriodSeconds === undefined ? 0 : grace;
-  const waits = finalizers.length > 0 || gracePeriod > 0 || strategy.hasPendingWork?.(object) === true;
+  const grace = Math.max(0, options.gracePeriodSeconds ?? deletion.gracePeriodSeconds?.(old) ?? 0);
+  const gracePeriod = deletion.gracePeriodSeconds === undefined ? 0 : grace;
+  const waits = finalizers.length > 0 || gracePeriod > 0 || deletion.hasPendingWork?.(object) === true;
   if (!waits) return { object, gone: true };
   const wall = call.kit.clock.wallTime();
   if (metadata.deletionTimestamp === undefined) {
     metadata.deletionTimestamp = timestamp(new Date(wall.getTime() + gracePeriod * 1000));
-    if (strategy.hasNoGracePeriod !== true) metadata.deletionGracePeriodSeconds = gracePeriod;
+    if (deletion.hasNoGracePeriod !== true) metadata.deletionGracePeriodSeconds = gracePeriod;
     if (metadata.generation !== undefined) metadata.generation += 1;
   } else if (gracePeriod < (metadata.deletionGracePeriodSeconds ?? 0)) {
     metadata.deletionTimestamp = timestamp(new Date(wall.getTime() + gracePeriod * 1000));
     metadata.deletionGracePeriodSeconds = gracePeriod;
   }
-  const ctx: WriteContext = {
-    user: call.user,
-    now: timestamp(wall),
-    dryRun: options.dryRun,
-    namespace: call.target.namespace,
-    warn: (line) => void call.warnings.push(line),
-  };
-  strategy.prepareForDelete?.(object, ctx);
+  deletion.prepare?.(object);
   return { object, gone: false };
 }
 

@@ -31,12 +31,12 @@ export function shownFromText(text: string, kind: Kind, revision: number): KubeO
 }
 
 export function shown(object: KubeObject, kind: Kind): KubeObject {
-  return kind.strategy.present?.(object) ?? object;
+  return kind.strategy.hidden?.present(object) ?? object;
 }
 
 /** A kind with hidden fields or a conversion must be parsed first, or the stored text would leak. */
 function isSentAsStored(kind: Kind): boolean {
-  return kind.conversion === undefined && kind.strategy.present === undefined;
+  return kind.conversion === undefined && kind.strategy.hidden === undefined;
 }
 
 /** The object's JSON, ready to send. */

@@ -24,14 +24,14 @@ export const persistentVolumeClaimKind: Kind = {
   storage: 'persistentvolumeclaims',
   strategy: {
     hasStatus: true,
-    returnsDeletedObject: true,
+    deletion: { returnsObject: true },
     setDefaults: (object) => setDefault(mapAt(object, 'spec'), 'volumeMode', 'Filesystem'),
-    prepareForCreate: (object) => {
+    prepareForCreate: ({ object }) => {
       object['status'] = { phase: 'Pending' };
       const finalizers = object.metadata.finalizers ?? [];
       if (!finalizers.includes(claimProtection)) object.metadata.finalizers = [...finalizers, claimProtection];
     },
-    validate: claimErrors,
+    validate: ({ object, old }) => claimErrors(object, old),
   },
   columns: claimColumns,
   subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },

@@ -39,7 +39,7 @@ export const endpointSliceKind: Kind = {
   strategy: {
     countsGenerations: 'withLabels',
     setDefaults,
-    validate: sliceErrors,
+    validate: ({ object, old }) => sliceErrors(object, old),
     warnings: deprecationOf,
   },
   columns: endpointSliceColumns,

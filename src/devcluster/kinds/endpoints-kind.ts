@@ -22,7 +22,7 @@ export const endpointsKind: Kind = {
   storage: 'services/endpoints',
   strategy: {
     setDefaults,
-    validate,
+    validate: ({ object, old }) => endpointsErrors(object, old),
     allowsCreateOnUpdate: true,
     warnings: nonCanonicalWarnings,
   },
@@ -53,7 +53,7 @@ function nonCanonicalWarnings(object: KubeObject): string[] {
   return warnings;
 }
 
-function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+function endpointsErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   const errors = items(object, 'subsets').flatMap((subset, index) => subsetErrors(subset, `subsets[${index}]`));
   // Invalid subsets that an older server accepted must not block updates of other fields.
   if (errors.length > 0 && old !== undefined) {

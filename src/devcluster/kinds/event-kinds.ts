@@ -85,7 +85,7 @@ export const coreEventKind: Kind = {
   group: '',
   version: 'v1',
   schema: 'io.k8s.api.core.v1.Event',
-  strategy: { allowsCreateOnUpdate: true, validate: (object) => namespaceErrors(object, 'involvedObject') },
+  strategy: { allowsCreateOnUpdate: true, validate: ({ object }) => namespaceErrors(object, 'involvedObject') },
   columns: eventColumns,
   selectableFields: {
     ...Object.fromEntries(
@@ -108,7 +108,7 @@ export const eventsEventKind: Kind = {
   schema: 'io.k8s.api.events.v1.Event',
   strategy: {
     allowsCreateOnUpdate: true,
-    validate: (object, old) => (old === undefined ? newEventErrors(object) : []),
+    validate: ({ object, old }) => (old === undefined ? newEventErrors(object) : []),
   },
   conversion: {
     toStored: (object) => withAlways(rename(object, toCore), coreAlways),

@@ -17,22 +17,24 @@ export const namespaceKind: Kind = {
   storage: 'namespaces',
   strategy: {
     nameForm: 'label',
-    hasNoGracePeriod: true,
     hasStatus: true,
-    returnsDeletedObject: true,
     setDefaults: labelWithName,
-    prepareForCreate(object) {
+    prepareForCreate({ object }) {
       labelWithName(object);
       object['spec'] = { finalizers: [contentFinalizer] };
       object['status'] = { phase: 'Active' };
     },
-    prepareForUpdate: (object, old) => {
+    prepareForUpdate: ({ object, old }) => {
       setDefault(mapAt(object, 'status'), 'phase', 'Active');
       if (object['spec'] === undefined && old['spec'] !== undefined) object['spec'] = old['spec'];
     },
-    hasPendingWork: (object) => items(object, 'spec', 'finalizers').length > 0,
-    prepareForDelete: (object) => {
-      object['status'] = { ...mapAt(object, 'status'), phase: 'Terminating' };
+    deletion: {
+      hasNoGracePeriod: true,
+      returnsObject: true,
+      hasPendingWork: (object) => items(object, 'spec', 'finalizers').length > 0,
+      prepare: (object) => {
+        object['status'] = { ...mapAt(object, 'status'), phase: 'Terminating' };
+      },
     },
   },
   columns: namespaceColumns,

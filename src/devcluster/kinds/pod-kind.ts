@@ -20,10 +20,9 @@ export const podKind: Kind = {
   storage: 'pods',
   strategy: {
     countsGenerations: true,
-    returnsDeletedObject: true,
     hasStatus: true,
     setDefaults,
-    prepareForCreate: (object) => {
+    prepareForCreate: ({ object }) => {
       const given = text(object, 'status', 'phase');
       object['status'] = { phase: given || 'Pending', qosClass: qualityOf(object) };
       addTolerations(object);
@@ -31,11 +30,14 @@ export const podKind: Kind = {
       setDefault(spec, 'preemptionPolicy', 'PreemptLowerPriority');
       spec['priority'] ??= 0;
     },
-    prepareForUpdate: (object) => addTolerations(object),
-    validate,
-    // Without a node no kubelet would finish the grace period.
-    defaultGracePeriodSeconds: (object) =>
-      text(object, 'spec', 'nodeName') === '' ? 0 : Number(at(object, 'spec', 'terminationGracePeriodSeconds') ?? 30),
+    prepareForUpdate: ({ object }) => addTolerations(object),
+    validate: ({ object, old }) => podErrors(object, old),
+    deletion: {
+      returnsObject: true,
+      // Without a node no kubelet would finish the grace period.
+      gracePeriodSeconds: (object) =>
+        text(object, 'spec', 'nodeName') === '' ? 0 : Number(at(object, 'spec', 'terminationGracePeriodSeconds') ?? 30),
+    },
   },
   columns: podColumns,
   subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
@@ -155,7 +157,7 @@ function sortedMembers(value: unknown): unknown {
   );
 }
 
-function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+function podErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   const containers = items(object, 'spec', 'containers');
   if (containers.length === 0) return [requiredValue('spec.containers')];
   const changes = old === undefined ? [] : changeErrors(object, old);

@@ -27,7 +27,7 @@ export const roleKind: Kind = {
   namespaced: true,
   schema: 'io.k8s.api.rbac.v1.Role',
   storage: 'roles',
-  strategy: { ...strategy, validate: (role) => ruleErrors(role, true) },
+  strategy: { ...strategy, validate: ({ object }) => ruleErrors(object, true) },
   columns: roleColumns,
 };
 
@@ -39,7 +39,7 @@ export const clusterRoleKind: Kind = {
   namespaced: false,
   schema: 'io.k8s.api.rbac.v1.ClusterRole',
   storage: 'clusterroles',
-  strategy: { ...strategy, validate: (role) => [...ruleErrors(role, false), ...aggregationErrors(role)] },
+  strategy: { ...strategy, validate: ({ object }) => [...ruleErrors(object, false), ...aggregationErrors(object)] },
   columns: roleColumns,
 };
 
@@ -92,7 +92,7 @@ export const roleBindingKind: Kind = {
   strategy: {
     ...strategy,
     setDefaults: setBindingDefaults,
-    validate: (binding, old) => bindingErrors(binding, old, ['Role', 'ClusterRole']),
+    validate: ({ object, old }) => bindingErrors(object, old, ['Role', 'ClusterRole']),
   },
   columns: bindingColumns,
 };
@@ -108,7 +108,7 @@ export const clusterRoleBindingKind: Kind = {
   strategy: {
     ...strategy,
     setDefaults: setBindingDefaults,
-    validate: (binding, old) => bindingErrors(binding, old, ['ClusterRole']),
+    validate: ({ object, old }) => bindingErrors(object, old, ['ClusterRole']),
   },
   columns: bindingColumns,
 };

@@ -24,7 +24,7 @@ export function serviceAccountKind(access: Access, newToken: () => string): Kind
     verbs: allVerbs,
     schema: 'io.k8s.api.core.v1.ServiceAccount',
     storage: 'serviceaccounts',
-    strategy: { returnsDeletedObject: true },
+    strategy: { deletion: { returnsObject: true } },
     columns: [],
     subresources: {
       token: {

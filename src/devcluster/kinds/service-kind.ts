@@ -30,22 +30,24 @@ export function serviceKind(addresses: ClusterAddresses): Kind {
     strategy: {
       nameForm: 'label',
       allowsCreateOnUpdate: true,
-      returnsDeletedObject: true,
+      deletion: { returnsObject: true },
       hasStatus: true,
       setDefaults,
       warnings: (object) => (hasExternalIps(object['spec']) ? [externalIpsWarning] : []),
-      prepareForCreate: (object) => {
+      prepareForCreate: ({ object }) => {
         object['status'] = { loadBalancer: {} };
         setFamilies(object);
       },
-      prepareForUpdate: (object, old) => {
+      prepareForUpdate: ({ object, old }) => {
         dropFieldsOfOldType(object, old);
         keepAddress(object, old);
         setFamilies(object);
       },
-      reserve: (object) => takeAddress(object, addresses),
-      released: (object) => addresses.release(text(object, 'spec', 'clusterIP'), ownerOf(object)),
-      validate,
+      resources: {
+        reserve: ({ object }) => takeAddress(object, addresses),
+        release: (object) => addresses.release(text(object, 'spec', 'clusterIP'), ownerOf(object)),
+      },
+      validate: ({ object, old }) => serviceErrors(object, old),
     },
     columns: serviceColumns,
     subresources: { status: { mode: 'part', writes: ['status'], verbs: ['get', 'patch', 'update'] } },
@@ -177,7 +179,7 @@ function takeAddress(object: KubeObject, addresses: ClusterAddresses): void {
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort'];
 const protocols = ['SCTP', 'TCP', 'UDP'];
 
-function validate(object: KubeObject, old: KubeObject | undefined): FieldError[] {
+function serviceErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {
   const errors: FieldError[] = [];
   const type = text(object, 'spec', 'type');
   const ports = items(object, 'spec', 'ports');

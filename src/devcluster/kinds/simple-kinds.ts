@@ -17,7 +17,7 @@ export const configMapKind: Kind = {
   schema: 'io.k8s.api.core.v1.ConfigMap',
   storage: 'configmaps',
   strategy: {
-    validate: (object, old) => [
+    validate: ({ object, old }) => [
       ...dataKeyErrors(object, ['data', 'binaryData']),
       ...sizeErrors(object, ['data', 'binaryData'], '[]'),
       ...immutableErrors(object, old),
@@ -44,7 +44,7 @@ export const secretKind: Kind = {
       }
       delete object['stringData'];
     },
-    validate(object, old) {
+    validate({ object, old }) {
       const errors = [
         ...dataKeyErrors(object, ['data']),
         ...sizeErrors(object, ['data'], 'data'),
@@ -129,7 +129,7 @@ export const leaseKind: Kind = {
   storage: 'leases',
   strategy: {
     allowsCreateOnUpdate: true,
-    validate: (object) => {
+    validate: ({ object }) => {
       const errors: FieldError[] = [];
       const duration = at(object, 'spec', 'leaseDurationSeconds');
       if (typeof duration === 'number' && duration <= 0) {

@@ -1,6 +1,6 @@
 // Handles the write of a key in the hooks of the kit: takes off the hidden fields, fills in defaults, validates and judges the
 // result, and makes the secret. A fault of the object is 422; a missing right of the caller is 403.
-import type { Kind, Strategy, WriteContext } from '../../apiserver/kinds/kind.ts';
+import type { Kind, ObjectUpdate, ObjectWrite, Strategy } from '../../apiserver/kinds/kind.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import { toStoredText } from '../../apiserver/wire/stored-text.ts';
 import type { Clock } from '../../clock.ts';
@@ -59,7 +59,7 @@ export interface KeyParts {
   kinds: () => readonly Kind[];
 }
 
-/** Facts of one write, passed from hook to hook. */
+/** What the first hook finds out about a write. */
 interface Draft {
   context: JudgeContext;
   by: SubjectName;
@@ -81,45 +81,51 @@ export class KeyStrategy implements Strategy {
   readonly countsGenerations = true;
   readonly hasStatus = true;
   readonly #parts: KeyParts;
-  readonly #drafts = new WeakMap<KubeObject, Draft>();
 
   constructor(parts: KeyParts) {
     this.#parts = parts;
   }
 
   // A key has a grace period only if the writer asks for one.
-  defaultGracePeriodSeconds = (): number => 0;
+  readonly deletion = { gracePeriodSeconds: (): number => 0 };
 
-  present = (object: KubeObject): KubeObject => {
+  readonly hidden = {
+    present: (object: KubeObject): KubeObject => this.#shown(object),
+    restore: restoreHidden,
+    once: ({ object, facts }: ObjectWrite<Draft>): { object: KubeObject; warning: string } => {
+      const shown = this.#shown(object);
+      const key = facts?.plain;
+      const spec = { ...(shown['spec'] as object), ...(key === undefined ? {} : { key }) };
+      return { object: { ...shown, spec }, warning: shownOnceText };
+    },
+  };
+
+  readonly resources = {
+    reserve: (write: ObjectWrite<Draft>): void => addServerMarks(write),
+    release: (object: KubeObject): void => this.#parts.book.release(object.metadata.uid ?? ''),
+  };
+
+  readonly #shown = (object: KubeObject): KubeObject => {
     const lastMs = this.#parts.activity.lastMs(object.metadata.uid ?? '');
     const nowMs = this.#parts.clock.wallTime().getTime();
     const status = statusOfKey(object, { lastMs, nowMs, stateByOthers: this.#parts.stateByOthers });
     return { ...withoutHidden(object), status };
   };
 
-  readonly onceWarning = shownOnceText;
-
-  presentOnce = (object: KubeObject): KubeObject => {
-    const shown = this.present(object);
-    const key = this.#drafts.get(object)?.plain;
-    return { ...shown, spec: { ...(shown['spec'] as object), ...(key === undefined ? {} : { key }) } };
-  };
-
-  restore = restoreHidden;
-
   warnings = (object: KubeObject): string[] => [
     ...validateKey(object).warnings,
     ...ownerWarnings(this.#parts.kinds, object),
   ];
 
-  prepareForCreate = (object: KubeObject, ctx: WriteContext): void => {
+  prepareForCreate = (write: ObjectWrite<Draft>): void => {
+    const { object } = write;
     const { book, people, peppers, random, cipher } = this.#parts;
-    const session = this.#sessionOf(ctx);
+    const session = this.#sessionOf(write);
     const { kubeconfig } = session;
     const context = { ...contextOf(this.#parts, session), inherits: kubeconfig !== undefined };
     const hidden = takeHidden(object);
     delete object['status'];
-    for (const line of fillNewKey(object, context)) ctx.warn(line);
+    for (const line of fillNewKey(object, context)) write.warn(line);
     const uid = object.metadata.uid ?? '';
     const spec = keySpec(object);
     const owner = subjectOf(spec) ?? session.credential.subject;
@@ -149,7 +155,7 @@ export class KeyStrategy implements Strategy {
     object['hidden'] = { record, sealed };
     const bytes = toStoredText(object).length;
     const noRoom = book.bytes.refusal(uid, ownerKey(owner), bytes, context.limits);
-    this.#drafts.set(object, {
+    write.facts = {
       context,
       by: session.credential.subject,
       plain: made.text,
@@ -162,11 +168,12 @@ export class KeyStrategy implements Strategy {
         if (isTaken) judgement.errors.push(duplicateSupplied('spec.key'));
         return judgement;
       },
-    });
+    };
     book.reserve(uid, owner, digests, bytes);
   };
 
-  prepareForUpdate = (object: KubeObject, old: KubeObject, ctx: WriteContext): void => {
+  prepareForUpdate = (write: ObjectUpdate<Draft>): void => {
+    const { object, old } = write;
     const { peppers, cipher, activity } = this.#parts;
     const part = hiddenPart(old);
     const hidden = takeHidden(object);
@@ -174,11 +181,11 @@ export class KeyStrategy implements Strategy {
     delete old['status'];
     fillChangedKey(object, old);
     if (part === undefined) return;
-    const session = this.#parts.callers.sessionOf(ctx.user);
+    const session = this.#parts.callers.sessionOf(write.user);
     const key = hidden.key ?? '';
     const isSameKey = part.record.secrets.some((secret) => peppers.proves(key, secret));
     const opened = openHidden(part, cipher);
-    const merged = mergeHidden(opened, hidden, withCleared(object, old, ctx.sent));
+    const merged = mergeHidden(opened, hidden, withCleared(object, old, write.sent));
     const { uid } = part.record;
     const isAdministrator = session !== undefined && this.#parts.callers.callerOf(session).isAdministrator;
     const record: KeyRecord = {
@@ -191,13 +198,9 @@ export class KeyStrategy implements Strategy {
     if (session === undefined) return;
     const facts = keyFacts(old, part.record);
     const context = contextOf(this.#parts, session);
-    const change: Omit<KeyChange, 'object'> = {
-      old,
-      times: facts.times,
-      lastActivityMs: activity.forExpiryMs(uid, facts.times.ttl),
-      isSameKey,
-      isSelf: session.facts?.record.uid === uid,
-    };
+    const isSelf = session.facts?.record.uid === uid;
+    const lastActivityMs = activity.forExpiryMs(uid, facts.times.ttl);
+    const change: Omit<KeyChange, 'object'> = { old, times: facts.times, lastActivityMs, isSameKey, isSelf };
     const owner = ownerKey(record.subject);
     const noRoom = this.#parts.book.bytes.refusal(uid, owner, toStoredText(object).length, context.limits);
     const judge = (judged: KubeObject) => {
@@ -206,16 +209,15 @@ export class KeyStrategy implements Strategy {
       return judgement;
     };
     const by = session.credential.subject;
-    this.#drafts.set(object, { context, by, plain: '', wasDisabled: facts.isDisabled, judge });
+    write.facts = { context, by, plain: '', wasDisabled: facts.isDisabled, judge };
     // Without the value the object may look unchanged, and nothing would be judged.
     if (key === '' || isSameKey) return;
     const errors = [...validateKey(object).errors, ...judge(object).errors];
     throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKey' }, part.record.name, errors));
   };
 
-  validate = (object: KubeObject): FieldError[] => {
+  validate = ({ object, facts: draft }: ObjectWrite<Draft>): FieldError[] => {
     const errors = validateKey(object).errors.filter(({ path }) => !saidBySchema.has(path));
-    const draft = this.#drafts.get(object);
     if (errors.length > 0 || draft === undefined) return errors;
     const judgement = draft.judge(object);
     if (judgement.errors.length > 0) return judgement.errors;
@@ -224,24 +226,21 @@ export class KeyStrategy implements Strategy {
     throw forbiddenBecause(resource, object.metadata.name ?? '', refusalText(judgement.refusals), causes);
   };
 
-  /** The object is in order: now the server adds its own marks. */
-  reserve = (object: KubeObject): void => {
-    const draft = this.#drafts.get(object);
-    if (draft === undefined) return;
-    markDisabled(object, draft.wasDisabled, draft.by, draft.context.caller.isAdministrator);
-    const { labels, annotations } = object.metadata;
-    if (draft.createdBy !== undefined)
-      object.metadata.annotations = { ...annotations, [createdByAnnotation]: draft.createdBy };
-    if (draft.instance !== undefined) object.metadata.labels = { ...labels, [instanceLabel]: draft.instance };
-  };
-
-  released = (object: KubeObject): void => this.#parts.book.release(object.metadata.uid ?? '');
-
-  #sessionOf(ctx: WriteContext): Session {
-    const session = this.#parts.callers.sessionOf(ctx.user);
+  #sessionOf({ user }: ObjectWrite): Session {
+    const session = this.#parts.callers.sessionOf(user);
     if (session === undefined) throw new Error('make a key: want an authenticated caller');
     return session;
   }
+}
+
+/** The object is in order: now the server adds its own marks. */
+function addServerMarks({ object, facts: draft }: ObjectWrite<Draft>): void {
+  if (draft === undefined) return;
+  markDisabled(object, draft.wasDisabled, draft.by, draft.context.caller.isAdministrator);
+  const { labels, annotations } = object.metadata;
+  if (draft.createdBy !== undefined)
+    object.metadata.annotations = { ...annotations, [createdByAnnotation]: draft.createdBy };
+  if (draft.instance !== undefined) object.metadata.labels = { ...labels, [instanceLabel]: draft.instance };
 }
 
 export function contextOf(parts: KeyParts, session: Session): JudgeContext {

@@ -261,7 +261,7 @@ describe('a watch with a selector', () => {
     };
     const counting: Kind = {
       ...gadgetKind,
-      strategy: { ...gadgetKind.strategy, present: countingShown },
+      strategy: { ...gadgetKind.strategy, hidden: { present: countingShown } },
     };
     const shop = await openGadgets({}, counting);
     open.push(shop);
