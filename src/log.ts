@@ -7,6 +7,9 @@ export type Log = Logger;
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
+export const logFormats = ['auto', 'json', 'text'] as const;
+export type LogFormat = (typeof logFormats)[number];
+
 export function createLog(options: { level: LogLevel; destination?: DestinationStream }): Log {
   const settings = {
     level: options.level,
@@ -32,6 +35,29 @@ function timestamps(): () => string {
     }
     return spelt;
   };
+}
+
+export function wantsText(format: LogFormat, stream: { isTerminal: boolean }): boolean {
+  return format === 'text' || (format === 'auto' && stream.isTerminal);
+}
+
+/**
+ * A line of the log for people: time, level, component and message, then the facts. A fact that is not one plain word is
+ * written as JSON, so that no tenant can break the line.
+ */
+export function textLine(line: string): string {
+  const { level, time, component, msg, err, ...facts } = JSON.parse(line) as Record<string, unknown>;
+  const { message, stack } = (err ?? {}) as { message?: string; stack?: string };
+  const all = message === undefined ? facts : { ...facts, err: message };
+  const shown = Object.entries(all).map(([name, value]) => ` ${name}=${plainWord(value) ?? JSON.stringify(value)}`);
+  const subject = component === undefined ? msg : `${component}: ${msg}`;
+  // Only a bug of ours has a stack, and without it nobody finds the bug.
+  const trace = stack === undefined ? '' : `${stack.replace(/^/gm, '    ')}\n`;
+  return `${time} ${String(level).padEnd(5)} ${subject}${shown.join('')}\n${trace}`;
+}
+
+function plainWord(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\w./:@%+-]+$/.test(value) ? value : undefined;
 }
 
 export const silentLog: Log = pino({ level: 'silent' });

@@ -7,7 +7,7 @@ import { junitXml } from '../src/cli/offline/junit.ts';
 import { toYaml } from '../src/cli/offline/yaml-text.ts';
 import { statusText } from '../src/cli/running/status-text.ts';
 import { OperationsServer } from '../src/daemon/operations/operations-server.ts';
-import { createLog, silentLog } from '../src/log.ts';
+import { createLog, silentLog, textLine } from '../src/log.ts';
 import { safeText, safeValue } from '../src/safe-text.ts';
 import { endpointsKind } from '../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createEventRecorder } from '../src/sync/loop/event-recorder.ts';
@@ -112,6 +112,8 @@ describe('the output of foreign text', () => {
         expect(unsafeIn(line)).toEqual([]);
         expect(line.trimEnd()).not.toContain('\n');
         expect(JSON.parse(line)).toMatchObject({ text });
+        const shown = textLine(line);
+        expect(unsafeIn(safeText(shown))).toEqual([]);
       }),
     );
   });

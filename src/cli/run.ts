@@ -9,7 +9,7 @@ import type { CreateManagement, Daemon, DaemonOptions } from '../daemon/daemon-o
 import { OperationsServer } from '../daemon/operations/operations-server.ts';
 import { measureEventLoopDelay, measureUtilization } from '../daemon/process/event-loop-delay.ts';
 import { giveBackMemory, heapOf } from '../daemon/process/give-back-memory.ts';
-import { createLog, type Log, type LogLevel } from '../log.ts';
+import { createLog, type Log, type LogFormat, type LogLevel, textLine, wantsText } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
 import { auditSpaceWarnings } from './line/audit-space.ts';
 import { clusterFault } from './line/cluster-fault.ts';
@@ -22,9 +22,9 @@ import type { Options } from './line/parse-arguments.ts';
 import { declareProcessMetrics } from './line/process-metrics.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
-  const { log, lines, forgetEnd } = openLog(context);
+  const { log, lines, forgetEnd, useFormat } = openLog(context);
   try {
-    const code = await runDaemon(context, options, log);
+    const code = await runDaemon(context, options, { log, useFormat });
     // Not after a fault, which is logged later: the last line gives the reason for the end.
     log.info({ component: 'main' }, 'stopped');
     return code;
@@ -34,13 +34,14 @@ export async function run(context: Context, options: Options): Promise<ExitCode>
   }
 }
 
-async function runDaemon(context: Context, options: Options, log: Log): Promise<ExitCode> {
+async function runDaemon(context: Context, options: Options, { log, useFormat }: OpenLog): Promise<ExitCode> {
   const waitMs = durationMs('wait', options.text('wait') ?? '0');
   const prepared = await prepareLoad(context, options);
   const loaded = requireGood(prepared.loaded);
   const { settings } = loaded;
   refuseDirectAlone(settings);
   log.level = logLevelOf(settings.logLevel, options);
+  useFormat(settings.logFormat);
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
   const notes = new ConfigurationNotes(log, metrics);
@@ -50,7 +51,7 @@ async function runDaemon(context: Context, options: Options, log: Log): Promise<
   const isDryRun = options.has('dry-run');
   const daemon = await assemble(context, loaded, { isDryRun, waitMs, log, metrics });
   const operations = openOperations(daemon, settings, { metrics, notes });
-  const watch = watchFiles(context, prepared, { options, daemon, settings, log, notes });
+  const watch = watchFiles(context, prepared, { options, daemon, settings, log, useFormat, notes });
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = stopRequested(context);
   const forgetReload = context.onSignal('reload', () => {
@@ -105,11 +106,10 @@ function openOperations(
   });
 }
 
-interface Watched {
+interface Watched extends OpenLog {
   options: Options;
   daemon: Daemon;
   settings: Settings;
-  log: Log;
   notes: ConfigurationNotes;
 }
 
@@ -117,7 +117,7 @@ interface Watched {
 function watchFiles(
   { clock, files }: Context,
   prepared: Awaited<ReturnType<typeof prepareLoad>>,
-  { options, daemon, settings, log, notes }: Watched,
+  { options, daemon, settings, log, useFormat, notes }: Watched,
 ): ConfigurationWatch {
   return watchConfiguration({
     paths: prepared.paths,
@@ -129,6 +129,7 @@ function watchFiles(
       switch (change.kind) {
         case 'changed': {
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
+          useFormat(change.loaded.settings.logFormat);
           notes.warn(change.loaded.warnings);
           const { needsRestart } = daemon.apply(change.loaded.settings, change.loaded.compiled);
           return notes.accepted({ changed: change.changes.flatMap(({ paths }) => paths), needsRestart });
@@ -144,17 +145,27 @@ function watchFiles(
   });
 }
 
+interface OpenLog {
+  log: Log;
+  useFormat(format: LogFormat): void;
+}
+
 /** Opens the log before anything can fail, so that the log holds the reason for every exit in the words of standard error. */
-function openLog(context: Context): { log: Log; lines: LineBatch; forgetEnd(): void } {
+function openLog(context: Context): OpenLog & { lines: LineBatch; forgetEnd(): void } {
   const lines = new LineBatch((text) => context.stdout.write(text));
-  const log = createLog({ level: 'info', destination: { write: (line) => lines.add(line) } });
+  let isText = wantsText('auto', context.stdout);
+  const write = (line: string) => lines.add(isText ? textLine(line) : line);
+  const log = createLog({ level: 'info', destination: { write } });
+  const useFormat = (format: LogFormat) => {
+    isText = wantsText(format, context.stdout);
+  };
   context.faultListeners.add(({ sentence, details, exitCode }) => {
     const faults = details.length > 0 && { faults: details };
     log.fatal({ component: 'main', why: sentence, ...faults, exitCode }, 'the daemon cannot go on');
     lines.flush();
   });
   // The last lines must be written before the process ends, because they explain the exit.
-  return { log, lines, forgetEnd: context.onEnd(() => lines.flush()) };
+  return { log, lines, useFormat, forgetEnd: context.onEnd(() => lines.flush()) };
 }
 
 async function untilStopped(daemon: Daemon, stopped: Promise<void>, onStarted: () => void): Promise<ExitCode> {

@@ -9,7 +9,7 @@ import type { DirectSettings } from '../../config/settings/management-settings.t
 import { settingNaming } from '../../config/settings/named-files.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import { OperationsServer } from '../../daemon/operations/operations-server.ts';
-import { createLog } from '../../log.ts';
+import { createLog, textLine, wantsText } from '../../log.ts';
 import type { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
 import { declareDirectMetrics } from '../../management/direct/direct-metrics.ts';
 import { createMetrics } from '../../metrics.ts';
@@ -25,12 +25,14 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
     throw new CommandFault(exitCodes.usage, 'say which direct endpoint is meant', {
       hint: 'give --config FILE with the block hostward.direct',
     });
-  const { direct: settings, logLevel, listen } = await requireManagement(context, paths);
+  const { direct: settings, logLevel, logFormat, listen } = await requireManagement(context, paths);
   if (settings === undefined)
     throw new CommandFault(exitCodes.input, 'the configuration has no hostward.direct', {
       hint: 'hostward docs direct-endpoints shows the block that configures a direct endpoint',
     });
-  const log = createLog({ level: logLevel, destination: { write: (line) => context.stdout.write(line) } });
+  const isText = wantsText(logFormat, context.stdout);
+  const write = (line: string) => context.stdout.write(isText ? textLine(line) : line);
+  const log = createLog({ level: logLevel, destination: { write } });
   const [direct, logins] = await Promise.all([
     import('../../management/direct/direct-endpoint.ts'),
     import('../../apiserver/request/failed-logins.ts'),

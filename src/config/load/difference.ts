@@ -35,11 +35,12 @@ export function settingChanges(before: Settings, after: Settings): SettingChange
   });
 }
 
-/** The rows of a field whose values differ. A change inside an entry is reported as a change of its list. */
+/** The rows of a field whose values differ. */
 function changedPaths(field: keyof Settings, [before, after]: readonly [Settings, Settings]): string[] {
   const all = settingsTable.filter((row) => row.field === field).map(({ path }) => path);
   const paths = all.filter((path) => !path.includes('[]'));
   const [was, is] = [before[field], after[field]];
+  if (Array.isArray(was) && Array.isArray(is)) return paths.flatMap((path) => changedEntries(path, [was, is]));
   if (!isRecord(was) || !isRecord(is)) {
     const isWholeBlock = paths.length > 1 && (was === undefined || is === undefined);
     return isWholeBlock ? [commonStart(paths)] : paths;
@@ -50,6 +51,12 @@ function changedPaths(field: keyof Settings, [before, after]: readonly [Settings
     return !isBlock && !isDeepStrictEqual(old, now) && !isFollowing(path, [before, after]);
   });
   return differing.filter((path) => !differing.some((one) => path.startsWith(`${one}.`)));
+}
+
+/** Where an entry came or went, the places of the others have moved, and only the list is named. */
+function changedEntries(path: string, [was, is]: readonly [readonly unknown[], readonly unknown[]]): string[] {
+  const changed = is.flatMap((entry, at) => (isDeepStrictEqual(entry, was[at]) ? [] : [`${path}[${at}]`]));
+  return was.length !== is.length || changed.length > namedLimit ? [path] : changed;
 }
 
 /** The value of a row in its member of Settings, which has the last segments of the path as keys. */

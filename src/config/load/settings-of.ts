@@ -45,6 +45,7 @@ export interface Values {
     | 'references'
     | 'listen'
     | 'logLevel'
+    | 'logFormat'
   >;
 }
 
@@ -89,6 +90,7 @@ export function settingsOf(from: {
     references: hostward.references,
     listen: hostward.listen,
     logLevel: hostward.logLevel,
+    logFormat: hostward.logFormat,
     ...managementSettings(hostward.management),
     direct: directSettings(hostward.direct),
     vcluster: vclusterView(root),

@@ -1,5 +1,5 @@
 // The configuration for all other rooms: one frozen value, complete and checked, with all defaults.
-import type { LogLevel } from '../../log.ts';
+import type { LogFormat, LogLevel } from '../../log.ts';
 import type { DirectSettings, ManagementServerSettings, ManagementSettings } from './management-settings.ts';
 
 export interface PatchReference {
@@ -68,6 +68,7 @@ export interface Settings {
   /** host:port of /healthz, /readyz, /metrics, /status. */
   listen: string;
   logLevel: LogLevel;
+  logFormat: LogFormat;
   /** hostward.management; both undefined when it is not configured. */
   management: ManagementSettings | undefined;
   managementServer: ManagementServerSettings | undefined;

@@ -18,6 +18,7 @@ interface Stage extends Scene {
 function stage(
   started: Started | Promise<Started> = { kind: 'started' },
   yaml = 'hostward: {listen: "127.0.0.1:0"}\n',
+  { columns }: { columns?: number } = {},
 ): Stage {
   const calls: string[] = [];
   let given: DaemonOptions;
@@ -43,6 +44,7 @@ function stage(
     objectStatus: () => undefined,
   };
   const made = scene({
+    ...(columns !== undefined && { columns }),
     files: { '/home/v.yaml': yaml },
     daemonModule: {
       assembleDaemon: (options) => {
@@ -147,6 +149,19 @@ describe('hostward run', () => {
     expect(turns - before).toBeGreaterThan(500);
     on.send('stop');
     await end;
+  });
+
+  it('logs text on a terminal, and JSON from a reload on that asks for it', async () => {
+    const on = stage(undefined, undefined, { columns: 80 });
+    const end = runCommandLine(on.context, argv);
+    await until(() => on.out().includes('main: starting version=1.2.3'));
+    const text = 'hostward: {listen: "127.0.0.1:0", logFormat: json}\n';
+    on.files.set('/home/v.yaml', { text, mode: 0 });
+    on.send('reload');
+    await until(() => on.out().includes('"changed":["hostward.logFormat"]'));
+    on.send('stop');
+    await end;
+    expect(JSON.parse(on.out().trim().split('\n').at(-1) ?? '')).toMatchObject({ msg: 'stopped' });
   });
 
   /** The end of a file that switches vCluster's own sync off. */

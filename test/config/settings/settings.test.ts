@@ -33,6 +33,7 @@ describe('Settings', () => {
       references: { naming: 'generated' },
       listen: '127.0.0.1:9440',
       logLevel: 'info',
+      logFormat: 'auto',
       vcluster: vclusterDefaults,
     });
   });

@@ -181,4 +181,13 @@ export const ownRows: Setting[] = [
     change: 'live',
     about: 'The least important log lines that are written.',
   },
+  {
+    path: 'hostward.logFormat',
+    shape: { kind: 'choice', of: ['auto', 'json', 'text'] },
+    default: 'auto',
+    field: 'logFormat',
+    change: 'live',
+    about:
+      'Form of the log. `json`: one object a line, for programs. `text`: for people. `auto`: text on a terminal, else JSON.',
+  },
 ];
