@@ -102,14 +102,26 @@ export class DoubtedList<List extends string> {
       await window.relist('confirm a mass delete');
       // Keys that the second list holds were cleared by its changes. A key that an earlier list had brought back counts anew.
       const confirmed = guard.suspects(list, askedAtMs - listsApartMs);
-      const verdict: Verdict = confirmed.length === 0 ? { kind: 'agreed' } : await this.#ask(confirmed);
+      const decided = confirmed.filter((key) => !this.#waitsForOtherList(key));
+      const verdict: Verdict = await this.#verdictOn(confirmed, decided);
       if (this.#stopped.signal.aborted) return;
       if (verdict.kind === 'agreed') {
-        this.#agreed(confirmed);
+        this.#agreed(decided);
         return;
       }
       this.#tell(verdict, confirmed.length);
     }
+  }
+
+  /** The key's own object says which listed one it needs. While its list lacks it too, there is nobody to ask for, and that list decides first. */
+  #waitsForOtherList(key: Key): boolean {
+    const { guard, list, objectOf } = this.#options;
+    return objectOf(key) === undefined && guard.isWithheldByOther(key, list);
+  }
+
+  async #verdictOn(confirmed: readonly Key[], decided: readonly Key[]): Promise<Verdict> {
+    if (confirmed.length === 0) return { kind: 'agreed' };
+    return decided.length === 0 ? { kind: 'unanswered' } : this.#ask(decided);
   }
 
   /** A timer may fire a little early. */
@@ -200,6 +212,11 @@ export class DeleteGuard<List extends string = VirtualList> {
   /** The key is present, or a watch event reported its end; both are certain without a second list. */
   clear(key: Key, list: List): void {
     this.release([key], list);
+  }
+
+  isWithheldByOther(key: Key, list: List): boolean {
+    const lists = this.#withheld.get(key);
+    return lists !== undefined && lists.size > (lists.has(list) ? 1 : 0);
   }
 
   /** The keys that this list has lacked since that time or longer. */

@@ -39,10 +39,21 @@ function opened() {
   };
   const find = async (key: Key) => (virtual.has(key) ? 'found' : 'absent');
   const window = { has: (key: Key) => virtual.has(key), relist, find };
+  // The server has them all, whatever its lists say.
+  const reallyThere = new Set(virtual);
+  const services = { present: new Set(virtual), asked: [] as Key[] };
+  const serviceWindow = {
+    has: (key: Key) => services.present.has(key),
+    relist,
+    find: async (key: Key) => {
+      services.asked.push(key);
+      return reallyThere.has(key) ? 'found' : 'absent';
+    },
+  };
   const world = {
     windows: {
       virtual: window,
-      services: window,
+      services: serviceWindow,
       host: {
         keys: () => host.keys(),
         get: (key: string) => host.get(key),
@@ -57,14 +68,14 @@ function opened() {
       },
     },
     rules: { translation },
-    serviceKeyOf: (key: Key) => key,
-    hasService: (key: Key) => virtual.has(key),
+    serviceKeyOf: (key: Key) => (virtual.has(key) ? key : undefined),
+    hasService: (key: Key) => services.present.has(key),
     placeOf: (key: Key) => translation.placement.placeOf(key),
   } as unknown as World;
   const clock = new VirtualClock();
   const options = { world, clock, random: () => 0.5, log: silentLog, metrics: createMetrics() };
   const guarded = new MassDelete({ ...options, enqueue: (key) => void enqueued.push(key) });
-  return { clock, guarded, virtual, relists, enqueued };
+  return { clock, guarded, virtual, services, reallyThere, relists, enqueued };
 }
 
 describe('the first lists', () => {
@@ -108,5 +119,54 @@ describe('the first lists', () => {
     await clock.advance(1);
     expect(relists).toEqual(['confirm a mass delete']);
     expect(enqueued).toHaveLength(51);
+  });
+});
+
+// A slice names its Service itself: while its own list lacks it, nobody knows which Service to ask for.
+describe('a list of Services that is in doubt together with the list of objects', () => {
+  async function bothLack(count: number) {
+    const stage = opened();
+    const { clock, guarded, services, virtual } = stage;
+    await guarded.judgeFirstLists();
+    for (let at = 0; at < count; at++) {
+      services.present.delete(keyAt(at));
+      guarded.noteChange(keyAt(at), 'services', { isAbsentFromList: true });
+    }
+    guarded.judgeList('services');
+    await clock.advance(5_000);
+    for (let at = 0; at < count; at++) {
+      virtual.delete(keyAt(at));
+      guarded.noteChange(keyAt(at), 'objects', { isAbsentFromList: true });
+    }
+    guarded.judgeList('objects');
+    return stage;
+  }
+
+  it('is not believed because none of its Services can be named, and is a lie when the objects are back', async () => {
+    const { clock, guarded, services, virtual, enqueued } = await bothLack(60);
+    await clock.advance(6_000);
+    for (let at = 0; at < 60; at++) {
+      virtual.add(keyAt(at));
+      guarded.noteChange(keyAt(at), 'objects', { isAbsentFromList: false });
+    }
+    await clock.advance(60_000);
+    expect(enqueued).toEqual([]);
+    expect(guarded.guard.size).toBe(60);
+    expect(guarded.doubts).toMatchObject([{ list: 'Service', isLie: true }]);
+    for (let at = 0; at < 60; at++) {
+      services.present.add(keyAt(at));
+      guarded.noteChange(keyAt(at), 'services', { isAbsentFromList: false });
+    }
+    await clock.advance(120_000);
+    expect([guarded.guard.size, guarded.doubts]).toEqual([0, []]);
+  });
+
+  it('is believed when the objects are gone for good', async () => {
+    const { clock, guarded, enqueued, services, reallyThere } = await bothLack(60);
+    reallyThere.clear();
+    await clock.advance(120_000);
+    expect(services.asked).toEqual([]);
+    expect(new Set(enqueued).size).toBe(60);
+    expect([guarded.guard.size, guarded.doubts]).toEqual([0, []]);
   });
 });
