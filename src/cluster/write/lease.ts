@@ -49,7 +49,7 @@ const defaultLeaseMs = 15_000;
 const defaultRenewMs = 10_000;
 const defaultRetryMs = 2_000;
 /** A standby looks more often than a leader renews, so that it takes a released lease at once. */
-const standbyLookMs = 1_000;
+const standbyLookMs = 400;
 /** A server that does not answer must not delay the stop for long. */
 const releaseTimeoutMs = 1_500;
 
