@@ -5,8 +5,10 @@ import type { FaultVerb, PlacedFault } from './faults/placed.ts';
 import { recipes } from './faults/recipes.ts';
 import { Board, type Violation } from './oracles/board.ts';
 import { EndOracle } from './oracles/ends.ts';
+import { FailOver } from './oracles/fail-over.ts';
 import { loadModel, ModelOracle } from './oracles/model-oracle.ts';
 import { RequestOracle } from './oracles/requests.ts';
+import { RetryAfter } from './oracles/retry-after.ts';
 import { WatchBack } from './oracles/watch-back.ts';
 import { isWrite, type Passing } from './proxy/passing.ts';
 import { type RigSide, rigSides } from './stage/rig-cluster.ts';
@@ -33,6 +35,8 @@ export interface Played {
   contents: ReadonlyMap<string, string>;
   requests: number;
   virtualMs: number;
+  /** From the end of all acts and faults to the last write of a daemon. */
+  settledMs: number;
 }
 
 export interface PlayOptions {
@@ -57,7 +61,14 @@ export async function play(schedule: Schedule, { faultless, tell }: PlayOptions 
   const expectationOf = await loadModel();
   const model = expectationOf && new ModelOracle(world, board, expectationOf);
   const ends = new EndOracle({ world, board, faults, faultless, model });
-  world.ears.push(requestOracle, ends, new WatchBack(world, board, faults), {
+  world.ears.push(
+    requestOracle,
+    ends,
+    new WatchBack(world, board, faults),
+    new RetryAfter(world, board),
+    new FailOver(world, board, faults),
+  );
+  world.ears.push({
     passed: (passing) => {
       requests++;
       if (isWrite(passing)) {
@@ -91,6 +102,7 @@ export async function play(schedule: Schedule, { faultless, tell }: PlayOptions 
       contents: ends.contents,
       requests,
       virtualMs: world.clock.now(),
+      settledMs: ends.settledMs,
     };
   } finally {
     await world.stop();
@@ -110,6 +122,10 @@ function teller(world: World, tell: (line: string) => void) {
           `${at()}  ${passing.daemon} → ${passing.side}  ${passing.method} ${passing.path.split('?')[0]} ${status} ${passing.fate ?? ''} ${passing.body.slice(0, 600)}`,
         );
     },
+    madeUp: ({ daemon, side, method, path, fate = '', body }: Passing, status: number) =>
+      tell(
+        `${at()}  ${daemon} → ${side}  ${method} ${path.split('?')[0]} ${status || 'no answer'} ${fate} ${body.slice(0, 200)}`,
+      ),
     passed: (passing: Passing) => {
       if (passing.verb === 'watch')
         tell(`${at()}  ${passing.daemon} → ${passing.side}  WATCH ${passing.path.split('?')[0]}`);

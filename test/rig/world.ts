@@ -18,6 +18,7 @@ import { People } from './traffic/play.ts';
 export interface WorldEars {
   passed?(passing: Passing): void;
   answered?(passing: Passing, status: number, body: string): void;
+  madeUp?(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
   event?(watch: OpenWatch, line: WatchedLine): void;
   acted?(act: Act): void;
   /** Called between two timers, when nothing is left to do. */
@@ -44,6 +45,8 @@ export class World {
   readonly configurations: { configuration: object; sinceMs: number }[] = [];
   /** Daemons that did not end in time after SIGTERM. */
   readonly overdue: string[] = [];
+  /** Where the API servers are reached. */
+  readonly hostnames: Record<RigSide, string> = { virtual: 'virtual.rig', host: 'host.rig' };
   /** Nothing is ever set back behind these. */
   readonly preparedRevision: Record<RigSide, number> = { virtual: 0, host: 0 };
   readonly #onAnswer = new Map<string, () => void>();
@@ -79,6 +82,9 @@ export class World {
       answered: (passing, status, body) => {
         this.#onAnswer.get(`${passing.side} ${passing.id}`)?.();
         for (const one of this.ears) one.answered?.(passing, status, body);
+      },
+      madeUp: (passing, status, headers) => {
+        for (const one of this.ears) one.madeUp?.(passing, status, headers);
       },
       event: (watch, line) => {
         for (const one of this.ears) one.event?.(watch, line);
@@ -131,10 +137,15 @@ export class World {
   #kubeconfig(side: RigSide, daemon: string): string {
     const path = join(this.#folder, `${side}-${daemon}`);
     const token = this.#tokens.get(daemon) ?? '';
-    writeFileSync(path, kubeconfigText({ name: side, url: `http://${side}.rig`, caPem: '', token, user: daemon }), {
-      mode: 0o600,
-    });
+    const url = `http://${this.hostnames[side]}`;
+    writeFileSync(path, kubeconfigText({ name: side, url, caPem: '', token, user: daemon }), { mode: 0o600 });
     return path;
+  }
+
+  /** The API server gets another address, which the kubeconfigs name from now on. */
+  moveServer(side: RigSide): void {
+    this.hostnames[side] = `new-${this.hostnames[side]}`;
+    for (const { name } of this.everyDaemon) this.#kubeconfig(side, name);
   }
 
   async act(act: Act): Promise<void> {

@@ -2,6 +2,9 @@
 import type { Meddler, Meddling, OpenWatch, WatchedLine } from '../proxy/fault-proxy.ts';
 import type { Passing } from '../proxy/passing.ts';
 import type { MemoryWire } from '../stage/memory-wire.ts';
+import { webhookLabel } from '../stage/replayed-store.ts';
+import type { Synced } from '../traffic/acts.ts';
+import { hostEdit, mergePatch } from '../traffic/play.ts';
 import type { World } from '../world.ts';
 import { changedBodies, garbage } from './garbage.ts';
 import type { PlacedFault } from './placed.ts';
@@ -24,6 +27,8 @@ export class LiveFault implements Meddler {
   /** The watch that it struck last. */
   hit: OpenWatch | undefined;
   readonly lines: { watch: OpenWatch; text: string }[] = [];
+  /** The watches of its side that were open when it struck first. */
+  watchesAtStrike: readonly OpenWatch[] = [];
   readonly #effect: Effect;
 
   constructor(placed: PlacedFault, recipe: Recipe, world: World) {
@@ -51,7 +56,7 @@ export class LiveFault implements Meddler {
   }
 
   strike(forMs = 0): void {
-    this.struck++;
+    if (this.struck++ === 0) this.watchesAtStrike = [...this.world.proxies[this.placed.side].watches];
     this.firstMs ??= this.nowMs;
     this.endMs = Math.max(this.endMs, this.nowMs + forMs);
   }
@@ -85,8 +90,8 @@ export class LiveFault implements Meddler {
     return instead;
   }
 
-  connect(daemon: string): ReturnType<NonNullable<Meddler['connect']>> {
-    return this.#effect.connect?.(this, daemon);
+  connect(daemon: string, hostname: string): ReturnType<NonNullable<Meddler['connect']>> {
+    return this.#effect.connect?.(this, daemon, hostname);
   }
 
   wire(wire: MemoryWire, daemon: string): void {
@@ -102,7 +107,7 @@ export class LiveFault implements Meddler {
 interface Effect {
   request?(fault: LiveFault, passing: Passing, isTurn: boolean): Meddling | undefined;
   line?(fault: LiveFault, watch: OpenWatch, line: WatchedLine, text: string): readonly string[] | undefined;
-  connect?(fault: LiveFault, daemon: string): ReturnType<NonNullable<Meddler['connect']>>;
+  connect?(fault: LiveFault, daemon: string, hostname: string): ReturnType<NonNullable<Meddler['connect']>>;
   wire?(fault: LiveFault, wire: MemoryWire, daemon: string): void;
   withdraw?(fault: LiveFault): void;
 }
@@ -145,13 +150,13 @@ const onLines = (
   },
 });
 
-function statusBody({ status = 500, text = 'InternalError' }: Recipe): object {
+function statusBody({ status = 500, text = 'InternalError', message = 'the rig says so' }: Recipe): object {
   const body = {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    message: 'the rig says so',
+    message,
     reason: text,
     code: status,
   };
@@ -487,6 +492,49 @@ const effects = {
     });
     return undefined;
   }),
+  /** The address is another one, and nothing answers at the old one. The files name the new one a while later. */
+  moveServer: {
+    request: (fault, _passing, isTurn) => {
+      if (!isTurn || fault.hasStruck) return undefined;
+      const { side, ms } = fault.placed;
+      fault.strike();
+      former.set(fault, fault.world.hostnames[side]);
+      fault.world.proxies[side].reset();
+      fault.later(ms, () => fault.world.moveServer(side));
+      return { kind: 'cut', when: 'before' };
+    },
+    connect: (fault, _daemon, hostname) =>
+      former.get(fault) === hostname ? { error: failure('ECONNREFUSED') } : undefined,
+  },
+  /** A mutating webhook labels everything that is written. */
+  webhook: forAWhile(
+    ({ placed }, { verb, resource }) =>
+      ['create', 'update'].includes(verb) && placed.side === 'host' && isSynced(resource)
+        ? { kind: 'change', request: sealed }
+        : undefined,
+    true,
+  ),
+  /** A program of the host fights for the object that the daemon has just written, and then the daemon dies. */
+  contestAndKill: {
+    request: (fault, passing, isTurn) => {
+      const path = passing.path.split('?')[0] ?? '';
+      const fought = fights.get(fault);
+      if (fought === undefined && isTurn && isSynced(passing.resource)) {
+        fault.strike(rivalEveryMs * rivalEdits);
+        fights.set(fault, path);
+        for (let nth = 1; nth <= rivalEdits; nth++)
+          fault.later(nth * rivalEveryMs, async () => {
+            const { host } = fault.world.clusters;
+            await host.people('PATCH', `${path}?fieldManager=rival`, hostEdit(passing.resource as Synced), mergePatch);
+          });
+      } else if (fought === path && fault.struck === 1 && fault.nowMs >= (fault.firstMs ?? 0) + diesAfterMs) {
+        fault.struck++;
+        fault.world.crash(passing.daemon);
+        return { kind: 'hang' };
+      }
+      return undefined;
+    },
+  },
   warnings: {
     request: (fault, passing) => {
       if (passing.side !== fault.placed.side || passing.verb === 'watch') return undefined;
@@ -501,6 +549,23 @@ const connectTimeoutMs = 10_000;
 
 function failure(code: string): Error {
   return Object.assign(new Error(code), { code });
+}
+
+/** From the fifth repair within ten seconds on an object is contested. */
+const rivalEveryMs = 300;
+const rivalEdits = 12;
+const diesAfterMs = 2_000;
+const fights = new WeakMap<LiveFault, string>();
+const former = new WeakMap<LiveFault, string>();
+
+function isSynced(resource: string): boolean {
+  return resource === 'endpoints' || resource === 'endpointslices';
+}
+
+function sealed(text: string): string {
+  const body = JSON.parse(text) as { metadata?: { labels?: object } };
+  const labels = { ...body.metadata?.labels, [webhookLabel]: 'yes' };
+  return JSON.stringify({ ...body, metadata: { ...body.metadata, labels } });
 }
 
 const crashes = new WeakMap<LiveFault, number>();

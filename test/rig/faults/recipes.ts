@@ -16,6 +16,7 @@ export interface Recipe {
   size?: readonly number[];
   status?: number;
   text?: string;
+  message?: string;
   headers?: Readonly<Record<string, string>>;
   /** After the end of the fault everything is as it would be without it, within this time. */
   boundMs: number;
@@ -29,7 +30,7 @@ const reads: readonly FaultVerb[] = ['list', 'watch'];
 /** A retry of a queue, or of a reflector, after few failures. */
 const soonMs = 5_000;
 /** A proof of the caches comes once a minute, and believes a difference that stands for five seconds. */
-const proofMs = 66_000;
+const proofMs = 65_000;
 /** Back-off at its longest, and a proof. */
 const lateMs = 130_000;
 
@@ -195,6 +196,15 @@ export const recipes: readonly Recipe[] = [
     boundMs: 40_000,
   },
   {
+    class: 'F19',
+    name: '500 once',
+    effect: 'answer',
+    status: 500,
+    text: 'InternalError',
+    verbs: everything,
+    boundMs: 10_000,
+  },
+  {
     class: 'F20',
     name: '409',
     effect: 'answer',
@@ -232,6 +242,27 @@ export const recipes: readonly Recipe[] = [
     text: 'RequestEntityTooLarge',
     verbs: writes,
     boundMs: lateMs,
+  },
+  {
+    class: 'F21',
+    name: 'quota is full',
+    effect: 'answerLong',
+    status: 403,
+    text: 'Forbidden',
+    message: 'endpoints "web" is forbidden: exceeded quota: rig, requested: count/endpoints=1, used: 1, limited: 1',
+    verbs: ['create'],
+    sides: ['host'],
+    ms: [10_000, 60_000],
+    boundMs: lateMs,
+  },
+  {
+    class: 'F21',
+    name: 'mutating webhook',
+    effect: 'webhook',
+    verbs: ['create', 'update'],
+    sides: ['host'],
+    ms: [1_000, 120_000],
+    boundMs: 20_000,
   },
   {
     class: 'F22',
@@ -288,6 +319,16 @@ export const recipes: readonly Recipe[] = [
     text: 'ENOTFOUND',
     verbs: everything,
     ms: [10_000],
+    boundMs: 40_000,
+  },
+  /** Connections to the old address stay silent, and the name leads to the new one at once. */
+  { class: 'F25', name: 'DNS change', effect: 'blackhole', verbs: everything, ms: [0], boundMs: lateMs },
+  {
+    class: 'F25',
+    name: 'another address in the kubeconfig',
+    effect: 'moveServer',
+    verbs: everything,
+    ms: [0, 10_000],
     boundMs: 40_000,
   },
   {
@@ -381,7 +422,7 @@ export const recipes: readonly Recipe[] = [
     effect: 'rollBack',
     verbs: everything,
     size: [1, 5, 30],
-    boundMs: proofMs,
+    boundMs: 60_000,
   },
   {
     class: 'F37',
@@ -454,6 +495,14 @@ export const recipes: readonly Recipe[] = [
     ms: [20_000, 60_000],
     boundMs: 40_000,
   },
+  {
+    class: 'F42',
+    name: 'crash while an object is contested',
+    effect: 'contestAndKill',
+    verbs: ['update'],
+    sides: ['host'],
+    boundMs: 70_000,
+  },
   { class: 'F48', name: 'SIGTERM', effect: 'terminate', verbs: everything, boundMs: 20_000 },
   { class: 'F48', name: 'SIGTERM twice', effect: 'terminateTwice', verbs: everything, boundMs: 20_000 },
   { class: 'F50', name: 'deprecation warnings', effect: 'warnings', verbs: everything, boundMs: soonMs },
@@ -462,7 +511,6 @@ export const recipes: readonly Recipe[] = [
 /** Classes that are acts of people here, and those that another suite holds. */
 export const elsewhere: Readonly<Record<string, string>> = {
   F34: 'does not apply: the daemon speaks no HTTP/2',
-  F42: 'traffic: payload, edit and remove on the host, and rivals at 2 to 10 Hz',
   F43: 'traffic: acts in every order',
   F44: 'traffic: reload, also while a write is on its way (delay, hang)',
   F45: 'traffic: values that make an expression throw; test/expression/hostile.test.ts has the rest',

@@ -2,6 +2,7 @@
 // nobody wrote more than the same scenario without faults needs.
 import type { LiveFault } from '../faults/effects.ts';
 import type { Played } from '../run.ts';
+import type { Written } from '../stage/replayed-store.ts';
 import { rigSides } from '../stage/rig-cluster.ts';
 import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
@@ -10,6 +11,8 @@ import { contentsOf, differenceOf, versionsOf } from './snapshot.ts';
 
 /** Without a fault everything is done by then: the second list of a mass delete, repairs of a contested object, a proof. */
 const calmWithinMs = 75_000;
+/** Without a fault: the second list of a mass delete, and a look at a host Service that two Services claim. */
+const settlesWithinMs = 35_000;
 /** Then nothing may change any more. */
 const stillForMs = 75_000;
 /** Faults that last end within this time. */
@@ -25,6 +28,14 @@ function strikesOf(faults: readonly LiveFault[]): number {
 
 const endless: ReadonlySet<string> = new Set(['warnings', 'noBookmarks']);
 
+function daemonsWrites(world: World): Written[] {
+  return rigSides.flatMap((side) =>
+    world.clusters[side].store.written.filter(
+      ({ by, key }) => by?.daemon !== undefined && !/\/(leases|events)\//.test(key),
+    ),
+  );
+}
+
 export interface EndOptions {
   world: World;
   board: Board;
@@ -39,6 +50,8 @@ export class EndOracle implements WorldEars {
   #untilFinish: Record<'virtual' | 'host', number> = { virtual: 0, host: 0 };
 
   contents: ReadonlyMap<string, string> = new Map();
+  /** The longest time from the end of all acts and faults to the last write of a daemon. */
+  settledMs = 0;
 
   constructor(options: EndOptions) {
     this.#options = options;
@@ -46,6 +59,7 @@ export class EndOracle implements WorldEars {
 
   async calm(): Promise<void> {
     const { world, board, faults } = this.#options;
+    const stillFromMs = world.clock.now();
     const struck = () => faults.filter(({ hasStruck }) => hasStruck);
     let boundMs: number;
     let strikes: number;
@@ -62,6 +76,12 @@ export class EndOracle implements WorldEars {
       await world.advance(boundMs);
     } while (strikesOf(faults) !== strikes || world.isStarting);
     const before = versionsOf(world);
+    const quietFromMs = Math.max(stillFromMs, ...struck().map(({ endMs }) => endMs));
+    const tookMs = Math.max(0, ...daemonsWrites(world).map(({ atMs }) => atMs - quietFromMs));
+    this.settledMs = Math.max(this.settledMs, tookMs);
+    const limitMs = settlesWithinMs + struck().reduce((sum, { recipe }) => sum + recipe.boundMs, 0);
+    if (tookMs > limitMs)
+      board.say('bound', 'late', `the last write came ${tookMs} ms after the last act and fault, wanted ${limitMs}`);
     this.#status();
     this.#options.model?.check();
     await world.advance(stillForMs);

@@ -1,34 +1,43 @@
-// How soon a watch is back after it was cut, ended, refused or expired: the daemon is blind meanwhile. Measured at the proxy, from the end of
-// the old watch to the request of the new one.
+// How soon a watch is back after it was cut, ended, refused, expired or fell silent: the daemon is blind meanwhile. Measured at the proxy, from the
+// end of the old watch to the request of the new one, and only for a fault that is alone.
 import type { LiveFault } from '../faults/effects.ts';
+import type { OpenWatch, WatchedLine } from '../proxy/fault-proxy.ts';
 import type { Passing } from '../proxy/passing.ts';
+import type { Act } from '../traffic/acts.ts';
 import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 
 /** The bound for one fault of its kind; more of them in a row back off. */
 const backWithinMs = 1_200;
-/** These end a watch once, and nothing else is wrong. */
-const single: ReadonlySet<string> = new Set([
+/** A bookmark a minute, and fifteen seconds. A watch that has had none yet may be silent twice as long. */
+const silentWithinMs = 75_000 + backWithinMs;
+const neverHeardWithinMs = 150_000 + backWithinMs;
+/** These end a watch by a line. */
+const byLine: ReadonlySet<string> = new Set([
   '410 in the stream',
   '500 in the stream',
   '504 in the stream',
   'reset in a line',
   'end of a watch',
 ]);
+/** These refuse one watch. */
+const byAnswer: ReadonlySet<string> = new Set(['410 at connect', '500 once', 'reset before the head']);
 
 interface AwaitedWatch {
   fault: LiveFault;
   daemon: string;
   path: string;
   sinceMs: number;
+  withinMs: number;
 }
 
 export class WatchBack implements WorldEars {
   readonly #world: World;
   readonly #board: Board;
   readonly #faults: readonly LiveFault[];
-  readonly #awaited: AwaitedWatch[] = [];
+  #awaited: AwaitedWatch[] = [];
   readonly #noted = new Set<LiveFault>();
+  readonly #bookmarked = new WeakSet<OpenWatch>();
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
@@ -36,42 +45,83 @@ export class WatchBack implements WorldEars {
     this.#faults = faults;
   }
 
+  /** Other rules may need other watches, and another process begins anew. */
+  acted(act: Act): void {
+    if (['reload', 'restart', 'kill'].includes(act.do)) this.#awaited = [];
+  }
+
+  event(watch: OpenWatch, { type }: WatchedLine): void {
+    if (type === 'BOOKMARK') this.#bookmarked.add(watch);
+  }
+
   passed({ verb, daemon, path }: Passing): void {
     if (verb !== 'watch') return;
     const at = this.#awaited.findIndex((one) => one.daemon === daemon && one.path === bare(path));
     if (at < 0) return;
-    const [{ fault, sinceMs }] = this.#awaited.splice(at, 1) as [AwaitedWatch];
+    const [{ fault, sinceMs, withinMs }] = this.#awaited.splice(at, 1) as [AwaitedWatch];
     const tookMs = this.#world.clock.now() - sinceMs;
-    if (tookMs > backWithinMs)
+    if (tookMs > withinMs)
       this.#board.say(
         'bound',
         `watch back: ${fault.recipe.name}`,
-        `${path}: ${tookMs} ms after ${fault.recipe.name}, wanted ${backWithinMs}`,
+        `${path}: ${tookMs} ms after ${fault.recipe.name}, wanted ${withinMs}`,
       );
+  }
+
+  madeUp(passing: Passing): void {
+    const fault = this.#alone;
+    if (fault?.struck !== 1 || fault.placed.times !== 1 || this.#noted.has(fault)) return;
+    if (passing.verb !== 'watch' || !fault.matches(passing) || !byAnswer.has(fault.recipe.name)) return;
+    this.#noted.add(fault);
+    this.#await(fault, passing, { sinceMs: this.#world.clock.now(), withinMs: backWithinMs });
   }
 
   /** Called when nothing is left to do without a timer: a watch that came back at once is there by now. */
   still(): void {
-    const [fault] = this.#faults;
-    if (fault?.hit !== undefined && this.#faults.length === 1 && !this.#noted.has(fault)) {
-      this.#noted.add(fault);
-      this.#await(fault, fault.hit.passing);
-    }
-    for (const { fault, daemon, path, sinceMs } of this.#awaited)
-      if (this.#world.clock.now() - sinceMs > 10 * backWithinMs && this.#world.daemonOf(daemon)?.isAlive === true)
+    const fault = this.#alone;
+    if (fault?.hasStruck === true && !this.#noted.has(fault)) this.#note(fault);
+    this.#awaited = this.#awaited.filter(({ daemon }) => this.#world.daemonOf(daemon)?.isAlive === true);
+    for (const { fault: of, path, sinceMs, withinMs } of this.#awaited)
+      if (this.#world.clock.now() - sinceMs > 10 * withinMs)
         this.#board.say(
           'bound',
-          `no watch back: ${fault.recipe.name}`,
-          `${path}: none ${10 * backWithinMs} ms after ${fault.recipe.name}`,
+          `no watch back: ${of.recipe.name}`,
+          `${path}: none ${10 * withinMs} ms after ${of.recipe.name}`,
         );
   }
 
-  #await(fault: LiveFault, { daemon, path, id }: Passing): void {
-    if (!single.has(fault.recipe.name) || fault.placed.times !== 1) return;
+  get #alone(): LiveFault | undefined {
+    return this.#faults.length === 1 ? this.#faults[0] : undefined;
+  }
+
+  #note(fault: LiveFault): void {
+    const { hit, recipe, placed, firstMs = 0, endMs, watchesAtStrike } = fault;
+    const nowMs = this.#world.clock.now();
+    if (byLine.has(recipe.name) && hit !== undefined && placed.times === 1) {
+      this.#noted.add(fault);
+      this.#await(fault, hit.passing, { sinceMs: nowMs, withinMs: backWithinMs });
+    } else if (recipe.name === 'connection refused' && placed.ms <= backWithinMs && nowMs >= endMs) {
+      this.#noted.add(fault);
+      for (const { passing } of watchesAtStrike)
+        this.#await(fault, passing, { sinceMs: endMs, withinMs: backWithinMs });
+    } else if (recipe.name === 'DNS change') {
+      this.#noted.add(fault);
+      for (const watch of watchesAtStrike) {
+        const withinMs = this.#bookmarked.has(watch) ? silentWithinMs : neverHeardWithinMs;
+        this.#await(fault, watch.passing, { sinceMs: firstMs, withinMs });
+      }
+    }
+  }
+
+  #await(
+    fault: LiveFault,
+    { daemon, path, id }: Passing,
+    { sinceMs, withinMs }: { sinceMs: number; withinMs: number },
+  ): void {
     const isBack = [...this.#world.proxies[fault.placed.side].watches].some(
-      ({ passing }) => passing.id !== id && passing.daemon === daemon && bare(passing.path) === bare(path),
+      ({ passing }) => passing.id > id && passing.daemon === daemon && bare(passing.path) === bare(path),
     );
-    if (!isBack) this.#awaited.push({ fault, daemon, path: bare(path), sinceMs: this.#world.clock.now() });
+    if (!isBack) this.#awaited.push({ fault, daemon, path: bare(path), sinceMs, withinMs });
   }
 }
 

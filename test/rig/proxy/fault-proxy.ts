@@ -14,7 +14,14 @@ export type Meddling =
   | { kind: 'hang' }
   | { kind: 'delay'; ms: number }
   | { kind: 'delayAnswer'; ms: number }
-  | { kind: 'change'; path?: string; body?: (text: string) => string; headers?: Record<string, string> };
+  | {
+      kind: 'change';
+      path?: string;
+      /** What the API server gets in place of the body. */
+      request?: (text: string) => string;
+      body?: (text: string) => string;
+      headers?: Record<string, string>;
+    };
 
 export interface WatchedLine {
   readonly type: string;
@@ -37,13 +44,15 @@ export interface Meddler {
   /** The texts that go on in place of the line; undefined = the line itself. */
   line?(watch: OpenWatch, line: WatchedLine, text: string): readonly string[] | undefined;
   /** The error of a connection attempt, and how long the attempt takes. */
-  connect?(daemon: string): { error: Error; afterMs?: number } | undefined;
+  connect?(daemon: string, hostname: string): { error: Error; afterMs?: number } | undefined;
   wire?(wire: MemoryWire, daemon: string): void;
 }
 
 export interface ProxyEars {
   passed(passing: Passing): void;
   answered(passing: Passing, status: number, body: string): void;
+  /** The proxy answers in place of the API server, or lets nobody answer (status 0). */
+  madeUp(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
   event(watch: OpenWatch, line: WatchedLine): void;
   /** Called before the bytes of an answer leave, and before the request reaches the server; false = the daemon is gone. */
   isAlive(daemon: string): boolean;
@@ -72,9 +81,12 @@ export class FaultProxy {
   }
 
   /** What a daemon gets as its socket. */
-  connect(daemon: string, done: (error: Error | null, socket: MemoryWire['client'] | null) => void): void {
+  connect(
+    { daemon, hostname }: { daemon: string; hostname: string },
+    done: (error: Error | null, socket: MemoryWire['client'] | null) => void,
+  ): void {
     this.#note();
-    const failure = this.meddlers.map((one) => one.connect?.(daemon)).find((one) => one !== undefined);
+    const failure = this.meddlers.map((one) => one.connect?.(daemon, hostname)).find((one) => one !== undefined);
     if (failure !== undefined) {
       const fail = (): void => {
         if (this.#ears.isAlive(daemon)) done(failure.error, null);
@@ -124,8 +136,11 @@ export class FaultProxy {
     this.#ears.passed(passing);
     const meddling = this.#meddle(passing);
     if (!this.#ears.isAlive(passing.daemon)) return void response.destroy();
-    if (meddling?.kind === 'hang') return;
-    if (meddling?.kind === 'cut' && meddling.when === 'before') return this.#reset(response);
+    if (meddling?.kind === 'hang') return this.#ears.madeUp(passing, 0, {});
+    if (meddling?.kind === 'cut' && meddling.when === 'before') {
+      this.#ears.madeUp(passing, 0, {});
+      return this.#reset(response);
+    }
     if (meddling?.kind === 'answer' && meddling.isDone !== true) return this.#answer(passing, response, meddling);
     if (meddling?.kind === 'delay') await this.#pause(meddling.ms);
     this.#forward({ passing, headers, body, response, meddling });
@@ -151,16 +166,24 @@ export class FaultProxy {
   }): void {
     const { passing, headers, body, response, meddling } = given;
     const path = meddling?.kind === 'change' && meddling.path !== undefined ? meddling.path : passing.path;
-    const named = { ...headers, [requestHeader]: `${passing.daemon} ${passing.id}` };
+    const change = meddling?.kind === 'change' ? meddling.request : undefined;
+    const sent = change === undefined ? body : Buffer.from(change(body.toString('utf8')), 'utf8');
+    const length = change === undefined ? {} : { 'content-length': String(sent.length) };
+    const named = { ...headers, ...length, [requestHeader]: `${passing.daemon} ${passing.id}` };
     const upstream = this.cluster.forward({ method: passing.method, path, headers: named });
     upstream.once('error', () => this.#reset(response));
     upstream.once('response', (answer) => {
       passing.status = answer.statusCode ?? 0;
-      if (passing.verb === 'watch' && answer.statusCode === 200) this.#stream(passing, answer, response, meddling);
+      const isWatch = passing.verb === 'watch' && answer.statusCode === 200;
+      if (isWatch && meddling?.kind === 'cut') {
+        answer.destroy();
+        this.#ears.madeUp(passing, 0, {});
+        this.#reset(response);
+      } else if (isWatch) this.#stream(passing, answer, response, meddling);
       else void this.#whole(passing, answer, response, meddling).catch(() => this.#reset(response));
     });
     response.once('close', () => upstream.destroy());
-    upstream.end(body);
+    upstream.end(sent);
   }
 
   async #whole(
@@ -245,6 +268,7 @@ export class FaultProxy {
     { status, body, headers }: Extract<Meddling, { kind: 'answer' }>,
   ): void {
     passing.status = status;
+    this.#ears.madeUp(passing, status, headers ?? {});
     response.writeHead(status, { 'content-type': 'application/json', ...headers });
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   }

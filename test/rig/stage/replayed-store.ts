@@ -68,7 +68,12 @@ export class ReplayedStore implements Store {
     const after = value === undefined ? undefined : stored(value, revision);
     if (after === undefined) this.#now.delete(key);
     else this.#now.set(key, after);
-    this.written.push({ key, revision, atMs: this.#clock.now(), by: author.getStore(), before, after });
+    const at = { key, revision, atMs: this.#clock.now() };
+    const by = author.getStore();
+    const asked = by?.daemon !== undefined && after && !hasSeal(before) && hasSeal(after) ? unsealed(after) : undefined;
+    if (asked === undefined) return void this.written.push({ ...at, by, before, after });
+    // What a webhook adds to the write of a daemon is a deed of people.
+    this.written.push({ ...at, by, before, after: asked }, { ...at, by: undefined, before: asked, after });
   }
 
   /** What stands there at this moment. */
@@ -111,6 +116,18 @@ export class ReplayedStore implements Store {
     }
     this.#note();
   }
+}
+
+/** The label that a mutating webhook of the host puts on everything that is written. */
+export const webhookLabel = 'webhook.example.com/seen';
+
+function hasSeal(object: KubeObject | undefined): boolean {
+  return object?.metadata.labels?.[webhookLabel] !== undefined;
+}
+
+function unsealed(object: KubeObject): KubeObject {
+  const { [webhookLabel]: _, ...labels } = object.metadata.labels ?? {};
+  return { ...object, metadata: { ...object.metadata, labels } };
 }
 
 function stored(value: string, revision: number): KubeObject {

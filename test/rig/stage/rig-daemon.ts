@@ -44,8 +44,8 @@ export class RigDaemon {
     this.#options = options;
     this.clock = new DaemonClock(options.clock);
     const { settings, patches } = this.#load(options.configuration);
-    const connector = (side: RigSide) => (_at: unknown, done: (...result: never[]) => void) => {
-      if (this.isAlive) options.proxies[side].connect(this.name, done as never);
+    const connector = (side: RigSide) => (at: { hostname: string }, done: (...result: never[]) => void) => {
+      if (this.isAlive) options.proxies[side].connect({ daemon: this.name, hostname: at.hostname }, done as never);
       return undefined as never;
     };
     this.#daemon = daemonModule.assembleDaemon({

@@ -17,7 +17,7 @@ import {
 export type DaemonAct = Extract<Act, { do: 'reload' | 'restart' | 'kill' | 'wait' | 'calm' }>;
 export type PeoplesAct = Exclude<Act, DaemonAct>;
 
-const mergePatch = 'application/merge-patch+json';
+export const mergePatch = 'application/merge-patch+json';
 const ports = [{ name: 'http', port: 80, protocol: 'TCP' }];
 
 export class People {
@@ -221,7 +221,7 @@ function subsetsOf(ip: string): object[] {
   return [{ addresses: [{ ip }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }];
 }
 
-function hostEdit(resource: Synced): object {
+export function hostEdit(resource: Synced): object {
   return resource === 'endpoints'
     ? { subsets: subsetsOf('203.0.113.66') }
     : { endpoints: [{ addresses: ['203.0.113.66'] }] };

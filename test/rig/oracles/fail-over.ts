@@ -1,0 +1,54 @@
+// How soon another replica has the lease after its holder died or was told to stop. Judged when nothing else is wrong.
+import type { LiveFault } from '../faults/effects.ts';
+import { registry } from '../stage/rig-cluster.ts';
+import { hostNamespace, virtualCluster } from '../traffic/acts.ts';
+import type { World, WorldEars } from '../world.ts';
+import type { Board } from './board.ts';
+
+/** The lease lasts 15 s, and a standby looks at it twice a second. */
+const afterCrashMs = 15_500;
+const afterStopMs = 500;
+/** These kill or stop the holder, and do nothing else. */
+const killers: ReadonlySet<string> = new Set(['F1', 'F2', 'F3', 'F4', 'F48']);
+
+interface Vacancy {
+  by: string;
+  sinceMs: number;
+  withinMs: number;
+}
+
+export class FailOver implements WorldEars {
+  readonly #world: World;
+  readonly #board: Board;
+  readonly #isJudged: boolean;
+  #vacant: Vacancy | undefined;
+
+  constructor(world: World, board: Board, faults: readonly LiveFault[]) {
+    this.#world = world;
+    this.#board = board;
+    this.#isJudged = world.scenario.daemons > 1 && faults.every(({ recipe }) => killers.has(recipe.class));
+  }
+
+  still(): void {
+    if (!this.#isJudged) return;
+    const { host } = this.#world.clusters;
+    const lease = host.store.peek(`${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`);
+    const holder = (lease?.['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity ?? '';
+    const daemon = this.#world.daemonOf(holder.split('_')[0] ?? '');
+    const nowMs = this.#world.clock.now();
+    if (daemon?.state === 'running' || daemon?.state === 'starting') this.#taken(nowMs, daemon.name);
+    else if (lease === undefined || this.#world.daemons.every(({ isReady }) => !isReady)) this.#vacant = undefined;
+    else this.#vacant ??= this.#vacancy(nowMs, holder === '');
+  }
+
+  #vacancy(sinceMs: number, isReleased: boolean): Vacancy {
+    return { by: isReleased ? 'a release' : 'a crash', sinceMs, withinMs: isReleased ? afterStopMs : afterCrashMs };
+  }
+
+  #taken(nowMs: number, name: string): void {
+    const { by = '', sinceMs = nowMs, withinMs = 0 } = this.#vacant ?? {};
+    this.#vacant = undefined;
+    if (nowMs - sinceMs > withinMs && by !== '')
+      this.#board.say('bound', `fail-over after ${by}`, `${name} had the lease ${nowMs - sinceMs} ms after ${by}`);
+  }
+}
