@@ -1,7 +1,7 @@
 // The daemon of a benchmark as a process: what it is started with, and the readings of its metrics, CPU time and memory.
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { residentMbOf } from '../src/expression/sandbox/process-readings.ts';
+import { residentMbOf } from '../src/expression/sandbox/launch.ts';
 import { cpuMsOf, end, wait } from './processes.ts';
 import { hostNamespace, virtualCluster } from './workload.ts';
 

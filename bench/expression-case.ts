@@ -3,7 +3,7 @@
 // change the figures of the next.
 import { parseArgs } from 'node:util';
 import type { JsonMap } from '../src/expression/path/path.ts';
-import { residentMbOf } from '../src/expression/sandbox/process-readings.ts';
+import { residentMbOf } from '../src/expression/sandbox/launch.ts';
 import { barePass, type Cost, evaluatorPass, measured, nativePass, open, type Pass } from './expression-passes.ts';
 import { endpoints, patches } from './expression-workload.ts';
 import type { Figure } from './report.ts';

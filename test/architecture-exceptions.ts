@@ -15,7 +15,6 @@ export const wideToday: readonly string[] = [
   'src/daemon',
   'src/devcluster/kinds',
   'src/expression/language',
-  'src/expression/sandbox',
   'src/management/kubeconfig-issue',
   'src/management/proxy',
   'src/management/scope',

@@ -55,50 +55,48 @@ export const sandboxLimits = {
   processHeapMb: 64,
   /** Megabytes of each half of the young generation of that heap. */
   youngHeapMb: 2,
-  /** Time for one object. Below 250 ms the pauses of a throttled container would look like slow expressions. */
+  /** The whole time for one object. Below 250 ms the pauses of a throttled container would look like slow expressions. */
   softMs: 500,
-  /** Twice softMs: a longer silence means that the process hangs in code that V8 cannot interrupt. */
-  hardMs: 1_000,
+  /** The time that a request gets at first. Nearly all need a millisecond; one that needs more runs again at the back. */
+  sliceMs: 15,
+  /** On a slow machine a millisecond is enough to read and write 20,000 characters; a slice allows four times that. */
+  charsPerMs: 5_000,
   /**
-   * Silence allowed beyond a first slice, for throwing away an isolate and building the next. A longer silence ends the process, but
-   * no request fails for it yet.
+   * Silence allowed beyond a slice, for throwing away an isolate and building the next; beyond a longer time, that time again. A
+   * longer silence ends the process, but no request fails for its slice.
    */
   hangMs: 40,
-  /** The same in addition where the kernel does not tell the processor time of a process: a pause may be the machine's. */
-  unknownMs: 400,
-  /** How many times the allowed silence a process may take on a machine that gives it no processor. */
+  /** How many times the allowed silence a process may take where the kernel gives it no processor, or does not tell. */
   mostStarved: 10,
   /** Time between two looks at a working process; in that time an expression can allocate some 6 MB. */
   lookMs: 3,
   /** A start takes 60 ms on a quiet machine; giving up earlier on a busy machine would only repeat the work. */
   startMs: 30_000,
+  /** Pauses before a restart after failed starts or deaths while idle. A death under load pauses nobody. */
+  restart: { firstMs: 100, mostMs: 10_000 },
   /** Characters of one request; four times the largest object that etcd takes, for overlapping patches. */
   frameChars: 4_194_304,
+  /** Short requests of one call: entering the isolate takes as long as one of them. */
+  batchRequests: 8,
+  /** Characters of one call of several requests: next to the run of a long request the cost of the call does not matter. */
+  batchChars: 8_192,
   /** Waiting requests; beyond this number a request fails at once and the caller retries later. */
   waiting: 10_000,
   /** Characters of the waiting requests: enough for the largest objects that are reconciled at once. */
   waitingChars: 67_108_864,
   /** isolated-vm leaks a little memory with every call, so the isolate is replaced from time to time. */
   callsPerIsolate: 500_000,
-  /** Deaths of the process after which a request that ran alone fails; the evaluator gives the request one more chance. */
-  deaths: 1,
-  /** The same for a SIGKILL that the watchdog did not send, because an operator or the kernel is a likelier cause than the request. */
-  killedDeaths: 5,
-  /** Resident megabytes of a fresh process. Where it has more, the next three limits grow by the difference. */
-  freshMb: 53,
-  /** Resident megabytes above which an idle process is replaced, after a failure or to make room for the slow one. */
-  retireMb: 68,
-  /** Resident megabytes above which the quick process is killed: a request from an object of 2 MB needs 100. */
-  quickMb: 120,
+  /** Megabytes that an idle process may have grown since its start before it is replaced, after a failure or to make room. */
+  idleGrowthMb: 15,
+  /** Megabytes that the quick process may grow before it is killed: a request from an object of 2 MB needs 50. */
+  quickGrowthMb: 67,
   /**
-   * Megabytes of both processes together above which the slow one is killed: with the daemon they stay below 300. The slow process
-   * has at least 74 of them, because it runs only beside a quick process of at most retireMb; an object of 1 MB needs 80.
+   * Megabytes that both processes may grow together before the slow one is killed: with the daemon they stay below 300. The slow
+   * process has at least 21 of them, because it runs only beside a quick process of ordinary size.
    */
-  bothMb: 142,
-  /** The slow process ends after this time without a request; its start takes 60 ms. */
-  slowIdleMs: 10_000,
-  /** Pauses before a restart after failed starts or deaths while idle, by their number in a row. */
-  restartPausesMs: [0, 100, 1_000, 10_000] as readonly number[],
+  bothGrowthMb: 36,
+  /** The slow process ends after this time without a request, and the oldest request at the back waits no longer for its turn. */
+  patienceMs: 10_000,
 } as const;
 
 export const answerMemoryLimits = {
@@ -108,20 +106,17 @@ export const answerMemoryLimits = {
   chars: 4_194_304,
 } as const;
 
-export const quarantineLimits = {
-  /** First pause of a value, an object or an expression; each further pause doubles up to the maximum. */
+export const offenceLimits = {
+  /** First pause of a value or an object; each further pause doubles. It is also the only pause of an expression. */
   firstMs: 1_000,
   /** Maximum for a value: every try costs a second of the sandbox, and hundreds of bad values may exist for good. */
   lastOfValueMs: 600_000,
-  /** Maximum for an object: it may get a good value at any moment. */
+  /** Maximum for an object, which may get a good value at any moment, and the time that an offence counts. */
   lastOfObjectMs: 60_000,
-  /** Maximum for an expression: harmless values wait too, and failed values have their own, longer pauses. */
-  lastOfExpressionMs: 1_000,
-  /** Distinct values of one object that fail within the window before the object is set aside. */
+  /** Distinct values of one object that run out before the object is set aside. */
   valuesOfObject: 2,
-  /** Distinct objects that fail within the window, without a success in between, before the expression is set aside. */
+  /** Distinct objects that run out, without a success in between, before the expression is set aside. */
   objects: 3,
-  windowMs: 60_000,
-  /** Failed values and objects kept for each expression. */
+  /** Values kept for each expression. */
   remembered: 1_000,
 } as const;

@@ -117,17 +117,17 @@ export const chapters: readonly { title: string; rows: readonly LimitRow[] }[] =
     rows: [
       row(
         'one expression',
-        '{expressionLimits.maxChars} characters, {expressionLimits.maxNodes} nodes; {sandboxLimits.isolateMemoryMb}; a slice of {leastMs} (more for long requests) in the quick process, then {sandboxLimits.softMs} in the slow one; then the value is set aside',
+        '{expressionLimits.maxChars} characters, {expressionLimits.maxNodes} nodes; {sandboxLimits.isolateMemoryMb}; a slice of {sandboxLimits.sliceMs} (more for long requests) in the quick process, then {sandboxLimits.softMs} in the slow one; then the value is set aside',
         "one tenant's value must not stop the others",
       ),
       row(
         'the two sandbox processes',
-        'the quick one {sandboxLimits.quickMb}, both {sandboxLimits.bothMb}, so the slow one runs only beside a quick one of at most {sandboxLimits.retireMb}; {sandboxLimits.hangMs} of silence beyond a slice; the slow one ends after {sandboxLimits.slowIdleMs} without a request',
+        'the quick one grows by {sandboxLimits.quickGrowthMb}, both by {sandboxLimits.bothGrowthMb}, so the slow one starts only beside a quick one that has grown by at most {sandboxLimits.idleGrowthMb}; {sandboxLimits.hangMs} of silence beyond a slice; the slow one ends after {sandboxLimits.patienceMs} without a request',
         'daemon and sandbox stay below 300 MB; a process that hangs must not stop the others',
       ),
       row(
-        'suspicion of an expression',
-        '{suspectedMs} after its last failure',
+        'a value that ran out',
+        'set aside for {offenceLimits.firstMs}, doubled with every failure up to {offenceLimits.lastOfValueMs}; its expression waits at the back of the line for at least {offenceLimits.lastOfObjectMs}',
         'most bad values come back within that time',
       ),
       row(

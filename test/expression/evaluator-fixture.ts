@@ -39,9 +39,8 @@ afterEach(async () => {
   children.splice(0);
 });
 
-export function openChild(setup: SandboxSetup, hardMs?: number): ChildSandbox {
-  const options = { setup, clock: systemClock, log: silentLog, nodePath: process.execPath };
-  const child = new ChildSandbox(hardMs === undefined ? options : { ...options, hardMs });
+export function openChild(setup: SandboxSetup): ChildSandbox {
+  const child = new ChildSandbox({ setup, clock: systemClock, log: silentLog, nodePath: process.execPath });
   children.push(child);
   return child;
 }

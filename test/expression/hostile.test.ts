@@ -3,7 +3,7 @@ import type { Evaluator } from '../../src/expression/evaluate/evaluator.ts';
 import { type CompiledExpression, compileExpression } from '../../src/expression/language/compile.ts';
 import type { SandboxSetup } from '../../src/expression/realm/harness.ts';
 import type { ChildSandbox } from '../../src/expression/sandbox/child-sandbox.ts';
-import { residentMbOf } from '../../src/expression/sandbox/process-readings.ts';
+import { residentMbOf } from '../../src/expression/sandbox/launch.ts';
 import type { Sandbox } from '../../src/expression/sandbox/sandbox.ts';
 import { compiled, evaluateOne, fixture, openChild, startEvaluator } from './evaluator-fixture.ts';
 
@@ -60,7 +60,7 @@ async function sandboxed(expressions: readonly CompiledExpression[]) {
   const turns = new Turns();
   let child: ChildSandbox | undefined;
   const openSandbox = (setup: SandboxSetup): Sandbox => {
-    const opened = openChild(setup, 600);
+    const opened = openChild(setup);
     child = opened;
     const run: Sandbox['run'] = async (text, options) => {
       const outcome = await opened.run(text, options);

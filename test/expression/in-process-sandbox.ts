@@ -7,18 +7,16 @@ import type { Sandbox, SandboxOutcome } from '../../src/expression/sandbox/sandb
 
 export class InProcessSandbox implements Sandbox {
   readonly #isolate: HardenedIsolate;
+  readonly #timeoutMs: number;
 
   constructor(setup: SandboxSetup) {
     const onCatastrophe = (message: string) => {
       throw new Error(`run an isolate: wanted it to live, found a catastrophic error: "${message}"`);
     };
-    const options = {
-      setup,
-      home: createRequire(import.meta.url).resolve('isolated-vm'),
-      harnesses: new Map(),
-      cpuMs: () => performance.now(),
-    };
+    const home = createRequire(import.meta.url).resolve('isolated-vm');
+    const options = { setup, home, cpuMs: () => performance.now() };
     this.#isolate = new HardenedIsolate({ ...options, onCatastrophe });
+    this.#timeoutMs = setup.timeoutMs;
   }
 
   async start(): Promise<void> {
@@ -30,7 +28,8 @@ export class InProcessSandbox implements Sandbox {
   }
 
   async run(text: string): Promise<SandboxOutcome> {
-    const outcome = this.#isolate.run(text);
+    const outcome = this.#isolate.run([text], this.#timeoutMs);
+    if (outcome.kind === 'answer') return { kind: 'answer', text: outcome.texts[0] as string };
     return outcome.kind === 'broken' ? { kind: 'crash', message: outcome.message } : outcome;
   }
 }

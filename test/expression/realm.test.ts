@@ -5,6 +5,8 @@ import { harnessSource, type SandboxSetup } from '../../src/expression/realm/har
 import { HardenedIsolate } from '../../src/expression/sandbox/isolate.ts';
 import { compiled } from './evaluator-fixture.ts';
 
+const timeoutMs = 2_000;
+
 // These tests run code in the bare realm: without the inspection, and without the guards that the generator adds.
 function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolate {
   const setup: SandboxSetup = {
@@ -13,7 +15,7 @@ function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolat
     functions: [],
     vcluster: '{"name":"n","config":{"list":[1]}}',
     memoryLimitMb: 32,
-    timeoutMs: 2_000,
+    timeoutMs,
     callsPerIsolate: 1_000,
     ...options,
   };
@@ -21,13 +23,8 @@ function open(code: string, options: Partial<SandboxSetup> = {}): HardenedIsolat
     throw new Error(message);
   };
   const cpuMs = () => performance.now();
-  return new HardenedIsolate({
-    setup,
-    home: createRequire(import.meta.url).resolve('isolated-vm'),
-    harnesses: new Map(),
-    cpuMs,
-    onCatastrophe,
-  });
+  const home = createRequire(import.meta.url).resolve('isolated-vm');
+  return new HardenedIsolate({ setup, home, cpuMs, onCatastrophe });
 }
 
 /** Runs once and measures the time without the build of the realm. */
@@ -35,7 +32,7 @@ function timed(code: string, options: Partial<SandboxSetup>): { kind: string; to
   const isolate = open(code, options);
   isolate.start();
   const beganAt = performance.now();
-  const { kind } = isolate.run(JSON.stringify([null, null, 0, ['v']]));
+  const { kind } = isolate.run([JSON.stringify([null, null, 0, ['v']])], options.timeoutMs ?? timeoutMs);
   const tookMs = performance.now() - beganAt;
   isolate.stop();
   return { kind, tookMs };
@@ -45,9 +42,9 @@ function raw(code: string, functions: SandboxSetup['functions'] = []): unknown {
   const isolate = open(code, { functions });
   isolate.start();
   try {
-    const outcome = isolate.run(JSON.stringify([null, { labels: { a: 1 } }, 0, ['v']]));
+    const outcome = isolate.run([JSON.stringify([null, { labels: { a: 1 } }, 0, ['v']])], timeoutMs);
     if (outcome.kind !== 'answer') return outcome.kind;
-    const [answer] = JSON.parse(outcome.text);
+    const [answer] = JSON.parse(outcome.texts[0] as string);
     // For an unchanged value the answer has neither a result nor a fault.
     if (Array.isArray(answer)) return answer[0];
     const [fault] = answer.faults;
@@ -277,11 +274,11 @@ describe('the realm', () => {
   it('fails only the expression that V8 cannot read', () => {
     expect(raw('for')).toBe('threw: V8 cannot read the expression');
     const isolate = open('', { expressions: ['value + 1', 'for', 'value + 3'] });
-    const outcome = isolate.run(JSON.stringify([null, null, 0, ['v'], 1, ['v'], 2, ['v']]));
+    const outcome = isolate.run([JSON.stringify([null, null, 0, ['v'], 1, ['v'], 2, ['v']])], timeoutMs);
     isolate.stop();
     const unread = [0, 'threw', 'V8 cannot read the expression', -1];
     const answers = [['v1'], { changed: [], results: [], faults: [unread] }, ['v3']];
-    expect(outcome).toEqual({ kind: 'answer', text: JSON.stringify(answers) });
+    expect(outcome).toEqual({ kind: 'answer', texts: [JSON.stringify(answers)] });
   });
 
   describe('with several requests in one call', () => {
@@ -305,12 +302,11 @@ describe('the realm', () => {
 
     it('answers each as if it came alone', () => {
       const [together, alone] = [openAll(), openAll()];
-      const [answers, outcomes] = [
-        together.runBatch(short.slice(0, 4), 100),
-        short.slice(0, 4).map((text) => alone.run(text)),
-      ];
-      expect(answers?.map((text) => ({ kind: 'answer', text }))).toEqual(outcomes);
-      expect(answers?.[2]).toContain('half of a surrogate pair');
+      const texts = short.slice(0, 4);
+      const outcome = together.run(texts, 100);
+      const outcomes = texts.map((text) => alone.run([text], 100));
+      expect(outcome).toEqual({ kind: 'answer', texts: outcomes.flatMap((one) => ('texts' in one ? one.texts : [])) });
+      expect('texts' in outcome && outcome.texts[2]).toContain('half of a surrogate pair');
       for (const isolate of [together, alone]) isolate.stop();
     });
 
@@ -327,15 +323,15 @@ describe('the realm', () => {
       const isolate = openAll({ timeoutMs });
       isolate.start();
       const beganAt = performance.now();
-      expect(isolate.runBatch([asked(0, 'a'), asked(5, 'a')], 100)).toBeUndefined();
+      expect(isolate.run([asked(0, 'a'), asked(5, 'a')], 100)).toEqual({ kind: 'timeout' });
       expect(performance.now() - beganAt).toBeLessThan(timeoutMs / 2);
       isolate.stop();
     });
 
     it.each(failingBatches)('gives no answer when one of them %s, and still answers later requests', (_, texts) => {
       const isolate = openAll({ timeoutMs: 200 });
-      expect(isolate.runBatch(texts, 100)).toBeUndefined();
-      expect(isolate.run(texts[0] as string).kind).toBe('answer');
+      expect(isolate.run(texts, 100).kind).not.toBe('answer');
+      expect(isolate.run(texts.slice(0, 1), 200).kind).toBe('answer');
       isolate.stop();
     });
   });

@@ -10,12 +10,12 @@ import { placeOf } from '../language/expression-fault.ts';
 import { sourceIndexAt } from '../language/generate.ts';
 import { sandboxLimits } from '../limits.ts';
 import { harnessSource, type SandboxSetup } from '../realm/harness.ts';
-import type { Sandbox, SandboxOutcome } from '../sandbox/sandbox.ts';
+import type { RanOut, Sandbox } from '../sandbox/sandbox.ts';
 import { type AnswerFault, type GroupAnswer, isList, readAnswers, resultsOf } from './answer.ts';
 import { AnswerMemory, type AnswerMemoryOptions, isJson } from './answer-memory.ts';
 import { type EvaluationError, plainMessage } from './evaluation-error.ts';
 import type { ExpressionMetrics, Quarantined } from './expression-metrics.ts';
-import { Quarantine, type Suspicion } from './quarantine.ts';
+import { Offenders, type Suspicion } from './offenders.ts';
 import { countOf, type EvaluationRequest, fillGaps, type GroupResult, type ValueGroup } from './request.ts';
 import { RequestWriter } from './request-text.ts';
 
@@ -29,7 +29,7 @@ export interface EvaluatorOptions {
   metrics?: ExpressionMetrics;
   memory?: AnswerMemoryOptions;
   softMs?: number;
-  /** Makes the short key under which the quarantine keeps the text of a failed value; a test counts the calls. */
+  /** Makes the short key under which the memory of offenders keeps the text of a failed value; a test counts the calls. */
   digestOf?: (text: string) => string;
   /** Errors carry the position of the throw. Only for a second try after a fault, because the realm then keeps stack traces. */
   traces?: boolean;
@@ -64,20 +64,20 @@ class SandboxedEvaluator implements Evaluator {
   readonly #sandbox: Sandbox | undefined;
   readonly #writer: RequestWriter;
   readonly #memory: AnswerMemory;
-  readonly #quarantine: Quarantine;
+  readonly #offenders: Offenders;
   readonly #metrics: ExpressionMetrics | undefined;
 
   constructor(options: EvaluatorOptions) {
     const { expressions } = options;
     this.#writer = new RequestWriter(expressions);
     this.#memory = new AnswerMemory(options.memory);
-    this.#quarantine = new Quarantine(options.clock, options.digestOf ?? sha256Of);
+    this.#offenders = new Offenders(options.clock, options.digestOf ?? sha256Of);
     this.#metrics = options.metrics;
     if (expressions.length > 0) this.#sandbox = options.openSandbox(setupOf(options));
   }
 
   get quarantined(): Quarantined {
-    return this.#quarantine.sizes;
+    return this.#offenders.sizes;
   }
 
   async start(): Promise<void> {
@@ -111,7 +111,7 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   #isSuspected({ expression }: ValueGroup): boolean {
-    return this.#quarantine.suspects(this.#writer.indexOf(expression));
+    return this.#offenders.suspects(this.#writer.indexOf(expression));
   }
 
   /** Sends the groups that are not set aside. */
@@ -135,7 +135,7 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   #hasFailedBefore(group: ValueGroup, request: EvaluationRequest): boolean {
-    return this.#quarantine.hasFailedBefore(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
+    return this.#offenders.hasFailedBefore(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
   }
 
   async #run(request: EvaluationRequest, { text, isRetry }: PreparedRequest): Promise<readonly GroupResult[]> {
@@ -146,6 +146,7 @@ class SandboxedEvaluator implements Evaluator {
     }
     const outcome = await (this.#sandbox as Sandbox).run(text, {
       alone: isRetry,
+      isSuspected: groups.some((group) => this.#isSuspected(group)),
       causes: groups.map(({ expression }) => this.#writer.indexOf(expression)),
     });
     if (outcome.kind === 'unavailable')
@@ -177,12 +178,12 @@ class SandboxedEvaluator implements Evaluator {
     return results;
   }
 
-  #failAlone(request: EvaluationRequest, outcome: Failure): GroupResult[] {
+  #failAlone(request: EvaluationRequest, outcome: RanOut): GroupResult[] {
     return request.groups.map((group) => {
       const index = this.#writer.indexOf(group.expression);
       const suspicion = this.#suspicionOf(group, request);
-      this.#quarantine.failed(index, suspicion);
-      const retryAfterMs = this.#quarantine.remainingMs(index, suspicion);
+      this.#offenders.failed(index, suspicion);
+      const retryAfterMs = this.#offenders.remainingMs(index, suspicion);
       return this.#fail(group, { ...errorOf(outcome), retryAfterMs });
     });
   }
@@ -190,7 +191,7 @@ class SandboxedEvaluator implements Evaluator {
   /** The error of a group that is set aside; undefined when the group may be tried. */
   #setAside(group: ValueGroup, request: EvaluationRequest): GroupResult | undefined {
     const index = this.#writer.indexOf(group.expression);
-    const remainingMs = this.#quarantine.remainingMs(index, this.#suspicionOf(group, request));
+    const remainingMs = this.#offenders.remainingMs(index, this.#suspicionOf(group, request));
     if (remainingMs === 0) return undefined;
     // A constant message, because every new message would become a new event on the object.
     const message = 'not tried: the expression ran out of its limits before and is set aside for a while';
@@ -204,7 +205,7 @@ class SandboxedEvaluator implements Evaluator {
   #clear(request: EvaluationRequest): void {
     for (const group of request.groups) {
       if (!this.#isSuspected(group)) continue;
-      this.#quarantine.succeeded(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
+      this.#offenders.succeeded(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));
     }
   }
 
@@ -266,9 +267,7 @@ function setupOf(options: EvaluatorOptions): SandboxSetup {
   };
 }
 
-type Failure = SandboxOutcome & { kind: 'timeout' | 'memory' | 'crash' };
-
-function errorOf(outcome: Failure): EvaluationError {
+function errorOf(outcome: RanOut): EvaluationError {
   switch (outcome.kind) {
     case 'timeout':
       return { kind: 'timeout', message: 'expression did not finish in time' };

@@ -27,13 +27,13 @@ const noRightsFlags = [
   '--disable-sigusr1',
 ];
 
-export async function childArguments(options: { jit: boolean; nodePath: string }): Promise<string[]> {
+export async function childArguments({ nodePath }: { nodePath: string }): Promise<string[]> {
   const entry = fileURLToPath(new URL('./sandbox-main.ts', import.meta.url));
   const isBundled = !entry.endsWith('.ts');
   const { home, folders } = isolatedVmOf(entry);
   const readable = isBundled ? [...folders, dirname(entry)] : folders;
   const flags = [
-    ...(options.jit ? [] : noCompilerFlags),
+    ...noCompilerFlags,
     ...noThreadFlags,
     ...heapFlags,
     ...noRightsFlags,
@@ -43,7 +43,7 @@ export async function childArguments(options: { jit: boolean; nodePath: string }
     '--no-warnings',
   ];
   if (isBundled) return [...flags, entry, home];
-  return [...flags, '--input-type=module', '--eval', await linkOnce(entry, options.nodePath), home];
+  return [...flags, '--input-type=module', '--eval', await linkOnce(entry, nodePath), home];
 }
 
 /** The main file of isolated-vm, and the only folders that the process may read: its native code and its loader. */

@@ -1,179 +1,144 @@
-// The sandbox of a configuration. Every request runs in the quick process. A request that does not finish there in a short slice,
-// or that ends the process, moves to the slow process, and so do later requests of the same causes for a while. The slow process
-// runs only while such requests exist, and its deaths never delay the quick one.
+// The sandbox of a configuration: two processes of one kind at the two ends of one line. The quick one runs everything at first.
+// The slow one runs what ran out there; it exists only while there is such work, and it gives way when memory is short.
 import type { Clock, Timer } from '../../clock.ts';
 import { sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
-import type { ProcessStart, WatchedProcessOptions } from './launch.ts';
-import { type Blame, QuickBook } from './quick-book.ts';
-import type { SandboxRequest } from './requests.ts';
+import { childArguments } from './child-program.ts';
+import { Line } from './line.ts';
 import type { RunOptions, Sandbox, SandboxOutcome } from './sandbox.ts';
-import { SlowBook, type SlowStage } from './slow-book.ts';
-import { Suspects } from './suspects.ts';
-import { WatchedProcess } from './watched-process.ts';
+import { type ProcessStart, stoppedInStart, Worker, type WorkerOptions } from './worker.ts';
 
-export interface ChildSandboxOptions
-  extends Pick<WatchedProcessOptions, 'setup' | 'clock' | 'log' | 'nodePath' | 'jit' | 'hardMs' | 'launch'> {
+export interface ChildSandboxOptions extends Pick<WorkerOptions, 'setup' | 'clock' | 'log' | 'nodePath' | 'launch'> {
   onStart?: (reason: StartReason) => void;
 }
 
-/** suspect: the slow process was started for a suspected request. */
+/** suspect: the slow process was started for a request that ran out. */
 export type StartReason = ProcessStart | 'suspect';
 
-const { freshMb, retireMb, quickMb, bothMb } = sandboxLimits;
+const { idleGrowthMb, quickGrowthMb, bothGrowthMb, patienceMs } = sandboxLimits;
 
 export class ChildSandbox implements Sandbox {
   readonly #options: ChildSandboxOptions;
-  #setup: SandboxSetup;
   readonly #clock: Clock;
-  readonly #suspects: Suspects;
-  readonly #quickBook: QuickBook;
-  readonly #slowBook: SlowBook;
-  readonly #quick: WatchedProcess;
-  #slow: WatchedProcess | undefined;
+  readonly #line: Line;
+  #setup: SandboxSetup;
+  #args: readonly string[] = [];
+  /** Undefined before start() has linked the program of the process, and after stop(). */
+  #quick: Worker | undefined;
+  #slow: Worker | undefined;
   #slowUse: Timer | undefined;
-  #slowUsedMs = 0;
   #slowEnd: Promise<void> = Promise.resolve();
+  #stops = 0;
 
   constructor(options: ChildSandboxOptions) {
-    const { setup, clock, onStart = () => {} } = options;
     this.#options = options;
-    this.#setup = setup;
-    this.#clock = clock;
-    this.#suspects = new Suspects(clock);
-    this.#quickBook = new QuickBook((request, blame) => this.#blame(request, blame));
-    this.#slowBook = new SlowBook(clock, {
-      isProven: ({ causes }) => this.#suspects.hasProven(causes),
-      onFailed: ({ causes }) => this.#suspects.prove(causes),
-      onAnswered: ({ causes }) => this.#suspects.clear(causes),
-    });
-    this.#quick = new WatchedProcess({
-      ...options,
-      onStart,
-      book: this.#quickBook,
-      limits: {
-        mostMb: () => quickMb + this.#extraMb,
-        retireMb: () => this.#retireMb,
-        onLook: (residentMb) => this.#makeRoomForQuick(residentMb),
-      },
-    });
+    this.#setup = options.setup;
+    this.#clock = options.clock;
+    this.#line = new Line(options.clock, () => this.#wakeSlow());
   }
 
   /** Process id of the quick process for measurements; undefined while no process exists. */
   get pid(): number | undefined {
-    return this.#quick.pid;
+    return this.#quick?.pid;
   }
 
   get pids(): readonly number[] {
-    return [this.#quick.pid, this.#slow?.pid].filter((pid) => pid !== undefined);
+    return [this.#quick?.pid, this.#slow?.pid].filter((pid) => pid !== undefined);
   }
 
   /** Rejects when the process does not become ready, and when stop() comes first. */
   async start(): Promise<void> {
-    await this.#quick.start();
-    if (this.#quick.residentMb === undefined) this.#options.log.warn({ component: 'expression' }, unwatchedMemory);
+    const stopsBefore = this.#stops;
+    this.#args = await childArguments(this.#options);
+    if (this.#stops !== stopsBefore) throw stoppedInStart();
+    const given = { ...this.#options, setup: this.#setup, args: this.#args };
+    const isTooLarge = () => this.#isQuickTooLarge();
+    const quick = new Worker({ ...given, end: this.#line.front, mostBatches: 2, isTooLarge });
+    this.#quick = quick;
+    await quick.start();
+    if (quick.residentMb === undefined) this.#options.log.warn({ component: 'expression' }, unwatchedMemory);
   }
 
   /** Replaces the expressions, for a caller that tries one after the other. No request may be in flight. */
   async reload(setup: SandboxSetup): Promise<void> {
     this.#setup = setup;
-    this.#suspects.forgetAll();
     this.#endSlow();
-    await this.#quick.reload(setup);
+    await (this.#quick?.reload(setup) ?? this.start());
   }
 
   async stop(): Promise<void> {
+    this.#stops++;
+    const quick = this.#quick;
+    this.#quick = undefined;
     this.#endSlow();
-    await Promise.all([this.#quick.stop(), this.#slowEnd]);
+    await Promise.all([quick?.stop(), this.#slowEnd]);
   }
 
-  run(text: string, { alone = false, causes = [] }: RunOptions = {}): Promise<SandboxOutcome> {
-    if (!this.#quick.isRunning) return unavailable('the sandbox is not running');
-    if (this.#isFull) return unavailable('too many evaluations are waiting for the sandbox');
+  run(text: string, { causes = [], ...where }: RunOptions = {}): Promise<SandboxOutcome> {
+    const quick = this.#quick;
+    if (quick === undefined) return unavailable('the sandbox is not running');
+    if (this.#line.isFull) return unavailable('too many evaluations are waiting for the sandbox');
     return new Promise((settle) => {
-      const request = { text, causes, settle };
-      if (alone || this.#suspects.has(causes)) {
-        this.#runSlow(request, alone ? 'long' : 'slice');
-        return;
-      }
-      this.#quickBook.add(request);
-      this.#quick.wake();
+      this.#line.add({ text, causes, settle }, where);
+      quick.wake();
     });
   }
 
-  get #isFull(): boolean {
-    const [quick, slow] = [this.#quickBook.waiting, this.#slowBook.waiting];
-    const { waiting, waitingChars } = sandboxLimits;
-    return quick.requests + slow.requests >= waiting || quick.chars + slow.chars >= waitingChars;
-  }
-
-  #blame(request: SandboxRequest, blame: Blame): void {
-    const { causes } = request;
-    if (blame === 'possible') this.#suspects.doubt(causes);
-    else this.#suspects.prove(causes);
-    if (blame !== 'costly') this.#runSlow(request, blame === 'certain' ? 'long' : 'slice');
-    for (const one of this.#quickBook.takeWaiting((waiting) => this.#suspects.has(waiting.causes)))
-      this.#runSlow(one, 'slice');
-  }
-
-  #runSlow(request: SandboxRequest, stage: SlowStage): void {
-    this.#slowBook.add(request, stage);
-    this.#slowUsedMs = this.#clock.now();
+  #wakeSlow(): void {
     this.#slow ??= this.#startSlow();
     this.#slow.wake();
+    this.#slowUse?.cancel();
+    this.#slowUse = this.#clock.after(patienceMs, () => this.#endIfIdle());
   }
 
-  #startSlow(): WatchedProcess {
+  #startSlow(): Worker {
     const { onStart = () => {} } = this.#options;
-    const slow = new WatchedProcess({
+    const slow = new Worker({
       ...this.#options,
       setup: this.#setup,
+      args: this.#args,
+      end: this.#line.back,
+      mostBatches: 1,
+      isTooLarge: () => this.#grownMb > bothGrowthMb,
+      hasRoom: () => this.#hasRoomForSlow(),
       onStart: (reason) => onStart(reason === 'first' ? 'suspect' : reason),
-      book: this.#slowBook,
-      limits: {
-        mostMb: () => bothMb + 2 * this.#extraMb - (this.#quick.residentMb ?? 0),
-        retireMb: () => this.#retireMb,
-        hasRoom: () => this.#hasRoomForSlow(),
-      },
     });
-    slow.start().catch((fault: Error) => {
-      // A process that can be launched but does not become ready is launched again and again, and a later request may succeed.
-      if (this.#slow !== slow || slow.isRunning) return;
-      this.#endSlow();
-      this.#slowBook.failAll(fault.message);
-    });
-    this.#watchUse();
+    // A process that does not become ready is launched again and again, and a later request may succeed.
+    slow.start().catch(() => {});
     return slow;
   }
 
-  /** What a fresh process needs beyond the usual, with a large configuration or on another kind of machine. */
-  get #extraMb(): number {
-    return Math.max(0, this.#quick.freshMb - freshMb);
+  /** Megabytes of all processes beyond those of fresh ones, which are larger with a large configuration or on another machine. */
+  get #grownMb(): number {
+    const sizes = [this.#quick?.residentMb ?? 0, this.#slow?.residentMb ?? 0].filter((mb) => mb > 0);
+    return sizes.reduce((sum, mb) => sum + mb - this.#freshMb, 0);
   }
 
-  get #retireMb(): number {
-    return retireMb + this.#extraMb;
+  get #freshMb(): number {
+    return this.#quick?.freshMb ?? 0;
+  }
+
+  get #quickGrownMb(): number {
+    return (this.#quick?.residentMb ?? 0) - this.#freshMb;
+  }
+
+  /** The slow process is watched only while it works, so an idle one makes room here. */
+  #isQuickTooLarge(): boolean {
+    if (this.#freshMb === 0) return false;
+    if (this.#quickGrownMb > idleGrowthMb && this.#line.isBackEmpty) this.#endSlow();
+    return this.#quickGrownMb > quickGrowthMb;
   }
 
   /** The quick process keeps its size after a large request, so it is replaced before the slow one starts. */
   #hasRoomForSlow(): boolean {
-    const hasRoom = (this.#quick.residentMb ?? 0) <= this.#retireMb;
-    if (!hasRoom) this.#quick.makeRoom();
+    const hasRoom = this.#quickGrownMb <= idleGrowthMb;
+    if (!hasRoom) this.#quick?.makeRoom();
     return hasRoom;
   }
 
-  /** The watchdog of the slow process looks only while that process works. */
-  #makeRoomForQuick(residentMb: number): void {
-    const isIdle = this.#slowBook.inFlight + this.#slowBook.waiting.requests === 0;
-    if (isIdle && residentMb > this.#retireMb) this.#endSlow();
-  }
-
-  #watchUse(): void {
-    this.#slowUse = this.#clock.after(sandboxLimits.slowIdleMs, () => {
-      const isIdle = this.#slowBook.inFlight + this.#slowBook.waiting.requests === 0;
-      if (isIdle && this.#clock.now() - this.#slowUsedMs >= sandboxLimits.slowIdleMs) this.#endSlow();
-      else this.#watchUse();
-    });
+  #endIfIdle(): void {
+    if (this.#line.isBackEmpty) this.#endSlow();
+    else this.#slowUse = this.#clock.after(patienceMs, () => this.#endIfIdle());
   }
 
   #endSlow(): void {

@@ -6,7 +6,7 @@ import type IsolatedVm from 'isolated-vm';
 import type { SandboxSetup } from '../realm/harness.ts';
 
 export type IsolateOutcome =
-  | { kind: 'answer'; text: string }
+  | { kind: 'answer'; texts: readonly string[] }
   | { kind: 'timeout' }
   | { kind: 'memory' }
   | { kind: 'broken'; message: string };
@@ -22,9 +22,6 @@ interface BuiltIsolate {
  * build ends the process. The watchdog of the daemon is stricter where a shorter time matters.
  */
 const ownCodeMs = 30_000;
-
-/** V8's compiled form of the harness, by source text: the next isolate of this process need not compile it again. */
-export type CompiledHarnesses = Map<string, IsolatedVm.ExternalCopy<ArrayBuffer>>;
 
 /** A call shorter than this leaves little garbage, and asking V8 for the size of its heap would cost as much as the call. */
 const garbageCpuMs = 2;
@@ -42,7 +39,6 @@ export class HardenedIsolate {
   readonly #ivm: typeof IsolatedVm;
   readonly #setup: SandboxSetup;
   readonly #onCatastrophe: (message: string) => void;
-  readonly #harnesses: CompiledHarnesses;
   readonly #cpuMs: () => number;
   #built: BuiltIsolate | undefined;
   #lastCallCpuMs = 0;
@@ -51,7 +47,6 @@ export class HardenedIsolate {
   constructor(options: {
     setup: SandboxSetup;
     home: string;
-    harnesses: CompiledHarnesses;
     /** Processor time of this thread so far. */
     cpuMs: () => number;
     onCatastrophe: (message: string) => void;
@@ -59,12 +54,7 @@ export class HardenedIsolate {
     this.#ivm = createRequire(options.home)(options.home);
     this.#setup = options.setup;
     this.#onCatastrophe = options.onCatastrophe;
-    this.#harnesses = options.harnesses;
     this.#cpuMs = options.cpuMs;
-  }
-
-  get timeoutMs(): number {
-    return this.#setup.timeoutMs;
   }
 
   /** Processor time of the last call, without the time to build the isolate. */
@@ -92,31 +82,19 @@ export class HardenedIsolate {
     }
   }
 
-  /** sliceMs: less than the full time limit while other requests wait. */
-  run(text: string, { sliceMs = this.#setup.timeoutMs } = {}): IsolateOutcome {
+  /** Several short requests run in one call, because entering the isolate takes as long as one of them. */
+  run(texts: readonly string[], timeout: number): IsolateOutcome {
     try {
-      const [answer] = this.#enter([text], Math.min(sliceMs, this.#setup.timeoutMs));
-      return { kind: 'answer', text: answer as string };
+      const answers = this.#enter(texts, timeout);
+      return answers.length === texts.length
+        ? { kind: 'answer', texts: answers }
+        : brokenBy('the number of answers differs');
     } catch (thrown) {
       const isOutOfMemory = this.#built?.isolate.isDisposed ?? false;
       this.stop();
       const message = String(thrown instanceof Error ? thrown.message : thrown);
       if (isOutOfMemory || /memory limit|disposed/i.test(message)) return { kind: 'memory' };
-      return /timed out/i.test(message) ? { kind: 'timeout' } : { kind: 'broken', message: message.slice(0, 200) };
-    }
-  }
-
-  /**
-   * Answers several short requests in one call, because entering the isolate takes as long as a short request. Undefined when the
-   * call fails: the failure does not say which request caused it.
-   */
-  runBatch(texts: readonly string[], sliceMs: number): readonly string[] | undefined {
-    try {
-      const answers = this.#enter(texts, Math.min(sliceMs, this.#setup.timeoutMs));
-      return answers.length === texts.length ? answers : undefined;
-    } catch {
-      this.stop();
-      return undefined;
+      return /timed out/i.test(message) ? { kind: 'timeout' } : brokenBy(message);
     }
   }
 
@@ -152,9 +130,9 @@ export class HardenedIsolate {
       onCatastrophicError: this.#onCatastrophe,
     });
     const context = isolate.createContextSync();
-    const runScript = (script: IsolatedVm.Script) => script.runSync(context, { reference: true, timeout: ownCodeMs });
-    const evaluate = (source: string, filename: string) => runScript(isolate.compileScriptSync(source, { filename }));
-    const harness = runScript(this.#compiledHarness(isolate));
+    const evaluate = (source: string, filename: string) =>
+      isolate.compileScriptSync(source, { filename }).runSync(context, { reference: true, timeout: ownCodeMs });
+    const harness = evaluate(setup.harness, 'harness');
     const exported = (name: string) => harness.getSync(name, { reference: true });
     const offer = exported('offer');
     for (const [name, source] of setup.functions) {
@@ -167,17 +145,6 @@ export class HardenedIsolate {
       orUndefined(() => compiledList(setup.expressions)) ?? compiledList(replaceUnreadable(isolate, setup.expressions));
     exported('take').applySync(undefined, [expressions.derefInto(), setup.expressions.length]);
     return { isolate, run: exported('run'), calls: 0 };
-  }
-
-  #compiledHarness(isolate: IsolatedVm.Isolate): IsolatedVm.Script {
-    const { harness } = this.#setup;
-    const cachedData = this.#harnesses.get(harness);
-    const script: IsolatedVm.Script & IsolatedVm.CachedDataResult = isolate.compileScriptSync(harness, {
-      filename: 'harness',
-      ...(cachedData ? { cachedData } : { produceCachedData: true }),
-    });
-    if (script.cachedData !== undefined) this.#harnesses.set(harness, script.cachedData);
-    return script;
   }
 }
 
@@ -203,4 +170,8 @@ function orUndefined<T>(act: () => T): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+function brokenBy(message: string): IsolateOutcome {
+  return { kind: 'broken', message: message.slice(0, 200) };
 }

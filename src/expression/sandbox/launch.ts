@@ -1,41 +1,8 @@
-// The options of a sandbox process, and its start: the owner gets a channel, a kill and a promise of its end. Tests pass a fake
-// process instead.
+// Starts a sandbox process, and reads its memory and processor time from /proc: the owner gets a channel, a kill and a promise of its
+// end. Tests pass a fake process instead.
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { Duplex } from 'node:stream';
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import type { SandboxSetup } from '../realm/harness.ts';
-import { cpuMsOf, residentMbOf } from './process-readings.ts';
-import type { RequestBook } from './requests.ts';
-
-export interface WatchedProcessOptions {
-  setup: SandboxSetup;
-  book: RequestBook;
-  limits: ProcessLimits;
-  clock: Clock;
-  log: Log;
-  /** Path of the Node program that runs the sandbox. */
-  nodePath: string;
-  jit?: boolean;
-  hardMs?: number;
-  onStart?: (reason: ProcessStart) => void;
-  /** Starts the process; tests pass a fake. */
-  launch?: Launch;
-}
-
-export interface ProcessLimits {
-  /** Resident megabytes above which the process is killed while it runs a request. */
-  mostMb: () => number;
-  /** Resident megabytes above which an idle process is replaced after a failure. */
-  retireMb: () => number;
-  /** Whether there is room for a new process; without room the start waits. */
-  hasRoom?: () => boolean;
-  /** Called while the process runs a request. */
-  onLook?: (residentMb: number) => void;
-}
-
-/** Why the process was started. swollen: the process before it held too much memory while it ran a request. */
-export type ProcessStart = 'first' | 'hung' | 'died' | 'retired' | 'swollen';
 
 export interface LaunchedProcess {
   readonly pid: number | undefined;
@@ -87,3 +54,24 @@ export const launchProcess: Launch = (nodePath, args) => {
     ended,
   };
 };
+
+/** Megabytes; undefined without a /proc or without such a process. */
+export function residentMbOf(pid: number): number | undefined {
+  const kilobytes = numberIn(`/proc/${pid}/status`, /^VmRSS:\s+(\d+) kB$/m);
+  return kilobytes === undefined ? undefined : kilobytes / 1_024;
+}
+
+/** Milliseconds of the main thread, where expressions run; undefined where the kernel does not tell. */
+export function cpuMsOf(pid: number): number | undefined {
+  const nanoseconds = numberIn(`/proc/${pid}/schedstat`, /^(\d+) /);
+  return nanoseconds === undefined ? undefined : nanoseconds / 1_000_000;
+}
+
+function numberIn(path: string, pattern: RegExp): number | undefined {
+  try {
+    const text = pattern.exec(readFileSync(path, 'utf8'))?.[1];
+    return text === undefined ? undefined : Number(text);
+  } catch {
+    return undefined;
+  }
+}

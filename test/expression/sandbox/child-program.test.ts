@@ -19,17 +19,17 @@ it('childArguments() links the program once for all starts', async () => {
   const node = nodeAtAnotherPath();
   const { nodePath } = node;
   node.add();
-  const first = await childArguments({ jit: false, nodePath });
+  const first = await childArguments({ nodePath });
   node[Symbol.dispose]();
-  expect(await childArguments({ jit: false, nodePath })).toEqual(first);
+  expect(await childArguments({ nodePath })).toEqual(first);
 });
 
 it('childArguments() links again after a failure', async () => {
   using node = nodeAtAnotherPath();
   const { nodePath } = node;
-  await expect(childArguments({ jit: false, nodePath })).rejects.toThrow(nodePath);
+  await expect(childArguments({ nodePath })).rejects.toThrow(nodePath);
   node.add();
-  expect(await childArguments({ jit: false, nodePath })).toContain('--jitless');
+  expect(await childArguments({ nodePath })).toContain('--jitless');
 });
 
 it.skipIf(process.platform === 'win32')(

@@ -9,7 +9,7 @@ import type { CompiledExpression } from '../../../src/expression/language/compil
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import { harnessSource } from '../../../src/expression/realm/harness.ts';
 import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/child-sandbox.ts';
-import { residentMbOf } from '../../../src/expression/sandbox/process-readings.ts';
+import { residentMbOf } from '../../../src/expression/sandbox/launch.ts';
 import type { SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { silentLog } from '../../../src/log.ts';
 import { children, compiled, evaluateOne, openChild, startEvaluator } from '../evaluator-fixture.ts';
@@ -118,7 +118,7 @@ describe('ChildSandbox', () => {
     timeout: 30_000,
   }, async () => {
     const reasons: StartReason[] = [];
-    await using opened = await openSandbox({ setup: hanging, hardMs: 400, onStart: (reason) => reasons.push(reason) });
+    await using opened = await openSandbox({ setup: hanging, onStart: (reason) => reasons.push(reason) });
     await opened.sandbox.start();
     const all = ['a', 'hang', 'b', 'c'].map((text) => opened.sandbox.run(text));
     const echo = (text: string) => ({ kind: 'answer', text });

@@ -1,15 +1,13 @@
 // A fake sandbox process on the virtual clock. It runs requests one after the other, as the real process does; the text of a
 // request decides how long the request takes and whether the process hangs or dies.
 import { Duplex } from 'node:stream';
-import { batchesOf } from '../../../src/expression/sandbox/batches.ts';
-import { type Frame, FrameReader, FrameWriter } from '../../../src/expression/sandbox/frames.ts';
+import { type Frame, FrameReader, writeFrame } from '../../../src/expression/sandbox/frames.ts';
 import type { Launch, LaunchedProcess } from '../../../src/expression/sandbox/launch.ts';
-import { firstSliceMs } from '../../../src/expression/sandbox/time-slice.ts';
 import type { VirtualClock } from '../../virtual-clock.ts';
 
 export interface FakeProcesses {
   launch: Launch;
-  /** The texts that each process ran, in their order; the text of a long request has the prefix "long ". */
+  /** The texts that each process ran, in their order; the text of a request with its whole time has the prefix "long ". */
   readonly ran: string[][];
   readonly kills: () => number;
   readonly living: () => number;
@@ -25,8 +23,11 @@ export interface FakeProcesses {
 
 const softMs = 500;
 const startMs = 60;
+const costlyMs = 10;
 
-/** Texts: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, "costly…" is answered late, any other is answered. */
+/**
+ * Texts: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, "costly…" takes 10 ms, any other a millisecond.
+ */
 export function fakeProcesses(clock: VirtualClock): FakeProcesses {
   let kills = 0;
   let living = 0;
@@ -68,13 +69,12 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
         done();
       },
     });
-    const send = (id: number, kind: Frame['kind'], text = '') => {
+    const send = (...frames: Frame[]) => {
       if (isDead) return;
-      const writer = new FrameWriter();
-      writer.add({ id, kind, text });
-      const frames: Buffer[] = [];
-      writer.writeTo({ write: (piece: string) => frames.push(Buffer.from(piece)), cork() {}, uncork() {} } as never);
-      channel.push(Buffer.concat(frames));
+      const pieces: Buffer[] = [];
+      const gather = { write: (piece: string) => pieces.push(Buffer.from(piece)) };
+      for (const frame of frames) writeFrame(gather as never, frame);
+      channel.push(Buffer.concat(pieces));
     };
     const after = (ms: number, act: () => void) => {
       isBusy = true;
@@ -85,26 +85,23 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
       });
     };
     function work(): void {
-      const [batch] = isBusy || isDead ? [] : batchesOf(waiting);
-      if (batch === undefined) return;
-      waiting.splice(0, batch.length);
-      const [{ id, kind }] = batch as [Frame];
+      const frame = isBusy || isDead ? undefined : waiting.shift();
+      if (frame === undefined) return;
+      const { kind, number: ms } = frame;
       if (kind === 'setup') {
         const isFailing = fake.failingStarts > 0;
         if (isFailing) fake.failingStarts--;
-        after(startMs, () => (isFailing ? die('exit code 1') : send(id, 'ready')));
+        after(startMs, () => (isFailing ? die('exit code 1') : send({ kind: 'ready', number: ms, text: '' })));
         return;
       }
-      for (const { text } of batch) ran.push(kind === 'long' ? `long ${text}` : text);
-      const has = (prefix: string) => batch.some(({ text }) => text.startsWith(prefix));
-      const sendAll = (answerOf: (text: string) => [Frame['kind'], string?]) => {
-        for (const { id: each, text } of batch) send(each, ...answerOf(text));
-      };
-      const sliceMs = kind === 'long' ? softMs : firstSliceMs(batch.reduce((sum, { text }) => sum + text.length, 0));
+      const texts = frame.text.split('\n');
+      ran.push(...texts.map((text) => (ms === softMs ? `long ${text}` : text)));
+      const has = (prefix: string) => texts.some((text) => text.startsWith(prefix));
+      const tookMs = texts.reduce((sum, text) => sum + (text.startsWith('costly') ? costlyMs : 1), 0);
       if (has('hang')) isBusy = true;
       else if (has('die')) after(1, () => die('SIGABRT'));
-      else if (has('slow')) after(sliceMs, () => sendAll(() => [batch.length > 1 ? 'unsure' : 'timeout']));
-      else after(batch.length, () => sendAll((text) => [text.startsWith('costly') ? 'costly' : 'answer', `${text}!`]));
+      else if (has('slow') || tookMs > ms) after(ms, () => send({ kind: 'timeout', number: 0, text: '' }));
+      else after(tookMs, () => send(...texts.map((text): Frame => ({ kind: 'answer', number: 0, text: `${text}!` }))));
     }
     return {
       pid: undefined,

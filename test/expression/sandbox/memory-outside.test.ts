@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../../src/expression/language/compile.ts';
-import { residentMbOf } from '../../../src/expression/sandbox/process-readings.ts';
+import { residentMbOf } from '../../../src/expression/sandbox/launch.ts';
 import { children, openChild, startEvaluator } from '../evaluator-fixture.ts';
 import { growingBuiltins, largeBuiltins } from '../large-builtins.ts';
 

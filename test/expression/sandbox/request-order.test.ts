@@ -115,39 +115,53 @@ describe('requests that hang, with alternating causes', () => {
   });
 });
 
-describe('a suspicion', () => {
-  it('holds for every request with the cause, alone or with others, and ends after a minute', async () => {
+describe('while a request that ran out waits at the back', () => {
+  it('requests with its cause, alone or with others, go there too, and to the front again afterwards', async () => {
     const { clock, ask, processes } = await opened();
     ask('slow', { causes: [1] });
-    await pass(clock, 1_000);
+    await pass(clock, 200);
     ask('both', { causes: [1, 2] });
     ask('other', { causes: [2, 3] });
-    await pass(clock, 100);
-    expect(processes.ran.map((ran) => ran.at(-1))).toEqual(['other', 'both']);
-    await pass(clock, 61_000, 500);
+    await pass(clock, 1_000);
+    expect(processes.ran).toEqual([
+      ['slow', 'other'],
+      ['long slow', 'both'],
+    ]);
     ask('again', { causes: [1, 2] });
     await pass(clock, 100);
     expect(processes.ran[0]?.at(-1)).toBe('again');
   });
 
-  it('does not spread from a request with several causes to each of them', async () => {
+  it('requests with only one of its several causes do not', async () => {
     const { clock, ask, processes } = await opened();
     ask('slow', { causes: [1, 2] });
-    await pass(clock, 1_000);
+    await pass(clock, 200);
     ask('one', { causes: [1] });
     ask('both', { causes: [1, 2] });
-    await pass(clock, 100);
+    await pass(clock, 1_000);
     expect(processes.ran.map((ran) => ran.at(-1))).toEqual(['one', 'both']);
   });
+});
 
-  it('arises from an answer that took long, too', async () => {
-    const { clock, ask, outcomes, processes } = await opened();
-    ask('costly', bad);
+describe('requests that take long without running out', () => {
+  it('delay one of another cause by two slices', async () => {
+    const { clock, ask, slowest, outcomes } = await opened();
+    for (const text of many('costly', 300)) ask(text, bad);
+    ask('good', good);
     await pass(clock, 100);
-    expect(outcomes.get('costly')?.outcome).toEqual({ kind: 'answer', text: 'costly!' });
-    ask('later', bad);
+    expect(slowest(['good'])).toBeLessThan(50);
+    await pass(clock, 4_000, 20);
+    for (const text of many('costly', 300)) expect(outcomes.get(text)?.outcome).toMatchObject({ kind: 'answer' });
+  });
+});
+
+describe('a request whose expression ran out on another value lately', () => {
+  it('goes to the back, where it gets a slice first', async () => {
+    const { clock, ask, processes } = await opened();
+    ask('later', { ...bad, isSuspected: true });
+    ask('good', good);
     await pass(clock, 200);
-    expect(processes.ran[1]).toEqual(['later']);
+    expect(processes.ran).toEqual([['good'], ['later']]);
   });
 });
 
@@ -239,6 +253,10 @@ describe('a process that does not start', () => {
 });
 
 describe('a process that swells', () => {
+  const freshMb = 60;
+  const largeMb = freshMb + sandboxLimits.quickGrowthMb + 1;
+  const suspected = { ...bad, isSuspected: true };
+
   it('is not noticed without /proc, and the log says so at the start, once', async () => {
     const lines: string[] = [];
     const log = createLog({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
@@ -251,10 +269,10 @@ describe('a process that swells', () => {
 
   it('is killed while it runs a request, and a request that was alone fails for its memory', async () => {
     const { clock, ask, processes, outcomes, reasons } = await opened();
-    processes.sizesMb = [sandboxLimits.quickMb + 10];
+    processes.sizesMb = [largeMb];
     ask('hang');
     await pass(clock, 150);
-    processes.sizesMb = [sandboxLimits.quickMb + 10, 60, sandboxLimits.bothMb];
+    processes.sizesMb = [largeMb, freshMb, freshMb + sandboxLimits.bothGrowthMb + 1];
     await pass(clock, 150);
     expect(outcomes.get('hang')?.outcome).toEqual({ kind: 'memory' });
     expect(reasons).toEqual(['first', 'swollen', 'suspect', 'swollen']);
@@ -262,11 +280,8 @@ describe('a process that swells', () => {
 
   it('is replaced before the slow process starts, because it keeps its size', async () => {
     const { clock, ask, processes, reasons, outcomes } = await opened();
-    processes.sizesMb = [sandboxLimits.quickMb - 10];
-    ask('costly', bad);
-    await pass(clock, 50);
-    expect(reasons).toEqual(['first']);
-    ask('bad', bad);
+    processes.sizesMb = [largeMb - 10];
+    ask('bad', suspected);
     await pass(clock, 300);
     expect(outcomes.get('bad')?.outcome).toEqual({ kind: 'answer', text: 'bad!' });
     expect(reasons).toEqual(['first', 'retired', 'suspect']);
@@ -274,17 +289,15 @@ describe('a process that swells', () => {
 
   it('ends the idle slow process when a large request needs the room, and the next suspect starts it again', async () => {
     const { clock, ask, processes, reasons, outcomes } = await opened();
-    ask('costly', bad);
-    await pass(clock, 50);
-    ask('bad', bad);
+    ask('bad', suspected);
     await pass(clock, 300);
     expect(processes.living()).toBe(2);
-    processes.sizesMb = [sandboxLimits.quickMb - 10, 60];
+    processes.sizesMb = [largeMb - 10, freshMb];
     ask('x'.repeat(400_000), good);
     for (let at = 0; at < 20; at++) ask(`good ${at}`, good);
     await pass(clock, 100);
     expect(processes.living()).toBe(1);
-    ask('worse', bad);
+    ask('worse', suspected);
     await pass(clock, 300);
     expect(outcomes.get('worse')?.outcome).toEqual({ kind: 'answer', text: 'worse!' });
     expect(reasons).toEqual(['first', 'suspect', 'retired', 'suspect']);
@@ -292,9 +305,7 @@ describe('a process that swells', () => {
 
   it('may be as large as a fresh process on its machine', async () => {
     const { clock, ask, reasons, outcomes } = await opened({ residentMb: 200 });
-    ask('costly', bad);
-    await pass(clock, 50);
-    ask('bad', bad);
+    ask('bad', suspected);
     await pass(clock, 300);
     expect(outcomes.get('bad')?.outcome).toEqual({ kind: 'answer', text: 'bad!' });
     expect(reasons).toEqual(['first', 'suspect']);

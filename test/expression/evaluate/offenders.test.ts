@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Quarantine } from '../../../src/expression/evaluate/quarantine.ts';
+import { Offenders } from '../../../src/expression/evaluate/offenders.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 /** One step: advance the clock, or report an outcome of expression 0 for an object and a value. */
@@ -139,20 +139,20 @@ const cases: [claim: string, reports: Report[], expected: Expected][] = [
   ['drops an expression without recent failures', [fail('x', 'a'), { ms: 61_000 }], { pauses: [], isSuspected: false }],
 ];
 
-it.each(cases)('Quarantine %s', async (_, reports, expected) => {
+it.each(cases)('Offenders %s', async (_, reports, expected) => {
   const clock = new VirtualClock();
-  const quarantine = new Quarantine(clock, (text) => `digest of ${text}`);
+  const offenders = new Offenders(clock, (text) => `digest of ${text}`);
   for (const report of reports) {
     if ('ms' in report) await clock.advance(report.ms);
-    else if ('succeeded' in report) quarantine.succeeded(0, { subject: undefined, text: report.succeeded });
-    else quarantine.failed(0, { subject: report.failed[0], text: report.failed[1] });
+    else if ('succeeded' in report) offenders.succeeded(0, { subject: undefined, text: report.succeeded });
+    else offenders.failed(0, { subject: report.failed[0], text: report.failed[1] });
   }
   const { pauses, failedBefore = [], isSuspected = reports.length > 0, ...sizes } = expected;
-  expect(quarantine.suspects(0)).toBe(isSuspected);
-  expect(quarantine.suspects(1)).toBe(false);
-  const remaining = pauses.map(([subject, text]) => [subject, text, quarantine.remainingMs(0, { subject, text })]);
+  expect(offenders.suspects(0)).toBe(isSuspected);
+  expect(offenders.suspects(1)).toBe(false);
+  const remaining = pauses.map(([subject, text]) => [subject, text, offenders.remainingMs(0, { subject, text })]);
   expect(remaining).toEqual(pauses);
-  const known = failedBefore.map(([text]) => [text, quarantine.hasFailedBefore(0, { subject: undefined, text })]);
+  const known = failedBefore.map(([text]) => [text, offenders.hasFailedBefore(0, { subject: undefined, text })]);
   expect(known).toEqual(failedBefore);
-  expect(quarantine.sizes).toMatchObject(sizes);
+  expect(offenders.sizes).toMatchObject(sizes);
 });
