@@ -7,7 +7,7 @@ import { systemClock } from '../src/clock.ts';
 import type { ManagementSettings } from '../src/config/settings/management-settings.ts';
 import { silentLog } from '../src/log.ts';
 import { makeToken } from '../src/management/keys/secret/token.ts';
-import { readSecrets } from '../src/management/server/folder/data-folder.ts';
+import { readSecrets } from '../src/management/keys/folder/data-folder.ts';
 import { ManagementApi } from '../src/management/server/management-api.ts';
 import { SqliteStore } from '../src/store/sqlite-store.ts';
 import type { Store } from '../src/store/store.ts';

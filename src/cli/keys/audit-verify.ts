@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { type Digest, keyedDigest, plainDigest } from '../../management/audit/chain.ts';
 import { chainFiles } from '../../management/audit/chain-file.ts';
 import { type Before, linesBefore, type Verified, verifyFiles } from '../../management/audit/verify.ts';
-import { auditName, readSecrets } from '../../management/server/folder/data-folder.ts';
+import { auditName, readSecrets } from '../../management/keys/folder/data-folder.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
 import type { Options } from '../line/parse-arguments.ts';

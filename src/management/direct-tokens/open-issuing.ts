@@ -1,5 +1,5 @@
-// Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kinds of tokens, revocations and
-// reports, and the key set that verifiers read. In: the folder, the store and the callers of the management API.
+// Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kinds of tokens and
+// revocations, and the key set that verifiers read. In: the folder, the store and the callers of the management API.
 import type { Route } from '../../apiserver/chain/chain.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -11,7 +11,6 @@ import type { KeyWorld } from '../keys/life/credential.ts';
 import { type IssueParts, issueToken } from './issue-token.ts';
 import { keySetPath } from './key-set-path.ts';
 import { PublishedRevocations } from './published-revocations.ts';
-import { type ReportParts, reportKind } from './report-kind.ts';
 import { revocationKind } from './revocation-kind.ts';
 import { TokenCallers, type TokenCallersParts } from './token-callers.ts';
 import { TokenKeys } from './token-keys.ts';
@@ -22,7 +21,7 @@ export interface Issuing {
   keys: TokenKeys;
   ledger: TokenLedger;
   callers: TokenCallers;
-  /** Tokens, revocations and reports. */
+  /** Tokens and revocations. */
   kinds: Kind[];
   /** The key set for verifiers. */
   route: Route;
@@ -40,7 +39,6 @@ export interface OpenIssuingOptions {
   visibleSince: NonNullable<Kind['visibleTo']>;
   deadText: TokenCallersParts['deadText'];
   userOf: TokenCallersParts['userOf'];
-  reports: Pick<ReportParts, 'append' | 'used' | 'keyNameOf' | 'mayReport'>;
   /** Called when verifiers must not believe what they read before. */
   revocationsLost(): void;
 }
@@ -78,11 +76,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
     keys,
     ledger,
     callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf }),
-    kinds: [
-      tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })),
-      revocationKind(visibleTo),
-      reportKind({ ledger, world, clock, ...options.reports }),
-    ],
+    kinds: [tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })), revocationKind(visibleTo)],
     route: keySetPath(keys),
     stop() {
       isStopped = true;

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
 import { textOf, writeWhole } from '../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../object/text/json.ts';
+import { tokenKeysFile } from '../keys/folder/data-folder.ts';
 import { longestTokenTTL, tokenType } from '../tokens/claims.ts';
 import { type KeySet, maxKeys, readKeySet } from '../tokens/key-set.ts';
 
-export const tokenKeysFile = 'token-keys.json';
 /** Limits the damage of a key that leaks unnoticed. */
 export const rotateEveryMs = 30 * 24 * 60 * 60 * 1000;
 /** Verifiers may keep the key set for this time. */

@@ -1,9 +1,8 @@
 // The kinds that come from the configuration and are only read: virtual cluster instances, and the namespaces they are in.
 import { at, text } from '../../apiserver/kinds/fields.ts';
-import type { Kind, Schemas, SubresourceAction } from '../../apiserver/kinds/kind.ts';
+import type { Kind, Schemas, Subresource } from '../../apiserver/kinds/kind.ts';
 import { age } from '../../apiserver/wire/table.ts';
 import { instanceResource, managementGroup } from '../scope/request.ts';
-import { kubeconfigKindName, kubeconfigSchemaName } from './kubeconfig-schema.ts';
 import { objectSchema, textField } from './meta-schemas.ts';
 
 const readVerbs = ['get', 'list', 'watch'];
@@ -30,9 +29,7 @@ export const instanceKind: Kind = {
 };
 
 /** The kinds as the server serves them: with the subresource that makes a kubeconfig, and the revision since which callers see them. */
-export function configuredKindsWith(act: SubresourceAction, visibleTo: NonNullable<Kind['visibleTo']>): Kind[] {
-  const about = { kind: kubeconfigKindName, group: managementGroup, version: 'v1', schema: kubeconfigSchemaName };
-  const kubeconfig = { mode: 'action' as const, ...about, act, holdsSecret: true };
+export function configuredKindsWith(kubeconfig: Subresource, visibleTo: NonNullable<Kind['visibleTo']>): Kind[] {
   return [
     { ...instanceKind, visibleTo, subresources: { kubeconfig } },
     { ...namespaceKind, visibleTo },

@@ -10,7 +10,7 @@ import type { Client } from '../../apiserver/chain/served-request.ts';
 import { acceptUpgrades, answerClientErrors, refuseUpgrade } from '../../apiserver/request/client-error.ts';
 import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/request/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
-import { type Authority, makeServingCertificate } from '../../apiserver/tls/certificates.ts';
+import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { fromSetting, listen } from '../../apiserver/wire/listen.ts';
 import { sendStatus } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
@@ -19,24 +19,16 @@ import type { Log } from '../../log.ts';
 import { pathNotFound } from '../../object/meta/status.ts';
 import { entryName } from '../kubeconfig/names.ts';
 import type { InstanceEntrance } from '../proxy/sender.ts';
-import { type Instance, type IssueParts, instanceNamed } from './asker.ts';
-import type { Holder } from './certificate-holder.ts';
+import { type Instance, instanceNamed } from './asker.ts';
+import type { Ingress, IngressParts } from './kubeconfigs.ts';
 
 /** Serves requests that came through an entrance: the management server. */
 export interface EntranceServer {
   handle(request: IncomingMessage, client: Client, entrance: InstanceEntrance): void;
 }
 
-export interface IngressOptions {
-  /** HOST:PORT. */
-  listen: string;
-  instances: Pick<IssueParts, 'directory' | 'instanceUid'>;
+export interface IngressOptions extends IngressParts {
   server: EntranceServer;
-  holder(request: IncomingMessage, instance: string): Holder | undefined;
-  /** Signs certificates for instances without a certificate of their own. */
-  serving: Authority;
-  /** The CA of accepted client certificates. */
-  clientCaPem: string;
   strangers: Strangers;
   clock: Clock;
   log: Log;
@@ -53,7 +45,7 @@ interface Served {
   context: Promise<SecureContext>;
 }
 
-export class IngressListener {
+export class IngressListener implements Ingress {
   readonly #options: IngressOptions;
   /** By host name; no more entries than the configuration has instances. */
   readonly #contexts = new Map<string, Served>();

@@ -1,32 +1,53 @@
-// Issues kubeconfigs and ends their credentials, as one part of the management API. In: the open parts. Out: the action of the
+// Issues kubeconfigs and ends their credentials, as one part of the management API. In: the open parts. Out: the
 // subresource. While it runs, it ends each certificate in time.
-import type { SubresourceAction } from '../../apiserver/kinds/kind.ts';
-import type { Strangers } from '../../apiserver/request/strangers.ts';
+import type { IncomingMessage } from 'node:http';
+import type { Subresource } from '../../apiserver/kinds/kind.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import type { Authority } from '../../apiserver/tls/certificates.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
 import type { Store } from '../../store/store.ts';
+import { kubeconfigKindName, kubeconfigSchemaName } from '../kinds/kubeconfig-schema.ts';
+import { managementGroup } from '../scope/request.ts';
 import type { IssueParts } from './asker.ts';
 import { certificateForm } from './certificate-form.ts';
-import { certificateHolder } from './certificate-holder.ts';
+import { certificateHolder, type Holder } from './certificate-holder.ts';
 import { ClientAuthority } from './client-authority.ts';
-import { type EntranceServer, IngressListener } from './ingress-listener.ts';
 import { IssueBook } from './issue-book.ts';
 import { issueParts, type OpenIssueParts } from './issue-parts.ts';
 import { kubeconfigAction } from './kubeconfig-action.ts';
 import { Revoker, type WaitingRemoval } from './revoker.ts';
 import type { ReachOptions } from './virtual-cluster.ts';
 
-export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store; strangers: Strangers };
+export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store };
+
+/** What a listener for virtual clusters needs to know of their certificates. */
+export interface IngressParts {
+  /** HOST:PORT. */
+  listen: string;
+  instances: Pick<IssueParts, 'directory' | 'instanceUid'>;
+  /** The holder of the connection's client certificate; undefined = no certificate. */
+  holder(request: IncomingMessage, instance: string): Holder | undefined;
+  /** Signs certificates for instances without a certificate of their own. */
+  serving: Authority;
+  /** The CA of accepted client certificates. */
+  clientCaPem: string;
+}
+
+export interface Ingress {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  readonly port: number | undefined;
+}
 
 export class Kubeconfigs {
-  readonly act: SubresourceAction;
+  /** The subresource of a virtual cluster that makes a kubeconfig. */
+  readonly subresource: Subresource;
   readonly #book: IssueBook;
   readonly #revoker: Revoker;
   readonly #options: KubeconfigsOptions;
   readonly #parts: IssueParts;
   readonly #authority: ClientAuthority;
-  #ingress: IngressListener | undefined;
+  #ingress: Ingress | undefined;
 
   constructor(options: KubeconfigsOptions) {
     const { store, world, settings, environment, clock, log } = options;
@@ -38,7 +59,9 @@ export class Kubeconfigs {
     const own = { book: this.#book, revoker: this.#revoker, authority: this.#authority, world, reach };
     const ingressAuthority = async () => (await this.#serving()).certPem;
     this.#parts = issueParts(options, ingressAuthority);
-    this.act = kubeconfigAction(this.#parts, certificateForm(own));
+    const about = { kind: kubeconfigKindName, group: managementGroup, version: 'v1', schema: kubeconfigSchemaName };
+    const act = kubeconfigAction(this.#parts, certificateForm(own));
+    this.subresource = { mode: 'action', ...about, act, holdsSecret: true };
   }
 
   async open(): Promise<void> {
@@ -46,21 +69,17 @@ export class Kubeconfigs {
   }
 
   /** Certificates of keys that died while nothing ran lose their rights now. */
-  async start(api: EntranceServer): Promise<void> {
+  async start(ingressOf: (parts: IngressParts) => Ingress): Promise<void> {
     this.#revoker.start();
-    const { server, world, callers, strangers, clock, log } = this.#options;
+    const { server, world, callers, clock, log } = this.#options;
     if (server.ingressListen === undefined) return;
     const holding = { book: this.#book, world, callers, clock };
-    const ingress = new IngressListener({
+    const ingress = ingressOf({
       listen: server.ingressListen,
       instances: this.#parts,
-      server: api,
       holder: (request, instance) => certificateHolder(request, instance, holding),
       serving: await this.#serving(),
       clientCaPem: (await this.#authority.get()).certPem,
-      strangers,
-      clock,
-      log,
     });
     await ingress.start();
     this.#ingress = ingress;

@@ -10,7 +10,6 @@ import { sendJson } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { forbidden, internalError, type Status } from '../../object/meta/status.ts';
-import { managementProtobuf } from '../kinds/schemas.ts';
 import { allows, type Credential } from '../scope/allows.ts';
 import { type Proxied, proxiedIn } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
@@ -103,7 +102,7 @@ export class ProxyRoute implements Route {
     const review = client.kind === 'response' ? reviewIn(asked) : undefined;
     let body: Buffer | undefined;
     if (review === 'access' && client.kind === 'response') {
-      const answer = await answerReview(request, { directory, credential, target, protobuf: managementProtobuf });
+      const answer = await answerReview(request, { directory, credential, target });
       if (answer.kind === 'no') {
         sendJson(client.response, 201, JSON.stringify(answer.review), { 'audit-id': trail.entry.id });
         return undefined;

@@ -12,7 +12,11 @@ import { proxiedRequest } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
 import type { AccessRequest } from '../scope/request.ts';
 import type { Reshape } from './forward.ts';
+import reviewTypes from './review-protobuf.json' with { type: 'json' };
 import type { ProxiedDestination } from './upstreams.ts';
+
+/** kubectl sends reviews as protobuf, and nothing else. */
+export const reviewProtobuf = reviewTypes as unknown as ProtobufTypes;
 
 export type ReviewKind = 'access' | 'rules';
 
@@ -34,13 +38,13 @@ export type ReviewAnswer =
 
 export async function answerReview(
   request: IncomingMessage,
-  about: { directory: Directory; credential: Credential; target: ProxiedDestination; protobuf: ProtobufTypes },
+  about: { directory: Directory; credential: Credential; target: ProxiedDestination },
 ): Promise<ReviewAnswer> {
-  const { directory, credential, target, protobuf } = about;
+  const { directory, credential, target } = about;
   const body = await readBody(request, maxReviewBytes);
   const parsed = await parseObjectBody(body, mediaTypeOf(request), {
     kind: 'SelfSubjectAccessReview',
-    protobuf: new ProtobufReader(protobuf),
+    protobuf: new ProtobufReader(reviewProtobuf),
     limits: { bodyBytes: maxReviewBytes },
   });
   if (!isRecord(parsed.value)) throw badRequest('a review is an object with apiVersion, kind and spec');

@@ -6,7 +6,7 @@ import type { Digest } from '../audit/chain.ts';
 import { chainFiles } from '../audit/chain-file.ts';
 import { type Replayed, replayJournal } from '../audit/journal.ts';
 import { verifyFiles } from '../audit/verify.ts';
-import { revocationsName } from '../server/folder/data-folder.ts';
+import { revocationsName } from '../keys/folder/data-folder.ts';
 
 export type JournalState =
   /** Nothing is missing since the backup. */

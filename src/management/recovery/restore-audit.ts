@@ -5,7 +5,7 @@ import type { Clock } from '../../clock.ts';
 import type { Digest } from '../audit/chain.ts';
 import { ChainFile } from '../audit/chain-file.ts';
 import { type AuditEntry, outcomeEntry } from '../audit/entries.ts';
-import { auditName } from '../server/folder/data-folder.ts';
+import { auditName } from '../keys/folder/data-folder.ts';
 import { RestoreFault } from './restore-fault.ts';
 
 export interface AuditedRestore<Result> {

@@ -18,14 +18,14 @@ import {
   secretsName,
 } from '../commands/backup-manifest.ts';
 import { digestOf } from '../commands/take-backup.ts';
-import { tokenKeysFile } from '../direct-tokens/token-keys.ts';
 import {
   databasePath,
   makeDataFolder,
   readSecrets,
   revocationsName,
   type Secrets,
-} from '../server/folder/data-folder.ts';
+  tokenKeysFile,
+} from '../keys/folder/data-folder.ts';
 import { type Known, knownSince } from './known-revocations.ts';
 import { type Applied, putOver } from './put-over.ts';
 import { auditedRestore } from './restore-audit.ts';

@@ -21,11 +21,13 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { keyQuestions } from '../commands/key-questions.ts';
 import type { BackupTaken } from '../commands/take-backup.ts';
+import { reportKind } from '../direct-tokens/report-kind.ts';
 import { serverAnnotations } from '../keys/rules/server-marks.ts';
 import { configuredKindsWith } from '../kinds/configured-kinds.ts';
-import { managementProtobuf, managementSchemas } from '../kinds/schemas.ts';
+import { managementSchemas } from '../kinds/schemas.ts';
 import type { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import type { ManagementProxy } from '../proxy/open-proxy.ts';
+import { reviewProtobuf } from '../proxy/reviews.ts';
 import { admitProxied, proxiedSender } from '../proxy/sender.ts';
 import { actsAsAdministrator } from '../scope/allows.ts';
 import { isProxiedUrl, proxiedIn, targetOf } from '../scope/classify.ts';
@@ -76,7 +78,8 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   const kinds: Kind[] = [
     key,
     ...issuing.kinds,
-    ...configuredKindsWith(how.kubeconfigs.act, parts.visibleSince),
+    reportKind({ ...reportParts(parts), clock }),
+    ...configuredKindsWith(how.kubeconfigs.subresource, parts.visibleSince),
     ...selfReviews(parts),
   ];
   const { proxy } = how;
@@ -84,7 +87,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     serves: {
       kinds,
       schemas: managementSchemas,
-      protobuf: managementProtobuf,
+      protobuf: reviewProtobuf,
       dialect: 'strict',
       limits: managementLimits,
       version: versionOf(version),
@@ -189,6 +192,16 @@ async function authenticated(
 function bodyBytesOf(kinds: readonly Kind[], { group, resource }: Target): number {
   const kind = kinds.find((one) => one.group === group && one.plural === resource);
   return kind?.bodyBytes ?? managementLimits.bodyBytes;
+}
+
+function reportParts({ issuing, world, audit, activity, callers, rights }: OpenParts) {
+  return {
+    ...{ ledger: issuing.ledger, world },
+    mayReport: rights.mayReport.bind(rights),
+    append: audit.take.bind(audit),
+    used: activity.used.bind(activity),
+    keyNameOf: (user: User) => callers.sessionOf(user)?.credential.keyName ?? '',
+  };
 }
 
 function questionParts({ world, book, callers, people }: OpenParts) {

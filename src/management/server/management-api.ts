@@ -19,6 +19,7 @@ import { type BackupSource, type BackupTaken, takeBackup } from '../commands/tak
 import { troublesIn } from '../commands/troubles.ts';
 import type { Issuing } from '../direct-tokens/open-issuing.ts';
 import { keysOfLeavers } from '../keys/life/leavers.ts';
+import { IngressListener } from '../kubeconfig-issue/ingress-listener.ts';
 import { Kubeconfigs } from '../kubeconfig-issue/kubeconfigs.ts';
 import { makeOwnKey } from '../kubeconfig-issue/make-key.ts';
 import { type ManagementProxy, openProxy } from '../proxy/open-proxy.ts';
@@ -129,7 +130,6 @@ export class ManagementApi {
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
     const access = {
-      strangers: this.#strangers,
       settings: () => this.#settings,
       caPem: () => this.#caPem,
       kit: () => this.#need().api.kit,
@@ -146,7 +146,8 @@ export class ManagementApi {
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();
-    await kubeconfigs.start(api);
+    const listener = { server: api, strangers: this.#strangers, clock, log };
+    await kubeconfigs.start((parts) => new IngressListener({ ...parts, ...listener }));
     this.#checkStreams();
     this.#leavers.look(this.#need());
     this.#writes = new WriteCheck({ clock, log, metrics, attempt: this.#attempt() });

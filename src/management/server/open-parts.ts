@@ -18,6 +18,14 @@ import { JournaledStore } from '../audit/journaled-store.ts';
 import { removeOldFiles } from '../audit/retention.ts';
 import { revokedBy } from '../audit/revoked-by.ts';
 import { type Issuing, openIssuing } from '../direct-tokens/open-issuing.ts';
+import {
+  auditName,
+  checkSecrets,
+  databasePath,
+  makeDataFolder,
+  openSecrets,
+  revocationsName,
+} from '../keys/folder/data-folder.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
@@ -27,14 +35,6 @@ import type { Peppers } from '../keys/secret/pepper.ts';
 import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
 import { AuditLog, type AuditLogOptions } from './audit-log.ts';
 import { Callers, deadText, type Session } from './callers.ts';
-import {
-  auditName,
-  checkSecrets,
-  databasePath,
-  makeDataFolder,
-  openSecrets,
-  revocationsName,
-} from './folder/data-folder.ts';
 import { KeyBook, keyPrefix } from './key-book.ts';
 import { keyKind } from './key-kind.ts';
 import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
@@ -156,18 +156,12 @@ async function partsOf(
     return { context: contextOf(keyParts, session), subject: session.credential.subject, facts: session.facts };
   };
   const userOf = (session: Session) => callers.userOf(session);
-  const reports = {
-    mayReport: (user: User, cluster: string) => rights.mayReport(user, cluster),
-    append: (entries: Parameters<typeof audit.take>[0]) => audit.take(entries),
-    used: (uid: string, ttl: number, atMs: number) => activity.used(uid, ttl, atMs),
-    keyNameOf: (user: User) => callers.sessionOf(user)?.credential.keyName ?? '',
-  };
   const visibleSince = (user: User) => {
     const session = callers.sessionOf(user);
     return session === undefined ? undefined : { since: viewSince(session, people, book) };
   };
   const { revocationsLost } = options;
-  const about = { folder, store, world, clock, log, issuer, reports, visibleSince, revocationsLost };
+  const about = { folder, store, world, clock, log, issuer, visibleSince, revocationsLost };
   const issuing = await openIssuing({ ...about, callerOf, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };

@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from 'node:path';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { silentLog } from '../../../log.ts';
 import { doorPath, isTooLong, longestSocketPath } from '../../../management/commands/local-door.ts';
-import { isUnused } from '../../../management/server/folder/data-folder.ts';
+import { isUnused } from '../../../management/keys/folder/data-folder.ts';
 import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
 import { requireManagement } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { folderFault, makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Store } from '../../../store/store.ts';
-import { FieldCipher } from '../../keys/secret/field-cipher.ts';
-import { Peppers, type SecretDigest } from '../../keys/secret/pepper.ts';
-import type { RandomBytes } from '../../keys/secret/token.ts';
+import { FieldCipher } from '../secret/field-cipher.ts';
+import { Peppers, type SecretDigest } from '../secret/pepper.ts';
+import type { RandomBytes } from '../secret/token.ts';
 
 export interface Secrets {
   peppers: Peppers;
@@ -29,6 +29,8 @@ export function databasePath(folder: string): string {
 /** File names of the chains of lines, without the ending. */
 export const auditName = 'audit';
 export const revocationsName = 'revocations';
+/** The keys that sign direct tokens; in no backup. */
+export const tokenKeysFile = 'token-keys.json';
 
 export async function makeDataFolder(folder: string): Promise<void> {
   try {
