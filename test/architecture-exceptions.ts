@@ -77,7 +77,6 @@ export const doublesToday: readonly string[] = [
   'Target',
   'Verdict',
   'Verified',
-  'Wanted',
   'WindowListener',
   'WindowScope',
 ];

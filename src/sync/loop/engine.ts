@@ -5,9 +5,11 @@
 import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { ObjectRef } from '../plan/kind.ts';
+import type { ReferencePorts } from '../references/count/reference-ports.ts';
 import { Ledger } from '../world/ledger.ts';
 import { Registry } from '../world/registry.ts';
 import type { Standing } from '../world/standing.ts';
+import { createReferencePorts } from './reference-ports.ts';
 import { Sync } from './sync.ts';
 import type { EngineOptions, KindOptions } from './sync-options.ts';
 
@@ -16,9 +18,11 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #syncs = new Map<string, Sync>();
   readonly #registry: Registry;
+  readonly #referencePorts: ReferencePorts;
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    this.#referencePorts = createReferencePorts(options, this.#syncs);
     const known = (of: (sync: Sync, key: Key) => Standing) => (object: ObjectRef) => {
       const sync = this.#syncs.get(object.kind);
       return sync === undefined ? ({ kind: 'unknown' } as const) : of(sync, object.key);
@@ -57,6 +61,7 @@ export class Engine {
         registry: this.#registry,
         begun: () => this.#begun(),
         namedLike: (service) => this.#namedLike(service),
+        referencePorts: this.#referencePorts,
       },
     );
     this.#syncs.set(kind.rules.translation.kind.kind, sync);

@@ -1,59 +1,58 @@
-// What the references of patches may do and ask through the sync of one kind: write with its writers, look its objects up, and
-// have an object looked at again.
-import type { Writer } from '../../cluster/write/writer.ts';
-import type { Key } from '../../object/meta/object.ts';
+// What the references of patches may do and ask through an engine: write with its writers, look objects of its kinds up, and have
+// an object looked at again.
+import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
 import { namesIn } from '../patch/entry/names-in.ts';
-import type { ReferencePorts } from '../references/count/joint-ports.ts';
-import type { EventNote } from './event-recorder.ts';
-import type { SyncWorld } from './rules.ts';
-
-export interface ReferencePortsOptions {
-  world: SyncWorld;
-  /** The keys whose deletion is withheld. */
-  guard: { readonly size: number };
-  virtualWriter: Writer;
-  hostWriter: Writer;
-  isLeader: () => boolean;
-  isDryRun: boolean;
-  doubtOwner: () => void;
-  enqueue: (key: Key) => void;
-  tell: (note: EventNote) => void;
-}
+import type { ReferencePorts } from '../references/count/reference-ports.ts';
+import type { Sync } from './sync.ts';
+import type { EngineOptions } from './sync-options.ts';
 
 const serviceKind = 'Service';
 
-export function createReferencePorts(options: ReferencePortsOptions): ReferencePorts {
-  const { world, guard, virtualWriter, hostWriter, isLeader, isDryRun, doubtOwner, enqueue } = options;
+/** `syncs`: those of all kinds that have begun. */
+export function createReferencePorts(
+  { virtualWriter, hostWriter, isDryRun }: Pick<EngineOptions, 'virtualWriter' | 'hostWriter' | 'isDryRun'>,
+  syncs: ReadonlyMap<string, Sync>,
+): ReferencePorts {
+  const all = (): Sync[] => [...syncs.values()];
+  const isPermitted = (): boolean => all().some(({ options }) => options.isLeader());
+  // The kinds differ only in their switches, so what a kind that may write says is true of all of them.
+  const any = (): Sync => {
+    const one = all().find(({ options }) => options.isLeader()) ?? all()[0];
+    if (one === undefined) throw new Error('references were used before a kind that refers had started');
+    return one;
+  };
   return {
-    virtualWriter,
-    hostWriter,
-    mayWrite: () => isLeader() && !isDryRun,
+    virtualWriter: permittedWriter(virtualWriter, isPermitted),
+    hostWriter: permittedWriter(hostWriter, isPermitted),
+    mayWrite: () => isPermitted() && !isDryRun,
     isDryRun,
-    rules: () => world.rules,
-    owner: () => world.ownerState(),
-    doubtOwner,
-    isListInDoubt: () => guard.size > 0,
-    isMentioned: (referrer, text) => {
-      const place = world.placeOf(referrer);
-      return place !== undefined && JSON.stringify(world.hostOf(place) ?? '').includes(text);
+    rules: () => any().world.rules,
+    owner: () => any().world.ownerState(),
+    doubtOwner() {
+      for (const sync of all()) sync.doubtOwner();
     },
-    virtualOf: (kind) => {
-      const { virtual, services } = world.windows;
-      const shown = kind === world.rules.translation.kind.kind ? virtual : undefined;
-      return kind === serviceKind ? services : shown;
+    isListInDoubt: () => all().some(({ massDelete }) => massDelete.guard.size > 0),
+    isMentioned({ kind, key }, text) {
+      const world = syncs.get(kind)?.world;
+      const place = world?.placeOf(key);
+      return place !== undefined && JSON.stringify(world?.hostOf(place) ?? '').includes(text);
+    },
+    virtualOf(kind) {
+      const { virtual, services } = (syncs.get(kind) ?? any()).world.windows;
+      if (kind === serviceKind) return services;
+      return syncs.has(kind) ? virtual : undefined;
     },
     *namedInText() {
-      const { translation, patcher } = world.rules;
-      if (patcher === undefined) return;
-      for (const key of world.windows.virtual.keys()) {
-        const virtual = world.windows.virtual.get(key);
-        if (virtual !== undefined) yield* namesIn(virtual, patcher.set, translation);
+      for (const { world } of all()) {
+        const { translation, patcher } = world.rules;
+        if (patcher === undefined) continue;
+        for (const key of world.windows.virtual.keys()) {
+          const virtual = world.windows.virtual.get(key);
+          if (virtual !== undefined) yield* namesIn(virtual, patcher.set, translation);
+        }
       }
     },
-    enqueue,
-    tell: (key, note) => {
-      const uid = world.windows.virtual.get(key)?.uid;
-      if (uid !== undefined) options.tell({ key, uid, type: 'Warning', ...note });
-    },
+    enqueue: ({ kind, key }) => syncs.get(kind)?.enqueue(key),
+    tell: ({ kind, key }, note) => syncs.get(kind)?.warn(key, note),
   };
 }

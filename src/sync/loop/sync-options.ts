@@ -6,6 +6,7 @@ import type { Metrics } from '../../metrics.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { WorkQueue } from '../../queue/work-queue.ts';
 import type { ObjectRef } from '../plan/kind.ts';
+import type { ReferencePorts } from '../references/count/reference-ports.ts';
 import type { Referrers } from '../references/count/referrers.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { Registry } from '../world/registry.ts';
@@ -45,4 +46,5 @@ export interface EngineParts {
   begun: () => void;
   /** The object on the host, of a kind whose objects are named like their Services. */
   namedLike: (service: Key) => ObjectRef | undefined;
+  referencePorts: ReferencePorts;
 }

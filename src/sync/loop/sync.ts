@@ -4,7 +4,6 @@
 import type { Timer } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
-import type { ReferencePorts } from '../references/count/joint-ports.ts';
 import { Contest } from '../world/contest.ts';
 import type { LedgerPage } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
@@ -22,7 +21,6 @@ import { OwnerFollower, waitsForOwner } from './owner-follower.ts';
 import { type ReconcilePorts, reconcile } from './reconcile.ts';
 import { createReconcilePorts } from './reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
-import { createReferencePorts } from './reference-ports.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
 import type { EngineParts, SyncOptions } from './sync-options.ts';
 import { allWindows, WindowListener } from './window-listener.ts';
@@ -45,7 +43,7 @@ export class Sync {
   readonly options: SyncOptions;
   readonly #events: EventRecorder;
   readonly #ports: ReconcilePorts;
-  readonly #referencePorts: ReferencePorts;
+  readonly #referencePorts: EngineParts['referencePorts'];
   readonly #recordOptions: RecordOutcomeOptions;
   readonly #writes: WriteLog;
   readonly #ownerDoubt: OwnerDoubt;
@@ -57,12 +55,13 @@ export class Sync {
   #audit: Timer | undefined;
   #generation = 0;
 
-  constructor(options: SyncOptions, { ledger, registry, begun, namedLike }: EngineParts) {
+  constructor(options: SyncOptions, { ledger, registry, begun, namedLike, referencePorts }: EngineParts) {
     const { clock, random, log } = options;
     const { kind } = options.rules.translation;
     this.options = options;
     this.#begun = begun;
     this.namedLike = namedLike;
+    this.#referencePorts = referencePorts;
     this.ledger = ledger.page(kind.kind);
     this.world = new World(
       { ...options, registry },
@@ -100,22 +99,17 @@ export class Sync {
       enqueue: (key: Key) => this.enqueue(key),
       tell: (note: EventNote) => this.#tell(note),
       writes: this.#writes,
-      doubtOwner: () => this.#ownerDoubt.raise(),
+      doubtOwner: () => this.doubtOwner(),
     };
-    const { hostWriter } = options;
-    this.#owner = new OwnerFollower({
-      ...shared,
-      world: this.world,
-      queue: this.queue,
-      references: options.references,
-    });
-    this.#ownerDoubt = new OwnerDoubt({ world: this.world, hostWriter, clock, settled: () => this.#owner.settled() });
-    this.proven = new Proven({ ...shared, world: this.world });
-    this.massDelete = new MassDelete({ ...options, world: this.world, enqueue: shared.enqueue });
-    const { world, massDelete, queue } = this;
+    const { world, queue } = this;
+    const { references } = options;
+    this.#owner = new OwnerFollower({ ...shared, world, queue, references });
+    this.#ownerDoubt = new OwnerDoubt({ ...options, world, settled: () => this.#owner.settled() });
+    this.proven = new Proven({ ...shared, world });
+    this.massDelete = new MassDelete({ ...options, world, enqueue: shared.enqueue });
+    const { massDelete } = this;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
     this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue, aside });
-    this.#referencePorts = createReferencePorts({ ...options, ...shared, world, guard: massDelete.guard });
     this.#listener = new WindowListener({
       ...shared,
       world,
@@ -278,6 +272,16 @@ export class Sync {
       this.ledger.set(key, { kind: 'retry', message: 'unexpected error, see the log' }, this.options.clock.now());
       this.queue.retry(key);
     }
+  }
+
+  doubtOwner(): void {
+    this.#ownerDoubt.raise();
+  }
+
+  /** Tells the tenant with an event on the virtual object. */
+  warn(key: Key, note: { reason: string; message: string }): void {
+    const uid = this.world.windows.virtual.get(key)?.uid;
+    if (uid !== undefined) this.#tell({ key, uid, type: 'Warning', ...note });
   }
 
   #tell(note: EventNote): void {

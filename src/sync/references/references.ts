@@ -11,8 +11,8 @@ import type { Difference } from '../world/ledger.ts';
 import { type ContentKind, contentKinds } from './content-kind.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
-import { JointPorts, type ReferencePorts } from './count/joint-ports.ts';
 import { StandingObjects } from './count/known-objects.ts';
+import type { ReferencePorts } from './count/reference-ports.ts';
 import { Referrers, type SharedReferences } from './count/referrers.ts';
 import { ReferenceRegistry } from './count/registry.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
@@ -51,9 +51,11 @@ export class References implements SharedReferences {
   /** The kinds whose first lists have arrived. */
   readonly #syncs = new Map<string, ContentSync>();
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
-  readonly #ports = new JointPorts();
   readonly #referrers = new Map<string, Referrers>();
   readonly #known: StandingObjects;
+  /** The kind that started first tells of the content of all kinds. */
+  firstKind: string | undefined;
+  #ports: ReferencePorts | undefined;
   #settings: ReferenceSettings;
   #leftovers: Leftovers | undefined;
   #stopped: Promise<unknown> | undefined;
@@ -73,7 +75,7 @@ export class References implements SharedReferences {
     });
     this.#known = new StandingObjects({
       registry: this.registry,
-      ports: this.#ports,
+      ports: () => this.#ports,
       contentOf: (kind) => this.#syncs.get(kind)?.world,
     });
     this.names = new ReferenceNames({
@@ -93,11 +95,12 @@ export class References implements SharedReferences {
 
   /** Resolves when the first lists of the kinds that this kind's own patches name have arrived: it waits for no other. */
   async start(kind: string, ports: ReferencePorts): Promise<void> {
-    this.#ports.add(kind, ports);
+    this.firstKind ??= kind;
+    this.#ports ??= ports;
     this.#known.begin();
     if (this.#phase === 'new') {
       this.#phase = 'open';
-      this.#leftovers = this.#openLeftovers();
+      this.#leftovers = this.#openLeftovers(ports);
     }
     await this.#openKinds(this.#settings.referring.get(kind) ?? new Set());
   }
@@ -148,6 +151,7 @@ export class References implements SharedReferences {
 
   #open(kind: ContentKind): ContentSync {
     const ports = this.#ports;
+    if (ports === undefined) throw new Error('content was opened before a kind that refers had started');
     const { queue, clock, random, log, metrics } = this.#options;
     const world = new ContentWorld({
       kind,
@@ -179,9 +183,8 @@ export class References implements SharedReferences {
     });
   }
 
-  #openLeftovers(): Leftovers {
+  #openLeftovers(ports: ReferencePorts): Leftovers {
     const { findCopies, clock, log } = this.#options;
-    const ports = this.#ports;
     return new Leftovers({
       findCopies,
       hostWriter: ports.hostWriter,
@@ -197,7 +200,7 @@ export class References implements SharedReferences {
   }
 
   #isMentioned(text: string): boolean {
-    return [...this.registry.unsure()].some((referrer) => this.#ports.isMentioned(referrer, text));
+    return [...this.registry.unsure()].some((referrer) => this.#ports?.isMentioned(referrer, text) === true);
   }
 
   #standingOf(reference: Reference): Standing {
@@ -207,7 +210,7 @@ export class References implements SharedReferences {
   #standingChanged(reference: Reference): void {
     const standing = this.#standingOf(reference);
     for (const referrer of this.registry.referrersOf(reference)) {
-      if (this.registry.standingSaid(referrer, reference) !== standing) this.#ports.enqueue(referrer);
+      if (this.registry.standingSaid(referrer, reference) !== standing) this.#ports?.enqueue(referrer);
     }
   }
 
@@ -218,10 +221,6 @@ export class References implements SharedReferences {
 
   enqueueAll(): void {
     for (const sync of this.#syncs.values()) sync.enqueueAll();
-  }
-
-  get firstKind(): string | undefined {
-    return this.#ports.firstKind;
   }
 
   setGauges(): void {

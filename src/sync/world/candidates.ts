@@ -1,9 +1,11 @@
 // Judges which objects may stand on the host, without regard to their rivals for a name. In: the windows, the rules, and what the
 // address policy said about patched objects. It must never know who wins a name.
 import type { Key } from '../../object/meta/object.ts';
+import type { AddressRefusal } from '../plan/address-policy.ts';
 import type { Claimant } from '../plan/claims.ts';
+import { type Draft, draftHost } from '../plan/draft.ts';
 import { needsOf, type ObjectRef, type ServiceItem, type Verdict, type VirtualItem } from '../plan/kind.ts';
-import { DraftMemory, type Wanted } from './draft-memory.ts';
+import type { Place } from '../plan/placement.ts';
 import type { Standings } from './registry.ts';
 import type { Rules, Windows } from './sources.ts';
 import type { Standing } from './standing.ts';
@@ -20,13 +22,21 @@ interface JudgedBy {
   isPlaced: boolean;
 }
 
+/** The host object that a virtual object asks for. */
+interface Wanted {
+  rules: Rules;
+  draft: Draft;
+  /** Undefined until the address policy is asked. */
+  refusals: readonly AddressRefusal[] | undefined;
+}
+
 export class Candidates {
   readonly #windows: Windows;
   readonly #rules: () => Rules;
   readonly #standings: Standings;
   /** Objects whose patched addresses the policy refuses. */
   readonly #refused = new Set<Key>();
-  readonly #drafts = new DraftMemory();
+  readonly #wanted = new WeakMap<VirtualItem, Wanted>();
 
   constructor(windows: Windows, rules: () => Rules, standings: Standings) {
     this.#windows = windows;
@@ -78,12 +88,21 @@ export class Candidates {
     return { key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid };
   }
 
-  draftOf(virtual: VirtualItem, place: Parameters<DraftMemory['of']>[1]): Wanted {
-    return this.#drafts.of(virtual, place, this.#rules());
+  /** Remembered, because objects are looked at again after host edits and for their rivals: it depends on object and rules alone. */
+  draftOf(virtual: VirtualItem, place: Place): Wanted {
+    const rules = this.#rules();
+    const known = this.#wanted.get(virtual);
+    if (known?.rules === rules) return known;
+    const wanted = { rules, draft: draftHost(virtual, place, rules.translation), refusals: undefined };
+    this.#wanted.set(virtual, wanted);
+    return wanted;
   }
 
   /** Without patches; with them their result is judged instead, after they have run. */
-  refusalsOf(wanted: Wanted): ReturnType<DraftMemory['refusalsOf']> {
-    return this.#rules().isPatched ? [] : this.#drafts.refusalsOf(wanted);
+  refusalsOf(wanted: Wanted): readonly AddressRefusal[] {
+    if (this.#rules().isPatched) return [];
+    const { policy, translation } = wanted.rules;
+    wanted.refusals ??= policy.refusals(translation.kind.addressesOf(wanted.draft.payload));
+    return wanted.refusals;
   }
 }

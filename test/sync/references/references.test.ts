@@ -6,7 +6,7 @@ import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { WorkQueue } from '../../../src/queue/work-queue.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
-import type { ReferencePorts } from '../../../src/sync/references/count/joint-ports.ts';
+import type { ReferencePorts } from '../../../src/sync/references/count/reference-ports.ts';
 import { References } from '../../../src/sync/references/references.ts';
 import { objectStatus } from '../../../src/sync/report/object-status.ts';
 import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';

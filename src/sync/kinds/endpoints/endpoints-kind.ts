@@ -11,7 +11,6 @@ import {
   projectVirtualEndpoints,
   type VirtualEndpoints,
 } from './items.ts';
-import { meantPath } from './meant-path.ts';
 import { payloadShape } from './shape.ts';
 import {
   addressesOf,
@@ -80,4 +79,14 @@ export const endpointsKind: SyncedKind = kind;
 
 function subsetsOf(payload: Record<string, unknown>): EndpointSubset[] {
   return (payload['subsets'] ?? []) as EndpointSubset[];
+}
+
+/** The path in an Endpoints that a person meant who wrote a path of an EndpointSlice. */
+function meantPath([root, at = '*', field, place = '*', ...rest]: readonly string[]): string | undefined {
+  if (root === 'ports') return ['subsets[*].ports', `[${at}]`, field === undefined ? '' : `.${field}`].join('');
+  if (root !== 'endpoints') return undefined;
+  if (field === undefined) return 'subsets[*].addresses[*]';
+  if (field === 'addresses') return `subsets[*].addresses[${place}].ip`;
+  const below = [field, ...(place === '*' && rest.length === 0 ? [] : [place]), ...rest].join('.');
+  return ['hostname', 'nodeName', 'targetRef'].includes(field) ? `subsets[*].addresses[${at}].${below}` : undefined;
 }

@@ -23,7 +23,6 @@ import {
   type SlicePayload,
   type VirtualSlice,
 } from './items.ts';
-import { meantPath } from './meant-path.ts';
 import {
   addressesOf,
   isSameButForOrder,
@@ -111,4 +110,13 @@ function ownKeys(slice: VirtualSlice, placement: Placement): { labels: OwnKey[];
     ],
     annotations: [[tenantsManagerKey, makerOf(slice)]],
   };
+}
+
+/** The path in an EndpointSlice that a person meant who wrote a path of an Endpoints. */
+function meantPath([root, , list, at = '*', field, ...rest]: readonly string[]): string | undefined {
+  if (root !== 'subsets') return undefined;
+  if (list === 'ports') return ['ports', `[${at}]`, field === undefined ? '' : `.${field}`].join('');
+  if (list !== 'addresses' && list !== 'notReadyAddresses') return 'endpoints[*]';
+  if (field === undefined) return `endpoints[${at}]`;
+  return field === 'ip' ? `endpoints[${at}].addresses[*]` : [`endpoints[${at}]`, field, ...rest].join('.');
 }

@@ -3,12 +3,13 @@
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import type { ContentWorld } from '../content-world.ts';
 import type { KnownObjects, Reference } from '../reference-names.ts';
-import type { JointPorts } from './joint-ports.ts';
+import type { ReferencePorts } from './reference-ports.ts';
 import { type ReferenceRegistry, type Target, targetOf } from './registry.ts';
 
 export interface StandingObjectsOptions {
   registry: ReferenceRegistry;
-  ports: JointPorts;
+  /** Undefined before a kind that refers has started. */
+  ports: () => ReferencePorts | undefined;
   contentOf: (kind: string) => ContentWorld | undefined;
 }
 
@@ -37,19 +38,19 @@ export class StandingObjects implements KnownObjects {
     const { registry, ports, contentOf } = this.#options;
     const key = keyOf(reference.namespace, reference.name);
     if (registry.isReferenced(reference) || this.#readNow().has(targetOf(reference))) return true;
-    return contentOf(reference.kind)?.hasEither(key) ?? ports.virtualOf(reference.kind)?.has(key) ?? false;
+    return contentOf(reference.kind)?.hasEither(key) ?? ports()?.virtualOf(reference.kind)?.has(key) ?? false;
   }
 
   *keys(kind: string): Iterable<Key> {
     const { registry, ports, contentOf } = this.#options;
     yield* registry.keysOf(kind);
     for (const one of this.#readNow().values()) if (one.kind === kind) yield keyOf(one.namespace, one.name);
-    yield* contentOf(kind)?.keysOfEither() ?? ports.virtualOf(kind)?.keys() ?? [];
+    yield* contentOf(kind)?.keysOfEither() ?? ports()?.virtualOf(kind)?.keys() ?? [];
   }
 
   #readNow(): ReadonlyMap<Target, Reference> {
     if (this.areAll) return none;
-    this.#read ??= new Map([...this.#options.ports.namedInText()].map((one) => [targetOf(one), one]));
+    this.#read ??= new Map([...(this.#options.ports()?.namedInText() ?? [])].map((one) => [targetOf(one), one]));
     return this.#read;
   }
 }

@@ -4,7 +4,7 @@ import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Facts } from '../../plan/step.ts';
 import type { Difference } from '../../world/ledger.ts';
-import type { ReferencePorts } from './joint-ports.ts';
+import type { ReferencePorts } from './reference-ports.ts';
 import type { CountedReference, ReferenceRegistry } from './registry.ts';
 
 /** Enough to find the mistake, few enough for one event. */
@@ -65,7 +65,7 @@ export class Referrers {
   recount(keys: Iterable<Key>): void {
     const { registry } = this.#references;
     registry.hold(this.kind);
-    for (const key of registry.recount(this.kind, keys)) this.#ports?.enqueue(key);
+    for (const key of registry.recount(this.kind, keys)) this.#ports?.enqueue({ kind: this.kind, key });
     this.#references.enqueueAll();
   }
 
@@ -88,7 +88,7 @@ export class Referrers {
       );
     const more = unresolved.length > namedUnresolved ? ` and ${unresolved.length - namedUnresolved} more` : '';
     const message = `Nothing stands behind the reference to ${named.join(', ')}${more}: there is no such object`;
-    this.#ports?.tell(key, { reason: 'ReferenceUnresolved', message });
+    this.#ports?.tell({ kind: this.kind, key }, { reason: 'ReferenceUnresolved', message });
   }
 
   noteFailed(key: Key, references: readonly CountedReference[]): void {
