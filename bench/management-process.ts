@@ -9,8 +9,8 @@ import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/cert
 import { systemClock } from '../src/clock.ts';
 import { silentLog } from '../src/log.ts';
 import { hmacSha256 } from '../src/management/keys/secret/pepper.ts';
-import { ManagementApi } from '../src/management/server/management-api.ts';
 import { closeParts, openParts } from '../src/management/server/open-parts.ts';
+import { ManagementApi } from '../src/management/server/server.ts';
 import { MemoryStore } from '../src/store/memory-store.ts';
 import { answerCommands, Usage } from './answering.ts';
 import { openApi, type Population, serverSettings, settingsOf } from './management-seed.ts';

@@ -6,9 +6,9 @@ import { wholeLoop } from '../src/apiserver/request/loop-time.ts';
 import { systemClock } from '../src/clock.ts';
 import type { ManagementSettings } from '../src/config/settings/management-settings.ts';
 import { silentLog } from '../src/log.ts';
-import { makeToken } from '../src/management/keys/secret/token.ts';
 import { readSecrets } from '../src/management/keys/folder/data-folder.ts';
-import { ManagementApi } from '../src/management/server/management-api.ts';
+import { makeToken } from '../src/management/keys/secret/token.ts';
+import { ManagementApi } from '../src/management/server/server.ts';
 import { SqliteStore } from '../src/store/sqlite-store.ts';
 import type { Store } from '../src/store/store.ts';
 

@@ -51,26 +51,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     floors: { path: 1, language: 1, realm: 2, sandbox: 3, evaluate: 4, '.': 5 },
     ground: ['limits.ts'],
   },
-  management: {
-    floors: {
-      scope: 1,
-      settings: 2,
-      keys: 2,
-      tokens: 2,
-      kubeconfig: 3,
-      audit: 3,
-      kinds: 3,
-      proxy: 4,
-      commands: 4,
-      'kubeconfig-issue': 5,
-      'direct-tokens': 5,
-      direct: 5,
-      server: 6,
-      recovery: 7,
-      '.': 8,
-    },
-    ground: [],
-  },
+  management: { floors: { scope: 1, keys: 2, audit: 3, credentials: 3, proxy: 4, server: 5, '.': 6 }, ground: [] },
   object: { floors: { text: 1, meta: 2, patch: 3, fields: 3, select: 3, '.': 4 }, ground: [] },
   sync: {
     floors: {

@@ -197,6 +197,6 @@ function logLevelOf(level: LogLevel, options: Options): LogLevel {
 
 /** Loads the management API on demand: a daemon that only syncs does without the memory of a server and a database. */
 const createManagement: CreateManagement = async (options) => {
-  const { ManagementApi } = await import('../management/server/management-api.ts');
+  const { ManagementApi } = await import('../management/server/server.ts');
   return new ManagementApi(options);
 };

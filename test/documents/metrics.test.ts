@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { declareDirectMetrics } from '../../src/management/direct/direct-metrics.ts';
+import { declareDirectMetrics } from '../../src/management/proxy/direct/direct-metrics.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { freePorts } from '../free-ports.ts';
 import { Processes, root } from './processes.ts';

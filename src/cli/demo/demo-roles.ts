@@ -2,7 +2,7 @@
 // prints. In: the settings of the API, a client for each cluster. Out: objects in the clusters.
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
-import { userName } from '../../management/proxy/upstream-identity.ts';
+import { userName } from '../../management/proxy/forward/upstream-identity.ts';
 import { subjectNamed, type UpstreamPlace, upstreamObjects } from '../../management/proxy/upstream-roles.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type ClusterClient, expectOk } from '../line/cluster-client.ts';

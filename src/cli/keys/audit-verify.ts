@@ -1,9 +1,9 @@
 // `hostward audit verify`: whether the audit log of the management API, or of a direct endpoint, is as it was written. In: the files,
 // oldest first, and for the management API the secret that proves them. Out: what is whole, and the first line that is not.
 import { join, resolve } from 'node:path';
-import { type Digest, keyedDigest, plainDigest } from '../../management/audit/chain.ts';
-import { chainFiles } from '../../management/audit/chain-file.ts';
-import { type Before, linesBefore, type Verified, verifyFiles } from '../../management/audit/verify.ts';
+import { type Digest, keyedDigest, plainDigest } from '../../management/audit/chain/chain.ts';
+import { chainFiles } from '../../management/audit/chain/chain-file.ts';
+import { type Before, linesBefore, type Verified, verifyFiles } from '../../management/audit/chain/verify.ts';
 import { auditName, readSecrets } from '../../management/keys/folder/data-folder.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';

@@ -10,8 +10,8 @@ import { settingNaming } from '../../config/settings/named-files.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import { OperationsServer } from '../../daemon/operations/operations-server.ts';
 import { createLog, textLine, wantsText } from '../../log.ts';
-import type { DirectEndpoint } from '../../management/direct/direct-endpoint.ts';
-import { declareDirectMetrics } from '../../management/direct/direct-metrics.ts';
+import type { DirectEndpoint } from '../../management/proxy/direct/direct-endpoint.ts';
+import { declareDirectMetrics } from '../../management/proxy/direct/direct-metrics.ts';
 import { createMetrics } from '../../metrics.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
@@ -34,7 +34,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   const write = (line: string) => context.stdout.write(isText ? textLine(line) : line);
   const log = createLog({ level: logLevel, destination: { write } });
   const [direct, logins] = await Promise.all([
-    import('../../management/direct/direct-endpoint.ts'),
+    import('../../management/proxy/direct/direct-endpoint.ts'),
     import('../../apiserver/request/failed-logins.ts'),
   ]);
   const { clock, environment } = context;

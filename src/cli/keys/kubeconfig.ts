@@ -1,6 +1,6 @@
 // `hostward kubeconfig`: prints a kubeconfig of a virtual cluster, with a credential or with a plugin that gets one, and is that plugin.
 import { resolve } from 'node:path';
-import { kubeconfigText } from '../../management/kubeconfig/text.ts';
+import { kubeconfigText } from '../../management/credentials/kubeconfig/text.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';

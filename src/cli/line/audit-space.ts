@@ -2,7 +2,7 @@
 // and the folders of this machine. Out: warnings; none where the volume is not on this machine.
 import { dirname, resolve } from 'node:path';
 import { type Fault, warning } from '../../config/fault.ts';
-import { maxFileBytes } from '../../management/audit/chain-file.ts';
+import { maxFileBytes } from '../../management/audit/chain/chain-file.ts';
 import type { Context } from './context.ts';
 import type { GoodConfiguration } from './load-settings.ts';
 

@@ -2,7 +2,7 @@
 // changes.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { type Status, serviceUnavailable } from '../../object/meta/status.ts';
-import type { Passage } from './forward.ts';
+import type { Passage } from './forward/forward.ts';
 
 interface Live<Of> {
   passage: Passage;

@@ -20,10 +20,10 @@ import {
   namespaceOfProject,
   requestText,
 } from '../scope/request.ts';
-import { forward, type Passage } from './forward.ts';
+import { forward, type Passage } from './forward/forward.ts';
+import { identityOf } from './forward/upstream-identity.ts';
 import type { LivePassages } from './live-passages.ts';
 import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
-import { identityOf } from './upstream-identity.ts';
 import { notThere, type ProxiedDestination, placeOf, type Upstreams } from './upstreams.ts';
 
 export interface ProxiedCaller {

@@ -11,7 +11,7 @@ import { allows, type Credential } from '../scope/allows.ts';
 import { proxiedRequest } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
 import type { AccessRequest } from '../scope/request.ts';
-import type { Reshape } from './forward.ts';
+import type { Reshape } from './forward/forward.ts';
 import reviewTypes from './review-protobuf.json' with { type: 'json' };
 import type { ProxiedDestination } from './upstreams.ts';
 

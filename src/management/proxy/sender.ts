@@ -8,7 +8,7 @@ import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest } from '../../apiserver/request/status-fault.ts';
 import { proxiedIn } from '../scope/classify.ts';
-import { bearersInProtocols, countOf } from './headers.ts';
+import { bearersInProtocols, countOf } from './forward/headers.ts';
 import { maxReviewBytes, reviewIn } from './reviews.ts';
 
 /** A listener on which `/` is the API of one virtual cluster. */

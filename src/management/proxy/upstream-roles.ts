@@ -3,7 +3,15 @@
 // Pure.
 import type { ManagementProject, ManagementSettings, ProjectRole } from '../../config/settings/management-settings.ts';
 import { Directory } from '../scope/directory.ts';
-import { groupName, groupsOf, keyExtra, roleGroup, subjectExtra, subjectUser, userName } from './upstream-identity.ts';
+import {
+  groupName,
+  groupsOf,
+  keyExtra,
+  roleGroup,
+  subjectExtra,
+  subjectUser,
+  userName,
+} from './forward/upstream-identity.ts';
 
 export interface PolicyRule {
   apiGroups: string[];

@@ -9,8 +9,8 @@ import type { Log } from '../../log.ts';
 import { notFound, type Status } from '../../object/meta/status.ts';
 import type { Directory } from '../scope/directory.ts';
 import { type Destination, instanceResource, managementGroup } from '../scope/request.ts';
-import type { Upstream } from './forward.ts';
-import { unavailable } from './own-answers.ts';
+import type { Upstream } from './forward/forward.ts';
+import { unavailable } from './forward/own-answers.ts';
 
 export type ProxiedDestination = Exclude<Destination, { kind: 'Management' }>;
 

@@ -1,8 +1,8 @@
 // Decides whether one rule covers another: whether every request that the child allows is allowed by the parent too. Each
 // condition is compared by itself.
-import { patternHolds } from './resource-patterns.ts';
+import { patternHolds } from './patterns/resource-patterns.ts';
+import { urlHolds } from './patterns/url-patterns.ts';
 import type { RuleEntry, RuleResources } from './scope.ts';
-import { urlHolds } from './url-patterns.ts';
 
 /** Only the targets limit the rule. */
 export function isUnrestricted(rule: RuleEntry): boolean {

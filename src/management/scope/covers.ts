@@ -1,8 +1,8 @@
 // Decides whether a new credential stays inside its maker's: every entry of the child must be covered by one entry of the parent.
 // The comparison is careful, not complete: it never accepts a wider scope, but refuses a few scopes that would not be wider.
 import { coversRule, isUnrestricted } from './covers-rule.ts';
+import { namesProxy } from './patterns/resource-patterns.ts';
 import { namespaceOfProject } from './request.ts';
-import { namesProxy } from './resource-patterns.ts';
 import { all, type Entry, type MaybeScope, type RequestTarget, type RoleEntry, type RuleEntry } from './scope.ts';
 
 export type Coverage =

@@ -1,8 +1,9 @@
 // Decides whether a deprecated rule allows a request: every condition in the rule must hold.
+
+import { matchesPattern, namesProxy } from './patterns/resource-patterns.ts';
+import { matchesURL } from './patterns/url-patterns.ts';
 import { type AccessRequest, type Destination, namespaceOfProject, type ResourceRequest } from './request.ts';
-import { matchesPattern, namesProxy } from './resource-patterns.ts';
 import type { RuleEntry } from './scope.ts';
-import { matchesURL } from './url-patterns.ts';
 
 export function matchesRule(rule: RuleEntry, request: AccessRequest): boolean {
   if (rule.verbs.length > 0 && !rule.verbs.includes(request.verb)) return false;

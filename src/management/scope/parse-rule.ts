@@ -8,9 +8,9 @@ import {
   unsupportedValue,
 } from '../../object/meta/field-error.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { isResourcePattern, overlappingPatterns, patternWords } from './resource-patterns.ts';
+import { isResourcePattern, overlappingPatterns, patternWords } from './patterns/resource-patterns.ts';
+import { isURLPattern, urlPatternWords } from './patterns/url-patterns.ts';
 import { type RequestTarget, type RuleEntry, type RuleResources, requestTargets } from './scope.ts';
-import { isURLPattern, urlPatternWords } from './url-patterns.ts';
 
 const verbs = [
   'get',

@@ -11,13 +11,20 @@ import type { Log } from '../../log.ts';
 import { StoreFault } from '../../store/errors.ts';
 import { SqliteStore } from '../../store/sqlite-store.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
-import { keyedDigest } from '../audit/chain.ts';
-import { ChainFile } from '../audit/chain-file.ts';
-import { openForDamage } from '../audit/find-damage.ts';
-import { JournaledStore } from '../audit/journaled-store.ts';
-import { removeOldFiles } from '../audit/retention.ts';
-import { revokedBy } from '../audit/revoked-by.ts';
-import { type Issuing, openIssuing } from '../direct-tokens/open-issuing.ts';
+import { AuditLog, type AuditLogOptions } from '../audit/audit.ts';
+import { keyedDigest } from '../audit/chain/chain.ts';
+import { ChainFile } from '../audit/chain/chain-file.ts';
+import { openForDamage } from '../audit/chain/find-damage.ts';
+import { removeOldFiles } from '../audit/chain/retention.ts';
+import { JournaledStore } from '../audit/journal/journaled-store.ts';
+import { revokedBy } from '../audit/journal/revoked-by.ts';
+import { type Issuing, openIssuing } from '../credentials/credentials.ts';
+import { activityPrefix, activityStore, loadActivity, markWhole } from '../keys/book/activity-store.ts';
+import { KeyBook, keyPrefix } from '../keys/book/key-book.ts';
+import { hiddenPart } from '../keys/book/stored-key.ts';
+import { Callers, deadText, type Session } from '../keys/callers/callers.ts';
+import { People, recordsPrefix } from '../keys/callers/people.ts';
+import { Rights } from '../keys/callers/rights.ts';
 import {
   auditName,
   checkSecrets,
@@ -26,22 +33,15 @@ import {
   openSecrets,
   revocationsName,
 } from '../keys/folder/data-folder.ts';
+import { contextOf, type KeyParts, KeyStrategy } from '../keys/key-strategy.ts';
+import { keyKind } from '../keys/keys.ts';
 import { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { stateByOthers as stateOfOthers } from '../keys/life/key-state.ts';
+import { rotateKey } from '../keys/rotate-key.ts';
 import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
-import { activityPrefix, activityStore, loadActivity, markWhole } from './activity-store.ts';
-import { AuditLog, type AuditLogOptions } from './audit-log.ts';
-import { Callers, deadText, type Session } from './callers.ts';
-import { KeyBook, keyPrefix } from './key-book.ts';
-import { keyKind } from './key-kind.ts';
-import { contextOf, type KeyParts, KeyStrategy } from './key-strategy.ts';
-import { People, recordsPrefix } from './people.ts';
-import { Rights } from './rights.ts';
-import { rotateKey } from './rotate-key.ts';
-import { hiddenPart } from './stored-key.ts';
 
 export interface OpenParts {
   /** The database below the store, for a backup. */

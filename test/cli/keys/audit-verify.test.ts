@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { beginning, chainLine, keyedDigest, plainDigest, readLine } from '../../../src/management/audit/chain.ts';
+import { beginning, chainLine, keyedDigest, plainDigest, readLine } from '../../../src/management/audit/chain/chain.ts';
 import { type KeysBench, newFolder, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 
 let bench: KeysBench;

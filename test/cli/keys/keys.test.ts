@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { doorPath } from '../../../src/management/commands/local-door.ts';
+import { doorPath } from '../../../src/management/server/commands/local-door.ts';
 import { keysPath } from '../../management/server/bench.ts';
 import { type KeysBench, newFolder, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
-import { DirectEndpoint } from '../../../src/management/direct/direct-endpoint.ts';
+import { DirectEndpoint } from '../../../src/management/proxy/direct/direct-endpoint.ts';
 import { freePort } from '../../free-ports.ts';
 import { type Bench, keysPath, until } from '../../management/server/bench.ts';
 import { kubeAssets } from '../start/assets.ts';

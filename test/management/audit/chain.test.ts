@@ -11,9 +11,9 @@ import {
   keyedDigest,
   plainDigest,
   readLine,
-} from '../../../src/management/audit/chain.ts';
-import { ChainFile } from '../../../src/management/audit/chain-file.ts';
-import { verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
+} from '../../../src/management/audit/chain/chain.ts';
+import { ChainFile } from '../../../src/management/audit/chain/chain-file.ts';
+import { verifyChain, verifyFiles } from '../../../src/management/audit/chain/verify.ts';
 
 const digest = keyedDigest(Buffer.from('a key of the audit log'));
 

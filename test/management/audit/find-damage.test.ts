@@ -5,11 +5,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { createLog } from '../../../src/log.ts';
-import { keyedDigest } from '../../../src/management/audit/chain.ts';
-import { ChainFile, chainFiles } from '../../../src/management/audit/chain-file.ts';
-import { openForDamage } from '../../../src/management/audit/find-damage.ts';
-import { verifyFiles } from '../../../src/management/audit/verify.ts';
-import { AuditFile } from '../../../src/management/direct/audit-file.ts';
+import { keyedDigest } from '../../../src/management/audit/chain/chain.ts';
+import { ChainFile, chainFiles } from '../../../src/management/audit/chain/chain-file.ts';
+import { openForDamage } from '../../../src/management/audit/chain/find-damage.ts';
+import { verifyFiles } from '../../../src/management/audit/chain/verify.ts';
+import { AuditFile } from '../../../src/management/proxy/direct/audit-file.ts';
 import { openBench, until } from '../server/bench.ts';
 
 const digest = keyedDigest(Buffer.from('a key of the audit log'));

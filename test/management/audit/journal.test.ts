@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { beginning, plainDigest } from '../../../src/management/audit/chain.ts';
+import { beginning, plainDigest } from '../../../src/management/audit/chain/chain.ts';
+import { verifyChain } from '../../../src/management/audit/chain/verify.ts';
 import { intentEntry, outcomeEntry, redactURL, withoutSecrets } from '../../../src/management/audit/entries.ts';
 import {
   fitting,
@@ -10,8 +11,7 @@ import {
   type Revocation,
   reapply,
   replayJournal,
-} from '../../../src/management/audit/journal.ts';
-import { verifyChain } from '../../../src/management/audit/verify.ts';
+} from '../../../src/management/audit/journal/journal.ts';
 import { makeToken } from '../../../src/management/keys/secret/token.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 

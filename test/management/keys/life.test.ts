@@ -3,8 +3,8 @@ import { Activity, flushWindowMs } from '../../../src/management/keys/life/activ
 import { credentialOf, type KeyWorld } from '../../../src/management/keys/life/credential.ts';
 import { expiryOf, isDueForRemoval, isExpired } from '../../../src/management/keys/life/expiry.ts';
 import { keyFacts } from '../../../src/management/keys/life/key-facts.ts';
-import { isNarrower, networkFaults, sourceNetworks } from '../../../src/management/keys/rules/source-networks.ts';
 import type { KeyRecord } from '../../../src/management/keys/secret/key-record.ts';
+import { isNarrower, networkFaults, sourceNetworks } from '../../../src/management/scope/patterns/source-networks.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { shop } from '../scope/scopes.ts';
 

@@ -1,6 +1,6 @@
 // Bytes of stored keys as a quota: of one owner and of all, of keys that come, change and go.
 import { describe, expect, it } from 'vitest';
-import { mostKeyBytes, StoredBytes } from '../../../src/management/keys/rules/stored-bytes.ts';
+import { mostKeyBytes, StoredBytes } from '../../../src/management/keys/book/stored-bytes.ts';
 
 const kib = 1024;
 

@@ -9,8 +9,8 @@ import type { LoopShares } from '../../../src/apiserver/request/loop-time.ts';
 import { type Clock, systemClock, type Timer } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
-import { ManagementApi } from '../../../src/management/server/management-api.ts';
 import type { Database } from '../../../src/management/server/open-parts.ts';
+import { ManagementApi } from '../../../src/management/server/server.ts';
 import type { Metrics } from '../../../src/metrics.ts';
 
 export const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
-import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import { ManagementApi } from '../../../src/management/server/server.ts';
 import { freePorts } from '../../free-ports.ts';
 import { people, until } from './bench.ts';
 

@@ -16,18 +16,18 @@ import { FailedLogins } from '../../../src/apiserver/request/failed-logins.ts';
 import { parseTarget } from '../../../src/apiserver/request/target.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
-import { keyedDigest } from '../../../src/management/audit/chain.ts';
+import { AuditLog } from '../../../src/management/audit/audit.ts';
+import { keyedDigest } from '../../../src/management/audit/chain/chain.ts';
 import {
   ChainFile,
   type ChainFileOptions,
   chainFiles,
   type OpenChain,
-} from '../../../src/management/audit/chain-file.ts';
-import { removeOldFiles } from '../../../src/management/audit/retention.ts';
-import { linesBefore, verifyChain, verifyFiles } from '../../../src/management/audit/verify.ts';
-import { AuditLog } from '../../../src/management/server/audit-log.ts';
-import { writeAttempt } from '../../../src/management/server/folder/write-check.ts';
-import { ManagementApi } from '../../../src/management/server/management-api.ts';
+} from '../../../src/management/audit/chain/chain-file.ts';
+import { removeOldFiles } from '../../../src/management/audit/chain/retention.ts';
+import { linesBefore, verifyChain, verifyFiles } from '../../../src/management/audit/chain/verify.ts';
+import { ManagementApi } from '../../../src/management/server/server.ts';
+import { writeAttempt } from '../../../src/management/server/write-check.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { type Bench, keysPath, type MovedClock, movedClock, openBench, people, until } from './bench.ts';

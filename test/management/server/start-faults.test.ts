@@ -9,7 +9,7 @@ import { loadConfiguration } from '../../../src/config/load/load.ts';
 import type { DaemonOptions } from '../../../src/daemon/daemon-options.ts';
 import { RunningManagement } from '../../../src/daemon/management.ts';
 import { silentLog } from '../../../src/log.ts';
-import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import { ManagementApi } from '../../../src/management/server/server.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'start-faults-'));

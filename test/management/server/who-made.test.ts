@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
-import { doorPath, osUserHeader } from '../../../src/management/commands/local-door.ts';
+import { doorPath, osUserHeader } from '../../../src/management/server/commands/local-door.ts';
 import { type Answer, type Bench, keysPath, openBench, people } from './bench.ts';
 
 const team = people.teams[0] as ManagementSettings['teams'][number];

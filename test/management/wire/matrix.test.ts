@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { silentLog } from '../../../src/log.ts';
-import { ManagementApi } from '../../../src/management/server/management-api.ts';
+import { ManagementApi } from '../../../src/management/server/server.ts';
 import type { MatrixCase, MatrixConfiguration, MatrixRequest } from '../matrix-case.ts';
 import { Dice } from '../model/dice.ts';
 import { type Cell, cells } from '../model/matrix-cases.ts';

@@ -2,10 +2,10 @@
 // a start. Written to the store rather than made by requests, because a case also has keys whose maker is long gone.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../src/clock.ts';
+import { databasePath, makeDataFolder, openSecrets } from '../../../src/management/keys/folder/data-folder.ts';
 import type { KeyRecord } from '../../../src/management/keys/secret/key-record.ts';
 import type { Peppers } from '../../../src/management/keys/secret/pepper.ts';
 import { makeToken } from '../../../src/management/keys/secret/token.ts';
-import { databasePath, makeDataFolder, openSecrets } from '../../../src/management/keys/folder/data-folder.ts';
 import { SqliteStore } from '../../../src/store/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { MatrixCase, MatrixConfiguration, MatrixKey } from '../matrix-case.ts';

@@ -3,8 +3,8 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { silentLog } from '../../../log.ts';
-import { doorPath, isTooLong, longestSocketPath } from '../../../management/commands/local-door.ts';
 import { isUnused } from '../../../management/keys/folder/data-folder.ts';
+import { doorPath, isTooLong, longestSocketPath } from '../../../management/server/commands/local-door.ts';
 import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
 import { requireManagement } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
@@ -204,7 +204,7 @@ function judgeNewFolder(context: Context, dataDir: string, mayMake: boolean): vo
 
 /** Undefined when a daemon answers after all: it was about to start. */
 async function openFolder(context: Context, { settings, server }: Configured, client: ManagementClient) {
-  const { ManagementApi } = await import('../../../management/server/management-api.ts');
+  const { ManagementApi } = await import('../../../management/server/server.ts');
   const { clock, version } = context;
   const api = new ManagementApi({ settings, server, clock, log: silentLog, version });
   try {

@@ -6,7 +6,7 @@ import { runAtOnce } from '../../../config/steps.ts';
 import { parseYaml } from '../../../config/yaml/parse-yaml.ts';
 import { decode } from '../../../config/yaml/source-text.ts';
 import type { TreeNode } from '../../../config/yaml/tree.ts';
-import { scopeSchema } from '../../../management/kinds/scope-schema.ts';
+import { scopeSchema } from '../../../management/keys/schema/scope-schema.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
 
 export function unknownFields(file: string, text: string): string[] {

@@ -2,7 +2,7 @@
 
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
-import { cidrsAnnotation, type SourceNetworks, sourceNetworks } from '../rules/source-networks.ts';
+import { cidrsAnnotation, type SourceNetworks, sourceNetworks } from '../../scope/patterns/source-networks.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import type { KeyTimes } from './expiry.ts';
 import { KeyScope, RecentScopes } from './recent-scopes.ts';

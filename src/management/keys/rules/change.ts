@@ -6,12 +6,12 @@ import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { covers } from '../../scope/covers.ts';
 import { parseScope } from '../../scope/parse-scope.ts';
+import { cidrsAnnotation, isNarrower } from '../../scope/patterns/source-networks.ts';
 import { expiryOf, isExpired, type KeyTimes } from '../life/expiry.ts';
 import { privilegeRefusals, timeFaults, widthRefusals } from './issue.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
 import { type KeySpec, keySpec, loginFields } from './key-spec.ts';
 import { isDisabledByAdministrator, keepMakers, serverMarkFaults } from './server-marks.ts';
-import { cidrsAnnotation, isNarrower } from './source-networks.ts';
 
 export interface KeyChange {
   object: KubeObject;

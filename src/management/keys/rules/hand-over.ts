@@ -1,10 +1,10 @@
 // Judges whether the caller may get a new value of an existing key. The receiver of the value can use the key, so the caller must
 // hold everything that the key holds, for example groups that an administrator granted, and networks.
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { cidrsAnnotation, isNarrower } from '../../scope/patterns/source-networks.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import type { Caller, Refusal } from './judgement.ts';
 import { keySpec } from './key-spec.ts';
-import { cidrsAnnotation, isNarrower } from './source-networks.ts';
 
 export function handOverRefusals(object: KubeObject, { grantedGroups }: KeyRecord, caller: Caller): Refusal[] {
   const refusals = networkRefusals(object, caller);

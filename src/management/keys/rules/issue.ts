@@ -7,6 +7,7 @@ import { isScoped } from '../../scope/allows.ts';
 import { covers } from '../../scope/covers.ts';
 import type { SubjectName } from '../../scope/directory.ts';
 import { parseScope } from '../../scope/parse-scope.ts';
+import { cidrsAnnotation } from '../../scope/patterns/source-networks.ts';
 import { administratorRoles, type MaybeScope } from '../../scope/scope.ts';
 import { maxMakers } from '../life/credential.ts';
 import { suppliedFaults } from '../secret/supplied.ts';
@@ -14,7 +15,6 @@ import { networkRefusals } from './hand-over.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
 import { administratorTypes, type KeySpec, keySpec, loginFields, subjectOf } from './key-spec.ts';
 import { serverMarkFaults } from './server-marks.ts';
-import { cidrsAnnotation } from './source-networks.ts';
 
 /** Fills in the fields that the writer left out. Returns the warnings. */
 export function fillNewKey(object: KubeObject, context: JudgeContext): string[] {

@@ -3,8 +3,8 @@
 import { type FieldError, forbiddenField } from '../../../object/meta/field-error.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import type { SubjectName } from '../../scope/directory.ts';
+import { cidrsAnnotation } from '../../scope/patterns/source-networks.ts';
 import { keySpec } from './key-spec.ts';
-import { cidrsAnnotation } from './source-networks.ts';
 
 const reserved = 'hostward.dev/';
 

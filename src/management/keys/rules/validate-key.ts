@@ -11,9 +11,9 @@ import {
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { parseScope } from '../../scope/parse-scope.ts';
+import { cidrsAnnotation, networkFaults } from '../../scope/patterns/source-networks.ts';
 import { longestTTL } from '../life/expiry.ts';
 import { administratorTypes, commonTypes, type KeySpec, keySpec } from './key-spec.ts';
-import { cidrsAnnotation, networkFaults } from './source-networks.ts';
 
 const maxDisplayName = 256;
 const maxDescription = 4096;

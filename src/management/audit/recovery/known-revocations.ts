@@ -1,0 +1,56 @@
+// Reads the journal of revocations in a folder for a backup of a certain revision: the revocations since then, and whether the
+// list is complete. A journal that is broken, or that begins later than the backup, is used as far as it goes.
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { revocationsName } from '../../keys/folder/data-folder.ts';
+import type { Digest } from '../chain/chain.ts';
+import { chainFiles } from '../chain/chain-file.ts';
+import { verifyFiles } from '../chain/verify.ts';
+import { type Replayed, replayJournal } from '../journal/journal.ts';
+
+export type JournalState =
+  /** Nothing is missing since the backup. */
+  | { kind: 'whole' }
+  | { kind: 'absent' }
+  /** The journal begins after the backup, so revocations between the two are unknown. */
+  | { kind: 'late'; from: number }
+  | { kind: 'broken'; file: string; line: number; reason: string };
+
+export interface Known extends Pick<Replayed, 'revocations' | 'names' | 'highestRevision'> {
+  journal: JournalState;
+}
+
+export async function knownSince(revision: number, dataDir: string, digest: Digest): Promise<Known> {
+  const names = await chainFiles(dataDir, revocationsName);
+  const files = await Promise.all(
+    names.map(async (name) => ({ name, text: await readFile(join(dataDir, name), 'utf8') })),
+  );
+  const broken = (
+    await verifyFiles(
+      files.map(({ name, text }) => ({ name, read: async () => text })),
+      { digest },
+    )
+  ).find(({ result }) => result.kind === 'broken');
+  // Each file continues the one before, so all files are one journal.
+  const whole = replayJournal(
+    files.map(({ text }) => text),
+    digest,
+    revision,
+  );
+  return { ...whole, journal: stateOf(files.length, broken, whole, revision) };
+}
+
+function stateOf(
+  count: number,
+  broken: Awaited<ReturnType<typeof verifyFiles>>[number] | undefined,
+  { coveredFrom }: Replayed,
+  revision: number,
+): JournalState {
+  if (count === 0) return { kind: 'absent' };
+  if (broken?.result.kind === 'broken') {
+    const { line, reason } = broken.result;
+    return { kind: 'broken', file: broken.name, line, reason };
+  }
+  if (coveredFrom === undefined) return { kind: 'absent' };
+  return coveredFrom <= revision ? { kind: 'whole' } : { kind: 'late', from: coveredFrom };
+}

@@ -1,0 +1,81 @@
+// Brings restored keys and names to their last state, as far as the journal knows it. In: a store with the content of a backup.
+// Out: the number of changed keys, by kind of change.
+import { toStoredText } from '../../../apiserver/wire/stored-text.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import type { Store, StoredRecord } from '../../../store/store.ts';
+import { keyPrefix } from '../../keys/book/key-book.ts';
+import { hiddenPart } from '../../keys/book/stored-key.ts';
+import { recordsPrefix } from '../../keys/callers/people.ts';
+import { disabledByRestore, reapply, withRecord } from '../journal/journal.ts';
+import type { Known } from './known-revocations.ts';
+
+export interface Applied {
+  /** Keys of the backup. */
+  keys: number;
+  deleted: number;
+  /** Narrowed, disabled, enabled or rotated since. */
+  changed: number;
+  /** Disabled because the revocations since the backup are not completely known. */
+  disabled: number;
+}
+
+/** Keys that are read between two turns of the event loop, and written with one commit. */
+const pageRecords = 500;
+/** Above the generation of any direct token that was issued since the backup: a key is not changed so often. */
+const blindGenerations = 1_000_000;
+
+export async function putOver(
+  store: Store,
+  known: Known,
+  { disablesKeys }: { disablesKeys: boolean },
+): Promise<Applied> {
+  const applied: Applied = { keys: 0, deleted: 0, changed: 0, disabled: 0 };
+  for (const [name, record] of known.names)
+    await store.write(recordsPrefix + name, { expect: undefined, value: JSON.stringify(record) });
+  const atRevision = await store.currentRevision();
+  let afterKey: string | undefined;
+  for (;;) {
+    const place = afterKey === undefined ? {} : { afterKey };
+    const page = await store.list(keyPrefix, { atRevision, limit: pageRecords, ...place });
+    if (page.kind !== 'page') throw new Error('restore the keys: want the present, the store has forgotten it');
+    await Promise.all(page.records.map((record) => onKey(store, record, { known, disablesKeys, applied })));
+    afterKey = page.records.at(-1)?.key;
+    if (!page.hasMore) return applied;
+  }
+}
+
+async function onKey(
+  store: Store,
+  { key, value, revision }: StoredRecord,
+  { known, disablesKeys, applied }: { known: Known; disablesKeys: boolean; applied: Applied },
+): Promise<void> {
+  const object = JSON.parse(value) as KubeObject;
+  const part = hiddenPart(object);
+  if (part === undefined) return;
+  applied.keys++;
+  const revocation = known.revocations.get(part.record.uid);
+  let now: KubeObject | undefined = revocation === undefined ? object : reapply(object, revocation);
+  if (now === undefined) {
+    applied.deleted++;
+    await store.write(key, { expect: revision, value: undefined });
+    return;
+  }
+  if (toStoredText(now) !== toStoredText(object)) applied.changed++;
+  if (known.journal.kind !== 'whole') {
+    if (disablesKeys && !isDisabled(now)) {
+      applied.disabled++;
+      now = disabledByRestore(now);
+    }
+    const tokenGeneration = (hiddenPart(now)?.record.tokenGeneration ?? 0) + blindGenerations;
+    now = withRecord(now, { tokenGeneration });
+  }
+  const text = toStoredText(now);
+  if (text === value) return;
+  const metadata = { ...now.metadata, generation: (now.metadata.generation ?? 0) + 1 };
+  await store.write(key, { expect: revision, value: toStoredText({ ...now, metadata }) });
+}
+
+function isDisabled(object: KubeObject): boolean {
+  return isRecord(object['spec']) && object['spec']['disabled'] === true;
+}

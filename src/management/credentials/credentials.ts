@@ -1,0 +1,86 @@
+// Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kinds of tokens and
+// revocations, and the key set that verifiers read. In: the folder, the store and the callers of the management API.
+import type { Route } from '../../apiserver/chain/chain.ts';
+import type { Kind } from '../../apiserver/kinds/kind.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Clock, Timer } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { serviceUnavailable } from '../../object/meta/status.ts';
+import type { Store } from '../../store/store.ts';
+import type { KeyWorld } from '../keys/life/credential.ts';
+import { type IssueParts, issueToken } from './tokens/issue-token.ts';
+import { keySetPath } from './tokens/key-set-path.ts';
+import { PublishedRevocations } from './tokens/published-revocations.ts';
+import { revocationKind } from './tokens/revocation-kind.ts';
+import { TokenCallers, type TokenCallersParts } from './tokens/token-callers.ts';
+import { TokenKeys } from './tokens/token-keys.ts';
+import { tokenKind } from './tokens/token-kind.ts';
+import { TokenLedger } from './tokens/token-ledger.ts';
+
+export interface Issuing {
+  keys: TokenKeys;
+  ledger: TokenLedger;
+  callers: TokenCallers;
+  /** Tokens and revocations. */
+  kinds: Kind[];
+  /** The key set for verifiers. */
+  route: Route;
+  stop(): void;
+}
+
+export interface OpenIssuingOptions {
+  folder: string;
+  store: Store;
+  world: KeyWorld;
+  clock: Clock;
+  log: Log;
+  issuer: string;
+  callerOf: IssueParts['callerOf'];
+  visibleSince: NonNullable<Kind['visibleTo']>;
+  deadText: TokenCallersParts['deadText'];
+  userOf: TokenCallersParts['userOf'];
+  /** Called when verifiers must not believe what they read before. */
+  revocationsLost(): void;
+}
+
+/** Keys change every month, and are published minutes ahead: every minute is early enough. */
+const keyChoreMs = 60_000;
+
+export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing> {
+  const { folder, store, world, clock, log, issuer, callerOf, visibleSince, deadText, userOf } = options;
+  const nowMs = () => clock.wallTime().getTime();
+  const failed = (error: unknown) =>
+    log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
+  const keys = await TokenKeys.open(folder, nowMs());
+  await keys.keepUp(nowMs());
+  const lost = (error: unknown) => {
+    failed(error);
+    options.revocationsLost();
+  };
+  const revocations = new PublishedRevocations({ store, clock, failed: lost });
+  const ledger = new TokenLedger({ store, revocations, world, nowMs, failed });
+  await ledger.start(keys.areNew);
+  const visibleTo: typeof visibleSince = (user) => {
+    if (!revocations.areComplete)
+      throw new StatusFault(serviceUnavailable('a revocation cannot be stored, so no list of them is complete'));
+    return visibleSince(user);
+  };
+  let chore: Timer | undefined;
+  let isStopped = false;
+  const keepUp = () => {
+    if (isStopped) return;
+    chore = clock.after(keyChoreMs, () => void keys.keepUp(nowMs()).catch(failed).finally(keepUp));
+  };
+  keepUp();
+  return {
+    keys,
+    ledger,
+    callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf }),
+    kinds: [tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })), revocationKind(visibleTo)],
+    route: keySetPath(keys),
+    stop() {
+      isStopped = true;
+      chore?.cancel();
+    },
+  };
+}

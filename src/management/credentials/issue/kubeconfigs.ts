@@ -1,0 +1,121 @@
+// Issues kubeconfigs and ends their credentials, as one part of the management API. In: the open parts. Out: the
+// subresource. While it runs, it ends each certificate in time.
+import type { IncomingMessage } from 'node:http';
+import type { Subresource } from '../../../apiserver/kinds/kind.ts';
+import { authorityIn } from '../../../apiserver/tls/authority-folder.ts';
+import type { Authority } from '../../../apiserver/tls/certificates.ts';
+import { type Metrics, readSeries } from '../../../metrics.ts';
+import type { Store } from '../../../store/store.ts';
+import { managementGroup } from '../../scope/request.ts';
+import { ClientAuthority } from '../certificates/client-authority.ts';
+import { IssueBook } from '../certificates/issue-book.ts';
+import { kubeconfigKindName, kubeconfigSchemaName } from '../schema/kubeconfig-schema.ts';
+import type { IssueParts } from './asker.ts';
+import { certificateForm } from './certificate-form.ts';
+import { certificateHolder, type Holder } from './certificate-holder.ts';
+import { issueParts, type OpenIssueParts } from './issue-parts.ts';
+import { kubeconfigAction } from './kubeconfig-action.ts';
+import { Revoker, type WaitingRemoval } from './revoker.ts';
+import type { ReachOptions } from './virtual-cluster.ts';
+
+export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store };
+
+/** What a listener for virtual clusters needs to know of their certificates. */
+export interface IngressParts {
+  /** HOST:PORT. */
+  listen: string;
+  instances: Pick<IssueParts, 'directory' | 'instanceUid'>;
+  /** The holder of the connection's client certificate; undefined = no certificate. */
+  holder(request: IncomingMessage, instance: string): Holder | undefined;
+  /** Signs certificates for instances without a certificate of their own. */
+  serving: Authority;
+  /** The CA of accepted client certificates. */
+  clientCaPem: string;
+}
+
+export interface Ingress {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  readonly port: number | undefined;
+}
+
+export class Kubeconfigs {
+  /** The subresource of a virtual cluster that makes a kubeconfig. */
+  readonly subresource: Subresource;
+  readonly #book: IssueBook;
+  readonly #revoker: Revoker;
+  readonly #options: KubeconfigsOptions;
+  readonly #parts: IssueParts;
+  readonly #authority: ClientAuthority;
+  #ingress: Ingress | undefined;
+
+  constructor(options: KubeconfigsOptions) {
+    const { store, world, settings, environment, clock, log } = options;
+    const reach = { environment, clock, log };
+    this.#options = options;
+    this.#authority = new ClientAuthority(options.server.dataDir, clock);
+    this.#book = new IssueBook(store);
+    this.#revoker = new Revoker({ book: this.#book, world, reach, settings });
+    const own = { book: this.#book, revoker: this.#revoker, authority: this.#authority, world, reach };
+    const ingressAuthority = async () => (await this.#serving()).certPem;
+    this.#parts = issueParts(options, ingressAuthority);
+    const about = { kind: kubeconfigKindName, group: managementGroup, version: 'v1', schema: kubeconfigSchemaName };
+    const act = kubeconfigAction(this.#parts, certificateForm(own));
+    this.subresource = { mode: 'action', ...about, act, holdsSecret: true };
+  }
+
+  async open(): Promise<void> {
+    await this.#book.start();
+  }
+
+  /** Certificates of keys that died while nothing ran lose their rights now. */
+  async start(ingressOf: (parts: IngressParts) => Ingress): Promise<void> {
+    this.#revoker.start();
+    const { server, world, callers, clock, log } = this.#options;
+    if (server.ingressListen === undefined) return;
+    const holding = { book: this.#book, world, callers, clock };
+    const ingress = ingressOf({
+      listen: server.ingressListen,
+      instances: this.#parts,
+      holder: (request, instance) => certificateHolder(request, instance, holding),
+      serving: await this.#serving(),
+      clientCaPem: (await this.#authority.get()).certPem,
+    });
+    await ingress.start();
+    this.#ingress = ingress;
+    log.info({ component: 'management', port: ingress.port }, 'ingress of virtual clusters started');
+  }
+
+  async stop(): Promise<void> {
+    await this.#ingress?.stop();
+    await this.#revoker.stop();
+  }
+
+  /** The CA of the management server, also where that has a certificate from files. */
+  #serving(): Promise<Authority> {
+    const { server, clock } = this.#options;
+    return authorityIn(server.dataDir, 'hostward-management', clock.wallTime());
+  }
+
+  /** For `hostward status`. */
+  status(): { live: number; removalsWaiting: readonly WaitingRemoval[]; ingressPort?: number } {
+    const port = this.#ingress?.port;
+    return {
+      ...(port === undefined ? {} : { ingressPort: port }),
+      live: this.#revoker.live,
+      removalsWaiting: this.#revoker.waiting(),
+    };
+  }
+
+  declareMetrics(metrics: Metrics): void {
+    const series: [string, string, () => number][] = [
+      ['hostward_client_certificates', 'Client certificates that count', () => this.#revoker.live],
+      [
+        'hostward_client_certificate_removals_waiting',
+        'Client certificates whose rights still have to be removed',
+        () => this.#revoker.waiting().length,
+      ],
+    ];
+    for (const [name, help, read] of series) readSeries(metrics, { name, help, labels: {}, read });
+  }
+}

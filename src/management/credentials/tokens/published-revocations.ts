@@ -1,0 +1,88 @@
+// Stores revocations as objects that verifiers list and watch. In: the ledger's revocations, as they come. Out: records in the
+// store. A revocation that the store does not take is tried again, and until then no list of them counts as complete.
+import type { Clock } from '../../../clock.ts';
+import type { Store } from '../../../store/store.ts';
+import type { RevocationEntry } from '../claims/revocations.ts';
+import { revocationKey, revocationPrefix, revocationText } from './revocation-kind.ts';
+
+export interface PublishedRevocationsParts {
+  store: Pick<Store, 'list' | 'write'>;
+  clock: Clock;
+  /** Called when the store did not take a revocation. */
+  failed(error: unknown): void;
+}
+
+/** A new configuration can end the tokens of thousands of keys; they share writes to the disk. */
+const writesAtOnce = 500;
+
+export class PublishedRevocations {
+  readonly #parts: PublishedRevocationsParts;
+  /** Texts by key of the store; undefined = to be removed. */
+  readonly #unwritten = new Map<string, string | undefined>();
+  #writing: Promise<void> | undefined;
+  #isLost = false;
+
+  constructor(parts: PublishedRevocationsParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when the store has exactly these revocations, or has failed. */
+  async start(entries: readonly RevocationEntry[]): Promise<void> {
+    const listed = await this.#parts.store.list(revocationPrefix);
+    const stored = new Map(listed.kind === 'page' ? listed.records.map(({ key, value }) => [key, value]) : []);
+    const wanted = new Map(entries.map((entry) => [revocationKey(entry.key), entry]));
+    for (const key of stored.keys()) if (!wanted.has(key)) this.#unwritten.set(key, undefined);
+    for (const [key, entry] of wanted) if (!isSame(stored.get(key), entry)) this.put(entry);
+    await this.#write();
+  }
+
+  /** False while the store lacks a revocation that it was given. */
+  get areComplete(): boolean {
+    return !this.#isLost;
+  }
+
+  put(entry: RevocationEntry): void {
+    this.#unwritten.set(revocationKey(entry.key), revocationText(entry, this.#parts.clock.wallTime()));
+    void this.#write();
+  }
+
+  remove(uid: string): void {
+    this.#unwritten.set(revocationKey(uid), undefined);
+    void this.#write();
+  }
+
+  /** Called every few hundred milliseconds. */
+  tryAgain(): void {
+    if (this.#unwritten.size > 0) void this.#write();
+  }
+
+  #write(): Promise<void> {
+    this.#writing ??= Promise.resolve().then(() => this.#writeAll());
+    return this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    const { store, failed } = this.#parts;
+    try {
+      while (this.#unwritten.size > 0) {
+        const some = [...this.#unwritten].slice(0, writesAtOnce);
+        await Promise.all(some.map(([key, value]) => store.write(key, { expect: undefined, value })));
+        // What changed during the write is written again.
+        for (const [key, value] of some) if (this.#unwritten.get(key) === value) this.#unwritten.delete(key);
+      }
+      this.#isLost = false;
+    } catch (error) {
+      const wasComplete = !this.#isLost;
+      this.#isLost = true;
+      if (wasComplete) failed(error);
+    } finally {
+      this.#writing = undefined;
+    }
+  }
+}
+
+function isSame(text: string | undefined, entry: RevocationEntry): boolean {
+  if (text === undefined) return false;
+  const { spec } = JSON.parse(text) as { spec: { generation: number; expires: string } };
+  return spec.generation === entry.generation && Date.parse(spec.expires) >= entry.expiresMs;
+}

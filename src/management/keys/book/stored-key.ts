@@ -1,0 +1,109 @@
+// The stored form of an OwnedAccessKey: the object without its hidden fields, and under `hidden` the record of its secret and the
+// encrypted fields. Data under `hidden` never leaves the process.
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { expiryOf } from '../life/expiry.ts';
+import type { KeyState } from '../life/key-state.ts';
+import { keyStatus } from '../life/key-status.ts';
+import { keySpec } from '../rules/key-spec.ts';
+import type { FieldCipher } from '../secret/field-cipher.ts';
+import type { KeyRecord } from '../secret/key-record.ts';
+import { detachHidden, type HiddenFields, hiddenPaths, type StoredHidden } from '../secret/redact.ts';
+
+export interface HiddenPart {
+  record: KeyRecord;
+  /** By name of the field, encrypted for the uid of the key. */
+  sealed: Record<string, string>;
+}
+
+export function hiddenPart(object: KubeObject): HiddenPart | undefined {
+  const part = object['hidden'];
+  return isRecord(part) && isRecord(part['record']) ? (part as unknown as HiddenPart) : undefined;
+}
+
+/** Takes the hidden fields off the object itself. */
+export function takeHidden(object: KubeObject): HiddenFields {
+  const { redacted, hidden } = detachHidden(object);
+  object['spec'] = redacted['spec'];
+  if (redacted.metadata.annotations !== undefined) object.metadata.annotations = redacted.metadata.annotations;
+  return hidden;
+}
+
+/** Without everything that is hidden; the argument stays as it is. */
+export function withoutHidden(object: KubeObject): KubeObject {
+  const { hidden: _hidden, ...shown } = object;
+  return hiddenPaths.some((path) => valueAt(shown, path) !== undefined)
+    ? detachHidden(shown as KubeObject).redacted
+    : (shown as KubeObject);
+}
+
+/** Adds the hidden parts of another object that this object lacks. */
+export function restoreHidden(object: KubeObject, from: KubeObject): void {
+  if (from['hidden'] !== undefined) object['hidden'] ??= from['hidden'];
+  for (const path of hiddenPaths) {
+    const value = valueAt(from, path);
+    if (value !== undefined && valueAt(object, path) === undefined) putAt(object, path, value);
+  }
+}
+
+export function sealHidden(
+  hidden: StoredHidden,
+  before: { sealed: Record<string, string>; opened: StoredHidden },
+  to: { cipher: FieldCipher; uid: string },
+): Record<string, string> {
+  const sealed: Record<string, string> = {};
+  for (const [field, value] of Object.entries(hidden) as [keyof StoredHidden, string][]) {
+    const kept = before.opened[field] === value ? before.sealed[field] : undefined;
+    // Encryption makes new bytes every time, so an equal value keeps its old bytes and the write counts as unchanged.
+    sealed[field] = kept ?? to.cipher.seal(value, to.uid);
+  }
+  return sealed;
+}
+
+export function openHidden(part: HiddenPart, cipher: FieldCipher): StoredHidden {
+  const opened: Record<string, string> = {};
+  for (const [field, value] of Object.entries(part.sealed)) {
+    const text = cipher.open(value, part.record.uid);
+    if (text !== undefined) opened[field] = text;
+  }
+  return opened;
+}
+
+function valueAt(object: unknown, path: string): unknown {
+  let value: unknown = object;
+  for (const step of path.split('.')) value = isRecord(value) ? value[step] : undefined;
+  return value;
+}
+
+function putAt(object: KubeObject, path: string, value: unknown): void {
+  const steps = path.split('.');
+  const last = steps.pop() as string;
+  let holder: Record<string, unknown> = object;
+  for (const step of steps) {
+    if (!isRecord(holder[step])) holder[step] = {};
+    holder = holder[step] as Record<string, unknown>;
+  }
+  holder[last] = value;
+}
+
+/** Undefined = the key does not end. */
+export function expiryOfKey(object: KubeObject, lastActivityMs: number | undefined): number | undefined {
+  const { ttl, ttlAfterLastActivity } = keySpec(object);
+  const creationMs = Date.parse(object.metadata.creationTimestamp ?? '') || 0;
+  return expiryOf({ creationMs, ttl, afterLastActivity: ttlAfterLastActivity }, lastActivityMs);
+}
+
+export function statusOfKey(
+  object: KubeObject,
+  at: { lastMs: number | undefined; nowMs: number; stateByOthers(name: string, uid: string, nowMs: number): KeyState },
+): object {
+  const { lastMs, nowMs } = at;
+  const { deletionTimestamp, name = '', uid = '' } = object.metadata;
+  const expiryMs = expiryOfKey(object, lastMs);
+  const state = (): KeyState => {
+    if (deletionTimestamp !== undefined) return 'terminating';
+    if (expiryMs !== undefined && nowMs >= expiryMs) return 'expired';
+    return keySpec(object).disabled ? 'disabled' : at.stateByOthers(name, uid, nowMs);
+  };
+  return keyStatus({ state: state(), expiryMs, lastActivityMs: lastMs });
+}

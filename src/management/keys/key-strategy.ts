@@ -1,0 +1,298 @@
+// Handles the write of a key in the hooks of the kit: takes off the hidden fields, fills in defaults, validates and judges the
+// result, and makes the secret. A fault of the object is 422; a missing right of the caller is 403.
+import type { Kind, ObjectUpdate, ObjectWrite, Strategy } from '../../apiserver/kinds/kind.ts';
+import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
+import { toStoredText } from '../../apiserver/wire/stored-text.ts';
+import type { Clock } from '../../clock.ts';
+import type { KeyLimits } from '../../config/settings/management-settings.ts';
+import type { FieldError } from '../../object/meta/field-error.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { invalid } from '../../object/meta/status.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { isScoped } from '../scope/allows.ts';
+import type { SubjectName } from '../scope/directory.ts';
+import { keyResource, managementGroup } from '../scope/request.ts';
+import { type KeyBook, ownerKey } from './book/key-book.ts';
+import {
+  hiddenPart,
+  openHidden,
+  restoreHidden,
+  sealHidden,
+  statusOfKey,
+  takeHidden,
+  withoutHidden,
+} from './book/stored-key.ts';
+import type { Callers, Session } from './callers/callers.ts';
+import type { People } from './callers/people.ts';
+import type { Activity } from './life/activity.ts';
+import { keyFacts } from './life/key-facts.ts';
+import type { KeyState } from './life/key-state.ts';
+import { ownerWarnings } from './owner-rules.ts';
+import { changesToken, fillChangedKey, judgeChangedKey, type KeyChange } from './rules/change.ts';
+import { fillNewKey, judgeNewKey } from './rules/issue.ts';
+import { type JudgeContext, type Judgement, refusalText } from './rules/judgement.ts';
+import { keySpec, subjectOf } from './rules/key-spec.ts';
+import { holderOf, makerText } from './rules/maker.ts';
+import { createdByAnnotation, instanceLabel, markDisabled } from './rules/server-marks.ts';
+import { validateKey } from './rules/validate-key.ts';
+import type { FieldCipher } from './secret/field-cipher.ts';
+import type { KeyRecord } from './secret/key-record.ts';
+import type { Peppers } from './secret/pepper.ts';
+import { mergeHidden } from './secret/redact.ts';
+import { makeSecret } from './secret/rotate.ts';
+import { duplicateSupplied } from './secret/supplied.ts';
+import type { RandomBytes } from './secret/token.ts';
+
+export interface KeyParts {
+  book: KeyBook;
+  people: People;
+  callers: Callers;
+  activity: Activity;
+  peppers: Peppers;
+  cipher: FieldCipher;
+  random: RandomBytes;
+  limits: () => KeyLimits;
+  clock: Clock;
+  /** Of the key with this uid, as far as its owner, its virtual cluster and its makers decide. */
+  stateByOthers(name: string, uid: string, nowMs: number): KeyState;
+  /** All that are served here; an owner may be of any of them. */
+  kinds: () => readonly Kind[];
+}
+
+/** What the first hook finds out about a write. */
+interface Draft {
+  context: JudgeContext;
+  by: SubjectName;
+  /** The value of the key, for judging and for the one answer that shows it. */
+  plain: string;
+  wasDisabled: boolean;
+  /** uid of the virtual cluster whose kubeconfig holds the key. */
+  instance?: string | undefined;
+  /** For the annotation of a new key. */
+  createdBy?: string;
+  judge(judged: KubeObject): Judgement;
+}
+
+const resource = { group: managementGroup, resource: keyResource };
+/** The schema has reported this fault already. */
+const saidBySchema: ReadonlySet<string> = new Set(['spec.ttl', 'spec.type', 'spec.displayName', 'spec.description']);
+
+export class KeyStrategy implements Strategy {
+  readonly countsGenerations = true;
+  readonly hasStatus = true;
+  readonly #parts: KeyParts;
+
+  constructor(parts: KeyParts) {
+    this.#parts = parts;
+  }
+
+  // A key has a grace period only if the writer asks for one.
+  readonly deletion = { gracePeriodSeconds: (): number => 0 };
+
+  readonly hidden = {
+    present: (object: KubeObject): KubeObject => this.#shown(object),
+    restore: restoreHidden,
+    once: ({ object, facts }: ObjectWrite<Draft>): { object: KubeObject; warning: string } => {
+      const shown = this.#shown(object);
+      const key = facts?.plain;
+      const spec = { ...(shown['spec'] as object), ...(key === undefined ? {} : { key }) };
+      return { object: { ...shown, spec }, warning: shownOnceText };
+    },
+  };
+
+  readonly resources = {
+    reserve: (write: ObjectWrite<Draft>): void => addServerMarks(write),
+    release: (object: KubeObject): void => this.#parts.book.release(object.metadata.uid ?? ''),
+  };
+
+  readonly #shown = (object: KubeObject): KubeObject => {
+    const lastMs = this.#parts.activity.lastMs(object.metadata.uid ?? '');
+    const nowMs = this.#parts.clock.wallTime().getTime();
+    const status = statusOfKey(object, { lastMs, nowMs, stateByOthers: this.#parts.stateByOthers });
+    return { ...withoutHidden(object), status };
+  };
+
+  warnings = (object: KubeObject): string[] => [
+    ...validateKey(object).warnings,
+    ...ownerWarnings(this.#parts.kinds, object),
+  ];
+
+  prepareForCreate = (write: ObjectWrite<Draft>): void => {
+    const { object } = write;
+    const { book, people, peppers, random, cipher } = this.#parts;
+    const session = this.#sessionOf(write);
+    const { kubeconfig } = session;
+    const context = { ...contextOf(this.#parts, session), inherits: kubeconfig !== undefined };
+    const hidden = takeHidden(object);
+    delete object['status'];
+    for (const line of fillNewKey(object, context)) write.warn(line);
+    const uid = object.metadata.uid ?? '';
+    const spec = keySpec(object);
+    const owner = subjectOf(spec) ?? session.credential.subject;
+    const supplied = hidden.key ?? '';
+    const digests = supplied === '' ? [] : peppers.digests(supplied);
+    const made = supplied === '' ? makeSecret(random, peppers) : suppliedSecret(supplied, peppers);
+    const isTaken = book.isTaken(digests);
+    const ownerKeys = book.ownerKeys(owner);
+    const { isAdministrator } = context.caller;
+    const creator = session.facts?.record;
+    const holder = holderOf(session);
+    // A kubeconfig ends with the key that asked for it, also when no scope narrows that key.
+    const maker = isScoped(session.credential) || kubeconfig !== undefined ? creator : undefined;
+    const record: KeyRecord = {
+      name: object.metadata.name ?? '',
+      uid,
+      ...made.part,
+      subject: { ...pick(owner), uid: people.subjectUid(owner.kind, owner.name) ?? '' },
+      grantedGroups: grantedAtFirst(spec.groups, session, isAdministrator),
+      ...(creator === undefined ? {} : { createdBy: { name: creator.name, uid: creator.uid } }),
+      madeBy: maker === undefined ? undefined : { name: maker.name, uid: maker.uid },
+      ...(holder === undefined ? {} : { holder }),
+      ...(kubeconfig === undefined ? {} : { kubeconfig }),
+      tokenGeneration: 1,
+    };
+    const sealed = sealHidden(mergeHidden({}, hidden, object), { sealed: {}, opened: {} }, { cipher, uid });
+    object['hidden'] = { record, sealed };
+    const bytes = toStoredText(object).length;
+    const noRoom = book.bytes.refusal(uid, ownerKey(owner), bytes, context.limits);
+    write.facts = {
+      context,
+      by: session.credential.subject,
+      plain: made.text,
+      wasDisabled: false,
+      instance: kubeconfig?.instance,
+      createdBy: makerText(session),
+      judge: (judged) => {
+        const judgement = judgeNewKey(supplied === '' ? judged : withKey(judged, supplied), context, ownerKeys);
+        if (noRoom !== undefined) judgement.refusals.push({ field: 'metadata', message: noRoom });
+        if (isTaken) judgement.errors.push(duplicateSupplied('spec.key'));
+        return judgement;
+      },
+    };
+    book.reserve(uid, owner, digests, bytes);
+  };
+
+  prepareForUpdate = (write: ObjectUpdate<Draft>): void => {
+    const { object, old } = write;
+    const { peppers, cipher, activity } = this.#parts;
+    const part = hiddenPart(old);
+    const hidden = takeHidden(object);
+    delete object['status'];
+    delete old['status'];
+    fillChangedKey(object, old);
+    if (part === undefined) return;
+    const session = this.#parts.callers.sessionOf(write.user);
+    const key = hidden.key ?? '';
+    const isSameKey = part.record.secrets.some((secret) => peppers.proves(key, secret));
+    const opened = openHidden(part, cipher);
+    const merged = mergeHidden(opened, hidden, withCleared(object, old, write.sent));
+    const { uid } = part.record;
+    const isAdministrator = session !== undefined && this.#parts.callers.callerOf(session).isAdministrator;
+    const record: KeyRecord = {
+      ...part.record,
+      grantedGroups: grantedAfter(part.record, object, old, isAdministrator),
+      tokenGeneration: part.record.tokenGeneration + (changesToken(object, old) ? 1 : 0),
+    };
+    object['hidden'] = { record, sealed: sealHidden(merged, { sealed: part.sealed, opened }, { cipher, uid }) };
+    // The kit itself changes finalizers and owners: it is no caller, and nothing is judged.
+    if (session === undefined) return;
+    const facts = keyFacts(old, part.record);
+    const context = contextOf(this.#parts, session);
+    const isSelf = session.facts?.record.uid === uid;
+    const lastActivityMs = activity.forExpiryMs(uid, facts.times.ttl);
+    const change: Omit<KeyChange, 'object'> = { old, times: facts.times, lastActivityMs, isSameKey, isSelf };
+    const owner = ownerKey(record.subject);
+    const noRoom = this.#parts.book.bytes.refusal(uid, owner, toStoredText(object).length, context.limits);
+    const judge = (judged: KubeObject) => {
+      const judgement = judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context);
+      if (noRoom !== undefined) judgement.refusals.push({ field: 'metadata', message: noRoom });
+      return judgement;
+    };
+    const by = session.credential.subject;
+    write.facts = { context, by, plain: '', wasDisabled: facts.isDisabled, judge };
+    // Without the value the object may look unchanged, and nothing would be judged.
+    if (key === '' || isSameKey) return;
+    const errors = [...validateKey(object).errors, ...judge(object).errors];
+    throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKey' }, part.record.name, errors));
+  };
+
+  validate = ({ object, facts: draft }: ObjectWrite<Draft>): FieldError[] => {
+    const errors = validateKey(object).errors.filter(({ path }) => !saidBySchema.has(path));
+    if (errors.length > 0 || draft === undefined) return errors;
+    const judgement = draft.judge(object);
+    if (judgement.errors.length > 0) return judgement.errors;
+    if (judgement.refusals.length === 0) return [];
+    const causes = judgement.refusals.map(({ field, message }) => ({ reason: 'FieldValueForbidden', message, field }));
+    throw forbiddenBecause(resource, object.metadata.name ?? '', refusalText(judgement.refusals), causes);
+  };
+
+  #sessionOf({ user }: ObjectWrite): Session {
+    const session = this.#parts.callers.sessionOf(user);
+    if (session === undefined) throw new Error('make a key: want an authenticated caller');
+    return session;
+  }
+}
+
+/** The object is in order: now the server adds its own marks. */
+function addServerMarks({ object, facts: draft }: ObjectWrite<Draft>): void {
+  if (draft === undefined) return;
+  markDisabled(object, draft.wasDisabled, draft.by, draft.context.caller.isAdministrator);
+  const { labels, annotations } = object.metadata;
+  if (draft.createdBy !== undefined)
+    object.metadata.annotations = { ...annotations, [createdByAnnotation]: draft.createdBy };
+  if (draft.instance !== undefined) object.metadata.labels = { ...labels, [instanceLabel]: draft.instance };
+}
+
+export function contextOf(parts: KeyParts, session: Session): JudgeContext {
+  const { callers, people, limits, clock } = parts;
+  const nowMs = clock.wallTime().getTime();
+  return { caller: callers.callerOf(session), directory: people.directory, limits: limits(), nowMs };
+}
+
+const shownOnceText =
+  'spec.key is shown in this answer alone; print it with -o jsonpath={.spec.key}, and keep it like a password. Where the answer is lost, "hostward keys rotate NAME" gives the key a new value';
+
+function suppliedSecret(text: string, peppers: Peppers): ReturnType<typeof makeSecret> {
+  const secret = { ...peppers.digest(text), validUntilMs: undefined, isSupplied: true };
+  return { text, part: { id: '', secrets: [secret] } };
+}
+
+function pick({ kind, name }: SubjectName): SubjectName {
+  return { kind, name };
+}
+
+function withKey(object: KubeObject, key: string): KubeObject {
+  return { ...object, spec: { ...(isRecord(object['spec']) ? object['spec'] : {}), key } };
+}
+
+/**
+ * Decoding drops a null, and what it cleared takes its hidden part along. In a PUT only a null clears: a client that never
+ * received the hidden part cannot send it back.
+ */
+function withCleared(object: KubeObject, old: KubeObject, sent: unknown): KubeObject {
+  const [now, before] = [object, old].map(specIn);
+  const cleared = ['identity', 'oidcLogin'].filter((field) =>
+    sent === undefined
+      ? before?.[field] !== undefined && now?.[field] === undefined
+      : isRecord(sent) && specIn(sent)[field] === null,
+  );
+  return { ...object, spec: { ...now, ...Object.fromEntries(cleared.map((field) => [field, null])) } };
+}
+
+function grantedAtFirst(groups: readonly string[], session: Session, byAdministrator: boolean): readonly string[] {
+  if (session.kubeconfig === undefined) return byAdministrator ? groups : [];
+  const granted = session.facts?.record.grantedGroups ?? [];
+  return groups.filter((group) => granted.includes(group));
+}
+
+function specIn(object: Record<string, unknown>): Record<string, unknown> {
+  return isRecord(object['spec']) ? object['spec'] : {};
+}
+
+/** A group that an administrator gave stays granted; one that its owner took never was. */
+function grantedAfter(record: KeyRecord, object: KubeObject, old: KubeObject, byAdministrator: boolean): string[] {
+  const before = keySpec(old).groups;
+  return keySpec(object).groups.filter(
+    (group) => record.grantedGroups.includes(group) || (byAdministrator && !before.includes(group)),
+  );
+}

@@ -1,0 +1,87 @@
+// The chain of requests of a direct endpoint: holders of direct tokens pass to the cluster, and probes need nothing. Everything else is
+// 404. In: the parts of the endpoint. Out: the chain.
+import { Chain } from '../../../apiserver/chain/chain.ts';
+import type { ServedRequest } from '../../../apiserver/chain/served-request.ts';
+import type { Audit } from '../../../apiserver/kinds/kit.ts';
+import type { CallerLimits } from '../../../apiserver/request/caller-limits.ts';
+import { refuseImpersonation } from '../../../apiserver/request/denial.ts';
+import type { User } from '../../../apiserver/request/identity.ts';
+import type { Strangers } from '../../../apiserver/request/strangers.ts';
+import { sendStatus, sendText } from '../../../apiserver/wire/respond.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import { pathNotFound } from '../../../object/meta/status.ts';
+import { targetOf } from '../../scope/classify.ts';
+import type { ProxyRoute } from '../proxy-route.ts';
+import { admitProxied, proxiedSender } from '../sender.ts';
+import type { TokenGate } from './token-gate.ts';
+import type { TokenHolder } from './token-holder.ts';
+
+export interface DirectChainParts {
+  proxy: ProxyRoute;
+  gate: Pick<TokenGate, 'authenticate' | 'holderOf'>;
+  limits: CallerLimits;
+  strangers: Strangers;
+  audit: Audit;
+  /** Seconds to wait for a source with too many wrong tokens. */
+  failedLogin(source: string): number | undefined;
+  /** Called for every request with a good token. */
+  used(holder: TokenHolder): void;
+  /** Undefined = tokens are accepted. */
+  trouble(): string | undefined;
+  clock: Clock;
+  log: Log;
+}
+
+/** Whoever asks how the endpoint is has shown nothing. */
+const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+
+export function directChain(parts: DirectChainParts): Chain {
+  const { proxy, gate, limits, audit, failedLogin, clock, log } = parts;
+  return new Chain({
+    filters: {
+      classify: ({ method = 'GET', url = '/', headers }) => {
+        const { target } = targetOf({ method, url, isUpgrade: headers.upgrade !== undefined });
+        return { target };
+      },
+      authenticate: (exchange) => (proxy.takes(exchange.target) ? holderIn(exchange, parts) : probe),
+      failedLogin,
+      admit: async (exchange) => {
+        const caller = gate.holderOf(exchange.sender);
+        if (caller !== undefined) admitProxied(limits, caller.credential.keyName, exchange);
+      },
+      impersonate: ({ sender, request }) => {
+        refuseImpersonation(request);
+        return sender;
+      },
+      authorize: (asked) => (proxy.takes(asked.target) ? proxy.authorize(asked) : { allowed: true }),
+    },
+    routes: [proxy, { takes: () => true, serve: async (exchange) => answerOther(exchange, parts) }],
+    isClosed: () => undefined,
+    dialect: 'strict',
+    ...{ audit, clock, log },
+  });
+}
+
+async function holderIn(exchange: ServedRequest, parts: DirectChainParts): Promise<User | undefined> {
+  const { gate, limits, strangers, failedLogin, used } = parts;
+  const authenticate = async (bearer: string, address: string | undefined) => {
+    const holder = await gate.authenticate(bearer, address);
+    if (holder !== undefined) used(holder);
+    return holder?.user;
+  };
+  const user = await proxiedSender(exchange, { authenticate, failedLogin });
+  const holder = user === undefined ? undefined : gate.holderOf(user);
+  if (holder === undefined) return user;
+  const { socket } = exchange.request;
+  limits.connects(socket, holder.credential.keyName);
+  strangers.proved(socket);
+  return user;
+}
+
+function answerOther({ target: { verb, outside = '' }, response }: ServedRequest, { trouble }: DirectChainParts): void {
+  const why = outside === '/readyz' ? trouble() : undefined;
+  if (verb !== 'get' || !/^\/(?:healthz|livez|readyz)$/.test(outside)) sendStatus(response, pathNotFound());
+  else if (why === undefined) sendText(response, 200, 'ok');
+  else sendText(response, 503, `${why}\n`);
+}

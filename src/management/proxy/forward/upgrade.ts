@@ -1,0 +1,19 @@
+// Permits only the protocol changes that exec, attach and port-forward need. Pure.
+import type { IncomingMessage } from 'node:http';
+import { badRequest } from '../../../apiserver/request/status-fault.ts';
+
+const known = ['websocket', 'SPDY/3.1'] as const;
+
+/** Undefined = an ordinary request. Throws a 400 for every other protocol. */
+export function upgradeOf(request: IncomingMessage, isUpgrade: boolean): string | undefined {
+  const wanted = request.headers.upgrade;
+  if (wanted === undefined && !isUpgrade) return undefined;
+  const found = known.find((one) => one.toLowerCase() === wanted?.toLowerCase());
+  if (found === undefined)
+    throw badRequest(`the protocol "${(wanted ?? '').slice(0, 60)}" cannot be changed to; use ${known.join(' or ')}`);
+  if (!isUpgrade) throw badRequest('a request with the header Upgrade must have the header "Connection: Upgrade"');
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
+  if (encoding !== undefined || (length !== undefined && length !== '0'))
+    throw badRequest('a request to change the protocol must not have a body');
+  return found;
+}

@@ -1,0 +1,109 @@
+// AgentReport as data for the kit: a direct endpoint sends its audit lines and the uses of access keys, and nothing is kept as an
+// object. In: reports of callers who may send them. Out: lines in the audit log of this server, with the name of the cluster and of
+// the agent's key; and the last uses of keys.
+import { text } from '../../apiserver/kinds/fields.ts';
+import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
+import type { Decision, User } from '../../apiserver/request/identity.ts';
+import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Clock } from '../../clock.ts';
+import { notFound, serviceUnavailable } from '../../object/meta/status.ts';
+import { entriesIn, type KeyUse, usesIn } from '../audit/agent-lines.ts';
+import type { AuditEntry } from '../audit/entries.ts';
+import { reportSchemaName } from '../credentials/schema/agent-schemas.ts';
+import type { TokenLedger } from '../credentials/tokens/token-ledger.ts';
+import { rightsOf, scopesOf } from '../credentials/tokens/token-rights.ts';
+import { credentialOf, type KeyWorld } from '../keys/life/credential.ts';
+import { managementGroup, reportResource } from '../scope/request.ts';
+
+export interface ReportParts {
+  ledger: TokenLedger;
+  world: KeyWorld;
+  clock: Clock;
+  /** Whether the caller may send reports about the cluster. */
+  mayReport(user: User, cluster: string): Decision;
+  /** Resolves when the lines are on the disk. */
+  append(entries: readonly (AuditEntry & ReportedBy)[]): Promise<void>;
+  used(uid: string, ttl: number, atMs: number): Promise<void>;
+  keyNameOf(user: User): string;
+}
+
+export interface ReportedBy {
+  /** Cluster of the endpoint that wrote the line. */
+  cluster: string;
+  /** Name of the key that sent it. */
+  agent: string;
+}
+
+/** Four times what an endpoint sends in one report. */
+export const maxReportBytes = 1024 * 1024;
+
+export function reportKind(parts: ReportParts): Kind {
+  return {
+    group: managementGroup,
+    version: 'v1',
+    kind: 'AgentReport',
+    plural: reportResource,
+    singular: 'agentreport',
+    namespaced: false,
+    verbs: ['create'],
+    schema: reportSchemaName,
+    storage: '',
+    strategy: {},
+    bodyBytes: maxReportBytes,
+    columns: [],
+    answer: takeReport(parts),
+  };
+}
+
+function takeReport(parts: ReportParts): SubresourceAction {
+  return async (report, { user, dryRun }) => {
+    const { directory } = parts.world;
+    const cluster = text(report, 'spec', 'cluster');
+    checkCluster(parts, user, cluster);
+    const spec = report['spec'] as { entries?: unknown; uses?: unknown };
+    const entries = spec.entries === undefined ? [] : entriesIn(spec.entries, cluster, directory);
+    const uses = spec.uses === undefined ? [] : usesIn(spec.uses);
+    if (dryRun) return { metadata: {}, status: { entries: entries.length, uses: 0 } };
+    await takeLines(parts, entries, { cluster, agent: parts.keyNameOf(user) });
+    return { metadata: {}, status: { entries: entries.length, uses: await takeUses(parts, uses, cluster) } };
+  };
+}
+
+const resource = { group: managementGroup, resource: reportResource };
+
+function checkCluster({ mayReport, world }: ReportParts, user: User, cluster: string): void {
+  const { allowed, reason = '' } = mayReport(user, cluster);
+  if (!allowed) {
+    const message = `the report is about cluster "${cluster}": ${reason}`;
+    const cause = { reason: 'FieldValueForbidden', message, field: 'spec.cluster' };
+    throw forbiddenBecause(resource, '', `spec.cluster: ${message}`, [cause]);
+  }
+  if (!world.directory.clusters.has(cluster))
+    throw new StatusFault(notFound({ group: '', resource: 'clusters' }, cluster));
+}
+
+async function takeLines(parts: ReportParts, entries: readonly AuditEntry[], by: ReportedBy): Promise<void> {
+  try {
+    await parts.append(entries.map((entry) => ({ ...entry, ...by })));
+  } catch {
+    throw new StatusFault(serviceUnavailable('the audit log cannot be written; send the lines again'));
+  }
+}
+
+/** Only uses of living keys whose tokens reach the cluster count, so that no endpoint can keep any other key alive. */
+async function takeUses(parts: ReportParts, uses: readonly KeyUse[], cluster: string): Promise<number> {
+  const { ledger, world, clock, used } = parts;
+  const nowMs = clock.wallTime().getTime();
+  let taken = 0;
+  for (const { key, atMs } of uses) {
+    const facts = world.key(ledger.nameOf(key, nowMs) ?? '');
+    if (facts?.record.uid !== key) continue;
+    const found = credentialOf({ ...facts, networks: undefined }, world, { nowMs, address: undefined });
+    if (found.kind === 'dead') continue;
+    const scopes = { scopes: scopesOf(facts, world), networks: undefined };
+    if (!rightsOf(world.directory, found.credential.subject, scopes).reached.includes(cluster)) continue;
+    await used(key, facts.times.ttl, Math.min(atMs, nowMs));
+    taken++;
+  }
+  return taken;
+}

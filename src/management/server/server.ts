@@ -1,0 +1,299 @@
+// The management API as one thing to open, serve, ask and close. In: settings, a clock, a log, a folder. Out: an HTTPS server of
+// access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
+// served, for commands that work on the folder of a server that does not run.
+import { Caretaker } from '../../apiserver/owners/caretaker.ts';
+import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
+import type { LoopShares } from '../../apiserver/request/loop-time.ts';
+import { Strangers } from '../../apiserver/request/strangers.ts';
+import type { ApiServer } from '../../apiserver/server.ts';
+import { fromSetting } from '../../apiserver/wire/listen.ts';
+import type { Clock, Timer } from '../../clock.ts';
+import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
+import { parseListen } from '../../config/settings/text-rules.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import { type BackupSource, type BackupTaken, takeBackup } from '../audit/recovery/take-backup.ts';
+import type { Issuing } from '../credentials/credentials.ts';
+import { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
+import { makeOwnKey } from '../credentials/issue/make-key.ts';
+import { ExpiredKeys, GraceChore } from '../keys/key-chores.ts';
+import { declareKeyMetrics, keyCounts } from '../keys/key-metrics.ts';
+import { keysOfLeavers } from '../keys/life/leavers.ts';
+import { IngressListener } from '../proxy/ingress-listener.ts';
+import { type ManagementProxy, openProxy } from '../proxy/proxy.ts';
+import { revocationResource } from '../scope/request.ts';
+import { apiServerOf, maxHeaderBytes, servingCertificate } from './api-server.ts';
+import { type DoorOwner, doorPath, isTooLong, LocalDoor } from './commands/local-door.ts';
+import { SaidLeavers } from './commands/said-leavers.ts';
+import { troublesIn } from './commands/troubles.ts';
+import { closeParts, type Database, type OpenParts, openParts } from './open-parts.ts';
+import { WriteCheck, writeAttempt } from './write-check.ts';
+
+export interface ManagementOptions {
+  /** Replaces the SQLite file in dataDir. */
+  database?: Database;
+  settings: ManagementSettings;
+  server: ManagementServerSettings;
+  clock: Clock;
+  log: Log;
+  /** The version of the program, for /version. */
+  version: string;
+  /** Exec plugins of the clusters' kubeconfigs inherit it; default empty. */
+  environment?: Readonly<Record<string, string | undefined>>;
+  /** What one key and all keys may hold open, and use of the loop; a test makes it small, and a benchmark with few keys lifts it. */
+  callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
+  loopShares?: LoopShares;
+  /** Replaces the write to the disk by which readiness looks; a test makes it fail. */
+  writeAttempt?: () => Promise<void>;
+  /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
+  metrics?: Metrics;
+}
+
+/** Streams of a key end within a second after the key. */
+const streamCheckMs = 400;
+
+interface Running extends OpenParts {
+  api: ApiServer;
+  kubeconfigs: Kubeconfigs;
+  proxy: ManagementProxy;
+}
+
+export class ManagementApi {
+  readonly #options: ManagementOptions;
+  readonly #strangers: Strangers;
+  readonly #limits: CallerLimits;
+  readonly #leavers: SaidLeavers;
+  #settings: ManagementSettings;
+  #running: Running | undefined;
+  #caretaker: Caretaker | undefined;
+  #door: LocalDoor | undefined;
+  #grace: GraceChore | undefined;
+  #expired: ExpiredKeys | undefined;
+  #streamCheck: Timer | undefined;
+  #writes: WriteCheck | undefined;
+  #caPem = '';
+  #isServing = false;
+
+  constructor(options: ManagementOptions) {
+    this.#options = options;
+    this.#settings = options.settings;
+    this.#strangers = new Strangers(options);
+    this.#limits = new CallerLimits(options.callerLimits);
+    this.#leavers = new SaidLeavers(options);
+  }
+
+  /** Locks the folder against other processes until it is closed. */
+  async open(): Promise<void> {
+    const { server, clock, log, database } = this.#options;
+    const settings = () => this.#settings;
+    const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
+    const revocationsLost = () =>
+      this.#running?.api.expireWatches((_user, { plural }) => plural === revocationResource);
+    const stored = { folder: server.dataDir, baseURL: server.baseURL, settings, kinds, revocationsLost };
+    const parts = await openParts({ ...stored, clock, log, database });
+    try {
+      const kubeconfigs = this.#kubeconfigsOf(parts);
+      await kubeconfigs.open();
+      const { environment = {} } = this.#options;
+      const proxy = openProxy(parts, { clock, log, environment });
+      this.#running = { ...parts, kubeconfigs, proxy, api: await this.#apiOf(parts, { kubeconfigs, proxy }) };
+    } catch (error) {
+      await closeParts(parts, log);
+      throw error;
+    }
+  }
+
+  async #apiOf(parts: OpenParts, { kubeconfigs, proxy }: Pick<Running, 'kubeconfigs' | 'proxy'>): Promise<ApiServer> {
+    const { server, clock, log, version, metrics } = this.#options;
+    const { host, port } = parseListen(server.listen) as { host: string; port: number };
+    const { tls, caPem } = await servingCertificate(host, server, clock.wallTime());
+    this.#caPem = caPem;
+    return apiServerOf(parts, {
+      kubeconfigs,
+      proxy,
+      strangers: this.#strangers,
+      limits: this.#limits,
+      loopShares: this.#options.loopShares,
+      osUserAtDoor: (request) => this.#door?.osUserOf(request),
+      isReady: () => this.#isServing,
+      writeTrouble: () => this.writeTrouble,
+      backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
+      at: { host, port, tls },
+      clock,
+      log,
+      version,
+      metrics,
+    });
+  }
+
+  #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
+    const { server, clock, log, environment = {} } = this.#options;
+    const access = {
+      settings: () => this.#settings,
+      caPem: () => this.#caPem,
+      kit: () => this.#need().api.kit,
+    };
+    return new Kubeconfigs({ ...parts, ...access, clock, log, environment, server });
+  }
+
+  async serve(): Promise<void> {
+    const { api, book, key, world, failedLogins, kubeconfigs, proxy } = this.#need();
+    const { clock, log, metrics } = this.#options;
+    await api.start().catch(fromSetting('hostward.management.listen'));
+    this.#grace = new GraceChore(api.kit, key);
+    this.#expired = new ExpiredKeys(api.kit, key, book, world);
+    this.#caretaker = new Caretaker(api.kit, [this.#grace]);
+    await this.#caretaker.start();
+    this.#expired.start();
+    const listener = { server: api, strangers: this.#strangers, clock, log };
+    await kubeconfigs.start((parts) => new IngressListener({ ...parts, ...listener }));
+    this.#checkStreams();
+    this.#leavers.look(this.#need());
+    this.#writes = new WriteCheck({ clock, log, metrics, attempt: this.#attempt() });
+    this.#writes.start();
+    proxy.look();
+    await this.openDoor();
+    this.#isServing = true;
+    const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
+    const failed = () => failedLogins.count;
+    const [strangers, limits] = [this.#strangers, this.#limits];
+    const counted = { facts: () => book.facts(), world, failedLogins: failed, watches, proxied, strangers, limits };
+    if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
+    if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
+    log.info({ component: 'management', url: api.url }, 'management API started');
+  }
+
+  /** For commands on this machine. Without the door, the server still serves all other clients. */
+  async openDoor(owner: DoorOwner = 'daemon'): Promise<void> {
+    const { server, log } = this.#options;
+    const path = doorPath(server.dataDir, owner);
+    if (isTooLong(path)) {
+      log.warn(
+        { component: 'management', path },
+        'the path of dataDir is too long for a socket: use keys with --server',
+      );
+      return;
+    }
+    const { handler } = this.#need().api;
+    this.#door = new LocalDoor({ folder: server.dataDir, owner, handler, maxHeaderBytes });
+    await this.#door.open();
+  }
+
+  #attempt(): () => Promise<void> {
+    return this.#options.writeAttempt ?? writeAttempt(this.#options.server.dataDir, this.#need().database);
+  }
+
+  #checkStreams(): void {
+    this.#need().issuing.ledger.passTime();
+    this.#endStreams();
+    this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
+  }
+
+  /** Ends the streams of callers whose credential has ended or whose rights have changed. */
+  #endStreams(): void {
+    const { api, callers, proxy } = this.#need();
+    api.expireWatches((user) => !callers.isStill(user));
+    proxy.endWhere((user) => callers.endOf(user));
+  }
+
+  async close(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#isServing = false;
+    this.#streamCheck?.cancel();
+    await this.#writes?.stop();
+    await this.#door?.close();
+    await this.#expired?.stop();
+    await running.proxy.stop();
+    await running.api.stop();
+    await running.kubeconfigs.stop();
+    await this.#caretaker?.stop();
+    this.#grace?.stop();
+    await closeParts(running, this.#options.log);
+    this.#running = undefined;
+  }
+
+  /** New members, projects and limits apply from the next request on. Streams end where the caller's view has changed. */
+  async apply(settings: ManagementSettings): Promise<void> {
+    this.#settings = settings;
+    const { people, issuing, proxy } = this.#need();
+    await people.take(settings);
+    await this.#expired?.remove();
+    issuing.ledger.reviewAll();
+    this.#endStreams();
+    this.#leavers.look(this.#need());
+    proxy.look();
+  }
+
+  /** Makes a key on this machine, as an administrator; the answer holds its value. */
+  async createKey(submitted: object): Promise<KubeObject> {
+    const { api, callers, key, audit } = this.#need();
+    return makeOwnKey({ kit: api.kit, kind: key, user: callers.programFor('hostward'), audit }, submitted);
+  }
+
+  /** Writes a backup into a new folder of this machine. */
+  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken> {
+    const { database, peppers } = this.#need();
+    const { server, clock } = this.#options;
+    const source: BackupSource = {
+      dataDir: server.dataDir,
+      copyDatabase: (path) => database.copyTo(path),
+      currentRevision: () => database.currentRevision(),
+      peppers: peppers.versions,
+      now: clock.wallTime(),
+    };
+    return takeBackup(source, folder, withSecrets);
+  }
+
+  /** For `hostward status`. */
+  status() {
+    const { api, audit, book, world, kubeconfigs, proxy } = this.#need();
+    const nowMs = this.#options.clock.wallTime().getTime();
+    const { expiringSoon, ofLeavers, ...keys } = keyCounts({ facts: () => book.facts(), world }, nowMs);
+    const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
+    const { upstreams = [] } = proxied;
+    const { removalsWaiting } = certificates;
+    const leavers = keysOfLeavers(book.facts(), world, nowMs);
+    const troubles = troublesIn({ removalsWaiting, upstreams, leavers, damage: audit.damage });
+    return {
+      url: api.url,
+      ...(troubles.length > 0 && { troubles }),
+      keys,
+      expiringWithinSevenDays: expiringSoon,
+      ofLeavers,
+      watches: api.watchCount,
+      certificates,
+      ...proxied,
+    };
+  }
+
+  get url(): string {
+    return this.#need().api.url;
+  }
+  get port(): number {
+    return this.#need().api.port;
+  }
+
+  /** Empty when the certificate comes from files. */
+  get caPem(): string {
+    return this.#caPem;
+  }
+  get issuing(): Issuing {
+    return this.#need().issuing;
+  }
+
+  /** Why no change can be stored; undefined while changes can be. */
+  get writeTrouble(): string | undefined {
+    return this.#writes?.trouble;
+  }
+
+  get isServing(): boolean {
+    return this.#isServing;
+  }
+
+  #need(): Running {
+    if (this.#running === undefined) throw new Error('use the management API: want it open, it is closed');
+    return this.#running;
+  }
+}
