@@ -1,5 +1,7 @@
-// Writes the audit log: one line before a write is carried out and one before it is answered, each bound to the line before. In:
-// the audit hooks of the kit. Out: lines in a file. A write whose line cannot be stored is not carried out.
+// What stays when everything else is lost: the audit log, the journal of revocations, backups and their return. This file writes the
+// audit log: one line before a write is carried out and one before it is answered; `chain/` binds each line to the one before.
+// In: the audit hooks of the kit, events of the store, backups. Out: lines in files, and a database that keeps revoked keys dead.
+// A write whose line cannot be stored is not carried out. Must never know how a request is served, nor a secret, a body or a header.
 import { randomUUID } from 'node:crypto';
 import type { Audit, AuditedStream, AuditEntry as KitEntry, PassedStream } from '../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';

@@ -1,5 +1,7 @@
-// Opens the issuing of direct tokens as one part: the signing keys, the ledger of living tokens, the kinds of tokens and
-// revocations, and the key set that verifiers read. In: the folder, the store and the callers of the management API.
+// What a key can be exchanged for, and how that ends: direct tokens (`tokens/`, their form in `claims/`), kubeconfigs (`kubeconfig/`) and
+// client certificates (`certificates/`, made in `issue/`). This file opens the issuing of direct tokens as one part.
+// In: callers, the store, the folder, virtual clusters that sign. Out: credentials never wider than their key, and revocations of them.
+// Must never know how a request passes to a cluster, nor who reads a revocation.
 import type { Route } from '../../apiserver/chain/chain.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';

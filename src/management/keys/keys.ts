@@ -1,4 +1,7 @@
-// OwnedAccessKey as data for the kit: its names, its columns, its visibility for a caller, and its rotation.
+// Access keys: who owns one, what it is worth now, who may see, make and change it. This file is OwnedAccessKey as data for the kit;
+// `rules/` and `life/` judge (pure), `secret/` proves, `book/` keeps all keys in memory, `callers/` knows users and their rights.
+// In: written objects, presented values, the configuration, the time. Out: keys, callers, and decisions about both.
+// Must never know tokens, kubeconfigs and certificates, a cluster behind the server, or where a line of the audit goes.
 import { text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Column, type Kind, type SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { age } from '../../apiserver/wire/table.ts';

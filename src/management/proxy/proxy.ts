@@ -1,5 +1,7 @@
-// Opens the proxy of a management server as one part: its route, the open requests, and the clusters behind. In: the callers and
-// the directory. Connects to no cluster yet.
+// Requests to clusters behind this server, here and at a direct endpoint (`direct/`), a process of its own that takes tokens alone.
+// This file opens the proxy of a management server as one part: its route, the open requests, and the clusters; it connects to none yet.
+// In: requests whose sender is proved, the directory, kubeconfigs. Out: the answers of clusters, streams that end with their credential.
+// Must never know how a key is made, changed or stored, and never send a path or a query that was not classified.
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';

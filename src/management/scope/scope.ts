@@ -1,5 +1,7 @@
-// A scope as the evaluator uses it: a flat list of entries, each with its place in the object so that an explanation can
-// name it. A key without scope has no Scope at all; a scope without entries allows the base grant and nothing else.
+// What a request is about and whether a credential may send it. This file is a scope as the evaluator uses it: a flat list of entries,
+// each with its place in the object so that an explanation can name it. A key without scope has no Scope at all; a scope without
+// entries allows the base grant and nothing else. In: requests, subjects, scopes, the configuration. Out: decisions with their reason.
+// Must never know HTTP beyond method and URL, the store, the time, or whether a named object exists.
 
 export const requestTargets = ['Management', 'Cluster', 'ProjectSpace', 'ProjectVirtualCluster'] as const;
 export type RequestTarget = (typeof requestTargets)[number];

@@ -1,6 +1,7 @@
-// The management API as one thing to open, serve, ask and close. In: settings, a clock, a log, a folder. Out: an HTTPS server of
-// access keys and instances, its readiness and status, and keys made on the machine itself. It can be opened without being
-// served, for commands that work on the folder of a server that does not run.
+// The management API as one thing to open, serve, ask and close; here the other rooms are put together. In: settings, a clock, a log,
+// a folder. Out: an HTTPS server of access keys and instances, its readiness and status, and keys made on the machine itself. It can
+// be opened without being served, for commands that work on the folder of a server that does not run.
+// Must never decide about a right, a scope or a credential: it asks the rooms that do.
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
 import type { LoopShares } from '../../apiserver/request/loop-time.ts';

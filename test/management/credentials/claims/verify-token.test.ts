@@ -233,8 +233,11 @@ describe('revocations', () => {
   });
 
   it('an entry without a readable time stays for a day', () => {
-    expect(readEntry({ key: 'a', generation: 2, expires: 'soon' }, nowMs)?.expiresMs).toBe(nowMs + 86_400_000);
-    for (const value of [null, {}, { key: 'a' }, { key: 'a', generation: 1.5 }])
+    const metadata = { name: 'a' };
+    expect(readEntry({ metadata, spec: { generation: 2, expires: 'soon' } }, nowMs)?.expiresMs).toBe(
+      nowMs + 86_400_000,
+    );
+    for (const value of [null, {}, { metadata }, { spec: { generation: 2 } }, { metadata, spec: { generation: 1.5 } }])
       expect(readEntry(value, nowMs)).toBeUndefined();
   });
 });
