@@ -48,6 +48,8 @@ export class Interferer {
   /** Events for which this returns true are lost on their way, and nothing else of the stream is. */
   swallows: (event: WatchedEvent, proxied: ProxiedRequest) => boolean = () => false;
   readonly #streams = new Set<Stream>();
+  /** Credentials that are good here, and what the server knows them as. While it is empty, every request keeps its own. */
+  tokens: Readonly<Record<string, string>> = {};
   /** The requests that were forwarded or answered, in order. */
   readonly seen: ProxiedRequest[] = [];
 
@@ -123,12 +125,24 @@ export class Interferer {
     const proxied = proxiedRequestOf(request);
     const interference = await this.rule(proxied);
     if (interference === 'drop') return void response.destroy();
+    if (!this.#exchangeToken(request)) {
+      response.writeHead(401, { 'content-type': 'application/json' });
+      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'Unauthorized', code: 401 };
+      return void response.end(JSON.stringify({ ...status, message: 'Unauthorized' }));
+    }
     this.seen.push(proxied);
     if (typeof interference === 'object') {
       response.writeHead(interference.status, { 'content-type': 'application/json', ...interference.headers });
       return void response.end(JSON.stringify(interference.body));
     }
     await this.#forward(request, response, { body: Buffer.concat(chunks), isLost: interference === 'lose', proxied });
+  }
+
+  #exchangeToken(request: IncomingMessage): boolean {
+    if (Object.keys(this.tokens).length === 0) return true;
+    const known = this.tokens[(request.headers.authorization ?? '').replace('Bearer ', '')];
+    if (known !== undefined) request.headers.authorization = `Bearer ${known}`;
+    return known !== undefined;
   }
 
   #forward(
@@ -185,6 +199,7 @@ export class Interferers {
     for (const one of this.#busy.splice(0)) {
       one.interferer.rule = () => 'pass';
       one.interferer.swallows = () => false;
+      one.interferer.tokens = {};
       one.interferer.cut();
       one.interferer.seen.length = 0;
       this.#idle.push(one);

@@ -7,6 +7,7 @@ import { missedSuite } from '../contract/sync/missed.ts';
 import { racesSuite } from '../contract/sync/races.ts';
 import { rightsSuite } from '../contract/sync/rights.ts';
 import { rotationSuite } from '../contract/sync/rotation.ts';
+import { outagesSuite } from '../contract/sync-stage/outages.ts';
 import { processSuite } from '../contract/sync-stage/process.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
@@ -23,5 +24,6 @@ describe('live sync between two embedded API servers, disturbed', () => {
   massDeleteSuite(() => backend);
   missedSuite(() => backend);
   rotationSuite(() => backend);
+  outagesSuite(() => backend);
   processSuite(() => backend);
 });

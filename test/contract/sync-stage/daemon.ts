@@ -25,6 +25,8 @@ export interface LiveOptions {
   /** Kubeconfig text for another user than the daemon's. */
   kubeconfig?: Partial<Record<Side, string>>;
   isDryRun?: boolean;
+  /** How long the start waits for clusters that do not answer. */
+  waitMs?: number;
   /** By default 'debug', for tests that read the log. */
   logLevel?: 'debug' | 'info';
   virtualClusterName?: string;
@@ -60,6 +62,7 @@ export class LiveDaemon {
       settings,
       ...(patches && { patches, nodePath: process.execPath }),
       isDryRun: options.isDryRun ?? false,
+      waitMs: options.waitMs ?? 0,
       log,
       clock: this.clock,
       random: Math.random,
@@ -126,9 +129,14 @@ export class LiveDaemon {
     return this.#daemon.apply(settings, patches);
   }
 
+  /** The file that the daemon was started with. */
+  kubeconfigFile(side: Side): string {
+    return this.#kubeconfigs[side] as string;
+  }
+
   /** Writes another kubeconfig over the one that the daemon was started with. */
   rewrite(side: Side, text: string): void {
-    writeFileSync(this.#kubeconfigs[side] as string, text);
+    writeFileSync(this.kubeconfigFile(side), text);
   }
 
   reread(): void {
