@@ -60,7 +60,7 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clo
     ['hostward_access_keys_expiring', 'Active access keys that end within seven days', () => counts().expiringSoon],
     [
       'hostward_access_keys_of_leavers',
-      'Access keys of teams that a user knows who has left',
+      'Access keys of others that a user knows who has left',
       () => counts().ofLeavers,
     ],
     [

@@ -216,5 +216,33 @@ describe('the keys of a team', () => {
     expect(troubles()).toEqual([
       'bob has left the team red and knows its access key taken-over; rotate or revoke them (hostward keys list --made-by bob)',
     ]);
+    for (const name of ['taken-over', 'by-root']) await bench.ask('DELETE', `${keysPath}/${name}`);
+  });
+});
+
+describe('the keys of others that an administrator has made', () => {
+  const troubles = () => bench.api.status().troubles ?? [];
+  const noAdministrator = { ...people, administrators: { users: [], groups: [] } };
+
+  it('stand in the status when their maker is no administrator any more', async () => {
+    const root = await bench.keyFor('root-of-others', { user: 'root' });
+    await make(root, 'for-the-admin', { user: 'admin' });
+    await make(root, 'for-alice', { user: 'alice' });
+    await make(root, 'for-a-robot', { subject: 'robot', groups: ['devs'] });
+    await make(root, 'of-root', {});
+    expect(troubles()).toEqual([]);
+    await bench.api.apply(noAdministrator);
+    expect(troubles()).toEqual([
+      'root is no administrator any more and knows the access keys for-a-robot, for-alice, for-the-admin of others; rotate or revoke them (hostward keys list --made-by root)',
+    ]);
+    expect(bench.api.status().ofLeavers).toBe(3);
+    await bench.api.apply({ ...noAdministrator, users: people.users.filter(({ name }) => name !== 'root') });
+    expect(troubles()).toHaveLength(1);
+    await bench.api.apply(people);
+    await bench.ask('POST', `${keysPath}/for-the-admin/rotate`, { body: {} });
+    await bench.api.apply(noAdministrator);
+    expect(troubles().join()).toMatch(/knows the access keys for-a-robot, for-alice of others/);
+    await bench.api.apply(people);
+    expect(troubles()).toEqual([]);
   });
 });

@@ -1,10 +1,12 @@
-// Keys of teams whose value is known to a user who has left: the team's key outlives its member. A user has left who is missing or
-// disabled, is another person of that name by now, or is in the team no more. Pure.
+// Keys of others whose value is known to a user who has left: they outlive whoever was shown them. The maker of a team's key has left who
+// is missing or disabled, is another person of that name by now, or is in the team no more; the maker of another user's key, an
+// administrator, also who is one no more. Pure.
 import { deadByItself, type KeyWorld } from './credential.ts';
 import type { KeyFacts } from './key-facts.ts';
 
 export interface LeaversKeys {
   user: string;
+  /** Empty for keys of users and subjects. */
   team: string;
   /** Names of keys that are alive, in their order. */
   keys: readonly string[];
@@ -15,13 +17,14 @@ export function keysOfLeavers(facts: Iterable<KeyFacts>, world: KeyWorld, nowMs:
   const known = new Map<string, boolean>();
   for (const one of facts) {
     const { subject, holder } = one.record;
-    if (subject.kind !== 'team' || holder === undefined) continue;
-    const id = JSON.stringify([holder.name, subject.name]);
+    if (holder === undefined || (subject.kind === 'user' && subject.name === holder.name)) continue;
+    const team = subject.kind === 'team' ? subject.name : '';
+    const id = JSON.stringify([holder.name, team]);
     const asked = `${id} ${holder.uid}`;
-    const hasLeft = known.get(asked) ?? isGone(holder, subject.name, world);
+    const hasLeft = known.get(asked) ?? isGone(holder, team, world);
     known.set(asked, hasLeft);
     if (!hasLeft || deadByItself(one, world, nowMs) !== undefined) continue;
-    const group = found.get(id) ?? { user: holder.name, team: subject.name, keys: [] };
+    const group = found.get(id) ?? { user: holder.name, team, keys: [] };
     group.keys.push(one.name);
     found.set(id, group);
   }
@@ -38,8 +41,12 @@ function isGone(holder: { name: string; uid: string }, team: string, { directory
 /** For the first line of `hostward status` and for the log. */
 export function leaverSentence({ user, team, keys }: LeaversKeys): string {
   const more = keys.length > shownKeys ? ` and ${keys.length - shownKeys} more` : '';
-  const names = keys.slice(0, shownKeys).join(', ') + more;
-  return `${user} has left the team ${team} and knows its access ${keys.length === 1 ? 'key' : 'keys'} ${names}; rotate or revoke them (hostward keys list --made-by ${user})`;
+  const names = `access ${keys.length === 1 ? 'key' : 'keys'} ${keys.slice(0, shownKeys).join(', ')}${more}`;
+  const why =
+    team === ''
+      ? `is no administrator any more and knows the ${names} of others`
+      : `has left the team ${team} and knows its ${names}`;
+  return `${user} ${why}; rotate or revoke them (hostward keys list --made-by ${user})`;
 }
 
 /** The list of the command has the others. */

@@ -1,4 +1,4 @@
-// Says in the log which keys of teams are known to users who have left, once for each change.
+// Says in the log which keys of others are known to users who have left, once for each change.
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import type { KeyWorld } from '../../keys/life/credential.ts';
