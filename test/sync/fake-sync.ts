@@ -61,8 +61,12 @@ export class FakeWorld {
     }
   }
 
-  /** `awaits` is a kind that the same engine is going to open. */
-  async run({ awaits, ...over }: Partial<SyncOptions> & { awaits?: string } = {}): Promise<this> {
+  /** `awaits` is a kind that the same engine is going to open; with `isBeside` the engine is there already. */
+  async run({
+    awaits,
+    isBeside,
+    ...over
+  }: Partial<SyncOptions> & { awaits?: string; isBeside?: boolean } = {}): Promise<this> {
     const { options } = this;
     const open = <T>(server: FakeServer, resource: string, project: (object: KubeObject) => T) =>
       new FakeWindow<never>(server, resource, project as never);
@@ -94,7 +98,7 @@ export class FakeWorld {
       isHostRecent: options.isHostRecent ?? true,
       ...over,
     };
-    this.engine = new Engine(given);
+    if (!isBeside) this.engine = new Engine(given);
     if (awaits !== undefined) this.engine.await(awaits);
     this.sync = this.engine.open(given);
     await this.sync.start();

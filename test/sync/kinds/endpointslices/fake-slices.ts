@@ -70,7 +70,8 @@ export class SliceWorld extends FakeWorld {
       isHostRecent: true,
       ...over,
     };
-    this.slices = (isBeside ? this.engine : new Engine(given)).open(given);
+    if (!isBeside) this.engine = new Engine(given);
+    this.slices = this.engine.open(given);
     await this.slices.start();
     await this.rest();
     return this;

@@ -260,6 +260,22 @@ describe('slices of Kubernetes’ own controllers', () => {
   });
 });
 
+it('a mirrored slice waits for the sync of Endpoints, and then for none that does not exist', async () => {
+  const world = new SliceWorld({ mirrored: 'withEndpoints' });
+  world.virtual.put('endpoints', endpoints('other'));
+  for (const name of ['web', 'other']) {
+    world.put(service(name), slice({ name: `${name}-1`, service: name, manager: mirroring }));
+  }
+  await world.runSlices();
+  expect([world.stateOf('default/web-1'), world.stateOf('default/other-1')]).toEqual([
+    'SourcePending',
+    'SourcePending',
+  ]);
+  await world.run({ isBeside: true });
+  await world.rest();
+  expect([world.stateOf('default/web-1'), world.stateOf('default/other-1')]).toEqual(['SourceFails', 'inSync']);
+});
+
 it('status names a slice that stands beside the synced Endpoints of its Service, and no mirrored slice', async () => {
   const world = new SliceWorld({ mirrored: 'withEndpoints' });
   world.virtual.put('endpoints', endpoints('web'));
