@@ -1,15 +1,13 @@
 // Connects a pass with the rest of sync. Before a write it applies the dry run, the limit for contested objects and the hold
 // of back-flow; after an answered write it updates metrics, log and ledger. The rules of sync itself are in decide.ts.
-import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
-import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
+import type { QueuePart } from '../../queue/queue-part.ts';
 import { takeOverReason } from '../plan/decide/decide.ts';
 import type { OwnerState } from '../plan/owner.ts';
 import { baseKey } from '../plan/reserved-keys.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
-import type { Referrers } from '../references/count/referrers.ts';
 import type { Contest } from '../world/contest.ts';
 import type { DeleteGuard } from '../world/doubted-list.ts';
 import type { LedgerPage } from '../world/ledger.ts';
@@ -21,74 +19,71 @@ import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
 import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
-import { type News, StoredAsRequested } from './stored-as-requested.ts';
+import { StoredAsRequested } from './stored-as-requested.ts';
+import type { SyncOptions } from './sync-options.ts';
 
 /** Characters of an owner's uid in a version: enough to tell two successive owners apart. */
 const ownerLength = 8;
 
 export interface ReconcilePortsOptions {
+  /** Writers, clock, log, references, and whether this is a dry run. */
+  options: SyncOptions;
   world: SyncWorld;
-  virtualWriter: Writer;
-  hostWriter: Writer;
+  queue: QueuePart;
   guard: DeleteGuard;
   contest: Contest;
   ledger: LedgerPage;
   metrics: SyncMetrics;
-  clock: Clock;
-  log: Log;
-  isDryRun: boolean;
-  isHostRecent: boolean;
-  references?: Referrers;
+  /** The log of ordinary writes. */
+  writes: WriteLog;
   /** Rises with every change of the rules, so that the writes it causes do not count as repairs. */
   generation: () => number;
   enqueue: (key: Key) => void;
-  news: News;
-  /** Around a wait for the sandbox, which needs no worker. */
-  aside: <T>(key: Key, wait: Promise<T>) => Promise<T>;
   tell: (note: EventNote) => void;
-  /** The log of ordinary writes. */
-  writes: WriteLog;
   /** The owner in the window may be gone. */
   doubtOwner: () => void;
 }
 
-export function createReconcilePorts(options: ReconcilePortsOptions): ReconcilePorts {
-  return new SyncPorts(options);
+export function createReconcilePorts(given: ReconcilePortsOptions): ReconcilePorts {
+  return new SyncPorts(given);
 }
 
 class SyncPorts implements ReconcilePorts {
   readonly agreements: ReconcilePorts['agreements'] = new Map();
   readonly storedAsRequested: StoredAsRequested;
   readonly wake: ReconcilePorts['wake'];
-  readonly #options: ReconcilePortsOptions;
+  readonly #given: ReconcilePortsOptions;
   readonly #backFlow: BackFlowBrake;
   /** The host stores payloads in another order than they were sent in. */
   #hostRepacks = false;
   #patchingRules: SyncRules | undefined;
   #patching: Patching | undefined;
 
-  constructor(options: ReconcilePortsOptions) {
-    this.#options = options;
-    this.wake = options.enqueue;
-    this.#backFlow = new BackFlowBrake(options);
-    this.storedAsRequested = new StoredAsRequested(options.world, options.news);
+  constructor(given: ReconcilePortsOptions) {
+    const { world, queue, tell, options } = given;
+    this.#given = given;
+    this.wake = given.enqueue;
+    this.#backFlow = new BackFlowBrake({ ...options, world, tell });
+    this.storedAsRequested = new StoredAsRequested(world, queue);
   }
 
   get world(): SyncWorld {
-    return this.#options.world;
+    return this.#given.world;
   }
 
   get virtualWriter(): Writer {
-    return this.#options.virtualWriter;
+    return this.#given.options.virtualWriter;
   }
 
   get hostWriter(): Writer {
-    return this.#options.hostWriter;
+    return this.#given.options.hostWriter;
   }
 
   /** Opened anew whenever the rules change. */
   get patching(): Patching | undefined {
-    const { world, references, aside } = this.#options;
+    const { world, queue, options } = this.#given;
+    const { references } = options;
+    const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
     if (world.rules === this.#patchingRules) return this.#patching;
     this.#patchingRules = world.rules;
     const { patcher } = world.rules;
@@ -99,7 +94,7 @@ class SyncPorts implements ReconcilePorts {
 
   circumstances(key: Key): ReturnType<ReconcilePorts['circumstances']> {
     return {
-      isDeleteWithheld: this.#options.guard.isWithheld(key),
+      isDeleteWithheld: this.#given.guard.isWithheld(key),
       ignoreOrder: this.#hostRepacks,
       mayRemoveLabelsBack: this.#backFlow.mayRemoveLabels(key),
       backFlowWaitMs: this.#backFlow.waitMs(key),
@@ -107,12 +102,12 @@ class SyncPorts implements ReconcilePorts {
   }
 
   mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined {
-    const { world, contest, isDryRun } = this.#options;
+    const { world, contest, options } = this.#given;
     // Patches take time, so the owner may have changed since the look.
     if (isHostCreate(request) && ownerOf(world.ownerState()) !== ownerOf(facts.owner)) {
       return { kind: 'retry', message: 'the owner of the host copies has changed', retryAfterMs: 0 };
     }
-    if (isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
+    if (options.isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
     if (!this.#undoesHostChange(facts, request)) return undefined;
     const retryAfterMs = contest.delayBeforeRepair(facts.key);
     const message = 'another client on the host keeps changing the copy';
@@ -124,7 +119,7 @@ class SyncPorts implements ReconcilePorts {
     request: PlannedRequest,
     { answer, isAsRequested }: Parameters<ReconcilePorts['written']>[2],
   ): void {
-    const { metrics, ledger, doubtOwner, generation } = this.#options;
+    const { metrics, ledger, doubtOwner, generation } = this.#given;
     metrics.requests.inc({ request: request.side === 'virtual' ? 'virtualPatch' : request.verb });
     if (isHostCreate(request) && saysNamespaceGone(answer)) doubtOwner();
     if (answer.kind !== 'ok') return;
@@ -143,7 +138,7 @@ class SyncPorts implements ReconcilePorts {
 
   #logWrite(key: Key, request: PlannedRequest): void {
     const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
-    this.#options.writes.note(
+    this.#given.writes.note(
       {
         component: 'sync',
         key,
@@ -158,31 +153,34 @@ class SyncPorts implements ReconcilePorts {
 
   /** If the virtual side and the rules are the same as at the last agreement, the host must have changed. */
   #undoesHostChange(facts: Facts, request: PlannedRequest): boolean {
-    const { ledger, generation } = this.#options;
+    const { ledger, generation } = this.#given;
     return isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, generation());
   }
 
   #noteRepair(facts: Facts): void {
-    const { metrics, contest, log, tell } = this.#options;
+    const { metrics, contest, options, tell } = this.#given;
     metrics.repairs.inc();
     const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
     if (!isNews || facts.virtual === undefined) return;
     const by = facts.host?.lastManager ?? 'another client';
-    log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
+    options.log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
     const message = `"${by}" on the host keeps changing the host copy; the copy is repaired once a second`;
     tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
   }
 
   /** If the host stored our own write in another order, the server reorders payloads, and order must be ignored. */
   #learnOrder(facts: Facts, answer: Answer): void {
-    const { world, log } = this.#options;
+    const { world, options } = this.#given;
     if (this.#hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
     const { kind } = world.rules.translation;
     const stored = world.hostOf(facts.draft.place);
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
     this.#hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
     if (this.#hostRepacks)
-      log.info({ component: 'sync', key: facts.key }, 'host regroups stored payloads, order is ignored from now on');
+      options.log.info(
+        { component: 'sync', key: facts.key },
+        'host regroups stored payloads, order is ignored from now on',
+      );
   }
 }
 

@@ -108,8 +108,7 @@ export class Sync {
     this.proven = new Proven({ ...shared, world });
     this.massDelete = new MassDelete({ ...options, world, enqueue: shared.enqueue });
     const { massDelete } = this;
-    const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
-    this.#ports = createReconcilePorts({ ...options, ...shared, world, guard: massDelete.guard, news: queue, aside });
+    this.#ports = createReconcilePorts({ ...shared, options, world, queue, guard: massDelete.guard });
     this.#listener = new WindowListener({
       ...shared,
       world,
