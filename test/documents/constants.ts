@@ -43,8 +43,8 @@ export class Constants {
     const where = found.map((one) => one.file).join(', ');
     throw new Error(
       found.length === 0
-        ? `src/ has no constant "${named}": test/documents/limits-rows.ts names it`
-        : `src/ has the constant "${named}" in ${where}: write FILE:${name} in test/documents/limits-rows.ts`,
+        ? `src/ has no constant "${named}": test/documents/limits.yaml names it`
+        : `src/ has the constant "${named}" in ${where}: write FILE:${name} in test/documents/limits.yaml`,
     );
   }
 

@@ -3,11 +3,21 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { Constants } from './constants.ts';
-import { chapters, type LimitRow } from './limits-rows.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const constants = new Constants(join(root, 'src'));
+
+interface LimitRow {
+  limit: string;
+  value: string;
+  why: string;
+}
+
+const chapters: readonly { title: string; rows: readonly LimitRow[] }[] = parse(
+  readFileSync(join(root, 'test/documents/limits.yaml'), 'utf8'),
+);
 
 const unitsMs = [
   ['day', 86_400_000],
