@@ -2,7 +2,7 @@
 // secrets of their own. A hundred thousand requests would take longer than the benchmark.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { wholeLoop } from '../src/apiserver/request/loop-time.ts';
+import { wholeLoop } from '../src/apiserver/limits/loop-time.ts';
 import { systemClock } from '../src/clock.ts';
 import type { ManagementSettings } from '../src/config/settings/management-settings.ts';
 import { silentLog } from '../src/log.ts';

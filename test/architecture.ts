@@ -28,6 +28,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     floors: {
       tls: 1,
       request: 1,
+      limits: 2,
       kinds: 2,
       wire: 3,
       caller: 4,

@@ -10,11 +10,11 @@ import type { Kind, Schemas } from './kinds/kind.ts';
 import type { Admission, Audit, Randomness } from './kinds/kit.ts';
 import type { ObjectLimits } from './kinds/object-limits.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
+import type { Strangers } from './limits/strangers.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authorize, User } from './request/identity.ts';
-import type { Strangers } from './request/strangers.ts';
 import type { CertificatePaths, ServingPair } from './tls/certificate-files.ts';
-import type { WatchSettings } from './verbs/watch-stream.ts';
+import type { WatchSettings } from './verbs/watch/watch-stream.ts';
 
 export interface ApiServerOptions {
   serves: ServedApi;

@@ -9,7 +9,7 @@ import type { ApiServer } from '../apiserver/server.ts';
 import { createObject } from '../apiserver/verbs/create-object.ts';
 import { storageKey } from '../apiserver/wire/stored-text.ts';
 import type { KubeObject } from '../object/meta/object.ts';
-import { apiServiceAddress, type ClusterAddresses } from './kinds/cluster-addresses.ts';
+import { apiServiceAddress, type ClusterAddresses } from './kinds/addresses/cluster-addresses.ts';
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 

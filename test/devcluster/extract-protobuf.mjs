@@ -1,4 +1,4 @@
-// Rewrites src/devcluster/kinds/core-protobuf.json from the message definitions in the sources of Kubernetes:
+// Rewrites src/devcluster/kinds/shapes/core-protobuf.json from the message definitions in the sources of Kubernetes:
 //   node test/devcluster/extract-protobuf.mjs $(go env GOMODCACHE)/k8s.io api@v0.36.3 apimachinery@v0.36.3
 // A message is a list of [number, JSON name, type]; a type is a scalar or a message. `[]` before a type means a list, `{}` a map
 // with string keys. An empty name means that the fields of the inner message belong to the outer message.
@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const schemas = JSON.parse(
-  readFileSync(new URL('../../src/devcluster/kinds/core-schemas.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../src/devcluster/kinds/shapes/core-schemas.json', import.meta.url), 'utf8'),
 );
 const [modules, api, apimachinery] = process.argv.slice(2);
 const files = [
@@ -78,6 +78,6 @@ for (const name of [...wanted, 'k8s.io.apimachinery.pkg.apis.meta.v1.DeleteOptio
 const sorted = Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
 const lines = Object.entries(sorted).map(([name, fields]) => `${JSON.stringify(name)}: ${JSON.stringify(fields)}`);
 writeFileSync(
-  new URL('../../src/devcluster/kinds/core-protobuf.json', import.meta.url),
+  new URL('../../src/devcluster/kinds/shapes/core-protobuf.json', import.meta.url),
   `{\n${lines.join(',\n')}\n}\n`,
 );

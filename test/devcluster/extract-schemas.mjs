@@ -1,4 +1,4 @@
-// Rewrites src/devcluster/kinds/core-schemas.json from the OpenAPI documents in the sources of Kubernetes:
+// Rewrites src/devcluster/kinds/shapes/core-schemas.json from the OpenAPI documents in the sources of Kubernetes:
 //   node test/devcluster/extract-schemas.mjs $(go env GOMODCACHE)/k8s.io kubernetes@v1.36.3 api@v0.36.3 apimachinery@v0.36.3
 // Takes only names, types and merge hints. OpenAPI does not describe how Go's encoder treats zero values, so the struct tags
 // supply this: `x-pointers` fields keep a sent zero, `x-always` and `x-nulls` fields are always written, as zero or as null, and
@@ -117,6 +117,6 @@ for (const [name, schema] of Object.entries(found)) {
 }
 const sorted = Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
 writeFileSync(
-  new URL('../../src/devcluster/kinds/core-schemas.json', import.meta.url),
+  new URL('../../src/devcluster/kinds/shapes/core-schemas.json', import.meta.url),
   `${JSON.stringify(sorted, null, 1)}\n`,
 );

@@ -2,7 +2,7 @@
 import type { Kind } from '../kinds/kind.ts';
 import type { Schema } from '../kinds/schema.ts';
 import type { Dialect } from '../request/dialect.ts';
-import { patchTypes } from '../verbs/patch-object.ts';
+import { patchTypes } from '../verbs/patch/patch-object.ts';
 import { metaReference } from './meta-definitions.ts';
 import {
   deleteParameters,

@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { memoryShare } from '../request/caller-limits.ts';
+import { memoryShare } from '../limits/caller-limits.ts';
 
 /** Texts that wait, encryption and the system each hold the same bytes. */
 const mostUnreadBytes = 32 * 1024 * 1024;

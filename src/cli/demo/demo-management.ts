@@ -5,7 +5,7 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
-import { FailedLogins } from '../../apiserver/request/failed-logins.ts';
+import { FailedLogins } from '../../apiserver/limits/failed-logins.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';

@@ -1,7 +1,7 @@
 // `hostward direct`: serves a direct endpoint beside a cluster until it is told to stop. In: the configuration. Out: a log on standard
 // output, and an exit code.
 
-import type { FailedLogins } from '../../apiserver/request/failed-logins.ts';
+import type { FailedLogins } from '../../apiserver/limits/failed-logins.ts';
 import { NamedFileFault } from '../../apiserver/tls/secret-files.ts';
 import { fromSetting, isListenFault } from '../../apiserver/wire/listen.ts';
 import { type ClusterFault, messageOf } from '../../cluster/errors.ts';
@@ -35,7 +35,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   const log = createLog({ level: logLevel, destination: { write } });
   const [direct, logins] = await Promise.all([
     import('../../management/proxy/direct/direct-endpoint.ts'),
-    import('../../apiserver/request/failed-logins.ts'),
+    import('../../apiserver/limits/failed-logins.ts'),
   ]);
   const { clock, environment } = context;
   const failedLogins = new logins.FailedLogins(clock);

@@ -6,7 +6,7 @@ import { type FieldError, forbiddenField, invalidValue, requiredValue } from '..
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { diffHunks } from '../../object/text/line-diff.ts';
-import { claimColumns } from './columns.ts';
+import { claimColumns } from './shapes/columns.ts';
 
 /** Keeps a claim while a pod uses it. */
 export const claimProtection = 'kubernetes.io/pvc-protection';

@@ -17,8 +17,8 @@ import {
 } from '../../object/meta/qualified-name.ts';
 import { parseAddress } from '../../object/text/ip.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { addressErrors } from './address-rules.ts';
-import { endpointSliceColumns } from './columns.ts';
+import { addressErrors } from './addresses/address-rules.ts';
+import { endpointSliceColumns } from './shapes/columns.ts';
 
 const addressTypes = ['FQDN', 'IPv4', 'IPv6'];
 const protocols = ['SCTP', 'TCP', 'UDP'];

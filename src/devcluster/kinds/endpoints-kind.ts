@@ -6,8 +6,8 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems } from '../../object/meta/qualified-name.ts';
 import { parseAddress } from '../../object/text/ip.ts';
 import { equalJson, isRecord, type Json } from '../../object/text/json.ts';
-import { addressErrors } from './address-rules.ts';
-import { endpointsColumns } from './columns.ts';
+import { addressErrors } from './addresses/address-rules.ts';
+import { endpointsColumns } from './shapes/columns.ts';
 
 export const endpointsKind: Kind = {
   group: '',

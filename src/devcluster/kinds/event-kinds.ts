@@ -3,7 +3,7 @@ import { text } from '../../apiserver/kinds/fields.ts';
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, invalidValue, requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { eventColumns } from './columns.ts';
+import { eventColumns } from './shapes/columns.ts';
 
 /** events.k8s.io/v1 → core/v1. */
 const renamed: readonly (readonly [string, string])[] = [

@@ -2,7 +2,7 @@
 import { items, mapAt, setDefault, text } from '../../apiserver/kinds/fields.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { namespaceColumns } from './columns.ts';
+import { namespaceColumns } from './shapes/columns.ts';
 
 export const namespaceKind: Kind = {
   group: '',

@@ -4,7 +4,7 @@ import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, forbiddenField, requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { podColumns } from './columns.ts';
+import { podColumns } from './shapes/columns.ts';
 
 export const podKind: Kind = {
   group: '',

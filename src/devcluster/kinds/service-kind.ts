@@ -11,8 +11,8 @@ import {
 import type { KubeObject } from '../../object/meta/object.ts';
 import { parseAddress } from '../../object/text/ip.ts';
 import { isRecord } from '../../object/text/json.ts';
-import type { ClusterAddresses } from './cluster-addresses.ts';
-import { serviceColumns } from './columns.ts';
+import type { ClusterAddresses } from './addresses/cluster-addresses.ts';
+import { serviceColumns } from './shapes/columns.ts';
 
 export function serviceKind(addresses: ClusterAddresses): Kind {
   return {

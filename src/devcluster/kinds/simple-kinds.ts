@@ -4,7 +4,7 @@ import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, invalidValue, requiredValue, tooLong } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
-import { configMapColumns, leaseColumns, nodeColumns, secretColumns } from './columns.ts';
+import { configMapColumns, leaseColumns, nodeColumns, secretColumns } from './shapes/columns.ts';
 
 const base = { group: '', version: 'v1', namespaced: true, verbs: allVerbs, columns: [] } as const;
 

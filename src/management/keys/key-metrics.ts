@@ -1,6 +1,6 @@
 // The metrics of the management API: keys by state, keys that end soon, failed authentications, open watches, and requests that
 // pass the proxy.
-import type { CallerLimits, Held } from '../../apiserver/request/caller-limits.ts';
+import type { CallerLimits, Held } from '../../apiserver/limits/caller-limits.ts';
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
 import type { KeyWorld } from './life/credential.ts';

@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import { wrongCredentials } from '../../apiserver/chain/chain.ts';
 import type { Entrance, ServedRequest } from '../../apiserver/chain/served-request.ts';
-import type { CallerLimits } from '../../apiserver/request/caller-limits.ts';
+import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest } from '../../apiserver/request/status-fault.ts';
 import { proxiedIn } from '../scope/classify.ts';

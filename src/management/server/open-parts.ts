@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
-import { FailedLogins } from '../../apiserver/request/failed-logins.ts';
+import { FailedLogins } from '../../apiserver/limits/failed-logins.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';

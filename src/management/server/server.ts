@@ -2,10 +2,11 @@
 // a folder. Out: an HTTPS server of access keys and instances, its readiness and status, and keys made on the machine itself. It can
 // be opened without being served, for commands that work on the folder of a server that does not run.
 // Must never decide about a right, a scope or a credential: it asks the rooms that do.
+
+import { CallerLimits, type Held, type Limit } from '../../apiserver/limits/caller-limits.ts';
+import type { LoopShares } from '../../apiserver/limits/loop-time.ts';
+import { Strangers } from '../../apiserver/limits/strangers.ts';
 import { Caretaker } from '../../apiserver/owners/caretaker.ts';
-import { CallerLimits, type Held, type Limit } from '../../apiserver/request/caller-limits.ts';
-import type { LoopShares } from '../../apiserver/request/loop-time.ts';
-import { Strangers } from '../../apiserver/request/strangers.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
 import { fromSetting } from '../../apiserver/wire/listen.ts';
 import type { Clock, Timer } from '../../clock.ts';
@@ -139,8 +140,8 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, world, failedLogins, kubeconfigs, proxy } = this.#need();
-    const { clock, log, metrics } = this.#options;
+    const { api, book, key, world, failedLogins, kubeconfigs, proxy, database } = this.#need();
+    const { clock, log, metrics, server } = this.#options;
     await api.start().catch(fromSetting('hostward.management.listen'));
     this.#grace = new GraceChore(api.kit, key);
     this.#expired = new ExpiredKeys(api.kit, key, book, world);
@@ -151,7 +152,8 @@ export class ManagementApi {
     await kubeconfigs.start((parts) => new IngressListener({ ...parts, ...listener }));
     this.#checkStreams();
     this.#leavers.look(this.#need());
-    this.#writes = new WriteCheck({ clock, log, metrics, attempt: this.#attempt() });
+    const attempt = this.#options.writeAttempt ?? writeAttempt(server.dataDir, database);
+    this.#writes = new WriteCheck({ clock, log, metrics, attempt });
     this.#writes.start();
     proxy.look();
     await this.openDoor();
@@ -160,8 +162,10 @@ export class ManagementApi {
     const failed = () => failedLogins.count;
     const [strangers, limits] = [this.#strangers, this.#limits];
     const counted = { facts: () => book.facts(), world, failedLogins: failed, watches, proxied, strangers, limits };
-    if (metrics !== undefined) declareKeyMetrics(metrics, counted, clock);
-    if (metrics !== undefined) kubeconfigs.declareMetrics(metrics);
+    if (metrics !== undefined) {
+      declareKeyMetrics(metrics, counted, clock);
+      kubeconfigs.declareMetrics(metrics);
+    }
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
@@ -179,10 +183,6 @@ export class ManagementApi {
     const { handler } = this.#need().api;
     this.#door = new LocalDoor({ folder: server.dataDir, owner, handler, maxHeaderBytes });
     await this.#door.open();
-  }
-
-  #attempt(): () => Promise<void> {
-    return this.#options.writeAttempt ?? writeAttempt(this.#options.server.dataDir, this.#need().database);
   }
 
   #checkStreams(): void {

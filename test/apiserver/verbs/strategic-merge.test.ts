@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SchemaSet } from '../../../src/apiserver/kinds/schema.ts';
 import { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
-import { applyStrategicMergePatch } from '../../../src/apiserver/verbs/strategic-merge.ts';
+import { applyStrategicMergePatch } from '../../../src/apiserver/verbs/patch/strategic-merge.ts';
 import { applyMergePatch } from '../../../src/object/patch/merge-patch.ts';
 import type { Json } from '../../../src/object/text/json.ts';
 import { widgetSchemas } from '../widgets.ts';

@@ -12,7 +12,7 @@ import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FailedLogins } from '../../../src/apiserver/request/failed-logins.ts';
+import { FailedLogins } from '../../../src/apiserver/limits/failed-logins.ts';
 import { parseTarget } from '../../../src/apiserver/request/target.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';

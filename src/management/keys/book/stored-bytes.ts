@@ -1,5 +1,5 @@
 // Counts the bytes of stored keys, by owner and altogether. The number of keys alone is no quota: a key may have 32 KiB.
-import { memoryShare } from '../../../apiserver/request/caller-limits.ts';
+import { memoryShare } from '../../../apiserver/limits/caller-limits.ts';
 import type { KeyLimits } from '../../../config/settings/management-settings.ts';
 
 const mib = 1024 * 1024;

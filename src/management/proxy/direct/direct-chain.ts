@@ -3,10 +3,10 @@
 import { Chain } from '../../../apiserver/chain/chain.ts';
 import type { ServedRequest } from '../../../apiserver/chain/served-request.ts';
 import type { Audit } from '../../../apiserver/kinds/kit.ts';
-import type { CallerLimits } from '../../../apiserver/request/caller-limits.ts';
+import type { CallerLimits } from '../../../apiserver/limits/caller-limits.ts';
+import type { Strangers } from '../../../apiserver/limits/strangers.ts';
 import { refuseImpersonation } from '../../../apiserver/request/denial.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
-import type { Strangers } from '../../../apiserver/request/strangers.ts';
 import { sendStatus, sendText } from '../../../apiserver/wire/respond.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { callerLimits } from '../../../../src/apiserver/request/caller-limits.ts';
+import { callerLimits } from '../../../../src/apiserver/limits/caller-limits.ts';
 import type { DirectSettings } from '../../../../src/config/settings/management-settings.ts';
 import { createLog } from '../../../../src/log.ts';
 import { DirectEndpoint } from '../../../../src/management/proxy/direct/direct-endpoint.ts';

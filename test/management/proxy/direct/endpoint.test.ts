@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { callerLimits } from '../../../../src/apiserver/request/caller-limits.ts';
+import { callerLimits } from '../../../../src/apiserver/limits/caller-limits.ts';
 import { gatherMs } from '../../../../src/management/proxy/direct/uploads.ts';
 import {
   hmacToken,

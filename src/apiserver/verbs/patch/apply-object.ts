@@ -1,24 +1,24 @@
 // Serves server-side apply. object/fields/server-side-apply.ts merges; changeObject() does the rest, as for every update.
-import { itemSteps } from '../../object/fields/field-compare.ts';
-import { pathText } from '../../object/fields/field-set.ts';
-import { applyObject as applied } from '../../object/fields/server-side-apply.ts';
-import { requiredValue } from '../../object/meta/field-error.ts';
-import type { KubeObject } from '../../object/meta/object.ts';
-import { conflict, invalid } from '../../object/meta/status.ts';
-import { equalJson, isJsonObject, type Json } from '../../object/text/json.ts';
-import { groupVersionOf } from '../kinds/kind.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
-import { checkCounts } from '../kinds/object-limits.ts';
-import type { Node } from '../kinds/schema.ts';
-import { managerOptions } from '../meta/managers.ts';
-import { timestamp } from '../meta/object-meta.ts';
-import { badRequest, plainFailure, StatusFault } from '../request/status-fault.ts';
-import { type Decoded, decode } from '../wire/decode.ts';
-import { shown } from '../wire/stored-text.ts';
-import { changeObject } from './change-object.ts';
-import { createObject } from './create-object.ts';
-import { checkName, fitted, incomingType, placeInNamespace, type Submitted } from './incoming-object.ts';
-import type { WriteOptions } from './write-options.ts';
+import { itemSteps } from '../../../object/fields/field-compare.ts';
+import { pathText } from '../../../object/fields/field-set.ts';
+import { applyObject as applied } from '../../../object/fields/server-side-apply.ts';
+import { requiredValue } from '../../../object/meta/field-error.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { conflict, invalid } from '../../../object/meta/status.ts';
+import { equalJson, isJsonObject, type Json } from '../../../object/text/json.ts';
+import { groupVersionOf } from '../../kinds/kind.ts';
+import type { Call, Outcome } from '../../kinds/kit.ts';
+import { checkCounts } from '../../kinds/object-limits.ts';
+import type { Node } from '../../kinds/schema.ts';
+import { managerOptions } from '../../meta/managers.ts';
+import { timestamp } from '../../meta/object-meta.ts';
+import { badRequest, plainFailure, StatusFault } from '../../request/status-fault.ts';
+import { type Decoded, decode } from '../../wire/decode.ts';
+import { shown } from '../../wire/stored-text.ts';
+import { changeObject } from '../change-object.ts';
+import { createObject } from '../create-object.ts';
+import { checkName, fitted, incomingType, placeInNamespace, type Submitted } from '../incoming-object.ts';
+import type { WriteOptions } from '../write-options.ts';
 
 export async function applyObject(call: Call, submitted: Submitted, options: WriteOptions): Promise<Outcome> {
   if ((call.target.query.get('fieldManager') ?? '') === '') {

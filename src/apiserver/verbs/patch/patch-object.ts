@@ -1,21 +1,21 @@
 // Serves PATCH with its four types: JSON patch, merge patch, strategic merge patch and server-side apply.
-import { forbiddenField, invalidValue } from '../../object/meta/field-error.ts';
-import type { KubeObject } from '../../object/meta/object.ts';
-import { invalid, patchDoesNotApply, requestEntityTooLarge } from '../../object/meta/status.ts';
-import { applyJsonPatch } from '../../object/patch/json-patch.ts';
-import { applyMergePatch } from '../../object/patch/merge-patch.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../object/text/json.ts';
-import { isTooDeep } from '../../object/text/nesting.ts';
-import { groupVersionOf } from '../kinds/kind.ts';
-import type { Call, Kit, Outcome } from '../kinds/kit.ts';
-import { checkCounts } from '../kinds/object-limits.ts';
-import { badRequest, StatusFault, unknownPatchType } from '../request/status-fault.ts';
-import { nestedTooDeep, notJson, parseYamlText } from '../wire/request-body.ts';
+import { forbiddenField, invalidValue } from '../../../object/meta/field-error.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { invalid, patchDoesNotApply, requestEntityTooLarge } from '../../../object/meta/status.ts';
+import { applyJsonPatch } from '../../../object/patch/json-patch.ts';
+import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../object/text/json.ts';
+import { isTooDeep } from '../../../object/text/nesting.ts';
+import { groupVersionOf } from '../../kinds/kind.ts';
+import type { Call, Kit, Outcome } from '../../kinds/kit.ts';
+import { checkCounts } from '../../kinds/object-limits.ts';
+import { badRequest, StatusFault, unknownPatchType } from '../../request/status-fault.ts';
+import { nestedTooDeep, notJson, parseYamlText } from '../../wire/request-body.ts';
+import { changeObject } from '../change-object.ts';
+import { checkName, fitted, placeInNamespace } from '../incoming-object.ts';
+import type { WriteOptions } from '../write-options.ts';
 import { applyObject } from './apply-object.ts';
-import { changeObject } from './change-object.ts';
-import { checkName, fitted, placeInNamespace } from './incoming-object.ts';
 import { applyStrategicMergePatch } from './strategic-merge.ts';
-import type { WriteOptions } from './write-options.ts';
 
 export const patchTypes = {
   json: 'application/json-patch+json',

@@ -1,13 +1,13 @@
 // Encodes the lines of a watch. Each change is encoded once for each form, and all watches of the form share the bytes.
-import type { KubeObject } from '../../object/meta/object.ts';
-import type { Status } from '../../object/meta/status.ts';
-import type { StoredRecord, StoreEvent } from '../../store/store.ts';
-import { groupVersionOf, type Kind } from '../kinds/kind.ts';
-import type { Call } from '../kinds/kit.ts';
-import { partial } from '../wire/partial-metadata.ts';
-import { shownFromText, wireText } from '../wire/stored-text.ts';
-import { tableOf } from '../wire/table.ts';
-import type { Selection } from './selection.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import type { Status } from '../../../object/meta/status.ts';
+import type { StoredRecord, StoreEvent } from '../../../store/store.ts';
+import { groupVersionOf, type Kind } from '../../kinds/kind.ts';
+import type { Call } from '../../kinds/kit.ts';
+import { partial } from '../../wire/partial-metadata.ts';
+import { shownFromText, wireText } from '../../wire/stored-text.ts';
+import { tableOf } from '../../wire/table.ts';
+import type { Selection } from '../selection.ts';
 
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 

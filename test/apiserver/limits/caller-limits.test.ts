@@ -1,6 +1,6 @@
 // Bounds that follow the memory limit of the process.
 import { describe, expect, it } from 'vitest';
-import { memoryShare } from '../../../src/apiserver/request/caller-limits.ts';
+import { memoryShare } from '../../../src/apiserver/limits/caller-limits.ts';
 
 const mib = 1024 * 1024;
 

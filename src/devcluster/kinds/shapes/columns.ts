@@ -1,8 +1,8 @@
 // The table columns of the core kinds.
-import { at, items, text } from '../../apiserver/kinds/fields.ts';
-import type { Column } from '../../apiserver/kinds/kind.ts';
-import { age, ageColumn, nameColumn } from '../../apiserver/wire/table.ts';
-import type { KubeObject } from '../../object/meta/object.ts';
+import { at, items, text } from '../../../apiserver/kinds/fields.ts';
+import type { Column } from '../../../apiserver/kinds/kind.ts';
+import { age, ageColumn, nameColumn } from '../../../apiserver/wire/table.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
 
 type Cell = Column['cell'];
 

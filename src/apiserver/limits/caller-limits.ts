@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { constrainedMemory } from 'node:process';
 import { tooManyRequests } from '../../object/meta/status.ts';
-import { StatusFault } from './status-fault.ts';
+import { StatusFault } from '../request/status-fault.ts';
 
 export type Held = 'connections' | 'requests' | 'watches' | 'proxied' | 'bodies';
 

@@ -1,19 +1,19 @@
 // Serves one watch: sends the present state if the client wants it, then every change, as lines of JSON on an open answer.
 // In: the store's events. Out: frames. A client that does not read holds little memory, and is disconnected after a while.
 import type { ServerResponse } from 'node:http';
-import type { Timer } from '../../clock.ts';
-import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../../object/meta/status.ts';
-import type { StoreEvent, StoreWatch } from '../../store/store.ts';
-import { isBeforeView } from '../caller/visibility.ts';
-import type { Kind } from '../kinds/kind.ts';
-import type { Call } from '../kinds/kit.ts';
-import type { User } from '../request/identity.ts';
-import { StatusFault } from '../request/status-fault.ts';
-import { drained } from '../wire/respond.ts';
-import { storageKey, storagePrefix } from '../wire/stored-text.ts';
-import { collect } from './collect-records.ts';
-import { notOlderThan, type WatchQuery, watchQuery } from './revision-query.ts';
-import { type Selection, selectionOf } from './selection.ts';
+import type { Timer } from '../../../clock.ts';
+import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../../../object/meta/status.ts';
+import type { StoreEvent, StoreWatch } from '../../../store/store.ts';
+import { isBeforeView } from '../../caller/visibility.ts';
+import type { Kind } from '../../kinds/kind.ts';
+import type { Call } from '../../kinds/kit.ts';
+import type { User } from '../../request/identity.ts';
+import { StatusFault } from '../../request/status-fault.ts';
+import { drained } from '../../wire/respond.ts';
+import { storageKey, storagePrefix } from '../../wire/stored-text.ts';
+import { collect } from '../collect-records.ts';
+import { notOlderThan, type WatchQuery, watchQuery } from '../revision-query.ts';
+import { type Selection, selectionOf } from '../selection.ts';
 import { WatchFrames } from './watch-frames.ts';
 
 export interface WatchSettings {

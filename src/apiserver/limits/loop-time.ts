@@ -7,7 +7,7 @@ import { nextTick, threadCpuUsage } from 'node:process';
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
 import { tooManyRequests } from '../../object/meta/status.ts';
-import { StatusFault } from './status-fault.ts';
+import { StatusFault } from '../request/status-fault.ts';
 
 export interface LoopShares {
   /** Of the window, for one caller. */

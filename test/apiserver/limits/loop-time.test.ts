@@ -1,6 +1,6 @@
 // Who has used how much of the event loop: shares of a window that moves, and the 429 with the time until the share is free again.
 import { describe, expect, it } from 'vitest';
-import { LoopTime, loopShares } from '../../../src/apiserver/request/loop-time.ts';
+import { LoopTime, loopShares } from '../../../src/apiserver/limits/loop-time.ts';
 import type { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
 import { systemClock } from '../../../src/clock.ts';
 

@@ -4,7 +4,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest, type Status } from '../../object/meta/status.ts';
-import { methodNotAllowed } from './status-fault.ts';
+import { methodNotAllowed } from '../request/status-fault.ts';
 
 /** Open answers of each socket: a client may send further requests before the first is answered. */
 const openAnswers = new WeakMap<Socket, Set<ServerResponse>>();

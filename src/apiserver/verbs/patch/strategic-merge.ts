@@ -1,8 +1,8 @@
 // Strategic merge patch: a merge patch that merges some lists item by item, as the schema says.
 // Directives: $patch (replace, delete, merge), $retainKeys, $setElementOrder/<list>, $deleteFromPrimitiveList/<list>.
-import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../../object/text/json.ts';
-import type { Node } from '../kinds/schema.ts';
-import { badRequest } from '../request/status-fault.ts';
+import { copyJson, isJsonObject, type Json, type JsonObject, memberOf, setMember } from '../../../object/text/json.ts';
+import type { Node } from '../../kinds/schema.ts';
+import { badRequest } from '../../request/status-fault.ts';
 
 const orderPrefix = '$setElementOrder/';
 const deletePrefix = '$deleteFromPrimitiveList/';

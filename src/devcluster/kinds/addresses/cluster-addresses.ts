@@ -1,8 +1,8 @@
 // Allocates and releases cluster addresses and node ports. Each address remembers its holder's uid, so that a failed create
 // cannot release the address of another Service.
-import { StatusFault } from '../../apiserver/request/status-fault.ts';
-import { invalidValue } from '../../object/meta/field-error.ts';
-import { invalid } from '../../object/meta/status.ts';
+import { StatusFault } from '../../../apiserver/request/status-fault.ts';
+import { invalidValue } from '../../../object/meta/field-error.ts';
+import { invalid } from '../../../object/meta/status.ts';
 
 /** A /16 under 10.0.0.0; the first address is the API server's own. */
 const networkPrefix = '10.0';

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Strangers } from '../../../src/apiserver/request/strangers.ts';
+import { Strangers } from '../../../src/apiserver/limits/strangers.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { Log } from '../../../src/log.ts';
 import { silentLog } from '../../../src/log.ts';

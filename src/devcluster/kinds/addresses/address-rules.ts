@@ -1,7 +1,7 @@
 // Validates the addresses of Endpoints and EndpointSlices with the real server's messages. Like the real server, reports an
 // address with leading zeros for its form, and still checks its range.
-import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
-import { type Address, isMapped, parseAddress } from '../../object/text/ip.ts';
+import { type FieldError, invalidValue } from '../../../object/meta/field-error.ts';
+import { type Address, isMapped, parseAddress } from '../../../object/text/ip.ts';
 
 /** Two lists, because callers report other faults of the address between form and range. */
 export function addressErrors(ip: string, path: string): { form: FieldError[]; range: FieldError[] } {
