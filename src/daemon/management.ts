@@ -5,8 +5,8 @@ import { NamedFileFault } from '../apiserver/tls/secret-files.ts';
 import { isListenFault } from '../apiserver/wire/listen.ts';
 import type { ClusterFault } from '../cluster/errors.ts';
 import { messageOf } from '../cluster/errors.ts';
-import { settingNaming } from '../config/settings/named-files.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { settingNaming } from '../config/settings/table/named-files.ts';
 import type { DaemonOptions, ManagementService } from './daemon-options.ts';
 import type { ReadinessPart } from './operations/operations-server.ts';
 

@@ -1,5 +1,5 @@
 // Every check, in the order in which they run: what others need comes first.
-import type { Check } from './check.ts';
+
 import { activeChecks } from './checks/active.ts';
 import { hostChecks, virtualChecks } from './checks/clusters.ts';
 import { configurationChecks } from './checks/configuration.ts';
@@ -9,6 +9,7 @@ import { managementChecks } from './checks/management.ts';
 import { replicaChecks } from './checks/replicas.ts';
 import { rightsChecks } from './checks/rights.ts';
 import { vclusterChecks } from './checks/vcluster.ts';
+import type { Check } from './patient/check.ts';
 
 export const allChecks: readonly Check[] = [
   ...configurationChecks,

@@ -5,9 +5,9 @@ import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/co
 import { durationMs } from '../line/duration.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { allChecks } from './all-checks.ts';
-import { type Code, codes, isCode } from './codes.ts';
 import { type Examination, examine } from './examine.ts';
-import { Patient } from './patient.ts';
+import { type Code, codes, isCode } from './patient/codes.ts';
+import { Patient } from './patient/patient.ts';
 import { type Judged, print } from './report.ts';
 
 /** Often enough for a person who waits, and rarely enough for the servers. */

@@ -1,10 +1,10 @@
 // Runs the checks in their order. In: a patient. Out: a finding for each check that makes sense, and the checks that another one
 // hides. A fault of a command is a finding here: one check that fails must not hide the others.
 import { CommandFault } from '../line/context.ts';
-import type { Check } from './check.ts';
-import type { Code } from './codes.ts';
-import { type CheckedFinding, couldNotCheck, type Finding } from './finding.ts';
-import type { Patient } from './patient.ts';
+import type { Check } from './patient/check.ts';
+import type { Code } from './patient/codes.ts';
+import { type CheckedFinding, couldNotCheck, type Finding } from './patient/finding.ts';
+import type { Patient } from './patient/patient.ts';
 
 export interface Examination {
   findings: readonly CheckedFinding[];

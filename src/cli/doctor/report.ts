@@ -1,9 +1,9 @@
 // Prints an examination: one line for each check under its category, or one JSON document. Knows no check.
 import type { Sink } from '../line/context.ts';
 import { wrap } from '../line/help.ts';
-import { type Category, type Code, categories, entryOf, pageOf } from './codes.ts';
 import type { Examination } from './examine.ts';
-import { type CheckedFinding, counted, type Verdict } from './finding.ts';
+import { type Category, type Code, categories, entryOf, pageOf } from './patient/codes.ts';
+import { type CheckedFinding, counted, type Verdict } from './patient/finding.ts';
 
 export interface Judged extends Examination {
   /** Findings that --suppress takes out of the report and out of the verdict. */

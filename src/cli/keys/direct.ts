@@ -6,7 +6,7 @@ import { NamedFileFault } from '../../apiserver/tls/secret-files.ts';
 import { fromSetting, isListenFault } from '../../apiserver/wire/listen.ts';
 import { type ClusterFault, messageOf } from '../../cluster/errors.ts';
 import type { DirectSettings } from '../../config/settings/management-settings.ts';
-import { settingNaming } from '../../config/settings/named-files.ts';
+import { settingNaming } from '../../config/settings/table/named-files.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import { OperationsServer } from '../../daemon/operations/operations-server.ts';
 import { createLog, textLine, wantsText } from '../../log.ts';

@@ -4,12 +4,19 @@ import { kubeconfigText } from '../../management/credentials/kubeconfig/text.ts'
 import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { type AnsweredKubeconfig, askKubeconfig, type Instance, instanceOperand } from './ask-kubeconfig.ts';
 import { apiPrefix, ManagementClient } from './client/management-client.ts';
 import { sayWarnings, textAt, tryOut, writeSecret } from './client/print-key.ts';
 import { configuredServer, distantPlace, relativeFolder } from './client/reach-server.ts';
-import { type KeptCredential, keep, keptPath, makeCacheFolder, readKept, renewAtMs } from './kept-credential.ts';
-import { oneAtATime } from './one-at-a-time.ts';
+import { type AnsweredKubeconfig, askKubeconfig, type Instance, instanceOperand } from './credential/ask-kubeconfig.ts';
+import {
+  type KeptCredential,
+  keep,
+  keptPath,
+  makeCacheFolder,
+  readKept,
+  renewAtMs,
+} from './credential/kept-credential.ts';
+import { oneAtATime } from './credential/one-at-a-time.ts';
 
 export async function kubeconfig(context: Context, options: Options): Promise<ExitCode> {
   const of = instanceOperand(options);

@@ -11,7 +11,7 @@ import {
   unpackItem,
   versionOf,
 } from './packed-item.ts';
-import { compareVersions } from './resource-version.ts';
+import { compareVersions } from './text/resource-version.ts';
 import type { Item } from './window.ts';
 
 /** Limit for own deletes that the watch has not confirmed. A forgotten one can make its key reappear for a moment. */

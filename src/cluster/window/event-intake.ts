@@ -8,8 +8,8 @@ import { apiVersionOf, type WindowScope } from '../wire/scope.ts';
 import { type Cache, keyOfObject } from './cache.ts';
 import { objectProblem } from './list-pages.ts';
 import type { WatchEnd } from './reflector-steps.ts';
-import { compareVersions, isVersion, newest } from './resource-version.ts';
-import type { DecodedLine } from './watch-lines.ts';
+import { compareVersions, isVersion, newest } from './text/resource-version.ts';
+import type { DecodedLine } from './text/watch-lines.ts';
 import type { Item, WindowChange } from './window.ts';
 
 /** The receiver of the changes that the reflector finds. */

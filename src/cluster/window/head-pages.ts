@@ -3,9 +3,9 @@
 import { type Clock, pause } from '../../clock.ts';
 import type { Connection, StreamEnd } from '../wire/connection.ts';
 import { apiVersionOf, listPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
-import { HeadScanner, type ListedHead, type ListFrame } from './head-scanner.ts';
 import { pageLimit } from './list-pages.ts';
-import { compareVersions, isVersion } from './resource-version.ts';
+import { HeadScanner, type ListedHead, type ListFrame } from './text/head-scanner.ts';
+import { compareVersions, isVersion } from './text/resource-version.ts';
 
 /** The fallback is for servers that know no partial metadata; kube-apiserver knows it since 1.15. */
 const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';

@@ -6,7 +6,7 @@ import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
 import { answerTooLong, type Connection } from '../wire/connection.ts';
 import { apiVersionOf, listPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
-import { isVersion } from './resource-version.ts';
+import { isVersion } from './text/resource-version.ts';
 
 /** The page size of client-go. */
 export const pageLimit = 500;

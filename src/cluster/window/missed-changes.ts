@@ -9,9 +9,9 @@ import type { Connection } from '../wire/connection.ts';
 import { listPath, type WindowScope } from '../wire/scope.ts';
 import { type Cache, keyOfObject } from './cache.ts';
 import type { ReflectorSink } from './event-intake.ts';
-import type { ListedHead } from './head-scanner.ts';
 import { objectProblem, readList } from './list-pages.ts';
-import { compareVersions } from './resource-version.ts';
+import type { ListedHead } from './text/head-scanner.ts';
+import { compareVersions } from './text/resource-version.ts';
 import { type Item, mayLack, type WindowChange } from './window.ts';
 
 export interface ProofOptions<T extends Item> {

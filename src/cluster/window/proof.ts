@@ -5,9 +5,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pause } from '../../clock.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { readHeadPages } from './head-pages.ts';
-import type { ListedHead } from './head-scanner.ts';
 import { MissedChanges, type ProofOptions } from './missed-changes.ts';
-import { compareVersions } from './resource-version.ts';
+import type { ListedHead } from './text/head-scanner.ts';
+import { compareVersions } from './text/resource-version.ts';
 import type { Item } from './window.ts';
 
 /**

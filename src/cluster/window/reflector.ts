@@ -25,7 +25,7 @@ import {
   type WatchEnd,
   watchFloorMs,
 } from './reflector-steps.ts';
-import { compareVersions } from './resource-version.ts';
+import { compareVersions } from './text/resource-version.ts';
 import { checkVersion } from './version-check.ts';
 import { watchOnce } from './watch-session.ts';
 import type { Item, WindowTrouble } from './window.ts';

@@ -5,7 +5,7 @@ import { listPath, type WindowScope } from '../wire/scope.ts';
 import { wentBack } from './event-intake.ts';
 import { readList } from './list-pages.ts';
 import type { WatchEnd } from './reflector-steps.ts';
-import { compareVersions } from './resource-version.ts';
+import { compareVersions } from './text/resource-version.ts';
 
 /** The check asks for one object at most, so a server that needs longer is overloaded. */
 const versionCheckTimeoutMs = 15_000;

@@ -3,7 +3,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Connection, Stream, StreamEnd } from '../wire/connection.ts';
 import type { WatchEnd } from './reflector-steps.ts';
-import { type DecodedLine, decodeEvent, LineSplitter } from './watch-lines.ts';
+import { type DecodedLine, decodeEvent, LineSplitter } from './text/watch-lines.ts';
 
 /**
  * kube-apiserver sends a bookmark about once a minute. A new watch gets its first bookmark only when the server's cache has

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isRecord } from '../../object/text/json.ts';
 import { localURL } from '../settings/management-settings.ts';
 import type { Settings } from '../settings/settings.ts';
-import { settingsTable } from '../settings/table.ts';
+import { settingsTable } from '../settings/table/table.ts';
 
 export interface SettingChange {
   field: keyof Settings;

@@ -2,10 +2,7 @@
 // checked, or all faults at once, each with its position in a file. Later files are merged over earlier ones, as in Helm.
 // Must never know the effect of a setting, compile an expression, or contact a cluster.
 import { type Fault, fault, listFaults, warning } from '../fault.ts';
-import { Checker, positionOfNode, type Slot, slotTree } from '../settings/check.ts';
-import { type ClusterNames, clusterNames, type NameSources } from '../settings/cluster-names.ts';
 import { managementFaults, servesManagementAlone } from '../settings/management-rules.ts';
-import { type NamedFile, namedFiles } from '../settings/named-files.ts';
 import { mappingProblems } from '../settings/namespace-mappings.ts';
 import {
   isVclusterFile,
@@ -15,10 +12,13 @@ import {
   underGlobal,
   unreadKeys,
 } from '../settings/own-settings.ts';
-import { type CheckedPatch, checkPatches } from '../settings/patch-rules.ts';
-import { withoutRetired } from '../settings/retired-settings.ts';
-import { directFaults } from '../settings/rows/direct-rows.ts';
 import type { Settings } from '../settings/settings.ts';
+import { Checker, positionOfNode, type Slot, slotTree } from '../settings/table/check.ts';
+import { type ClusterNames, clusterNames, type NameSources } from '../settings/table/cluster-names.ts';
+import { type NamedFile, namedFiles } from '../settings/table/named-files.ts';
+import { type CheckedPatch, checkPatches } from '../settings/table/patch-rules.ts';
+import { withoutRetired } from '../settings/table/retired-settings.ts';
+import { directFaults } from '../settings/table/rows/direct-rows.ts';
 import { runAtOnce, type Steps } from '../steps.ts';
 import { parseYaml } from '../yaml/parse-yaml.ts';
 import { Positions } from '../yaml/positions.ts';

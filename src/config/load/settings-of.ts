@@ -1,14 +1,15 @@
 // Makes the frozen Settings of the checked values. In: the values that the checker built, and the names of the clusters. Out: one
 // value, which never changes.
-import type { NameSources } from '../settings/cluster-names.ts';
+
 import {
   type DirectSettings,
   directSettings,
   type ManagementValues,
   managementSettings,
 } from '../settings/management-settings.ts';
-import type { CheckedPatch } from '../settings/patch-rules.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { NameSources } from '../settings/table/cluster-names.ts';
+import type { CheckedPatch } from '../settings/table/patch-rules.ts';
 import { parseInterval } from '../settings/text-rules.ts';
 import { vclusterDefaults } from '../settings/vcluster-defaults.ts';
 import { find, type TreeNode, toPlainOver } from '../yaml/tree.ts';

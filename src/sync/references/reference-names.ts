@@ -1,7 +1,7 @@
 // Translates the names of objects that are referred to, to the host and back. In: kind, namespace and name of one side. Out: a
 // place on the other side, or why there is none. The way back looks at what stands now and remembers nothing: a long name is
 // parsed, and a generated one is that of the object which gets it.
-import { apiServerKinds } from '../../config/settings/patch-rules.ts';
+import { apiServerKinds } from '../../config/settings/table/patch-rules.ts';
 import { generatedName, hasGivenForm, hostName, splitHostName } from '../../object/meta/names.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { allChecks } from '../../../src/cli/doctor/all-checks.ts';
-import { codes, entryOf, pageOf } from '../../../src/cli/doctor/codes.ts';
-import { type ResourceRule, shippedRules } from '../../../src/cli/doctor/shipped-rules.ts';
+import { codes, entryOf, pageOf } from '../../../src/cli/doctor/patient/codes.ts';
+import { type ResourceRule, shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 const page = read('docs/doctor.md');

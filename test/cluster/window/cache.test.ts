@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Cache } from '../../../src/cluster/window/cache.ts';
-import { compareVersions } from '../../../src/cluster/window/resource-version.ts';
+import { compareVersions } from '../../../src/cluster/window/text/resource-version.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { projectTestItem } from '../subject.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HeadScanner, type ListedHead } from '../../../src/cluster/window/head-scanner.ts';
+import { HeadScanner, type ListedHead } from '../../../src/cluster/window/text/head-scanner.ts';
 
 function scan(text: string, sizes: readonly number[] = [64 * 1024]) {
   const heads: ListedHead[] = [];

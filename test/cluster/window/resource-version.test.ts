@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compareVersions, isVersion, newest } from '../../../src/cluster/window/resource-version.ts';
+import { compareVersions, isVersion, newest } from '../../../src/cluster/window/text/resource-version.ts';
 
 describe('isVersion()', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodeEvent, LineSplitter } from '../../../src/cluster/window/watch-lines.ts';
+import { decodeEvent, LineSplitter } from '../../../src/cluster/window/text/watch-lines.ts';
 
 function linesOf(splitter: LineSplitter): string[] {
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { settingChanges } from '../../../src/config/load/difference.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
-import { type Setting, settingsTable } from '../../../src/config/settings/table.ts';
+import { type Setting, settingsTable } from '../../../src/config/settings/table/table.ts';
 import { report } from '../loading.ts';
 
 /** Without flags and environment, so that the file decides about the names. */

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { configurationReference } from '../../../src/config/settings/reference.ts';
-import { settingsTable } from '../../../src/config/settings/table.ts';
+import { configurationReference } from '../../../src/config/settings/table/reference.ts';
+import { settingsTable } from '../../../src/config/settings/table/table.ts';
 import { root } from '../loading.ts';
 
 describe('configurationReference()', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Loaded } from '../../../src/config/load/load.ts';
-import { configurationSchema } from '../../../src/config/settings/schema.ts';
+import { configurationSchema } from '../../../src/config/settings/table/schema.ts';
 import { runAtOnce } from '../../../src/config/steps.ts';
 import { parseYaml } from '../../../src/config/yaml/parse-yaml.ts';
 import { decode } from '../../../src/config/yaml/source-text.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { countOf } from '../../../src/config/fault.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
-import { settingsTable } from '../../../src/config/settings/table.ts';
+import { settingsTable } from '../../../src/config/settings/table/table.ts';
 import { vclusterDefaults } from '../../../src/config/settings/vcluster-defaults.ts';
 import { fixtures, load, named, report, settings } from '../loading.ts';
 

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readBody } from '../../../src/apiserver/wire/request-body.ts';
-import { LineSplitter } from '../../../src/cluster/window/watch-lines.ts';
+import { LineSplitter } from '../../../src/cluster/window/text/watch-lines.ts';
 import { Exchange } from '../../../src/cluster/wire/exchange.ts';
 import { Streaming } from '../../../src/cluster/wire/streaming.ts';
 import { FrameReader } from '../../../src/expression/sandbox/frames.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { referenceKinds } from '../../../src/config/settings/patch-rules.ts';
+import { referenceKinds } from '../../../src/config/settings/table/patch-rules.ts';
 import { hasGivenForm } from '../../../src/object/meta/names.ts';
 import { type Key, keyOf } from '../../../src/object/meta/object.ts';
 import { createPlacement } from '../../../src/sync/plan/placement.ts';

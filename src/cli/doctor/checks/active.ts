@@ -3,9 +3,9 @@ import { rulesOf, sliceKindOf } from '../../../daemon/rules-of.ts';
 import { keyOf } from '../../../object/meta/object.ts';
 import { type Proof, type ProofOptions, prove } from '../active/proof.ts';
 import { type TestPlace, testAddresses } from '../active/test-objects.ts';
-import type { Check } from '../check.ts';
-import { couldNotCheck, type Finding, fault, ok } from '../finding.ts';
-import type { Patient } from '../patient.ts';
+import type { Check } from '../patient/check.ts';
+import { couldNotCheck, type Finding, fault, ok } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
 
 type Attempt = { kind: 'proof'; proof: Proof } | { kind: 'impossible'; finding: Finding };
 

@@ -4,12 +4,12 @@ import type { ClusterFault } from '../../../cluster/errors.ts';
 import { probe } from '../../../cluster/wire/probe.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { silentLog } from '../../../log.ts';
-import type { Check } from '../check.ts';
-import { judgeEndings } from '../endings.ts';
-import { type Finding, fault, ok, warning } from '../finding.ts';
-import { meet } from '../meet.ts';
-import type { Patient, Side } from '../patient.ts';
-import { minorOf } from '../versions.ts';
+import type { Check } from '../patient/check.ts';
+import { judgeEndings } from '../patient/endings.ts';
+import { type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { meet } from '../patient/meet.ts';
+import type { Patient, Side } from '../patient/patient.ts';
+import { minorOf } from '../patient/versions.ts';
 
 /** Since this minor version of 1, discovery.k8s.io/v1 is served. */
 const oldestMinor = 21;

@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { countOf, formatFault } from '../../../config/fault.ts';
 import { faultsOf, loadSettings } from '../../line/load-settings.ts';
 import { fileFaults } from '../../offline/checks/file-faults.ts';
-import type { Check } from '../check.ts';
-import { counted, fault, ok, warning } from '../finding.ts';
-import type { Patient } from '../patient.ts';
+import type { Check } from '../patient/check.ts';
+import { counted, fault, ok, warning } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
 
 /** Findings about two writers have checks of their own. */
 export const writerCodes: ReadonlySet<string> = new Set(['CONFIG_TWO_WRITERS', 'CONFIG_UNSOUND_WRITERS']);

@@ -6,9 +6,9 @@ import { isRecord } from '../../../object/text/json.ts';
 import { auditSpaceWarnings } from '../../line/audit-space.ts';
 import { CommandFault } from '../../line/context.ts';
 import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
-import type { Check } from '../check.ts';
-import { couldNotCheck, fault, ok, warning } from '../finding.ts';
-import type { Patient } from '../patient.ts';
+import type { Check } from '../patient/check.ts';
+import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
 
 type Asked = { kind: 'daemon'; status: Record<string, unknown> } | { kind: 'nobody' | 'stranger'; message: string };
 

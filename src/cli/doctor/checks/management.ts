@@ -3,11 +3,11 @@ import { silentLog } from '../../../log.ts';
 import { MissingRights } from '../../../management/proxy/missing-rights.ts';
 import { Upstreams } from '../../../management/proxy/upstreams.ts';
 import { Directory } from '../../../management/scope/directory.ts';
-import { askServer, type ServerAnswer } from '../ask-server.ts';
-import type { Check } from '../check.ts';
-import { judgeEndings } from '../endings.ts';
-import { couldNotCheck, counted, type Finding, fault, ok } from '../finding.ts';
-import type { Patient } from '../patient.ts';
+import { askServer, type ServerAnswer } from '../patient/ask-server.ts';
+import type { Check } from '../patient/check.ts';
+import { judgeEndings } from '../patient/endings.ts';
+import { couldNotCheck, counted, type Finding, fault, ok } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
 
 const hasServer = (patient: Patient): boolean =>
   patient.settings.managementServer !== undefined && !patient.isBeforeInstallation;

@@ -2,8 +2,8 @@
 import { leasesResource } from '../../../cluster/wire/scope.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { isRecord } from '../../../object/text/json.ts';
-import type { Check } from '../check.ts';
-import { couldNotCheck, fault, ok, warning } from '../finding.ts';
+import type { Check } from '../patient/check.ts';
+import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
 
 const areElected: Check = {
   code: 'HW-601',

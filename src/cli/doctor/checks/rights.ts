@@ -5,11 +5,11 @@ import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namesp
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/clusters/permissions.ts';
 import { referenceSettings } from '../../../daemon/references.ts';
-import type { Check } from '../check.ts';
-import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../finding.ts';
-import type { Patient, Side } from '../patient.ts';
-import { shippedRules } from '../shipped-rules.ts';
-import { heldRights, surplusOf, userOf } from '../surplus.ts';
+import type { Check } from '../patient/check.ts';
+import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import type { Patient, Side } from '../patient/patient.ts';
+import { shippedRules } from '../patient/shipped-rules.ts';
+import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
 
 const leases = 'leases';
 

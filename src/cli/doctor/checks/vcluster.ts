@@ -5,11 +5,11 @@ import { servicesResource } from '../../../cluster/wire/scope.ts';
 import { formatFault } from '../../../config/fault.ts';
 import { kindWords, type SharedKind, sharedKinds, unsoundWriters } from '../../../config/load/unsound-writers.ts';
 import { isRecord } from '../../../object/text/json.ts';
-import type { Check } from '../check.ts';
-import { couldNotCheck, counted, fault, ok } from '../finding.ts';
-import type { Patient } from '../patient.ts';
+import type { Check } from '../patient/check.ts';
+import { couldNotCheck, counted, fault, ok } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
+import { chartVersion } from '../patient/versions.ts';
 import { secretsResource } from '../resources.ts';
-import { chartVersion } from '../versions.ts';
 import { writerCodes } from './configuration.ts';
 
 /** The chart has taken sidecars since 0.30. */

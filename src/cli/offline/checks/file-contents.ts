@@ -3,7 +3,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { certificatesIn, pairProblem, privateKeyIn, validityProblem } from '../../../apiserver/tls/pem-text.ts';
 import { selectIn } from '../../../cluster/credentials/kubeconfig.ts';
-import type { NamedFile } from '../../../config/settings/named-files.ts';
+import type { NamedFile } from '../../../config/settings/table/named-files.ts';
 import { readToken } from '../../../management/keys/secret/token.ts';
 
 /** A file of a setting, or of an option, which has no position. */

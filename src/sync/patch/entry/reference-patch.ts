@@ -1,7 +1,7 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
 // Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
 
-import { keptKinds, referenceKinds } from '../../../config/settings/patch-rules.ts';
+import { keptKinds, referenceKinds } from '../../../config/settings/table/patch-rules.ts';
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
 import { inQuotes } from '../../../object/text/in-quotes.ts';
 import { isRecord, shapeOf } from '../../../object/text/json.ts';

@@ -1,7 +1,7 @@
 // Lists, entry by entry, where patches behave differently from vCluster's own patch engine, for users who come from it. The
 // facts are those of vCluster 0.37. Pure.
 
-import { keptKinds } from '../../../config/settings/patch-rules.ts';
+import { keptKinds } from '../../../config/settings/table/patch-rules.ts';
 import type { CompiledExpression } from '../../../expression/language/compile.ts';
 import type { Placement } from '../../plan/placement.ts';
 import { copyPlaceOf, type Naming } from '../../references/reference-names.ts';

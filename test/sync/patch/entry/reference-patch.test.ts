@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { referenceKinds } from '../../../../src/config/settings/patch-rules.ts';
 import type { PatchReference } from '../../../../src/config/settings/settings.ts';
+import { referenceKinds } from '../../../../src/config/settings/table/patch-rules.ts';
 import { generatedName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';

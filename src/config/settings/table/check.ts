@@ -1,9 +1,9 @@
 // Checks a tree against the settings table. In: the merged tree. Out: the plain value with all defaults, and every fault of
 // types, choices, required and unknown keys with its position. Must never know the effect of a setting.
 
-import { nearestKey } from '../../object/meta/nearest-key.ts';
-import { type Fault, fault, type Position, quoted } from '../fault.ts';
-import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
+import { nearestKey } from '../../../object/meta/nearest-key.ts';
+import { type Fault, fault, type Position, quoted } from '../../fault.ts';
+import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
 import {
   type ListNode,
   type MapNode,
@@ -11,11 +11,11 @@ import {
   plainObject,
   type ScalarNode,
   type TreeNode,
-} from '../yaml/tree.ts';
-import { scalarText } from '../yaml/yaml-scalar.ts';
-import { gluedDashFix, strangeSpaceFix } from '../yaml/yaml-syntax.ts';
+} from '../../yaml/tree.ts';
+import { scalarText } from '../../yaml/yaml-scalar.ts';
+import { gluedDashFix, strangeSpaceFix } from '../../yaml/yaml-syntax.ts';
+import { checkText, type TextRule } from '../text-rules.ts';
 import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts';
-import { checkText, type TextRule } from './text-rules.ts';
 
 /** The settings table as a tree of keys; the key `[]` leads from a list to its items. */
 export interface Slot {

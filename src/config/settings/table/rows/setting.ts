@@ -1,6 +1,6 @@
 // The type of a row in the settings table: the path, the allowed values, the default and a description of a setting.
-import type { Settings } from '../settings.ts';
-import type { TextRule } from '../text-rules.ts';
+import type { Settings } from '../../settings.ts';
+import type { TextRule } from '../../text-rules.ts';
 
 export type FileContent = 'kubeconfig' | 'certificate' | 'private-key' | 'authorities' | 'access-key';
 

@@ -1,9 +1,9 @@
 // Settings of an earlier release that Hostward no longer reads. A file with such a setting loads with a warning, so that an
 // update does not stop the daemon. Each entry stays here for one release.
-import { type Fault, warning } from '../fault.ts';
-import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
-import { find, type MapNode, type TreeNode } from '../yaml/tree.ts';
-import { topLevel, underGlobal } from './own-settings.ts';
+import { type Fault, warning } from '../../fault.ts';
+import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
+import { find, type MapNode, type TreeNode } from '../../yaml/tree.ts';
+import { topLevel, underGlobal } from '../own-settings.ts';
 
 /** Keys under `hostward`, and the reason that the user reads. */
 export const retiredSettings: ReadonlyMap<string, string> = new Map([

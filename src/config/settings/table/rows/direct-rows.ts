@@ -1,10 +1,10 @@
 // The rows of the settings table for a direct endpoint, hostward.direct, and the rule that concerns several of them. A change
 // needs a restart of the endpoint.
-import { type Fault, fault, quoted } from '../../fault.ts';
-import { Positions } from '../../yaml/positions.ts';
-import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
-import type { TreeNode } from '../../yaml/tree.ts';
-import type { DirectSettings } from '../management-settings.ts';
+import { type Fault, fault, quoted } from '../../../fault.ts';
+import { Positions } from '../../../yaml/positions.ts';
+import { type SettingsPath, showPath } from '../../../yaml/settings-path.ts';
+import type { TreeNode } from '../../../yaml/tree.ts';
+import type { DirectSettings } from '../../management-settings.ts';
 import type { FileContent, Setting, Shape } from './setting.ts';
 
 const block = 'hostward.direct';

@@ -2,13 +2,13 @@
 // access key. In: what the command was asked. Out: the credential while more than a quarter of its life is left.
 import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { isRecord } from '../../object/text/json.ts';
-import type { Context } from '../line/context.ts';
-import type { Options } from '../line/parse-arguments.ts';
-import { systemFault } from '../line/system-fault.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import type { Context } from '../../line/context.ts';
+import type { Options } from '../../line/parse-arguments.ts';
+import { systemFault } from '../../line/system-fault.ts';
+import { sayWarnings, textAt } from '../client/print-key.ts';
+import { accessKey, isDistant } from '../client/reach-server.ts';
 import type { Instance, Secret } from './ask-kubeconfig.ts';
-import { sayWarnings, textAt } from './client/print-key.ts';
-import { accessKey, isDistant } from './client/reach-server.ts';
 
 export interface KeptCredential {
   secret: Secret;

@@ -1,7 +1,7 @@
 // Asks a server over TLS for one path, whoever signed its certificate: doctor looks at the certificate itself. In: a URL. Out: the
 // status, and when the certificate ends, or why there was no answer. Sends no credential.
 import { request } from 'node:https';
-import { messageOf } from '../../cluster/errors.ts';
+import { messageOf } from '../../../cluster/errors.ts';
 import { type Ending, peerEnding } from './endings.ts';
 
 export type ServerAnswer =

@@ -1,11 +1,11 @@
 // Determines the name of the virtual cluster and its namespace on the host: from a flag, the environment or a file, and the
 // namespace also from the service account of the pod. A missing name is a fault, because a wrong one would misplace objects.
 
-import { type Fault, fault, quoted, warning } from '../fault.ts';
-import { showPath } from '../yaml/settings-path.ts';
-import { find, type TreeNode } from '../yaml/tree.ts';
+import { type Fault, fault, quoted, warning } from '../../fault.ts';
+import { showPath } from '../../yaml/settings-path.ts';
+import { find, type TreeNode } from '../../yaml/tree.ts';
+import { dnsLabelWords, isDnsLabel } from '../text-rules.ts';
 import { positionOfNode } from './check.ts';
-import { dnsLabelWords, isDnsLabel } from './text-rules.ts';
 
 export interface Environment {
   readonly VCLUSTER_NAME?: string | undefined;

@@ -1,10 +1,10 @@
 // Meets an API server once, for what an ordinary answer does not carry: the time by its clock, and the certificates on the way. In:
 // credentials. Out: the meeting, or why it did not come about. Sends one GET /version.
 
-import { type Clock, pause } from '../../clock.ts';
-import type { Access, Credentials } from '../../cluster/credentials/access.ts';
-import { RawConnection } from '../../cluster/wire/raw-connection.ts';
-import { silentLog } from '../../log.ts';
+import { type Clock, pause } from '../../../clock.ts';
+import type { Access, Credentials } from '../../../cluster/credentials/access.ts';
+import { RawConnection } from '../../../cluster/wire/raw-connection.ts';
+import { silentLog } from '../../../log.ts';
 import { type Ending, endingsOf, endOfToken, peerEnding } from './endings.ts';
 
 export interface Meeting {

@@ -1,9 +1,9 @@
 // Lists the files and folders that the settings name, each with its setting and its position. In: the tree of our own settings. Out: values;
 // reading the files is for others, since a configuration may be checked on another machine than the one that has them.
-import type { Position } from '../fault.ts';
-import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
-import { isNull, type TreeNode } from '../yaml/tree.ts';
-import { scalarText } from '../yaml/yaml-scalar.ts';
+import type { Position } from '../../fault.ts';
+import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
+import { isNull, type TreeNode } from '../../yaml/tree.ts';
+import { scalarText } from '../../yaml/yaml-scalar.ts';
 import { positionOfNode, type Slot, slotTree } from './check.ts';
 import type { FileContent } from './rows/setting.ts';
 

@@ -2,9 +2,9 @@
 // starts the plugin. In: the path of a lock file, a look for the result, and the work. Out: the result. A lock that cannot be made
 // is no lock: then each process works for itself.
 import { randomUUID } from 'node:crypto';
-import { pause } from '../../clock.ts';
-import type { Context } from '../line/context.ts';
-import { systemFault } from '../line/system-fault.ts';
+import { pause } from '../../../clock.ts';
+import type { Context } from '../../line/context.ts';
+import { systemFault } from '../../line/system-fault.ts';
 
 interface Work<T> {
   /** Undefined = the result is not there, so it must be made. */

@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { Access } from '../../cluster/credentials/access.ts';
+import type { Access } from '../../../cluster/credentials/access.ts';
 import { counted, type Finding, fault, ok, warning } from './finding.ts';
 
 export interface Ending {

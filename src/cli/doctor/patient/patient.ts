@@ -1,11 +1,11 @@
 // What the checks of one examination know and find out for each other: the options, the configuration, the clusters that answered.
 // A check that needs a fact names the check that finds it, so that an absent fact is a bug.
-import type { ClusterConnection } from '../../cluster/wire/connection.ts';
-import type { Settings } from '../../config/settings/settings.ts';
-import { ClusterClient } from '../line/cluster-client.ts';
-import type { Context } from '../line/context.ts';
-import type { GoodConfiguration } from '../line/load-settings.ts';
-import type { Options } from '../line/parse-arguments.ts';
+import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
+import type { Settings } from '../../../config/settings/settings.ts';
+import { ClusterClient } from '../../line/cluster-client.ts';
+import type { Context } from '../../line/context.ts';
+import type { GoodConfiguration } from '../../line/load-settings.ts';
+import type { Options } from '../../line/parse-arguments.ts';
 import type { Meeting } from './meet.ts';
 
 export type Side = 'virtual' | 'host';

@@ -1,11 +1,11 @@
 // Splits a byte stream into lines, whatever the sizes of its chunks, and decodes a line into a watch event. A malformed
 // line is reported as a fault of the stream and never skipped, because the line may have held a change.
 import { isUtf8 } from 'node:buffer';
-import type { KubeObject, WatchEventType } from '../../object/meta/object.ts';
-import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
-import { isRecord } from '../../object/text/json.ts';
-import { excerpt } from '../errors.ts';
-import { retryAfterSecondsMs } from '../wire/retry-after.ts';
+import type { KubeObject, WatchEventType } from '../../../object/meta/object.ts';
+import { GatheredBytes } from '../../../object/text/gathered-bytes.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { excerpt } from '../../errors.ts';
+import { retryAfterSecondsMs } from '../../wire/retry-after.ts';
 
 /** Above the 1.5 MiB that etcd stores, with room for escapes and managedFields. */
 export const lineLimitBytes = 4 * 1024 * 1024;

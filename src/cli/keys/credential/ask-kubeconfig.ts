@@ -1,12 +1,12 @@
 // Asks a management API for a kubeconfig of a virtual cluster, and takes the credential out of its text.
-import { isRecord } from '../../object/text/json.ts';
-import { CommandFault, type Context, exitCodes } from '../line/context.ts';
-import { durationMs } from '../line/duration.ts';
-import type { Options } from '../line/parse-arguments.ts';
-import { parseDocuments } from '../offline/yaml-text.ts';
-import { apiPrefix } from './client/management-client.ts';
-import { textAt } from './client/print-key.ts';
-import { withServer } from './client/reach-server.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
+import { durationMs } from '../../line/duration.ts';
+import type { Options } from '../../line/parse-arguments.ts';
+import { parseDocuments } from '../../offline/yaml-text.ts';
+import { apiPrefix } from '../client/management-client.ts';
+import { textAt } from '../client/print-key.ts';
+import { withServer } from '../client/reach-server.ts';
 
 export interface Instance {
   project: string;

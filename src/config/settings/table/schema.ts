@@ -1,9 +1,9 @@
 // Generates the JSON Schema of the configuration from the settings table, for editors and other programs.
 
+import type { TextRule } from '../text-rules.ts';
 import { type Slot, slotTree } from './check.ts';
 import { retiredSettings } from './retired-settings.ts';
 import type { Setting } from './table.ts';
-import type { TextRule } from './text-rules.ts';
 
 export type JsonSchema = { [key: string]: unknown };
 

@@ -1,12 +1,12 @@
 // The rules for patch entries beyond their types: one mode per entry, one entry per path and direction, references only to
 // kinds with translatable names. Paths and expressions are compiled elsewhere.
 
-import { nearestKey } from '../../object/meta/nearest-key.ts';
-import { type Fault, fault, quoted } from '../fault.ts';
-import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
-import { find, type ListNode, type TreeNode } from '../yaml/tree.ts';
+import { nearestKey } from '../../../object/meta/nearest-key.ts';
+import { type Fault, fault, quoted } from '../../fault.ts';
+import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
+import { find, type ListNode, type TreeNode } from '../../yaml/tree.ts';
+import type { PatchEntry } from '../settings.ts';
 import { positionOfNode } from './check.ts';
-import type { PatchEntry } from './settings.ts';
 
 /** The requirements list these kinds. The list stands here, so that the engine of sync/ names no kind that it syncs. */
 export const referenceKinds: readonly string[] = [
