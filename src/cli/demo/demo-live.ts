@@ -202,7 +202,7 @@ function footerOf(theatre: Theatre): string[] {
     `${kubectl('virtual')} get endpoints -A`,
     `${kubectl('host')} get endpoints`,
     `${kubectl('host')} delete ep ${hostKeyOf('shop/search').split('/')[1]}`,
-    `npx hostward status --address ${theatre.statusAddress}`,
+    `./hostward status --address ${theatre.statusAddress}`,
   ];
 }
 

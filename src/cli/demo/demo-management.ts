@@ -29,6 +29,7 @@ const files = {
   token: 'token',
   direct: 'direct.kubeconfig',
   fetched: 'mine.kubeconfig',
+  program: 'hostward',
 };
 const folders = { data: 'keys', clients: 'clients', direct: 'direct' };
 const project = 'demo';
@@ -76,6 +77,7 @@ export class DemoManagement {
     await api.open();
     await api.serve();
     await this.#write(files.configuration, text);
+    await this.#writeProgram();
     const server = `${managementServer.baseURL}/kubernetes/management`;
     await this.#writeKubeconfig(files.kubeconfig, { server, caPem: api.caPem }, { tokenFile: files.key });
     const alice = await this.#newKey(api, 'alice', { user: 'alice' });
@@ -113,7 +115,7 @@ export class DemoManagement {
   get keyCommands(): string[] {
     return [
       `cd ${shellWord(this.#path(''))}`,
-      `npx hostward keys create me --admin -c ${files.configuration} --out ${files.key}`,
+      `./${files.program} keys create me --admin -c ${files.configuration} --out ${files.key}`,
       `export KUBECONFIG=${files.kubeconfig}`,
       'kubectl get ownedaccesskeys',
       `kubectl patch oak me --type merge -p '{"spec":{"disabled":true}}'`,
@@ -124,7 +126,7 @@ export class DemoManagement {
   get accessCommands(): string[] {
     return [
       `cd ${shellWord(this.#path(''))}`,
-      `npx hostward kubeconfig ${project}/${virtualClusterName} -c ${files.configuration} --out ${files.fetched}`,
+      `./${files.program} kubeconfig ${project}/${virtualClusterName} -c ${files.configuration} --out ${files.fetched}`,
       `kubectl --kubeconfig ${files.fetched} get endpoints -A`,
       `export KUBECONFIG=${files.alice}`,
       `kubectl create -f ${files.tokenRequest} -o jsonpath={.status.token} > ${files.token}`,
@@ -159,6 +161,14 @@ export class DemoManagement {
 
   #write(name: string, text: string): Promise<void> {
     return this.#context.files.write(this.#path(name), text, { mode: 0o600 });
+  }
+
+  /** In another folder than that of the sources, npx would look for a package of this name in the registry. */
+  #writeProgram(): Promise<void> {
+    const { files: writer, nodePath, packageFolder } = this.#context;
+    const launcher = join(packageFolder, 'src', 'launcher', 'hostward.mjs');
+    const text = `#!/bin/sh\nexec ${shellWord(nodePath)} ${shellWord(launcher)} "$@"\n`;
+    return writer.write(this.#path(files.program), text, { mode: 0o700 });
   }
 
   #configuration(virtual: DemoCluster, port: number): object {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,17 +38,16 @@ function real(on: Scene): Context {
     files,
     clock: systemClock,
     random: Math.random,
+    nodePath: process.execPath,
+    packageFolder: fileURLToPath(new URL('../../../', import.meta.url)),
     loadDaemon: async () => daemonModule,
   };
 }
 
 const assets = kubeAssets();
 
-/** As in the terminal of a newcomer, where `npx hostward` starts this program. */
+/** As in the terminal of a newcomer, in a folder where npx knows no hostward. */
 function inShell(script: string): Promise<{ code: number | null; out: string }> {
-  const program = join(folder, 'npx');
-  const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
-  writeFileSync(program, `#!/bin/sh\nshift\nexec '${process.execPath}' '${main}' "$@"\n`, { mode: 0o755 });
   const tools = assets.found?.folder ?? folder;
   const environment = { PATH: `${folder}:${tools}:${process.env['PATH']}`, HOME: folder };
   const child = spawn('/bin/sh', ['-e', '-c', script], { cwd: folder, env: environment });
@@ -131,7 +130,7 @@ describe('hostward demo', () => {
       expect(typed).toMatchObject({ code: 0, out: expect.stringMatching(/^payments +mainframe +10\./m) });
       expect(typed.out).toMatch(/^vcluster-demo +Active +/m);
       const disable = `KUBECONFIG=keys.kubeconfig kubectl patch oak alice --type merge -p '{"spec":{"disabled":true}}'`;
-      await inShell(`npx hostward keys create me --admin -c .hostward/keys.yaml > .hostward/me.key`);
+      await inShell(`.hostward/hostward keys create me --admin -c .hostward/keys.yaml > .hostward/me.key`);
       expect((await inShell([enter, disable].join('\n'))).out).toContain('patched');
       const refused = await inShell([enter, `${commands.at(-1)} 2>&1`].join('\n'));
       expect(refused).toMatchObject({
