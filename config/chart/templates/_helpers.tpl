@@ -64,7 +64,7 @@ priorityClassName: {{ . }}
 {{- /* The configuration of the sync, as one value. */ -}}
 {{- define "hostward.syncConfiguration" -}}
 {{- $name := include "hostward.vcluster" . -}}
-{{- $server := .Values.sync.vcluster.server | default (printf "https://%s.%s.svc" $name .Release.Namespace) -}}
+{{- $server := .Values.sync.vcluster.server | default (printf "https://%s.%s" $name .Release.Namespace) -}}
 {{- $own := dict "virtualClusterName" $name "hostNamespace" .Release.Namespace "virtualKubeconfig" "/etc/hostward/virtual/config" "virtualServer" $server "listen" "0.0.0.0:9440" -}}
 {{- if gt (int .Values.sync.replicas) 1 }}{{ $_ := set $own "leaderElection" "always" }}{{ end -}}
 {{- toYaml (dict "hostward" (merge (deepCopy .Values.sync.hostward) $own) "sync" (dict "toHost" .Values.sync.toHost)) }}

@@ -1,0 +1,123 @@
+// Our values in the chart of vCluster itself, of the oldest version that knows sidecars and of a new one: the pod, the rights, and the
+// names by which other pods reach its API server.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments, parse as parseYaml } from 'yaml';
+import { type KubeCluster, startKube } from '../start/start.ts';
+import { chartSkipReason, helm, root, run, tools } from './helm.ts';
+
+const namespace = 'vcluster-my-vcluster';
+const versions = ['vcluster@v0.30.0', 'vcluster@v0.34.0'] as const;
+const missing = versions.find((version) => !existsSync(join(tools, version, 'chart')));
+const reason = chartSkipReason() ?? (missing === undefined ? undefined : `no ${missing}; run .ci/tools ${missing}`);
+
+interface Container {
+  readonly name: string;
+  readonly volumeMounts: readonly { readonly name: string }[];
+}
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+  readonly spec?: {
+    readonly ports?: readonly { readonly port: number }[];
+    readonly template?: {
+      readonly spec: {
+        readonly containers: readonly Container[];
+        readonly volumes: readonly { readonly name: string }[];
+      };
+    };
+    readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
+  };
+}
+
+describe.skipIf(reason !== undefined)(
+  `the chart of vCluster${reason === undefined ? '' : ` (skipped: ${reason})`}`,
+  { timeout: 60_000 },
+  () => {
+    let cluster: KubeCluster;
+    let folder: string;
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'hostward-vcluster-'));
+      cluster = await startKube({ name: 'vcluster-chart' });
+      await cluster.kubectl('create', 'namespace', namespace);
+    });
+    afterAll(async () => {
+      await cluster?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+    const template = async (version: string, name: string, values: string) => {
+      const words = ['template', name, join(tools, version, 'chart'), '-n', namespace, '-f', values];
+      const { code, stdout, stderr } = await run({ kubeconfig: cluster.kubeconfigPath, folder }, helm, ...words);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      const manifests = parseAllDocuments(stdout).map((document) => document.toJS() as Manifest | null);
+      return { text: stdout, manifests: manifests.filter((one) => one !== null) };
+    };
+    const shipped = (file: string) => join(root, 'config', file);
+    const cases = versions.flatMap((version) =>
+      ['sidecar-values.yaml', 'vcluster.yaml'].map((file) => [version, file] as const),
+    );
+
+    it.each(cases)('of %s takes config/%s, and the server takes the result', async (version, file) => {
+      const { text, manifests } = await template(version, 'my-vcluster', shipped(file));
+      expect(await cluster.kubectlWith(text, 'apply', '--dry-run=server', '-n', namespace, '-f', '-')).toMatchObject({
+        code: 0,
+      });
+      const { spec } = manifests.find(({ kind }) => kind === 'StatefulSet') ?? {};
+      const { containers = [], volumes = [] } = spec?.template?.spec ?? {};
+      const ours = containers.find(({ name }) => name === 'hostward');
+      const known = [
+        ...volumes.map(({ name }) => name),
+        ...(spec?.volumeClaimTemplates ?? []).map(({ metadata }) => metadata.name),
+      ];
+      expect(ours?.volumeMounts.map(({ name }) => name)).toEqual(['data', 'vcluster-config']);
+      for (const { name } of ours?.volumeMounts ?? []) expect(known).toContain(name);
+      const granted = manifests
+        .filter(({ kind }) => kind === 'Role')
+        .flatMap(({ rules = [] }) => rules)
+        .flatMap(({ resources, verbs }) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)));
+      for (const resource of ['endpoints', 'endpointslices'])
+        for (const verb of ['get', 'list', 'watch', 'create', 'patch', 'delete'])
+          expect(granted).toContain(`${verb} ${resource}`);
+    });
+
+    it.each(versions)('of %s takes what hostward install prints for another name', async (version) => {
+      const words = ['install', 'values', '--vcluster-name', 'shop', '--host-namespace', namespace];
+      const { stdout } = await run(
+        { kubeconfig: '', folder },
+        process.execPath,
+        join(root, 'src', 'main.ts'),
+        ...words,
+      );
+      const file = join(folder, 'values.yaml');
+      writeFileSync(file, stdout);
+      expect((await template(version, 'shop', file)).text).toContain('name: hostward');
+    });
+
+    it.each(versions)('of %s has a Service and a certificate for the name that our pods use', async (version) => {
+      const { manifests } = await template(version, 'my-vcluster', shipped('sidecar-values.yaml'));
+      const deployment = parseAllDocuments(readFileSync(shipped('deployment.yaml'), 'utf8')).map((one) => one.toJS());
+      const configuration = deployment.find(({ kind }) => kind === 'ConfigMap').data['hostward.yaml'];
+      const { hostname, port } = new URL(parseYaml(configuration).hostward.virtualServer);
+      expect(port).toBe('');
+      const service = manifests.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'my-vcluster');
+      expect(service?.spec?.ports?.map((one) => one.port)).toContain(443);
+      // How the API server of vCluster names itself, in Go: parts of texts and two fields.
+      const source = readFileSync(join(tools, version, 'pkg', 'server', 'cert', 'cert.go'), 'utf8');
+      const expressions = source.match(/vConfig\.Name(?:\+(?:"[^"]*"|vConfig\.HostNamespace))*/g) ?? [];
+      const names = expressions.map((one) =>
+        one.replace(/"|\+/g, '').replace('vConfig.Name', 'my-vcluster').replace('vConfig.HostNamespace', namespace),
+      );
+      expect(names).toContain(hostname);
+    });
+
+    it('runs our container as root in one place only, and says why there', () => {
+      for (const file of ['sidecar-values.yaml', 'vcluster.yaml'])
+        expect(readFileSync(shipped(file), 'utf8')).toMatch(
+          /# Only root may read the kubeconfig in \/data\/pki\.\n +runAsUser: 0\n/,
+        );
+    });
+  },
+);
