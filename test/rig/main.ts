@@ -10,12 +10,14 @@ import { ReportFault, ReportFile } from './report/report-file.ts';
 import { type SeedLine, Tally } from './report/tally.ts';
 import { play } from './run.ts';
 import { greatestSeed, placedSchedule, scenarioOf } from './schedule.ts';
+import { soak } from './soak.ts';
 import { storyNames } from './traffic/stories.ts';
 import { type FromWorker, learn, type ToWorker } from './worker.ts';
 
 const usage = `npm run rig -- --seeds N [--from SEED] [--report FILE] [--jobs N]   plays N seeds
 npm run rig -- --replay SEED                                         plays one seed and says each step
 npm run rig -- --boundaries [--story NAME]                           kills the daemon at every boundary of every write
+npm run rig -- --soak SEED [--minutes N]                             an hour of virtual time with reloads: memory and handles
 npm run rig -- --mutants | --mutant NAME                             plants mistakes in copies; each must be found within 500 seeds
 `;
 /** A process that has played many runs has seen many worlds; a fresh one starts in a second. */
@@ -39,6 +41,8 @@ async function command(words: readonly string[]): Promise<number> {
       boundaries: { type: 'boolean', default: false },
       story: { type: 'string' },
       first: { type: 'boolean', default: false },
+      soak: { type: 'string' },
+      minutes: { type: 'string', default: '60' },
       mutants: { type: 'boolean', default: false },
       mutant: { type: 'string' },
       jobs: { type: 'string', default: String(availableParallelism()) },
@@ -46,6 +50,11 @@ async function command(words: readonly string[]): Promise<number> {
   });
   if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
   if (values.mutants || values.mutant !== undefined) return playMutants(values.mutant, values.jobs);
+  if (values.soak !== undefined)
+    return playSoak(
+      wholeNumber('--soak', values.soak, 0, greatestSeed),
+      wholeNumber('--minutes', values.minutes, 35, 100_000),
+    );
   if (values.boundaries) return playBoundaries(values.story);
   if (values.seeds === undefined) throw new UsageFault('say --seeds N, --replay SEED or --boundaries');
   const seeds = wholeNumber('--seeds', values.seeds, 1, greatestSeed);
@@ -79,6 +88,13 @@ async function playBoundaries(only: string | undefined): Promise<number> {
   }
   print(`${all} boundaries in ${only === undefined ? storyNames.length : 1} stories, ${bad} do not converge`);
   return bad === 0 ? 0 : 1;
+}
+
+async function playSoak(seed: number, minutes: number): Promise<number> {
+  const { faults, bytesInMinute } = await soak(seed, minutes, (round) => print(JSON.stringify(round)));
+  for (const fault of faults) print(fault);
+  print(`${minutes} minutes, the heap grows by ${Math.round(bytesInMinute)} bytes a minute, ${faults.length} faults`);
+  return faults.length === 0 ? 0 : 1;
 }
 
 async function replay(seed: number): Promise<number> {

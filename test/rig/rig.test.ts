@@ -7,13 +7,16 @@ import { boundariesOf } from './boundaries.ts';
 import { mutants } from './mutants/mutants.ts';
 import { planted } from './mutants/play-mutants.ts';
 import { Board } from './oracles/board.ts';
+import { FailOver } from './oracles/fail-over.ts';
 import { RequestOracle } from './oracles/requests.ts';
+import { RetryAfter } from './oracles/retry-after.ts';
 import { passingOf } from './proxy/passing.ts';
 import { Chance } from './random.ts';
 import { ReportFile } from './report/report-file.ts';
 import { Tally } from './report/tally.ts';
 import { play } from './run.ts';
 import { cells, learnedSchedule, placedSchedule } from './schedule.ts';
+import { slopeOf } from './soak.ts';
 import type { Act } from './traffic/acts.ts';
 import { drawScenario } from './traffic/draw.ts';
 import { storyOf } from './traffic/stories.ts';
@@ -139,6 +142,68 @@ describe('the oracles of requests', () => {
     expect(said('virtual', 'POST', tenants, {})).toContain('S4 creates endpoints');
     expect(said('virtual', 'PATCH', `${tenants}/web`, { subsets: [] })).toContain('S4 more than labels');
   });
+});
+
+describe('the bounds', () => {
+  const passing = (atMs: number, verb = 'GET') => {
+    const raw = { id: 1, side: 'host', daemon: 'hostward-0', method: verb, path: '/api/v1/endpoints?watch=1' } as const;
+    return passingOf({ ...raw, headers: {}, body: '', atMs });
+  };
+
+  it('say that a server was asked earlier than it wished', () => {
+    let nowMs = 0;
+    const board = new Board(() => nowMs);
+    const oracle = new RetryAfter({ clock: { now: () => nowMs } } as World, board);
+    oracle.madeUp(passing(0), 429, { 'retry-after': '3' });
+    nowMs = 3_000;
+    oracle.passed(passing(nowMs));
+    expect(board.violations).toEqual([]);
+    nowMs = 2_000;
+    oracle.passed(passing(nowMs));
+    expect(board.violations.map(({ kind }) => kind)).toEqual(['early after Retry-After: watch']);
+  });
+
+  it('say that nobody took a lease in time', { timeout }, async () => {
+    const story = storyOf('objects are made');
+    const configuration = structuredClone(story.configurations[0]) as { hostward: { leaderElection: string } };
+    configuration.hostward.leaderElection = 'always';
+    const at = { namespace: 't1', name: 'web' };
+    const made = (version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
+    const before: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, made(1)];
+    const acts: Act[] = [{ do: 'wait', ms: 5_000 }, made(2), { do: 'wait', ms: 40_000 }, { do: 'calm' }];
+    const scenario = { ...story, configurations: [configuration], daemons: 2, before, acts };
+    const place = { class: 'F1', side: 'host', verb: 'update', nth: 1, times: 1, size: 1 } as const;
+    const crash = { ...place, recipe: 'crash before a write', ms: 0 };
+    const crashed = await play({ seed: 1, scenario, faults: [crash] });
+    expect([crashed.struck.length, crashed.violations]).toEqual([1, []]);
+    const world = new World(scenario, 1);
+    const board = new Board(() => world.clock.now());
+    const oracle = new FailOver(world, board, []);
+    world.ears.push(oracle);
+    await world.prepare();
+    await world.begin();
+    await world.advance(5_000);
+    // Both are gone for longer than the lease lasts.
+    world.crash('hostward-0', 30_000);
+    world.daemonOf('hostward-1')?.hold();
+    await world.advance(25_000);
+    world.daemonOf('hostward-1')?.resume();
+    await world.advance(20_000);
+    await world.stop();
+    expect(board.violations.map(({ kind }) => kind)).toEqual(['fail-over after a crash']);
+  });
+
+  it('tell the slope of memory, whatever one round says', () => {
+    const points = Array.from({ length: 9 }, (_, at) => [at, 10 * at + (at === 4 ? 5_000 : 0)] as const);
+    expect(slopeOf(points)).toBe(10);
+  });
+});
+
+it('the first faults of the seeds go through all cells', () => {
+  const seen = new Map(cells.map(({ side, verb }) => [`${side} ${verb}`, 1]));
+  const learned = learnedSchedule(0);
+  const first = cells.map((_, seed) => placedSchedule(seed, learned, { seen }).faults[0]);
+  expect(new Set(first.map((one) => `${one?.recipe} ${one?.side} ${one?.verb}`)).size).toBe(cells.length);
 });
 
 describe('a planted mistake', () => {

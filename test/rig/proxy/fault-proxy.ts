@@ -107,6 +107,10 @@ export class FaultProxy {
     });
   }
 
+  get openWires(): number {
+    return [...this.wires.keys()].filter(({ isOpen }) => isOpen).length;
+  }
+
   /** Resets every connection, or those of one daemon. */
   reset(daemon?: string): void {
     for (const [wire, of] of this.wires) if (daemon === undefined || of === daemon) wire.reset();

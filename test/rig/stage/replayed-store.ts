@@ -89,6 +89,16 @@ export class ReplayedStore implements Store {
     return this.#raw.at(-1)?.revision ?? 0;
   }
 
+  /** Remembers nothing but what stands there now; events for people go. Nothing can be set back any more. */
+  async forget(): Promise<void> {
+    for (const [key] of this.entries('/registry/events/'))
+      await this.#store.write(key, { expect: undefined, value: undefined });
+    for (const [key] of this.entries('/registry/events/')) this.#now.delete(key);
+    this.written.length = 0;
+    this.#raw.splice(0, this.#raw.length - 1);
+    await this.#store.compact(await this.#store.currentRevision());
+  }
+
   /** The state at an older revision, and the writes since then never happened. Watches must be ended by the caller. */
   async setBack(toRevision: number): Promise<void> {
     const kept = this.#raw.filter(({ revision }) => revision <= toRevision);

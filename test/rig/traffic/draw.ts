@@ -39,7 +39,7 @@ export function drawScenario(chance: Chance): Scenario {
   return { configurations: configurationsOf(features), daemons, isMapped, kinds, before, acts };
 }
 
-class Draw {
+export class Draw {
   readonly #chance: Chance;
   readonly #features: Features;
   readonly #known: At[] = [];
