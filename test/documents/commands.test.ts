@@ -3,7 +3,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { runCommandLine } from '../../src/cli/command-line.ts';
 import { parseCommandLine } from '../../src/cli/line/parse-arguments.ts';
+import { scene } from '../cli/scene.ts';
 import { commandsIn } from './commands-in.ts';
 import { Processes, root } from './processes.ts';
 
@@ -71,6 +73,27 @@ describe('a command on a page', () => {
       expect(Object.keys(value as object)).toContain(step);
       value = (value as Record<string, unknown>)[step];
     }
+  });
+});
+
+describe('a configuration on a page', () => {
+  const blocks = pages
+    // Those of docs/patches.md are cases that `hostward test` runs.
+    .filter((page) => page === 'README.md' || (page.startsWith('docs/') && page !== 'docs/patches.md'))
+    .flatMap((page) =>
+      [...read(page).matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => [page, text] as const),
+    )
+    .filter(([, text]) => /^(?:hostward|sync):/m.test(text));
+
+  it('stands on several pages', () => {
+    expect(new Set(blocks.map(([page]) => page)).size).toBeGreaterThan(4);
+  });
+
+  it.each(blocks)('of %s is one that the program takes', async (_, text) => {
+    const { context, out } = scene({ files: { '/home/shown.yaml': text } });
+    const names = ['--vcluster-name', 'my-vcluster', '--host-namespace', 'vcluster-my-vcluster'];
+    const code = await runCommandLine(context, ['check', 'shown.yaml', '--no-files', ...names]);
+    expect([code, out()]).toEqual([0, expect.stringContaining('no faults')]);
   });
 });
 
