@@ -4,6 +4,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { badRequest, type Status } from '../../object/meta/status.ts';
+import { gatherChunks } from '../../object/text/small-chunks.ts';
 import { methodNotAllowed } from '../request/status-fault.ts';
 
 /** Open answers of each socket: a client may send further requests before the first is answered. */
@@ -22,6 +23,7 @@ function boundUnanswered(server: Server): void {
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     // What was in the same packet still comes after the connection was cut.
     if (request.socket.destroyed) return;
+    gatherChunks(request);
     opens(request, response);
     if ((openAnswers.get(request.socket)?.size ?? 0) > mostUnanswered) cutUnread(request.socket);
     else for (const listener of listeners) listener.call(server, request, response);
@@ -106,6 +108,7 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
     else write(socket, { line: '405 Method Not Allowed', status: methodNotAllowed().status }, () => socket.destroy());
   });
   server.on('checkExpectation', (request, response) => {
+    gatherChunks(request);
     opens(request, response);
     const message = 'the header Expect: only 100-continue is known here; send the request without this header';
     const body = JSON.stringify({ ...badRequest(message), code: 417 });

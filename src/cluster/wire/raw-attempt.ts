@@ -5,6 +5,7 @@ import { request as tlsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { Clock, Timer } from '../../clock.ts';
+import { gatherChunks, passOn } from '../../object/text/small-chunks.ts';
 
 export interface RawRequest {
   method: string;
@@ -96,6 +97,7 @@ export class RawAttempt {
     const { request } = this.#parts;
     const sent = this.#sent;
     sent.on('response', (response) => {
+      gatherChunks(response);
       if (this.#isSettled) response.destroy();
       // After a refused upgrade nothing more may be said on this connection.
       if (request.upgrade !== undefined) sent.shouldKeepAlive = false;
@@ -189,7 +191,7 @@ export class RawAttempt {
       this.#sent.end();
       return;
     }
-    body.pipe(this.#sent);
+    passOn(body, this.#sent, { end: true });
     body.once('error', () => this.#sent.destroy());
   }
 

@@ -4,6 +4,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Clock } from '../../../clock.ts';
 import { expired, type Status } from '../../../object/meta/status.ts';
+import { passOn } from '../../../object/text/small-chunks.ts';
 import { responseLines, trailerLines, withoutLines } from './headers.ts';
 import { lastWordsMs, type StreamEnd } from './session.ts';
 
@@ -32,6 +33,7 @@ export class PassedAnswer {
   #reason = '';
   #isEnded = false;
   #settle: () => void = () => undefined;
+  #stopPassing: () => void = () => undefined;
 
   constructor(parts: AnswerParts) {
     this.#parts = parts;
@@ -48,9 +50,9 @@ export class PassedAnswer {
   }
 
   close(because: Status): void {
-    const { upstreamResponse, response, clock } = this.#parts;
+    const { response, clock } = this.#parts;
     this.#reason = because.message ?? '';
-    upstreamResponse.unpipe(response);
+    this.#stopPassing();
     const words = this.#lastWords(because);
     if (words === undefined) {
       response.destroy();
@@ -106,7 +108,7 @@ export class PassedAnswer {
     };
     upstreamResponse.once('error', broken);
     upstreamResponse.once('close', broken);
-    upstreamResponse.pipe(response);
+    this.#stopPassing = passOn(upstreamResponse, response, { end: true });
   }
 
   /** An event can only be added between two lines of JSON, not in the middle of one. A caller who may go on lists again. */

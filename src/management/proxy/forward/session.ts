@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../clock.ts';
 import type { Status } from '../../../object/meta/status.ts';
+import { gatherChunks, passOn } from '../../../object/text/small-chunks.ts';
 import { errorChannels, lastFrames } from '../frames/last-frames.ts';
 import { resultFrame, SpdyFrames } from '../frames/spdy-frames.ts';
 import { WebSocketFrames } from '../frames/web-socket-frames.ts';
@@ -64,6 +65,7 @@ class Joined implements Session {
   #bytesIn: number;
   #bytesOut: number;
   #reason = '';
+  #stopPassing: () => void = () => undefined;
   /** The last frames wait for the end of the frame that has begun. */
   #because: Status | undefined;
 
@@ -79,6 +81,7 @@ class Joined implements Session {
     for (const one of [this.#near, this.#far]) {
       one.setNoDelay(true);
       one.setKeepAlive(true, keepAliveMs);
+      gatherChunks(one);
     }
     this.#protocol = response.headers['sec-websocket-protocol'] ?? '';
     this.#frames = this.#framesOf(response);
@@ -97,8 +100,7 @@ class Joined implements Session {
     this.#because = because;
     this.#reason = because.message ?? '';
     const { clock } = this.#options;
-    this.#near.unpipe(this.#far);
-    this.#far.unpipe(this.#near);
+    this.#stopPassing();
     const frames = this.#frames;
     if (frames === undefined) {
       this.#destroy();
@@ -142,8 +144,10 @@ class Joined implements Session {
       this.#farEnded();
       return;
     }
-    near.pipe(far, { end: false });
-    far.pipe(near, { end: false });
+    const stops = [passOn(near, far, { end: false }), passOn(far, near, { end: false })];
+    this.#stopPassing = () => {
+      for (const stop of stops) stop();
+    };
   }
 
   #settled(): Promise<StreamEnd> {
@@ -185,7 +189,7 @@ class Joined implements Session {
       this.#near.destroySoon();
       return;
     }
-    this.#near.unpipe(this.#far);
+    this.#stopPassing();
     this.close(badGateway(`${name} broke the session off; start it again`));
   }
 

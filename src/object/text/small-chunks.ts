@@ -1,0 +1,87 @@
+// Keeps streams cheap whose peers send single bytes. Node counts the bytes of what waits in a stream, but a chunk of one byte costs
+// about five hundred, and as a write that waits it costs more: 64 KiB of such chunks below every limit in bytes held 32 MiB. In: streams
+// that Node fills from a connection. Out: the same bytes in few chunks. Knows no protocol.
+import type { Readable, Writable } from 'node:stream';
+import { GatheredBytes } from './gathered-bytes.ts';
+
+/** Its own bytes are most of what such a chunk costs. */
+const largeBytes = 4 * 1024;
+
+/**
+ * Copies small chunks that wait for a reader into blocks. Must be called before a byte arrives. Node hands each chunk of a connection to
+ * `push`, which is no documented promise; without it chunks cost what they did, and the bytes are right all the same.
+ */
+export function gatherChunks(stream: Readable): void {
+  const held = new GatheredBytes();
+  const push = stream.push.bind(stream);
+  const read = stream.read.bind(stream);
+  let isPacket = false;
+  const deliver = () => {
+    if (held.size > 0) push(held.take());
+  };
+  const packetEnds = () => {
+    isPacket = false;
+    // While older bytes wait for a reader, younger ones are gathered further.
+    if (stream.readableLength === 0) deliver();
+  };
+  const begins = () => {
+    // A packet holds thousands of chunks, and Node runs microtasks between them.
+    if (!isPacket) setImmediate(packetEnds);
+    isPacket = true;
+  };
+  stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    const isSmall = Buffer.isBuffer(chunk) && chunk.length < largeBytes;
+    const isFirst = !isPacket && stream.readableLength === 0;
+    if (isSmall) begins();
+    if (held.size === 0 && (!isSmall || isFirst)) return push(chunk, encoding);
+    if (!Buffer.isBuffer(chunk)) {
+      deliver();
+      return push(chunk, encoding);
+    }
+    held.add(chunk);
+    return stream.readableLength + held.size < stream.readableHighWaterMark;
+  };
+  stream.read = (size?: number) => {
+    // Node itself asks for nothing, to begin the reading.
+    if (size !== 0) deliver();
+    return read(size);
+  };
+}
+
+/** More writes at a time are many small ones. */
+const mostUnsent = 64;
+
+/**
+ * Passes bytes on at the pace of the slower side, as `pipe` does, and looks at the number of the writes that wait too. `from` gathers
+ * what arrives in the meantime. Returns the function that ends it; `from` is paused then.
+ */
+export function passOn(from: Readable, to: Writable, { end }: { end: boolean }): () => void {
+  let unsent = 0;
+  let isWaiting = false;
+  const sent = () => {
+    unsent--;
+    if (unsent > 0 || !isWaiting) return;
+    isWaiting = false;
+    from.resume();
+  };
+  const pass = (chunk: Buffer) => {
+    unsent++;
+    const hasRoom = to.write(chunk, sent);
+    if (hasRoom && unsent < mostUnsent) return;
+    isWaiting = unsent > 0;
+    if (isWaiting) from.pause();
+  };
+  const ended = () => to.end();
+  const stop = () => {
+    isWaiting = false;
+    from.off('data', pass);
+    from.off('end', ended);
+    from.pause();
+  };
+  from.on('data', pass);
+  if (end) from.once('end', ended);
+  to.once('close', stop);
+  // Whoever looked at its first bytes has paused it.
+  from.resume();
+  return stop;
+}
