@@ -19,7 +19,8 @@ const defaults: WriteOptions = { dryRun: false, fieldValidation: 'Warn', force: 
 
 export function writeOptions(query: URLSearchParams, optionsKind: string): WriteOptions {
   if (query.size === 0) return defaults;
-  const dryRun = query.getAll('dryRun').filter((value) => value !== '');
+  // As kube-apiserver: an empty value is none that it knows, and whoever sends one wants no real write.
+  const dryRun = query.getAll('dryRun');
   const validation = query.get('fieldValidation') ?? '';
   const errors = [];
   if (dryRun.some((value) => value !== 'All')) errors.push(unsupportedValue('dryRun', dryRun, ['All']));
@@ -54,7 +55,7 @@ export function deleteOptions(body: unknown, query: URLSearchParams, dialect: Di
   if (body !== undefined) checkTypes(body, given);
   if (dialect === 'strict' && body !== undefined) checkAgreement(given, query);
   const fromQuery = body === undefined;
-  const dryRun = fromQuery ? query.getAll('dryRun').filter((value) => value !== '') : (given['dryRun'] ?? []);
+  const dryRun = fromQuery ? query.getAll('dryRun') : (given['dryRun'] ?? []);
   const grace = fromQuery ? numberOf(query.get('gracePeriodSeconds')) : given['gracePeriodSeconds'];
   const propagation = fromQuery ? query.get('propagationPolicy') : given['propagationPolicy'];
   const orphan = fromQuery ? booleanOf(query.get('orphanDependents')) : given['orphanDependents'];
@@ -111,8 +112,8 @@ function checkTypes(body: unknown, given: Record<string, unknown>): void {
 /** Strict dialect: if the server ignored `dryRun` in the query because of a body, the request would really delete. */
 function checkAgreement(given: Record<string, unknown>, query: URLSearchParams): void {
   for (const option of ['dryRun', 'gracePeriodSeconds', 'propagationPolicy', 'orphanDependents']) {
-    const asked = query.getAll(option).filter((value) => value !== '');
-    if (asked.length === 0 || asked.join() === String(given[option] ?? '')) continue;
+    const asked = query.getAll(option).filter((value) => value !== '' || option === 'dryRun');
+    if (asked.length === 0 || (asked.join() === String(given[option] ?? '') && !asked.includes(''))) continue;
     throw badRequest(`the query says ${option}=${asked.join()} and the body says something else: say it once`);
   }
 }
