@@ -9,7 +9,7 @@ import { silentLog } from '../src/log.ts';
 import { readSecrets } from '../src/management/keys/folder/data-folder.ts';
 import { makeToken } from '../src/management/keys/secret/token.ts';
 import { ManagementApi } from '../src/management/server/server.ts';
-import { SqliteStore } from '../src/store/sqlite-store.ts';
+import { SqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../src/store/store.ts';
 
 export interface Population {

@@ -1,15 +1,17 @@
 // `hostward check`. In: a configuration and the files that it names. Out: every fault and warning with its position, a caret and a
 // fix, and an exit code. A name that only the pod knows is a warning here, so that a file can be checked anywhere.
-import { countOf, type Fault, formatFault, listFaults } from '../config/fault.ts';
+import { countOf, type Fault, formatFault, listFaults, type Position, warning } from '../config/fault.ts';
+import { isOfPatches, type LoadedList } from '../config/load/load.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { knownSettings } from '../daemon/load-patches.ts';
+import { knownSettings, patchListPath, pathOf, slicePatchListPath } from '../daemon/load-patches.ts';
+import { rulesOf } from '../daemon/rules-of.ts';
+import { type CompatNote, compatNotes, type NameContext } from '../sync/patch/lint/compat.ts';
+import type { CompiledPatch } from '../sync/patch/set/patch-set.ts';
 import { auditSpaceWarnings } from './line/audit-space.ts';
 import { type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { faultsOf, type LoadedAll, loadSettings, loadWithNames } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
 import { fileFaults } from './offline/checks/file-faults.ts';
-import { unjudgedNotes } from './offline/checks/unjudged.ts';
-import { noteText, positionedNotes } from './offline/compat-notes.ts';
 
 export async function check(context: Context, options: Options): Promise<ExitCode> {
   const { faults, warnings, loaded, unjudged } = await judge(context, options);
@@ -86,4 +88,91 @@ function hasExpressions({ set, slices }: LoadedAll['compiled']): boolean {
 async function tryAll(context: Context, loaded: LoadedAll, settings: Settings): Promise<Fault[]> {
   const { tryExpressions } = await import('./offline/checks/try-expressions.ts');
   return tryExpressions(context, loaded, settings);
+}
+
+/**
+ * Says what a check could not judge because of a fault, and which fault that is. In: a configuration with faults. Out: a
+ * sentence for each, so that nobody takes silence for praise.
+ */
+function unjudgedNotes(loaded: LoadedAll): string[] {
+  if (loaded.kind === 'ok') return [];
+  const { faults, tentative, compiled } = loaded;
+  const others = faults.filter((one) => !isOfPatches(one));
+  if (tentative === undefined) {
+    const because = placeOf(others[0] ?? faults[0]);
+    return [`patches were not tried on samples, and settings not compared with one another, because of ${because}`];
+  }
+  const broken = [
+    ...untried(loaded, compiled.set.patches, patchListPath.join('.')),
+    ...untried(loaded.slices, compiled.slices.set.patches, slicePatchListPath.join('.')),
+  ];
+  const notes: string[] = [];
+  if (broken.length > 0)
+    notes.push(
+      `${shortList(broken)} ${broken.length === 1 ? 'was' : 'were'} not tried on samples, because of the faults in ${broken.length === 1 ? 'it' : 'them'}`,
+    );
+  // A configuration of the management API alone has nothing to compare.
+  if (others.length > 0 && tentative.virtualClusterName !== '')
+    notes.push(`settings were not compared with one another, because of ${placeOf(others[0])}`);
+  return notes;
+}
+
+/** Entries with faults of their own, which cannot run. */
+function untried({ patches, mistaken }: LoadedList, compiled: readonly CompiledPatch[], list: string): string[] {
+  const running = new Set(compiled.map(({ index }) => index));
+  const indexes = [...patches, ...mistaken].map(({ index }) => index).filter((index) => !running.has(index));
+  return indexes.toSorted((one, other) => one - other).map((index) => `${list}[${index}]`);
+}
+
+const shownEntries = 5;
+
+function shortList(entries: readonly string[]): string {
+  const more = entries.length - shownEntries;
+  return `${entries.slice(0, shownEntries).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+function placeOf(fault: Fault | undefined): string {
+  const place = [fault?.file, fault?.line, fault?.column].filter((part) => part !== undefined).join(':');
+  if (place !== '') return `the fault at ${place}`;
+  return fault?.path ? `the fault of ${fault.path}` : 'the faults';
+}
+
+/** `check --compat`: lists where Hostward runs a configuration differently from vCluster's own patch engine, with positions. */
+interface PositionedNote extends Partial<Position> {
+  path: string;
+  rule: string;
+  hostward: string;
+  vcluster: string;
+}
+
+function positionedNotes(loaded: LoadedAll): PositionedNote[] {
+  const { compiled, positions } = loaded;
+  const lists = [
+    { path: patchListPath, patches: compiled.set.patches },
+    { path: slicePatchListPath, patches: compiled.slices.set.patches },
+  ];
+  return lists.flatMap(({ path, patches }) =>
+    compatNotes(patches, namesOf(loaded)).map(({ index, field, ...note }: CompatNote) => ({
+      ...positions.positionOf([...path, index, field]),
+      path: pathOf(path, index, field),
+      ...note,
+    })),
+  );
+}
+
+function noteText({ path, hostward, vcluster, ...note }: PositionedNote, texts: LoadedAll['texts']): string {
+  const { file, line, column } = note;
+  const at = file !== undefined && line !== undefined && column !== undefined ? { file, line, column } : undefined;
+  const place = at === undefined ? 'configuration' : `${at.file}:${at.line}:${at.column}`;
+  // Borrows the line and the caret of a fault, so that notes look like faults.
+  const caret = formatFault(warning({ code: '', at, sentence: '' }), texts)
+    .split('\n')
+    .slice(1);
+  return [`${place}: differs: ${path}: Hostward ${hostward}; vCluster ${vcluster}`, ...caret].join('\n');
+}
+
+function namesOf(loaded: LoadedAll): NameContext | undefined {
+  if (loaded.kind !== 'ok') return undefined;
+  const { settings } = loaded;
+  return { placement: rulesOf(settings).translation.placement, naming: settings.references.naming };
 }

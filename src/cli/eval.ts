@@ -7,7 +7,6 @@ import { lintExpression } from '../expression/language/lint.ts';
 import type { JsonMap } from '../expression/path/path.ts';
 import { isRecord } from '../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
-import { type InputLine, inputLines } from './line/input-lines.ts';
 import { exampleNames, loadSettings, loadWithNames, requireGood } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
 import { type EvalAnswer, type EvalRequest, EvalSession, failed } from './offline/eval-session.ts';
@@ -148,4 +147,37 @@ function lintText({ expression, isBack, value, valueExists }: EvalRequest): stri
     .filter(({ rule }) => rule !== 'value-exists' && rule !== 'null-guard')
     .map(({ line, column, message, fix }) => `${shownName}:${line}:${column}: warning: ${message}; ${fix}\n`)
     .join('');
+}
+
+/**
+ * Splits standard input into lines. Each line comes out as soon as it has arrived, because the program at the other end may
+ * wait for an answer before it writes the next line.
+ */
+export type InputLine = { kind: 'line'; text: string } | { kind: 'tooLong' };
+
+/** Leaves out blank lines. */
+export async function* inputLines(
+  chunks: AsyncIterable<string>,
+  { maxLength }: { maxLength: number },
+): AsyncGenerator<InputLine> {
+  let rest = '';
+  let isSkipping = false;
+  for await (const chunk of chunks) {
+    const parts = chunk.split('\n');
+    for (const [at, part] of parts.entries()) {
+      if (!isSkipping) rest += part;
+      if (rest.length > maxLength) {
+        // Drops the line and skips to its end, so that a long line takes no memory.
+        isSkipping = true;
+        rest = '';
+      }
+      if (at === parts.length - 1) break;
+      if (isSkipping) yield { kind: 'tooLong' };
+      else if (rest.trim() !== '') yield { kind: 'line', text: rest };
+      rest = '';
+      isSkipping = false;
+    }
+  }
+  if (isSkipping) yield { kind: 'tooLong' };
+  else if (rest.trim() !== '') yield { kind: 'line', text: rest };
 }

@@ -1,15 +1,16 @@
 // `hostward render`: prints the host object of a virtual Endpoints or EndpointSlice, or the virtual object that an edit on the host leads to. In:
 // a configuration and objects. Out: objects, and a message for each object without a result. The functions are the daemon's
 // own; no cluster is needed.
-
 import type { Settings } from '../config/settings/settings.ts';
 import { rulesOf } from '../daemon/rules-of.ts';
-import type { KubeObject } from '../object/meta/object.ts';
+import { type KubeObject, keyOf } from '../object/meta/object.ts';
+import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
+import { managedByLabel, mirroringController, serviceLabel } from '../sync/kinds/endpointslices/eligibility.ts';
+import { annotatedKeyOf } from '../sync/plan/ownership.ts';
 import { type RenderResult, renderHost } from '../sync/report/render.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { type GoodConfiguration, requireSettings } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
-import { besideNotes } from './offline/beside-notes.ts';
 import { shapeFaults } from './offline/check-shape.ts';
 import { hasPatches, isOfflineKind, offlineKinds } from './offline/offline-kinds.ts';
 import type { OfflineRender } from './offline/offline-render.ts';
@@ -122,4 +123,34 @@ function textOf(rendered: OfflineRender, output: string): string {
   const text = explained.map(({ explanation, set }) => explanation.text(set)).join('');
   if (output === 'diff') return text + objects.map(({ before, after }) => objectDiff(before, after)).join('');
   return text + objectsText(results, output);
+}
+
+/**
+ * Names each rendered EndpointSlice that would stand on the host beside the rendered Endpoints of its Service: consumers take
+ * the addresses of both. In: the objects of the input and the rendered host objects. Out: one sentence for each such slice.
+ * Pure.
+ */
+function besideNotes(input: readonly KubeObject[], rendered: readonly KubeObject[]): string[] {
+  const isEndpoints = ({ kind }: KubeObject): boolean => kind === endpointsKind.kind;
+  const services = new Map(
+    rendered.filter(isEndpoints).map((host) => [placeOf(host, host.metadata.name), annotatedKeyOf(host.metadata)]),
+  );
+  return rendered.flatMap((host) => {
+    const service = isEndpoints(host) ? undefined : services.get(placeOf(host, host.metadata.labels?.[serviceLabel]));
+    const slice = annotatedKeyOf(host.metadata);
+    if (service === undefined || slice === undefined || isMirrored(input, { kind: host.kind, key: slice })) return [];
+    return [`${host.kind} "${slice}" is published beside Endpoints "${service}": consumers take the addresses of both`];
+  });
+}
+
+function placeOf({ metadata }: KubeObject, name = ''): string {
+  return keyOf(metadata.namespace ?? '', name);
+}
+
+/** A mirrored slice holds the addresses of the Endpoints that it was made from. */
+function isMirrored(input: readonly KubeObject[], of: { kind: string | undefined; key: string }): boolean {
+  const virtual = input.find(
+    ({ kind, metadata }) => kind === of.kind && keyOf(metadata.namespace ?? 'default', metadata.name ?? '') === of.key,
+  );
+  return virtual?.metadata.labels?.[managedByLabel] === mirroringController;
 }

@@ -1,9 +1,9 @@
 // `hostward test`: runs test cases for patches. In: folders. Out: a line or a diff for each case, perhaps a JUnit file, and an
 // exit code.
 import { join, resolve } from 'node:path';
+import { safeText } from '../safe-text.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
-import { junitXml } from './offline/junit.ts';
 import { type CaseResult, runCase } from './offline/test-case.ts';
 
 export async function test(context: Context, options: Options): Promise<ExitCode> {
@@ -51,4 +51,40 @@ function textOf({ name, tookMs, problems, updated }: CaseResult): string {
   const news = updated.length === 0 ? '' : `, wrote ${updated.join(', ')}`;
   const details = problems.map(({ text }) => `${text.trimEnd().replace(/^/gm, '     ')}\n`).join('');
   return `${verdict} ${name} (${Math.round(tookMs)} ms${news})\n${details}`;
+}
+
+/** Prints the results of `hostward test` as JUnit XML, which every build server reads. */
+export function junitXml(results: readonly CaseResult[]): string {
+  const failed = results.filter(({ problems }) => problems.length > 0).length;
+  const totals = `tests="${results.length}" failures="${failed}" time="${seconds(results)}"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    `<testsuites ${totals}>`,
+    `  <testsuite name="hostward test" ${totals}>`,
+    ...results.flatMap(caseLines),
+    '  </testsuite>',
+    '</testsuites>',
+    '',
+  ].join('\n');
+}
+
+function caseLines(result: CaseResult): string[] {
+  const head = `    <testcase classname="hostward" name="${escaped(result.name)}" time="${seconds([result])}"`;
+  if (result.problems.length === 0) return [`${head}/>`];
+  const failures = result.problems.map(
+    ({ what, text }) => `      <failure message="${escaped(what)}">${escaped(text)}</failure>`,
+  );
+  return [`${head}>`, ...failures, '    </testcase>'];
+}
+
+function seconds(results: readonly CaseResult[]): string {
+  return (results.reduce((sum, { tookMs }) => sum + tookMs, 0) / 1000).toFixed(3);
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** XML cannot hold most control characters and two others, even as references, so they become escapes as on a terminal. */
+function escaped(text: string): string {
+  const safe = safeText(text).replaceAll('\ufffe', '\\ufffe').replaceAll('\uffff', '\\uffff');
+  return safe.replace(/[&<>"]/g, (mark) => entities[mark] as string);
 }

@@ -15,7 +15,7 @@ import type { WatchSettings } from '../apiserver/verbs/watch/watch-stream.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Log, silentLog } from '../log.ts';
 import { MemoryStore } from '../store/memory-store.ts';
-import { SqliteStore } from '../store/sqlite-store.ts';
+import { SqliteStore } from '../store/sqlite/sqlite-store.ts';
 import type { Store } from '../store/store.ts';
 import { writeBootstrapRoles } from './bootstrap-roles.ts';
 import { ClaimChore, NamespaceChore } from './chores.ts';

@@ -1,6 +1,6 @@
 // A process that writes as fast as possible and prints every acknowledgement, until the test kills it.
 import { systemClock } from '../../src/clock.ts';
-import { SqliteStore } from '../../src/store/sqlite-store.ts';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 const store = new SqliteStore({ clock: systemClock, path: String(process.argv[2]) });
 await store.start();

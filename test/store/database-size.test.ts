@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite-store.ts';
+import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite/sqlite-store.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hostward-size-'));

@@ -1,6 +1,6 @@
 // Replaces the database thread: stores nothing, fails for keys that contain "fail", and dies for keys that contain "die".
 import { parentPort } from 'node:worker_threads';
-import type { FromWorker, ToWorker } from '../../src/store/sqlite-messages.ts';
+import type { FromWorker, ToWorker } from '../../src/store/sqlite/sqlite-messages.ts';
 
 const answer = (message: FromWorker) => parentPort?.postMessage(message);
 answer({ kind: 'opened', compactedRevision: 0 });

@@ -1,6 +1,6 @@
 // A process that writes until its disk is full, tells how it went, and then reads once more. Its parent limits the disk.
 import { systemClock } from '../../src/clock.ts';
-import { SqliteStore } from '../../src/store/sqlite-store.ts';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 const store = new SqliteStore({ clock: systemClock, path: String(process.argv[2]) });
 await store.start();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { SqliteStore } from '../../src/store/sqlite-store.ts';
+import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hostward-full-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -6,9 +6,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite-store.ts';
+import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite/sqlite-store.ts';
+import { walFault } from '../../src/store/sqlite/wal-check.ts';
 import type { Store } from '../../src/store/store.ts';
-import { walFault } from '../../src/store/wal-check.ts';
 import { storeContract } from '../contract/store/store.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
@@ -225,7 +225,7 @@ describe('sqlite store, when things break', () => {
 
   it('runs its thread from a bundle as well', async () => {
     const outfile = join(folder, 'bundled-worker.mjs');
-    const entry = fileURLToPath(new URL('../../src/store/sqlite-worker.ts', import.meta.url));
+    const entry = fileURLToPath(new URL('../../src/store/sqlite/sqlite-worker.ts', import.meta.url));
     await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', minify: true });
     const store = await start(newPath(), { workerUrl: pathToFileURL(outfile) });
     expect(await put(store, '/a')).toMatchObject({ ok: true, revision: 1 });

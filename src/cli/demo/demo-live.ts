@@ -11,7 +11,7 @@ import { apiServerKey } from '../../sync/kinds/endpoints/eligibility.ts';
 import { createPlacement } from '../../sync/plan/placement.ts';
 import { expectOk } from '../line/cluster-client.ts';
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
-import { shellWord } from '../line/shell-word.ts';
+import { shellWord } from '../line/parse-arguments.ts';
 import { DemoBoard, projectSeen, type Seen } from './demo-board.ts';
 import { kubeconfigIn } from './demo-folder.ts';
 import { asPatched, secretAnnotation } from './demo-patches.ts';

@@ -13,7 +13,7 @@ import { silentLog } from '../../log.ts';
 import { DirectEndpoint } from '../../management/proxy/direct/direct-endpoint.ts';
 import { ManagementApi } from '../../management/server/server.ts';
 import type { Context } from '../line/context.ts';
-import { shellWord } from '../line/shell-word.ts';
+import { shellWord } from '../line/parse-arguments.ts';
 import { kubeconfigIn } from './demo-folder.ts';
 import { type Side, virtualClusterName } from './demo-story.ts';
 

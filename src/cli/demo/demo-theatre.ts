@@ -3,15 +3,18 @@
 import { resolve } from 'node:path';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { servicesResource } from '../../cluster/wire/scope.ts';
+import { type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
+import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Daemon } from '../../daemon/daemon-options.ts';
 import { type LoadedPatches, withPatches } from '../../daemon/load-patches.ts';
 import { OperationsServer } from '../../daemon/operations/operations-server.ts';
 import { type Devcluster, startDevcluster } from '../../devcluster/devcluster.ts';
 import { silentLog } from '../../log.ts';
+import { userName } from '../../management/proxy/forward/upstream-identity.ts';
+import { subjectNamed, type UpstreamPlace, upstreamObjects } from '../../management/proxy/upstream-roles.ts';
 import { createMetrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { ClusterClient, expectOk } from '../line/cluster-client.ts';
@@ -20,7 +23,6 @@ import type { Context } from '../line/context.ts';
 import { freeFolder, kubeconfigIn } from './demo-folder.ts';
 import { DemoManagement } from './demo-management.ts';
 import { demoConfiguration, patchLines } from './demo-patches.ts';
-import { bindMembers, writeRoles } from './demo-roles.ts';
 import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
 
 export const sides: readonly Side[] = ['virtual', 'host'];
@@ -197,4 +199,41 @@ function kubeconfigOf(side: Side, cluster: Devcluster): string {
   const config = JSON.parse(cluster.kubeconfig) as { contexts: { context: { namespace?: string } }[] };
   for (const { context } of config.contexts) context.namespace = hostNamespace;
   return `${JSON.stringify(config, undefined, 2)}\n`;
+}
+
+const group = 'rbac.authorization.k8s.io';
+const resources: Readonly<Record<string, ResourceRef>> = {
+  ClusterRole: { path: `apis/${group}/v1`, resource: 'clusterroles', kind: 'ClusterRole' },
+  ClusterRoleBinding: { path: `apis/${group}/v1`, resource: 'clusterrolebindings', kind: 'ClusterRoleBinding' },
+  RoleBinding: { path: `apis/${group}/v1`, resource: 'rolebindings', kind: 'RoleBinding' },
+};
+/** As whom the demo's own kubeconfigs log in. */
+const logsInAs = 'admin';
+
+/**
+ * Gives the clusters of the demo the roles and bindings that the management API needs there, the same that `hostward upstream-
+ * rbac` prints. In: the settings of the API, a client for each cluster. Out: objects in the clusters.
+ */
+async function writeRoles(client: ClusterClient, settings: ManagementSettings, place: UpstreamPlace): Promise<void> {
+  for (const object of upstreamObjects(settings, place, subjectNamed(logsInAs)) ?? [])
+    await write(client, object as KubeObject);
+}
+
+/** What `upstream-rbac` leaves to the people of a cluster: which of its members may do what there. */
+async function bindMembers(client: ClusterClient, users: readonly string[]): Promise<void> {
+  const subjects = users.map((name) => ({ kind: 'User', apiGroup: group, name: userName('user', name) }));
+  await write(client, {
+    apiVersion: `${group}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name: 'demo-members' },
+    subjects,
+    roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'cluster-admin' },
+  });
+}
+
+async function write(client: ClusterClient, object: KubeObject): Promise<void> {
+  const resource = resources[object.kind ?? ''];
+  if (resource === undefined)
+    throw new Error(`write the roles of the demo: want a role or binding, found ${object.kind}`);
+  expectOk(await client.create(resource, object), 'write the roles of the demo');
 }

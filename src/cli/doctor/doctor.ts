@@ -4,8 +4,17 @@ import { pause } from '../../clock.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { durationMs } from '../line/duration.ts';
 import type { Options } from '../line/parse-arguments.ts';
-import { allChecks } from './all-checks.ts';
+import { activeChecks } from './checks/active.ts';
+import { hostChecks, virtualChecks } from './checks/clusters.ts';
+import { configurationChecks } from './checks/configuration.ts';
+import { daemonChecks } from './checks/daemon.ts';
+import { mirrorChecks, placeChecks } from './checks/host.ts';
+import { managementChecks } from './checks/management.ts';
+import { replicaChecks } from './checks/replicas.ts';
+import { rightsChecks } from './checks/rights.ts';
+import { vclusterChecks } from './checks/vcluster.ts';
 import { type Examination, examine } from './examine.ts';
+import type { Check } from './patient/check.ts';
 import { type Code, codes, isCode } from './patient/codes.ts';
 import { Patient } from './patient/patient.ts';
 import { type Judged, print } from './report.ts';
@@ -88,3 +97,18 @@ function suppressedCodes(options: Options): ReadonlySet<Code> {
     }),
   );
 }
+
+/** Every check, in the order in which they run: what others need comes first. */
+export const allChecks: readonly Check[] = [
+  ...configurationChecks,
+  ...virtualChecks,
+  ...hostChecks,
+  ...placeChecks,
+  ...rightsChecks,
+  ...mirrorChecks,
+  ...vclusterChecks,
+  ...replicaChecks,
+  ...daemonChecks,
+  ...managementChecks,
+  ...activeChecks,
+];

@@ -6,7 +6,6 @@ import type { CommandSpec, OptionSpec } from './commands/command-spec.ts';
 import { commandNamed, commands, commandsOfGroup } from './commands/command-table.ts';
 import { globalOptions } from './commands/options.ts';
 import { CommandFault, exitCodes } from './context.ts';
-import { shellWord } from './shell-word.ts';
 
 /** The options of a command, by their names in the command table; an unknown name is a bug and throws. */
 export class Options {
@@ -235,4 +234,9 @@ function usageFault(
   const help = about.command === undefined ? 'hostward --help' : `hostward ${about.command.name} --help`;
   const hint = about.hint ?? (meant === undefined ? `see ${help}` : `did you mean "${meant}"? See ${help}`);
   return new CommandFault(exitCodes.usage, message, { hint });
+}
+
+/** A path as a shell reads it in a printed command; a plain path stays as it is. */
+export function shellWord(path: string): string {
+  return /^[\w./:@%+,=-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -3,7 +3,6 @@ import { resolve } from 'node:path';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
-import { asDecoded } from './as-decoded.ts';
 import { parseDocuments } from './yaml-text.ts';
 
 export interface ReadObject {
@@ -71,4 +70,52 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
     throw new CommandFault(exitCodes.input, `${origin}: wanted metadata.name in every object, found ${what}`);
   }
   found.push({ object: asDecoded(value as KubeObject), origin });
+}
+
+/** Fields of an Endpoints that an API server leaves out when they are empty; nodeName and appProtocol may be empty. */
+const droppedWhenEmpty: ReadonlySet<string> = new Set([
+  ...['hostname', 'name', 'protocol'],
+  ...['apiVersion', 'kind', 'namespace', 'uid', 'resourceVersion', 'fieldPath'],
+]);
+
+/**
+ * Drops the empty values that an API server drops when it decodes an object: null, empty lists and maps, and empty texts in
+ * fields that cannot hold them. Without this, render would show an object that the daemon never sees. Pure.
+ */
+function asDecoded(object: KubeObject): KubeObject {
+  const { metadata, subsets, ...rest } = object;
+  const decoded = withoutEmpty(rest, isNull) as KubeObject;
+  return {
+    ...decoded,
+    metadata: decodeMetadata(metadata as Record<string, unknown>),
+    ...(!isNull(subsets) &&
+      !(Array.isArray(subsets) && subsets.length === 0) && {
+        subsets: withoutEmpty(subsets, (value, key) => isNull(value) || (value === '' && droppedWhenEmpty.has(key))),
+      }),
+  };
+}
+
+/** Keeps null inside labels and annotations, so that check-shape.ts can report it. */
+function decodeMetadata({ labels, annotations, ...rest }: Record<string, unknown>): KubeObject['metadata'] {
+  return {
+    ...(withoutEmpty(rest, isNull) as KubeObject['metadata']),
+    ...(!isNull(labels) && !isEmptyMap(labels) && { labels: labels as Record<string, string> }),
+    ...(!isNull(annotations) && !isEmptyMap(annotations) && { annotations: annotations as Record<string, string> }),
+  };
+}
+
+function isNull(value: unknown): boolean {
+  return value === null || value === undefined;
+}
+
+/** False for a value that is not a map, so that check-shape.ts can report it. */
+function isEmptyMap(value: unknown): boolean {
+  return isRecord(value) && Object.keys(value).length === 0;
+}
+
+function withoutEmpty(value: unknown, isEmpty: (value: unknown, key: string) => boolean): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutEmpty(item, isEmpty));
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value).filter(([key, member]) => !isEmpty(member, key));
+  return Object.fromEntries(kept.map(([key, member]) => [key, withoutEmpty(member, isEmpty)]));
 }

@@ -1,13 +1,16 @@
 // `hostward release`: hands the host objects back to vCluster, or removes the copies. In: a configuration. Out: host objects
 // without our annotations, or no copies at all, and an exit code. It must never write while a daemon runs.
 
+import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import { leasesResource } from '../../cluster/wire/scope.ts';
+import { openConnection } from '../../cluster/wire/transport.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { silentLog } from '../../log.ts';
 import { keyOf } from '../../object/meta/object.ts';
-import type { ClusterClient } from '../line/cluster-client.ts';
+import { ClusterClient } from '../line/cluster-client.ts';
+import { clusterFault } from '../line/cluster-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireSettings } from '../line/load-settings.ts';
-import { openCluster } from '../line/open-cluster.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { askDaemon, localAddress } from './ask-daemon.ts';
 import { type Released, releaseAll } from './release-objects.ts';
@@ -72,4 +75,13 @@ function print(
   for (const { object, why } of released.failed) context.stderr.write(`failed ${object}: ${why}\n`);
   const { done, left, failed } = released;
   context.stdout.write(`${done.length} ${verb}, ${left.length} left alone, ${failed.length} failed\n`);
+}
+
+/** Opens a client for one of the two clusters of a configuration, or throws the faults. */
+export async function openCluster(context: Context, options: { name: string; kubeconfig: string | undefined }) {
+  const { environment, clock, version } = context;
+  const opened = await openCredentials({ kubeconfig: options.kubeconfig, environment });
+  if (opened.kind === 'faults') throw clusterFault(opened.faults);
+  const { credentials } = opened;
+  return new ClusterClient(openConnection({ name: options.name, credentials, clock, log: silentLog, version }));
 }

@@ -19,9 +19,8 @@ import { Exchange, type Exchanged } from './exchange.ts';
 import { explain, pathOnly, unreached } from './explain.ts';
 import { FollowedAccess } from './followed-access.ts';
 import { Pools, type Wires } from './pools.ts';
-import { retryAfterMs } from './retry-after.ts';
 import type { AddressState, ClusterIdentity } from './same-cluster.ts';
-import { toAnswer } from './status-answer.ts';
+import { retryAfterMs, toAnswer } from './status-answer.ts';
 import { type Streamed, Streaming } from './streaming.ts';
 
 export interface ConnectionOptions {

@@ -8,10 +8,8 @@ import { addUse, type ContextUse, emptyUse } from './context-use.ts';
 import { type ExpressionFault, shown } from './expression-fault.ts';
 import { keysOf, rootOf } from './member-chain.ts';
 import { calleeOf, callFaults, constructionFaults, memberFaults } from './member-rules.ts';
-import { patternFaults } from './pattern-faults.ts';
-import { leftSpine, plainNodes, spineStep } from './plain-nodes.ts';
-import { refusedNodes, unavailable } from './refusals.ts';
-import { RefusedParts } from './refused-parts.ts';
+import { patternFaults } from './pattern-weight.ts';
+import { leftSpine, plainNodes, RefusedParts, refusedNodes, spineStep, unavailable } from './refusals.ts';
 import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
 
 export interface Inspection {

@@ -1,5 +1,8 @@
 // Estimates how long V8 compiles a regular expression. V8 compiles without looking at the clock, so a pattern that takes minutes
 // can only be ended by killing the process. The time doubles with every part that may match nothing and with every Unicode class.
+import type { Literal } from 'acorn';
+import { realmLimits } from '../limits.ts';
+import type { NodeFault } from './expression-fault.ts';
 
 /**
  * The weight of the heaviest sequence in the pattern; each unit can double the time. Looks at nothing outside itself, because
@@ -124,4 +127,30 @@ export function patternWeight(source: string, isUnicode: boolean): number {
     at++;
   }
   return total;
+}
+
+/**
+ * Which regular expressions an expression may not spell out: those that V8 would compile for seconds without looking at the
+ * clock.
+ */
+export function patternFaults(node: Literal): NodeFault[] {
+  if (node.regex == null) return [];
+  const { pattern, flags } = node.regex;
+  if (pattern.length > realmLimits.pattern) {
+    return [fault(node, `regular expression has more than ${realmLimits.pattern} characters`)];
+  }
+  if (flags.includes('v')) {
+    return [{ at: node, message: 'flag "v" of a regular expression is not available', fix: 'use the flag "u"' }];
+  }
+  if (patternWeight(pattern, flags.includes('u')) <= realmLimits.patternWeight) return [];
+  return [
+    fault(
+      node,
+      'regular expression has too many optional parts, repeated groups or Unicode classes to be compiled in time',
+    ),
+  ];
+}
+
+function fault(at: Literal, message: string): NodeFault {
+  return { at, message, fix: 'split it into several shorter ones' };
 }

@@ -1,7 +1,10 @@
 // The messages for everything that expressions cannot use, each with a replacement.
+
+import type { AnyNode } from 'acorn';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
+import { expressionLimits } from '../limits.ts';
 import { contextMembers, globalConstants, globalFunctions, inputs, keptStatics, ownFunctions } from './builtins.ts';
-import { shown } from './expression-fault.ts';
+import { type ExpressionFault, type NodeFault, placeOf, shown } from './expression-fault.ts';
 
 /** Refused node types, and variants of node types, with their own messages. */
 export const refusedNodes = new Map<string, readonly [message: string, fix: string]>(
@@ -108,4 +111,85 @@ export function unavailable(name: string, source: string, at: number): readonly 
   // When the text is the whole expression, YAML and the shell remove one pair of quotes.
   const written = quoted === text ? `'${literal}', with both quotes,` : literal;
   return [`"${name}" is not defined`, `${meant} ${written} if it is a text`];
+}
+
+// The types of nodes that every expression may have, and how deep the links of a chain count.
+
+/** These nodes are always allowed; only their children are checked. */
+export const plainNodes = new Set<string>([
+  ...['TemplateLiteral', 'TemplateElement', 'ArrayExpression', 'ObjectExpression', 'BinaryExpression'],
+  ...['LogicalExpression'],
+  ...['ConditionalExpression', 'SequenceExpression', 'SpreadElement', 'ChainExpression', 'ObjectPattern'],
+  ...['ArrayPattern'],
+  ...['AssignmentPattern', 'RestElement', 'ReturnStatement', 'IfStatement', 'WhileStatement', 'DoWhileStatement'],
+  ...['ThrowStatement', 'TryStatement', 'ExpressionStatement', 'EmptyStatement', 'VariableDeclarator'],
+  ...['SwitchCase', 'BreakStatement', 'ContinueStatement'],
+]);
+
+/** The child through which a long chain nests without getting harder to read: a + b + c + d, a.b.c.d. */
+export const leftSpine = new Map(
+  Object.entries({
+    BinaryExpression: 'left',
+    LogicalExpression: 'left',
+    MemberExpression: 'object',
+    CallExpression: 'callee',
+    ChainExpression: 'expression',
+  }),
+);
+
+/** A link of such a chain counts as a part of a level, because it still needs stack. */
+export const spineStep = 1 / 8;
+
+/**
+ * Gathers the faults that the inspection of one expression finds, each with its place, and counts the nodes against the
+ * limits. In: nodes and sentences. Out: the first faults, and the number of the others.
+ */
+export class RefusedParts {
+  readonly faults: ExpressionFault[] = [];
+  /** The number of faults that are not listed. */
+  more = 0;
+  readonly #source: string;
+  #nodes = 0;
+  #isTooDeep = false;
+  #isTooLarge = false;
+
+  constructor(source: string) {
+    this.#source = source;
+  }
+
+  refuse(node: AnyNode, message: string, fix: string): void {
+    this.refuseBy(node, () => [message, fix]);
+  }
+
+  /** `words` runs only for listed faults, because an expression can have two thousand faults. */
+  refuseBy(node: AnyNode, words: () => readonly [message: string, fix: string]): void {
+    if (this.faults.length >= expressionLimits.told) {
+      this.more++;
+      return;
+    }
+    const [message, fix] = words();
+    this.faults.push({ kind: 'rejected', ...placeOf(this.#source, node.start), message, fix });
+  }
+
+  refuseAll(faults: readonly NodeFault[]): void {
+    for (const { at, message, fix } of faults) this.refuse(at, message, fix);
+  }
+
+  /** Counts one node, and refuses the first node beyond a limit. The caller must not visit a node for which this is false. */
+  isWithin(node: AnyNode, depth: number): boolean {
+    this.#nodes++;
+    if (this.#nodes > expressionLimits.maxNodes && !this.#isTooLarge) {
+      this.#isTooLarge = true;
+      this.refuse(node, `expression has more than ${expressionLimits.maxNodes} parts`, 'split it into several patches');
+    }
+    if (depth > expressionLimits.maxNesting && !this.#isTooDeep) {
+      this.#isTooDeep = true;
+      this.refuse(
+        node,
+        `expression nests more than ${expressionLimits.maxNesting} levels deep`,
+        'split it into several patches',
+      );
+    }
+    return this.#nodes <= expressionLimits.maxNodes && depth <= expressionLimits.maxNesting;
+  }
 }

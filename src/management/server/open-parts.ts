@@ -9,7 +9,7 @@ import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import { StoreFault } from '../../store/errors.ts';
-import { SqliteStore } from '../../store/sqlite-store.ts';
+import { SqliteStore } from '../../store/sqlite/sqlite-store.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { AuditLog, type AuditLogOptions } from '../audit/audit.ts';
 import { keyedDigest } from '../audit/chain/chain.ts';

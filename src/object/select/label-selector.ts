@@ -2,7 +2,6 @@
 // Grammar and messages are those of Kubernetes, because kubectl shows the messages unchanged.
 import { type FieldError, fieldErrorText, invalidValue } from '../meta/field-error.ts';
 import { labelKeyProblems, labelValueProblems } from '../meta/qualified-name.ts';
-import { selectorTokens, type Token, tokenPattern } from './selector-tokens.ts';
 
 export type LabelRequirement =
   | { operator: 'in' | 'notIn'; key: string; values: readonly string[] }
@@ -230,4 +229,25 @@ function valueErrors(key: string, values: string[]): FieldError[] {
 function int64(text: string): bigint | undefined {
   // 64 bits hold at most nineteen digits.
   return /^[+-]?[0-9]{1,19}$/.test(text) ? BigInt(text.replace(/^\+/, '')) : undefined;
+}
+
+/**
+ * Splits the text of a label selector into words and symbols. Never fails: an unexpected text becomes a token, and the parser
+ * quotes the token in its message.
+ */
+interface Token {
+  kind: 'word' | 'symbol' | 'end';
+  text: string;
+}
+
+/** `==` before `=`: the longest symbol wins. */
+const tokenPattern = /[ \t\r\n]+|(==|!=|[=!(),<>])|([^ \t\r\n=!(),<>]+)/gy;
+
+function selectorTokens(text: string): Token[] {
+  const tokens: Token[] = [];
+  for (const match of text.matchAll(tokenPattern)) {
+    if (match[1] !== undefined) tokens.push({ kind: 'symbol', text: match[1] });
+    else if (match[2] !== undefined) tokens.push({ kind: 'word', text: match[2] });
+  }
+  return tokens;
 }

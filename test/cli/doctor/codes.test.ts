@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { allChecks } from '../../../src/cli/doctor/all-checks.ts';
+import { allChecks } from '../../../src/cli/doctor/doctor.ts';
 import { codes, entryOf, pageOf } from '../../../src/cli/doctor/patient/codes.ts';
 import { type ResourceRule, shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
 

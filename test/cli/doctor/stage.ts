@@ -8,7 +8,7 @@ import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts'
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../../src/cli/line/context.ts';
-import { openCluster } from '../../../src/cli/line/open-cluster.ts';
+import { openCluster } from '../../../src/cli/running/release.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ResourceRef } from '../../../src/cluster/wire/scope.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';

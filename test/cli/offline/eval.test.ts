@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
-import { inputLines } from '../../../src/cli/line/input-lines.ts';
+import { inputLines } from '../../../src/cli/eval.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { scene } from '../scene.ts';
 

@@ -7,7 +7,7 @@ import { runCommandLine } from '../../../src/cli/command-line.ts';
 import { endpointsObject, namespaceObject, namespacesResource } from '../../../src/cli/demo/demo-story.ts';
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../../src/cli/line/context.ts';
-import { openCluster } from '../../../src/cli/line/open-cluster.ts';
+import { openCluster } from '../../../src/cli/running/release.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { endpointsResource, leasesResource } from '../../../src/cluster/wire/scope.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxRetryAfterMs, retryAfterMs, retryAfterSecondsMs } from '../../../src/cluster/wire/retry-after.ts';
+import { maxRetryAfterMs, retryAfterMs, retryAfterSecondsMs } from '../../../src/cluster/wire/status-answer.ts';
 
 const now = new Date('2026-11-23T10:00:00Z');
 

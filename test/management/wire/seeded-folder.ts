@@ -6,7 +6,7 @@ import { databasePath, makeDataFolder, openSecrets } from '../../../src/manageme
 import type { KeyRecord } from '../../../src/management/keys/secret/key-record.ts';
 import type { Peppers } from '../../../src/management/keys/secret/pepper.ts';
 import { makeToken } from '../../../src/management/keys/secret/token.ts';
-import { SqliteStore } from '../../../src/store/sqlite-store.ts';
+import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { MatrixCase, MatrixConfiguration, MatrixKey } from '../matrix-case.ts';
 import { now } from '../model/key-cases.ts';

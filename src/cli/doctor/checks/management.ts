@@ -1,11 +1,13 @@
 // The checks of the management API: its server, its certificate, and each cluster behind it with the rights of `upstream-rbac`.
+
+import { request } from 'node:https';
+import { messageOf } from '../../../cluster/errors.ts';
 import { silentLog } from '../../../log.ts';
 import { MissingRights } from '../../../management/proxy/missing-rights.ts';
 import { Upstreams } from '../../../management/proxy/upstreams.ts';
 import { Directory } from '../../../management/scope/directory.ts';
-import { askServer, type ServerAnswer } from '../patient/ask-server.ts';
 import type { Check } from '../patient/check.ts';
-import { judgeEndings } from '../patient/endings.ts';
+import { type Ending, judgeEndings, peerEnding } from '../patient/endings.ts';
 import { couldNotCheck, counted, type Finding, fault, ok } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
@@ -86,3 +88,27 @@ function judgeUpstreams(ill: MissingRights['health'], count: number): Finding {
 }
 
 export const managementChecks: readonly Check[] = [answers, certificateLasts, grantRights];
+
+/**
+ * Asks a server over TLS for one path, whoever signed its certificate: doctor looks at the certificate itself. In: a URL. Out:
+ * the status, and when the certificate ends, or why there was no answer. Sends no credential.
+ */
+type ServerAnswer =
+  | { kind: 'answered'; status: number; ending: Ending | undefined }
+  | { kind: 'silent'; reason: string };
+
+const answerWithinMs = 5_000;
+
+function askServer(url: URL): Promise<ServerAnswer> {
+  return new Promise((resolve) => {
+    const asking = request(url, { rejectUnauthorized: false, agent: false, timeout: answerWithinMs });
+    asking.on('response', (response) => {
+      const ending = peerEnding(response.socket);
+      response.destroy();
+      resolve({ kind: 'answered', status: response.statusCode ?? 0, ending });
+    });
+    asking.on('timeout', () => asking.destroy(new Error(`no answer within ${answerWithinMs / 1000} seconds`)));
+    asking.on('error', (error) => resolve({ kind: 'silent', reason: messageOf(error) }));
+    asking.end();
+  });
+}

@@ -1,7 +1,6 @@
 // The checks of vCluster itself: does it still write what Hostward writes, by the configuration at hand and by the one it runs with,
 // and does it know sidecars.
-
-import { servicesResource } from '../../../cluster/wire/scope.ts';
+import { type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import { formatFault } from '../../../config/fault.ts';
 import { kindWords, type SharedKind, sharedKinds, unsoundWriters } from '../../../config/load/unsound-writers.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -9,7 +8,6 @@ import type { Check } from '../patient/check.ts';
 import { couldNotCheck, counted, fault, ok } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { chartVersion } from '../patient/versions.ts';
-import { secretsResource } from '../resources.ts';
 import { writerCodes } from './configuration.ts';
 
 /** The chart has taken sidecars since 0.30. */
@@ -140,3 +138,6 @@ const isOneSidecar: Check = {
 };
 
 export const vclusterChecks: readonly Check[] = [isOffInConfiguration, isOffWhereItRuns, knowsSidecars, isOneSidecar];
+
+/** The resources that only doctor asks for. */
+const secretsResource: ResourceRef = { path: 'api/v1', resource: 'secrets', kind: 'Secret' };

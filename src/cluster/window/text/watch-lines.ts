@@ -5,7 +5,7 @@ import type { KubeObject, WatchEventType } from '../../../object/meta/object.ts'
 import { GatheredBytes } from '../../../object/text/gathered-bytes.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { excerpt } from '../../errors.ts';
-import { retryAfterSecondsMs } from '../../wire/retry-after.ts';
+import { retryAfterSecondsMs } from '../../wire/status-answer.ts';
 
 /** Above the 1.5 MiB that etcd stores, with room for escapes and managedFields. */
 export const lineLimitBytes = 4 * 1024 * 1024;

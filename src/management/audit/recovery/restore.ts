@@ -4,8 +4,8 @@ import { copyFile, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../../clock.ts';
-import { type HeldDatabase, holdDatabase, raiseRevision } from '../../../store/database-file.ts';
-import { SqliteStore } from '../../../store/sqlite-store.ts';
+import { type HeldDatabase, holdDatabase, raiseRevision } from '../../../store/sqlite/database-file.ts';
+import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import {
   databasePath,
   makeDataFolder,

@@ -1,7 +1,7 @@
 // Sends requests to the database thread and returns a promise for each one. When the thread dies, all open and all later
 // requests fail; the thread is never restarted.
 import { Worker } from 'node:worker_threads';
-import { StoreFault } from './errors.ts';
+import { StoreFault } from '../errors.ts';
 import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 
 interface PendingReply {

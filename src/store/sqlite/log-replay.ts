@@ -1,8 +1,9 @@
 // Rebuilds the timeline from the rows of the log. Up to the compacted revision only the newest row of each key counts; older
 // rows remain there after a crash, and `leftovers` lists them for deletion.
+
+import { Timeline, type Version } from '../timeline.ts';
 import type { LogRow, SideValue } from './sqlite-messages.ts';
 import type { LogReader } from './sqlite-thread.ts';
-import { Timeline, type Version } from './timeline.ts';
 
 export class LogReplay implements LogReader {
   readonly timeline = new Timeline();

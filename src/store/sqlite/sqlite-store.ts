@@ -1,14 +1,14 @@
 // The durable store: keeps all readable data in memory, like the memory store, and writes every change to disk before the
 // change becomes visible or acknowledged. Writes that arrive during a commit share the next commit. Only one batch commits at
 // a time: a verdict may depend on earlier queued writes, so when a batch fails, all later writes fail too.
-import { StoreFault } from './errors.ts';
-import { dueByAge, dueBySize } from './history-limits.ts';
+import { StoreFault } from '../errors.ts';
+import { dueByAge, dueBySize } from '../history-limits.ts';
+import type { WriteResult } from '../store.ts';
+import { createRevisionOf, decide, eventOf, type Version } from '../timeline.ts';
+import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
 import { LogReplay } from './log-replay.ts';
 import type { LogRow } from './sqlite-messages.ts';
 import { SqliteThread } from './sqlite-thread.ts';
-import type { WriteResult } from './store.ts';
-import { createRevisionOf, decide, eventOf, type Version } from './timeline.ts';
-import { TimelineStore, type TimelineStoreOptions } from './timeline-store.ts';
 
 export interface SqliteStoreOptions extends TimelineStoreOptions {
   path: string;

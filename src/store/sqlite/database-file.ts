@@ -2,7 +2,7 @@
 // already. In: a path. Must never run beside an open store of the same file.
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { StoreFault } from './errors.ts';
+import { StoreFault } from '../errors.ts';
 
 export interface HeldDatabase {
   /** The highest revision that it has seen; 0 for a file that is no database any more. */
