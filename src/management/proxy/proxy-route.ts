@@ -11,7 +11,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { forbidden, internalError, type Status } from '../../object/meta/status.ts';
 import { allows, type Credential } from '../scope/allows.ts';
-import { type Proxied, proxiedIn } from '../scope/classify.ts';
+import { isProxiedUrl, type Proxied, proxiedIn } from '../scope/classify.ts';
 import type { Directory } from '../scope/directory.ts';
 import {
   type AccessRequest,
@@ -59,6 +59,9 @@ export class ProxyRoute implements Route {
   constructor(options: ProxyRouteOptions) {
     this.#options = options;
   }
+
+  /** Whether an upgrade of this URL is served. */
+  readonly takesUrl = isProxiedUrl;
 
   takes(target: Target): boolean {
     return proxiedIn(target) !== undefined;

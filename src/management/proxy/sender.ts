@@ -1,13 +1,13 @@
-// Finds the sender of a request to a cluster behind this server, and counts what a sender holds open there. The token stands in the
+// Reads what a request is about, finds the sender of one to a cluster behind this server, and counts what a sender holds open there. The token stands in the
 // header Authorization, or in the list of WebSocket protocols, because a browser cannot send Authorization with a WebSocket. A request
 // with two proofs is refused, since two readers could choose different ones.
 import type { IncomingMessage } from 'node:http';
-import { wrongCredentials } from '../../apiserver/chain/chain.ts';
+import { type Filters, wrongCredentials } from '../../apiserver/chain/chain.ts';
 import type { Entrance, ServedRequest } from '../../apiserver/chain/served-request.ts';
 import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest } from '../../apiserver/request/status-fault.ts';
-import { proxiedIn } from '../scope/classify.ts';
+import { proxiedIn, targetOf } from '../scope/classify.ts';
 import { bearersInProtocols, countOf } from './forward/headers.ts';
 import { maxReviewBytes, reviewIn } from './reviews.ts';
 
@@ -15,6 +15,15 @@ import { maxReviewBytes, reviewIn } from './reviews.ts';
 export interface InstanceEntrance extends Entrance {
   /** The holder of the connection's client certificate; undefined = no certificate. Throws a StatusFault for an invalid one. */
   holder(request: IncomingMessage): { user: User } | undefined;
+}
+
+/** The only reader of URLs. `isLocal`: the request came through the socket of this machine, which leads to no cluster. */
+export function classifier(isLocal: (request: IncomingMessage) => boolean): Filters['classify'] {
+  return (request, entrance) => {
+    const { method = 'GET', url = '/', headers } = request;
+    const isUpgrade = headers.upgrade !== undefined;
+    return targetOf({ method, url: (entrance?.base ?? '') + url, isUpgrade, isLocal: isLocal(request) });
+  };
 }
 
 export interface SenderParts {

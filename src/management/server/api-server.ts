@@ -22,16 +22,14 @@ import type { Metrics } from '../../metrics.ts';
 import type { BackupTaken } from '../audit/recovery/take-backup.ts';
 import { looksLikeToken } from '../credentials/claims/verify-token.ts';
 import type { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
-import { deadText, type Session } from '../keys/callers/callers.ts';
+import { deadText } from '../keys/callers/callers.ts';
 import { configuredKindsWith } from '../keys/callers/configured-kinds.ts';
+import { keyQuestions } from '../keys/key-questions.ts';
 import { ownerRules } from '../keys/owner-rules.ts';
 import { serverAnnotations } from '../keys/rules/server-marks.ts';
 import type { ManagementProxy } from '../proxy/proxy.ts';
 import { reviewProtobuf } from '../proxy/reviews.ts';
-import { admitProxied, proxiedSender } from '../proxy/sender.ts';
-import { actsAsAdministrator } from '../scope/allows.ts';
-import { isProxiedUrl, proxiedIn, targetOf } from '../scope/classify.ts';
-import { keyQuestions } from './commands/key-questions.ts';
+import { admitProxied, classifier, proxiedSender } from '../proxy/sender.ts';
 import { type OpenParts, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { reportKind } from './report-kind.ts';
@@ -107,22 +105,14 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     callers: { ...callerRules(parts, how, kinds), failedLogin: failedLogins.failed, strangers },
     listen: { ...how.at, maxHeaderBytes },
     pathPrefix,
-    classify: (request, entrance) => {
-      const { method = 'GET', url = '/', headers } = request;
-      return targetOf({
-        method,
-        url: (entrance?.base ?? '') + url,
-        isUpgrade: headers.upgrade !== undefined,
-        isLocal: how.osUserAtDoor(request) !== undefined,
-      });
-    },
+    classify: classifier((request) => how.osUserAtDoor(request) !== undefined),
     routes: [
       proxy.route,
       issuing.route,
       keyQuestions({ ...questionParts(parts), backUp, clock }),
       ...otherPaths({ metrics, version: versionOf(version), isReady, writeTrouble }),
     ],
-    takesUpgrades: isProxiedUrl,
+    takesUpgrades: proxy.route.takesUrl,
     audit,
     readyTrouble: writeTrouble,
   });
@@ -131,7 +121,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
 /** What one key and all keys may hold open here, and use of the loop. */
 function callerRules(
   { callers }: OpenParts,
-  { clock, log, limits, metrics, loopShares }: ApiServerParts,
+  { clock, log, limits, metrics, loopShares, proxy }: ApiServerParts,
   kinds: readonly Kind[],
 ): Pick<CallerHooks, 'admit' | 'works'> {
   const loopTime = new LoopTime(clock, loopShares);
@@ -142,7 +132,7 @@ function callerRules(
       const { sender, target } = exchange;
       const keyName = callers.sessionOf(sender)?.credential.keyName ?? '';
       // These are streamed, and use little of the loop.
-      if (proxiedIn(target) !== undefined) return admitProxied(limits, keyName, exchange);
+      if (proxy.route.takes(target)) return admitProxied(limits, keyName, exchange);
       const { response } = exchange;
       unread.opened(response);
       // Probes have no key, and commands of this machine are few.
@@ -171,14 +161,13 @@ function callerRules(
 async function authenticated(
   exchange: ServedRequest,
   { callers, issuing, failedLogins }: OpenParts,
-  { strangers, limits }: Pick<ApiServerParts, 'strangers' | 'limits'>,
+  { strangers, limits, proxy }: Pick<ApiServerParts, 'strangers' | 'limits' | 'proxy'>,
 ): Promise<User | undefined> {
   const authenticate = async (text: string, address: string | undefined) =>
     looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address);
-  const user =
-    proxiedIn(exchange.target) === undefined
-      ? await callers.authenticate(exchange)
-      : await proxiedSender(exchange, { authenticate, failedLogin: failedLogins.failed });
+  const user = proxy.route.takes(exchange.target)
+    ? await proxiedSender(exchange, { authenticate, failedLogin: failedLogins.failed })
+    : await callers.authenticate(exchange);
   const session = user === undefined ? undefined : callers.sessionOf(user);
   // A probe has a user too, and has shown nothing.
   if (session === undefined) return user;
@@ -209,15 +198,11 @@ function questionParts({ world, book, callers, people }: OpenParts) {
     world,
     deadText,
     facts: () => book.facts(),
-    isAdministrator: (user: User) => isAdministrator(callers.sessionOf(user)),
+    isAdministrator: (user: User) => callers.isAdministrator(user),
     isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
     record: people.record.bind(people),
     reattach: people.reattach.bind(people),
   };
-}
-
-function isAdministrator(session: Session | undefined): boolean {
-  return session !== undefined && actsAsAdministrator(session.credential);
 }
 
 export interface ServingCertificate {

@@ -9,11 +9,10 @@ import type { Clock } from '../../clock.ts';
 import { notFound, serviceUnavailable } from '../../object/meta/status.ts';
 import { entriesIn, type KeyUse, usesIn } from '../audit/agent-lines.ts';
 import type { AuditEntry } from '../audit/entries.ts';
-import { reportSchemaName } from '../credentials/schema/agent-schemas.ts';
+import { reportNames } from '../credentials/schema/agent-schemas.ts';
 import type { TokenLedger } from '../credentials/tokens/token-ledger.ts';
 import { rightsOf, scopesOf } from '../credentials/tokens/token-rights.ts';
 import { credentialOf, type KeyWorld } from '../keys/life/credential.ts';
-import { managementGroup, reportResource } from '../scope/request.ts';
 
 export interface ReportParts {
   ledger: TokenLedger;
@@ -39,14 +38,9 @@ export const maxReportBytes = 1024 * 1024;
 
 export function reportKind(parts: ReportParts): Kind {
   return {
-    group: managementGroup,
-    version: 'v1',
-    kind: 'AgentReport',
-    plural: reportResource,
-    singular: 'agentreport',
+    ...reportNames,
     namespaced: false,
     verbs: ['create'],
-    schema: reportSchemaName,
     storage: '',
     strategy: {},
     bodyBytes: maxReportBytes,
@@ -69,7 +63,7 @@ function takeReport(parts: ReportParts): SubresourceAction {
   };
 }
 
-const resource = { group: managementGroup, resource: reportResource };
+const resource = { group: reportNames.group, resource: reportNames.plural };
 
 function checkCluster({ mayReport, world }: ReportParts, user: User, cluster: string): void {
   const { allowed, reason = '' } = mayReport(user, cluster);

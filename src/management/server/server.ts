@@ -19,12 +19,12 @@ import { type BackupSource, type BackupTaken, takeBackup } from '../audit/recove
 import type { Issuing } from '../credentials/credentials.ts';
 import { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
 import { makeOwnKey } from '../credentials/issue/make-key.ts';
+import { isRevocation } from '../credentials/tokens/revocation-kind.ts';
 import { ExpiredKeys, GraceChore } from '../keys/key-chores.ts';
 import { declareKeyMetrics, keyCounts } from '../keys/key-metrics.ts';
 import { keysOfLeavers } from '../keys/life/leavers.ts';
 import { IngressListener } from '../proxy/ingress-listener.ts';
 import { type ManagementProxy, openProxy } from '../proxy/proxy.ts';
-import { revocationResource } from '../scope/request.ts';
 import { apiServerOf, maxHeaderBytes, servingCertificate } from './api-server.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from './commands/local-door.ts';
 import { SaidLeavers } from './commands/said-leavers.ts';
@@ -90,8 +90,7 @@ export class ManagementApi {
     const { server, clock, log, database } = this.#options;
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const revocationsLost = () =>
-      this.#running?.api.expireWatches((_user, { plural }) => plural === revocationResource);
+    const revocationsLost = () => this.#running?.api.expireWatches((_user, kind) => isRevocation(kind));
     const stored = { folder: server.dataDir, baseURL: server.baseURL, settings, kinds, revocationsLost };
     const parts = await openParts({ ...stored, clock, log, database });
     try {

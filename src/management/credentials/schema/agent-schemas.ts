@@ -1,9 +1,19 @@
 // The schemas of what agents read and send: revocations of direct tokens, and reports of direct endpoints.
 import type { Schemas } from '../../../apiserver/kinds/kind.ts';
 import { objectSchema, textField } from '../../keys/schema/meta-schemas.ts';
+import { managementGroup, reportResource } from '../../scope/request.ts';
 
 export const revocationSchemaName = 'management.platform.v1.Revocation';
-export const reportSchemaName = 'management.platform.v1.AgentReport';
+const reportSchemaName = 'management.platform.v1.AgentReport';
+
+export const reportNames = {
+  group: managementGroup,
+  version: 'v1',
+  kind: 'AgentReport',
+  plural: reportResource,
+  singular: 'agentreport',
+  schema: reportSchemaName,
+};
 
 const count = (description: string) => ({ type: 'integer', format: 'int64', description });
 

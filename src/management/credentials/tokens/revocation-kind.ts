@@ -39,6 +39,10 @@ function generationIn(object: Record<string, unknown>): unknown {
   return (object['spec'] as { generation?: unknown } | undefined)?.generation;
 }
 
+export function isRevocation({ group, plural }: Kind): boolean {
+  return group === managementGroup && plural === revocationResource;
+}
+
 export const revocationPrefix = `/registry/${revocationResource}/`;
 
 export function revocationKey(uid: string): string {

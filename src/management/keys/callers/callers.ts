@@ -92,6 +92,12 @@ export class Callers {
     return this.#sessions.get(user);
   }
 
+  /** For what needs an administrator and a key without scope. */
+  isAdministrator(user: User): boolean {
+    const session = this.#sessions.get(user);
+    return session !== undefined && actsAsAdministrator(session.credential);
+  }
+
   /** The program itself, for keys that are made on the machine: an administrator without a key. */
   programFor(osUser: string): User {
     const subject: Subject = {

@@ -11,9 +11,8 @@ import { sendStatus, sendText } from '../../../apiserver/wire/respond.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { pathNotFound } from '../../../object/meta/status.ts';
-import { targetOf } from '../../scope/classify.ts';
 import type { ProxyRoute } from '../proxy-route.ts';
-import { admitProxied, proxiedSender } from '../sender.ts';
+import { admitProxied, classifier, proxiedSender } from '../sender.ts';
 import type { TokenGate } from './token-gate.ts';
 import type { TokenHolder } from './token-holder.ts';
 
@@ -33,6 +32,7 @@ export interface DirectChainParts {
   log: Log;
 }
 
+const classify = classifier(() => false);
 /** Whoever asks how the endpoint is has shown nothing. */
 const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
@@ -40,10 +40,8 @@ export function directChain(parts: DirectChainParts): Chain {
   const { proxy, gate, limits, audit, failedLogin, clock, log } = parts;
   return new Chain({
     filters: {
-      classify: ({ method = 'GET', url = '/', headers }) => {
-        const { target } = targetOf({ method, url, isUpgrade: headers.upgrade !== undefined });
-        return { target };
-      },
+      // A path with two meanings is no place behind the endpoint, and 404 like every other.
+      classify: (request) => ({ target: classify(request, undefined).target }),
       authenticate: (exchange) => (proxy.takes(exchange.target) ? holderIn(exchange, parts) : probe),
       failedLogin,
       admit: async (exchange) => {

@@ -4,25 +4,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
-import type { Route } from '../../../apiserver/chain/chain.ts';
-import { deniedBecause } from '../../../apiserver/request/denial.ts';
-import type { User } from '../../../apiserver/request/identity.ts';
-import { badRequest, StatusFault } from '../../../apiserver/request/status-fault.ts';
-import type { Target } from '../../../apiserver/request/target.ts';
-import { readBody } from '../../../apiserver/wire/request-body.ts';
-import { sendJson, sendStatus } from '../../../apiserver/wire/respond.ts';
-import type { Clock } from '../../../clock.ts';
-import { notFound, pathNotFound, serviceUnavailable } from '../../../object/meta/status.ts';
-import { isRecord } from '../../../object/text/json.ts';
-import type { BackupTaken } from '../../audit/recovery/take-backup.ts';
-import type { NamedRecord, Reattached, RecordKind } from '../../keys/callers/records.ts';
-import { credentialOf, type DeadBecause, type KeyWorld } from '../../keys/life/credential.ts';
-import type { KeyFacts } from '../../keys/life/key-facts.ts';
-import { keyState, titleOf } from '../../keys/life/key-state.ts';
-import { namesNoVisibleKey } from '../../keys/life/visible.ts';
-import { allows, type Credential } from '../../scope/allows.ts';
-import { classify } from '../../scope/classify.ts';
-import type { Directory } from '../../scope/directory.ts';
+import type { Route } from '../../apiserver/chain/chain.ts';
+import { deniedBecause } from '../../apiserver/request/denial.ts';
+import type { User } from '../../apiserver/request/identity.ts';
+import { badRequest, StatusFault } from '../../apiserver/request/status-fault.ts';
+import type { Target } from '../../apiserver/request/target.ts';
+import { readBody } from '../../apiserver/wire/request-body.ts';
+import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
+import type { Clock } from '../../clock.ts';
+import { notFound, pathNotFound, serviceUnavailable } from '../../object/meta/status.ts';
+import { isRecord } from '../../object/text/json.ts';
+import { allows, type Credential } from '../scope/allows.ts';
+import { classify } from '../scope/classify.ts';
+import type { Directory } from '../scope/directory.ts';
 import {
   type AccessRequest,
   type Destination,
@@ -30,7 +24,12 @@ import {
   keyResource,
   managementGroup,
   projectOfNamespace,
-} from '../../scope/request.ts';
+} from '../scope/request.ts';
+import type { NamedRecord, Reattached, RecordKind } from './callers/records.ts';
+import { credentialOf, type DeadBecause, type KeyWorld } from './life/credential.ts';
+import type { KeyFacts } from './life/key-facts.ts';
+import { keyState, titleOf } from './life/key-state.ts';
+import { namesNoVisibleKey } from './life/visible.ts';
 
 export interface QuestionParts {
   world: KeyWorld;
@@ -40,7 +39,8 @@ export interface QuestionParts {
   isAdministrator(user: User): boolean;
   /** Whether the request came through the door of this machine. */
   isHere(user: User): boolean;
-  backUp(folder: string, withSecrets: boolean): Promise<BackupTaken>;
+  /** `taken`: there is something in the folder already. */
+  backUp(folder: string, withSecrets: boolean): Promise<{ kind: 'done'; manifest: object } | { kind: 'taken' }>;
   record(kind: RecordKind, name: string): NamedRecord | undefined;
   reattach(kind: RecordKind, name: string, uid: string): Promise<Reattached>;
   clock: Clock;
