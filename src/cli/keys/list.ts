@@ -48,8 +48,10 @@ export async function getKey(context: Context, options: Options): Promise<ExitCo
 const isTable = (form: string) => form === 'text' || form === 'wide';
 const acceptOf = (form: string) => (isTable(form) ? asTable : 'application/json');
 
+/** Without the fields of managers, as kubectl shows objects: they are longer than the rest. */
 function printObject(context: Context, value: object, form: string): void {
-  context.stdout.write(form === 'yaml' ? toYaml(value) : `${JSON.stringify(value, undefined, 2)}\n`);
+  const text = JSON.stringify(value, (name, member) => (name === 'managedFields' ? undefined : member), 2);
+  context.stdout.write(form === 'yaml' ? toYaml(JSON.parse(text)) : `${text}\n`);
 }
 
 export async function pagesOf(client: ManagementClient, accept: string): Promise<Record<string, unknown>[]> {

@@ -46,6 +46,12 @@ describe('--made-by', () => {
   it.each([
     ['list', 'allice', ', and the configuration has no user "allice"; did you mean "alice"?', 'user:allice'],
     ['revoke', 'allice', ', and the configuration has no user "allice"; did you mean "alice"?', 'user:allice'],
+    [
+      'list',
+      'operator',
+      ', and the configuration has no user "operator"; keys that were made on this machine are found with os:operator',
+      'user:operator',
+    ],
     ['list', 'team:nobody', ', and the configuration has no team "nobody"', 'team:nobody'],
     ['list', 'os:nobody', '', 'os:nobody'],
   ])('%s says of %s why there are none', async (command, maker, why, shown) => {

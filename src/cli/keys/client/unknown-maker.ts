@@ -20,6 +20,9 @@ export async function noKeysOf(context: Context, options: Options, maker: string
     ...(kind === 'user' ? [builtIn] : []),
   ];
   if (known.includes(name)) return sentence;
+  // Whoever makes the first keys on this machine looks for them under the name that the machine knows.
+  if (kind === 'user' && name === context.osUser)
+    return `${sentence}, and the configuration has no user "${name}"; keys that were made on this machine are found with os:${name}`;
   const near = nearestKey(name, known);
   return `${sentence}, and the configuration has no ${kind} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
 }
