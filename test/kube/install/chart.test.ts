@@ -146,11 +146,16 @@ describe.skipIf(reason !== undefined)(
     });
 
     it('names a value that is misspelt, and asks for the name of the virtual cluster', async () => {
-      const misspelt = await run(helm, 'template', 'hw', chart, ...set(['sync.replica=3']));
-      expect(misspelt).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining("additional properties 'replica' not allowed"),
-      });
+      for (const [value, wrong] of [
+        ['sync.replica=3', 'replica'],
+        ['sync.hostward.endpoint.enabled=true', 'endpoint'],
+        ['sync.toHost.endpoints.patch=[]', 'patch'],
+        ['management.configuration.user=alice', 'user'],
+      ] as const)
+        expect(await run(helm, 'template', 'hw', chart, ...set([value]))).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining(`additional properties '${wrong}' not allowed`),
+        });
       const nameless = await run(helm, 'template', 'hw', chart);
       expect(nameless).toMatchObject({ code: 1, stderr: expect.stringContaining('sync.vcluster.name is needed') });
     });
