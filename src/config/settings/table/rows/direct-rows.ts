@@ -64,7 +64,7 @@ export const directRows: readonly Setting[] = [
     required: true,
     ...row,
     about:
-      'File with an access key whose scope has the role `agent`, for the revocation feed. Read at every connection.',
+      'File with an access key whose scope has the role `agent`, to follow revocations and send reports. Read at every connection.',
   },
   {
     path: `${block}.silence`,
