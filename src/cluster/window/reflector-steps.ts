@@ -60,6 +60,19 @@ export interface History {
   watchedMs: number;
 }
 
+/**
+ * A watch of this length was healthy. Longer would let a server that answers 410 after each cut be asked less and less often, although
+ * every list between two cuts was whole: the pauses themselves would keep the watches short.
+ */
+const healthyMs = 5_000;
+
+/** Some proxies keep the head of an answer until its first event, so a quiet watch that lasts may never be seen to open. */
+export function failuresAfterWatch({ failures, watchedMs, wasOpened }: History): Failures {
+  if (watchedMs < healthyMs) return failures;
+  const unserved = wasOpened ? [] : unservedKinds.map((kind) => [kind, failures[kind] ?? 0]);
+  return Object.fromEntries(unserved);
+}
+
 /** A server that closes every watch at once gets one watch a second, instead of a busy loop. */
 export const watchFloorMs = 1_000;
 export const relist = { firstMs: 200, mostMs: 30_000 };

@@ -17,6 +17,7 @@ import {
   afterList,
   afterWatch,
   type Failures,
+  failuresAfterWatch,
   type History,
   isSpoilt,
   type ReflectorState,
@@ -44,8 +45,6 @@ export interface ReflectorOptions<T extends Item> {
   showsNamespace?: ((namespace: string) => boolean) | undefined;
 }
 
-/** A watch of this length was healthy and resets all counts of failures. */
-const healthyMs = 10_000;
 /** Keys reported to listeners before the event loop gets its turn. */
 const sliceKeys = 1_000;
 /** The numbers of client-go. The server ends every watch after this time, so a hung watch cannot last. */
@@ -288,9 +287,8 @@ export class Reflector<T extends Item> {
       event: (event) => this.#intake.apply(event),
       slice: () => metrics.size(cache.size),
     });
-    const history = this.#history(startMs, wasOpened);
-    if (wasOpened && history.watchedMs >= healthyMs) this.#failures = {};
-    return afterWatch(end, history, random);
+    this.#failures = failuresAfterWatch(this.#history(startMs, wasOpened));
+    return afterWatch(end, this.#history(startMs, wasOpened), random);
   }
 
   #checkVersion(): Promise<WatchEnd | undefined> {

@@ -6,6 +6,7 @@ import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { ObjectRef } from '../plan/kind.ts';
 import type { ReferencePorts } from '../references/count/reference-ports.ts';
+import type { Withheld } from '../world/doubted-list.ts';
 import { Ledger } from '../world/ledger.ts';
 import { Registry } from '../world/registry.ts';
 import type { Standing } from '../world/standing.ts';
@@ -61,6 +62,7 @@ export class Engine {
         registry: this.#registry,
         begun: () => this.#begun(),
         namedLike: (service) => this.#namedLike(service),
+        withheldForOthers: (kind) => this.#withheldForOthers(kind),
         referencePorts: this.#referencePorts,
       },
     );
@@ -82,6 +84,14 @@ export class Engine {
       (sync) => sync.world.rules.translation.kind.needs === undefined && sync.standingOf(service).kind === 'fine',
     );
     return named && { kind: named.world.rules.translation.kind.kind, key: service };
+  }
+
+  #withheldForOthers(kind: string): Withheld {
+    const others = [...this.#syncs].filter(([other]) => other !== kind).map(([, sync]) => sync);
+    return {
+      deletes: others.reduce((sum, { massDelete }) => sum + massDelete.guard.size, 0),
+      copies: others.reduce((sum, { world }) => sum + world.windows.host.size, 0),
+    };
   }
 
   async stop(withinMs: number): Promise<void> {

@@ -8,6 +8,7 @@ import type { WorkQueue } from '../../queue/work-queue.ts';
 import type { ObjectRef } from '../plan/kind.ts';
 import type { ReferencePorts } from '../references/count/reference-ports.ts';
 import type { Referrers } from '../references/count/referrers.ts';
+import type { Withheld } from '../world/doubted-list.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { Registry } from '../world/registry.ts';
 import type { Windows } from '../world/sources.ts';
@@ -46,5 +47,7 @@ export interface EngineParts {
   begun: () => void;
   /** The object on the host, of a kind whose objects are named like their Services. */
   namedLike: (service: Key) => ObjectRef | undefined;
+  /** What a doubted list withholds for all kinds but this one. */
+  withheldForOthers: (kind: string) => Withheld;
   referencePorts: ReferencePorts;
 }

@@ -55,7 +55,10 @@ export class Sync {
   #audit: Timer | undefined;
   #generation = 0;
 
-  constructor(options: SyncOptions, { ledger, registry, begun, namedLike, referencePorts }: EngineParts) {
+  constructor(
+    options: SyncOptions,
+    { ledger, registry, begun, namedLike, withheldForOthers, referencePorts }: EngineParts,
+  ) {
     const { clock, random, log } = options;
     const { kind } = options.rules.translation;
     this.options = options;
@@ -106,7 +109,8 @@ export class Sync {
     this.#owner = new OwnerFollower({ ...shared, world, queue, references });
     this.#ownerDoubt = new OwnerDoubt({ ...options, world, settled: () => this.#owner.settled() });
     this.proven = new Proven({ ...shared, world });
-    this.massDelete = new MassDelete({ ...options, world, enqueue: shared.enqueue });
+    const others = () => withheldForOthers(kind.kind);
+    this.massDelete = new MassDelete({ ...options, world, others, enqueue: shared.enqueue });
     const { massDelete } = this;
     this.#ports = createReconcilePorts({ ...shared, options, world, queue, guard: massDelete.guard });
     this.#listener = new WindowListener({

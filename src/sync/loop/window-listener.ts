@@ -57,7 +57,9 @@ export class WindowListener {
     return window.subscribe({
       changed: ({ key: changed, kind, origin }) => {
         for (const key of keysOf(changed)) {
-          this.#options.massDelete.noteChange(key, list, { isAbsentFromList: kind === 'removed' && origin === 'list' });
+          const isAbsentFromList = kind === 'removed' && origin === 'list';
+          const isListed = kind === 'set' && origin === 'list';
+          this.#options.massDelete.noteChange(key, list, { isAbsentFromList, isListed });
           const rivals = list === 'objects' ? this.#options.world.noteVirtual(key) : this.#options.world.rivalsOf(key);
           for (const one of [key, ...rivals]) this.#options.enqueue(one);
         }

@@ -34,6 +34,8 @@ export interface DoubtedListOptions<List extends string> {
   window: Pick<Window<Item>, 'relist' | 'find'>;
   /** All host copies, of which the deletes are a share. */
   copies: () => number;
+  /** What is withheld for other kinds that need the same list, and their copies. */
+  others?: () => Withheld;
   /** The listed object that a suspected key needs. */
   objectOf: (key: Key) => Key | undefined;
   released: (key: Key) => void;
@@ -41,6 +43,11 @@ export interface DoubtedListOptions<List extends string> {
   random: () => number;
   log: Log;
   metrics: Metrics;
+}
+
+export interface Withheld {
+  deletes: number;
+  copies: number;
 }
 
 type Verdict = { kind: 'agreed' | 'unanswered' } | { kind: 'lie'; found: Key };
@@ -66,15 +73,37 @@ export class DoubtedList<List extends string> {
 
   /** Called after each list: releases few suspects at once, and begins to confirm many. */
   judge(): void {
-    const { guard, list, copies, kind, log, clock } = this.#options;
-    const suspects = guard.suspects(list);
-    if (this.#confirming !== undefined) return;
-    this.#doubt = undefined;
+    const suspects = this.#suspects();
     if (suspects.length === 0) return;
-    if (mayLack(suspects.length, copies())) {
-      this.#release(suspects);
-      return;
-    }
+    if (this.#areFew()) this.#release(suspects);
+    else this.#begin(suspects);
+  }
+
+  /** Called when keys became suspects outside a list. Nobody knows whether they are all, so a list is asked for as if they were many. */
+  judgeByNextList(): void {
+    const suspects = this.#suspects();
+    if (suspects.length > 0) this.#begin(suspects);
+  }
+
+  /** Empty while they are being judged. */
+  #suspects(): Key[] {
+    if (this.#confirming !== undefined) return [];
+    this.#doubt = undefined;
+    return this.#options.guard.suspects(this.#options.list);
+  }
+
+  /**
+   * Keys that another list lacks count as well: a server that lies about slices and their Services shows in the list of Services only
+   * what the list of slices has left. So do those of other kinds: a list that is in doubt for one kind is no evidence for another.
+   */
+  #areFew(): boolean {
+    const { guard, copies, others = () => ({ deletes: 0, copies: 0 }) } = this.#options;
+    const elsewhere = others();
+    return mayLack(guard.size, copies()) && mayLack(guard.size + elsewhere.deletes, copies() + elsewhere.copies);
+  }
+
+  #begin(suspects: readonly Key[]): void {
+    const { copies, kind, log, clock } = this.#options;
     const message = `the list of ${kind} lacks ${suspects.length} objects that the host has copies of; nothing is deleted until a second list agrees`;
     this.#doubt = { list: kind, deletes: suspects.length, sinceMs: clock.now(), isLie: false, message };
     log.error({ component: 'sync', list: kind, deletes: suspects.length, copies: copies() }, message);

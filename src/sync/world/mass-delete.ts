@@ -6,7 +6,7 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { isOursFor } from '../plan/ownership.ts';
-import { DeleteGuard, DoubtedList, type ListDoubt, type VirtualList } from './doubted-list.ts';
+import { DeleteGuard, DoubtedList, type ListDoubt, type VirtualList, type Withheld } from './doubted-list.ts';
 import type { World } from './world.ts';
 
 /** So many look-ups take some milliseconds. */
@@ -19,6 +19,14 @@ export interface MassDeleteOptions {
   log: Log;
   metrics: Metrics;
   enqueue: (key: Key) => void;
+  /** What is withheld for the other kinds. */
+  others: () => Withheld;
+}
+
+export interface ListedChange {
+  isAbsentFromList: boolean;
+  /** The object is in a list, changed or new. */
+  isListed?: boolean;
 }
 
 export class MassDelete {
@@ -26,7 +34,7 @@ export class MassDelete {
   readonly #world: World;
   readonly #lists: Record<VirtualList, DoubtedList<VirtualList>>;
 
-  constructor({ enqueue, ...options }: MassDeleteOptions) {
+  constructor({ enqueue, others, ...options }: MassDeleteOptions) {
     const { world, clock } = options;
     const { windows } = world;
     const guard = new DeleteGuard(clock);
@@ -46,6 +54,7 @@ export class MassDelete {
         list: 'services',
         kind: 'Service',
         window: windows.services,
+        others,
         objectOf: (key) => world.serviceKeyOf(key),
       }),
     };
@@ -60,9 +69,19 @@ export class MassDelete {
     return [this.#lists.objects.doubt, this.#lists.services.doubt].filter((doubt) => doubt !== undefined);
   }
 
-  noteChange(key: Key, list: VirtualList, { isAbsentFromList }: { isAbsentFromList: boolean }): void {
+  noteChange(key: Key, list: VirtualList, { isAbsentFromList, isListed = false }: ListedChange): void {
     if (isAbsentFromList && this.#hasHostCopy(key)) this.guard.suspect(key, list);
     else this.guard.clear(key, list);
+    if (list === 'objects' && isListed) this.#noteServiceOf(key);
+  }
+
+  /**
+   * A slice that a list shows again names its Service again. While the slice was missing nobody could count it among the objects of a
+   * Service that the other list lacks.
+   */
+  #noteServiceOf(key: Key): void {
+    if (this.#world.hasService(key)) this.guard.clear(key, 'services');
+    else if (this.#hasHostCopy(key)) this.guard.suspect(key, 'services');
   }
 
   /**
@@ -85,12 +104,12 @@ export class MassDelete {
       if (!virtual.has(key)) this.guard.suspect(key, 'objects');
       else if (!this.#world.hasService(key)) this.guard.suspect(key, 'services');
     }
-    this.judgeList('objects');
-    this.judgeList('services');
+    for (const list of Object.values(this.#lists)) list.judge();
   }
 
   judgeList(list: VirtualList): void {
     this.#lists[list].judge();
+    if (list === 'objects') this.#lists.services.judgeByNextList();
   }
 
   #hasHostCopy(key: Key): boolean {

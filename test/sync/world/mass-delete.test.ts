@@ -23,7 +23,7 @@ function copyAt(at: number, sample: HostItem): HostItem {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-function opened() {
+function opened(others = { deletes: 0, copies: 0 }) {
   const sample = copyWith();
   const host = new Map<string, HostItem>();
   const virtual = new Set<Key>();
@@ -74,7 +74,7 @@ function opened() {
   } as unknown as World;
   const clock = new VirtualClock();
   const options = { world, clock, random: () => 0.5, log: silentLog, metrics: createMetrics() };
-  const guarded = new MassDelete({ ...options, enqueue: (key) => void enqueued.push(key) });
+  const guarded = new MassDelete({ ...options, enqueue: (key) => void enqueued.push(key), others: () => others });
   return { clock, guarded, virtual, services, reallyThere, relists, enqueued };
 }
 
@@ -168,5 +168,72 @@ describe('a list of Services that is in doubt together with the list of objects'
     expect(services.asked).toEqual([]);
     expect(new Set(enqueued).size).toBe(60);
     expect([guarded.guard.size, guarded.doubts]).toEqual([0, []]);
+  });
+
+  it('hides no Service behind the objects that the other list holds back already', async () => {
+    const { clock, guarded, services, virtual, enqueued } = opened();
+    await guarded.judgeFirstLists();
+    for (let at = 0; at < 60; at++) {
+      virtual.delete(keyAt(at));
+      guarded.noteChange(keyAt(at), 'objects', { isAbsentFromList: true });
+    }
+    guarded.judgeList('objects');
+    // The list of Services lacks many, but only one of them has an object that is still known.
+    services.present.delete(keyAt(60));
+    guarded.noteChange(keyAt(60), 'services', { isAbsentFromList: true });
+    guarded.judgeList('services');
+    await clock.advance(60_000);
+    expect(enqueued).not.toContain(keyAt(60));
+    expect(guarded.doubts).toContainEqual(expect.objectContaining({ list: 'Service', isLie: true }));
+  });
+
+  it('still holds the objects that are back before their Services', async () => {
+    const { clock, guarded, services, virtual, enqueued } = opened();
+    await guarded.judgeFirstLists();
+    for (let at = 0; at < 60; at++) {
+      virtual.delete(keyAt(at));
+      guarded.noteChange(keyAt(at), 'objects', { isAbsentFromList: true });
+      services.present.delete(keyAt(at));
+    }
+    guarded.judgeList('objects');
+    await clock.advance(6_000);
+    for (let at = 0; at < 60; at++) {
+      virtual.add(keyAt(at));
+      guarded.noteChange(keyAt(at), 'objects', { isAbsentFromList: false, isListed: true });
+    }
+    expect(guarded.guard.size).toBe(60);
+    guarded.judgeList('objects');
+    await clock.advance(60_000);
+    expect([enqueued, guarded.guard.size]).toEqual([[], 60]);
+    expect(guarded.doubts).toMatchObject([{ list: 'Service', isLie: true }]);
+  });
+
+  it('lets an object go that is back without its Service, after one list more', async () => {
+    const { clock, guarded, services, virtual, reallyThere, enqueued } = opened();
+    await guarded.judgeFirstLists();
+    virtual.delete(keyAt(0));
+    guarded.noteChange(keyAt(0), 'objects', { isAbsentFromList: true });
+    services.present.delete(keyAt(0));
+    reallyThere.delete(keyAt(0));
+    virtual.add(keyAt(0));
+    guarded.noteChange(keyAt(0), 'objects', { isAbsentFromList: false, isListed: true });
+    guarded.judgeList('objects');
+    expect(enqueued).toEqual([]);
+    await clock.advance(11_000);
+    expect([enqueued, guarded.guard.size, guarded.doubts]).toEqual([[keyAt(0)], 0, []]);
+  });
+});
+
+describe('a list of Services that is in doubt for another kind', () => {
+  it('is no evidence for this one', async () => {
+    const { clock, guarded, services, enqueued } = opened({ deletes: 3, copies: 4 });
+    await guarded.judgeFirstLists();
+    for (let at = 0; at < 49; at++) {
+      services.present.delete(keyAt(at));
+      guarded.noteChange(keyAt(at), 'services', { isAbsentFromList: true });
+    }
+    guarded.judgeList('services');
+    await clock.advance(30_000);
+    expect([enqueued, guarded.guard.size]).toEqual([[], 49]);
   });
 });
