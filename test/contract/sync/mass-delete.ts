@@ -116,6 +116,7 @@ export function massDeleteSuite(backend: () => SyncBackend): void {
         name: 'a list of metadata alone',
         dress: (list) => ({ ...list, kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', items: [] }),
       },
+      { name: 'a list whose items are null', dress: (list) => ({ ...list, items: null }) },
       {
         name: 'a list without items',
         dress: (list) => Object.fromEntries(Object.entries(list).filter(([name]) => name !== 'items')),
