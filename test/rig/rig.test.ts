@@ -73,6 +73,19 @@ describe('a run', { timeout }, () => {
     },
   );
 
+  it('model and daemon give a shared name to one of two Services, for both kinds together', async () => {
+    const [one, other] = [
+      { namespace: 't1', name: 'a-x-b' },
+      { namespace: 'b-x-t1', name: 'a' },
+    ];
+    const service = (at: typeof one): Act => ({ do: 'service', at, hasSelector: false, isCopied: true });
+    const endpoints: Act = { do: 'endpoints', at: other, version: 2, labels: {}, annotations: {} };
+    const slice: Act = { do: 'slice', at: one, service: one.name, version: 1, labels: {}, type: 'IPv4' };
+    const acts: Act[] = [service(one), slice, { do: 'wait', ms: 2_000 }, service(other), endpoints, { do: 'calm' }];
+    const scenario = { ...storyOf('objects are made'), before: [], acts };
+    expect((await play({ seed: 1, scenario, faults: [] })).violations).toEqual([]);
+  });
+
   it('draws another scenario for another seed', () => {
     const drawn = [1, 2, 3, 4].map((seed) => JSON.stringify(drawScenario(new Chance(seed, 'scenario'))));
     expect(new Set(drawn).size).toBe(4);

@@ -60,6 +60,51 @@ export function needsBeside({ virtual }: Claim, settings: Settings): string | un
   return keyOf('Endpoints', virtual.metadata.namespace, serviceNameOf(virtual) ?? '');
 }
 
+const serviceKeyOf = ({ virtual }: Claim): string =>
+  keyOf('Service', virtual.metadata.namespace, serviceNameOf(virtual) ?? '');
+
+/**
+ * Consumers on the host join everything behind the name of a Service, so of several virtual Services that get one host name only one has objects
+ * there, of either kind: the Service that the host Service is a copy of, else the one with a copy behind the name, else the one with the oldest object.
+ */
+export function withoutLosers(claims: readonly Claim[], history: History, settings: Settings): readonly Claim[] {
+  const services = history.lastObjects('virtual').filter(({ kind }) => kind === 'Service');
+  const hostKeyOf = ({ metadata }: PlainObject): string => {
+    const place = settings.naming.place(metadata.namespace, metadata.name);
+    return place === undefined ? '' : keyOf('Service', place.namespace, place.name);
+  };
+  return claims.filter((claim) => {
+    const own = services.find((service) => objectKey(service) === serviceKeyOf(claim));
+    if (own === undefined) return true;
+    const rivals = services.filter((service) => hostKeyOf(service) === hostKeyOf(own)).map(objectKey);
+    if (rivals.length < 2) return true;
+    return serviceThatHolds(rivals, claims, hostKeyOf(own), history) === objectKey(own);
+  });
+}
+
+function serviceThatHolds(
+  rivals: readonly string[],
+  claims: readonly Claim[],
+  hostKey: string,
+  history: History,
+): string {
+  const copy = history.last('host', hostKey);
+  const named = copy && namedBy(copy);
+  const copied = named && keyOf('Service', named.namespace, named.name);
+  if (copied !== undefined && rivals.includes(copied)) return copied;
+  const theirs = claims.filter((claim) => rivals.includes(serviceKeyOf(claim)));
+  const standing = theirs.find((claim) => {
+    const host = history.now('host', claim.hostKey);
+    const by = host && namedBy(host);
+    return by?.name === claim.virtual.metadata.name && by.namespace === claim.virtual.metadata.namespace;
+  });
+  const oldest = [...theirs].sort((one, other) =>
+    `${age(one.virtual)} ${serviceKeyOf(one)}` < `${age(other.virtual)} ${serviceKeyOf(other)}` ? -1 : 1,
+  );
+  const holder = standing ?? oldest[0];
+  return holder === undefined ? '' : serviceKeyOf(holder);
+}
+
 const age = (object: PlainObject): string => object.metadata.creationTimestamp;
 
 /** The incumbent keeps the name while it is a claimant; else the oldest one has it, then the smallest key. */

@@ -1,7 +1,16 @@
 // What must stand in both clusters when all is calm: a second opinion, from DESIGN 2 to 4 and the fact pages alone.
 // In: a calm point. Out: every object that may exist on either side, with the rule that says so. Pure.
 
-import { type Claim, claimsOf, holdersOf, isContested, isSynced, needsBeside, render } from './claims.ts';
+import {
+  type Claim,
+  claimsOf,
+  holdersOf,
+  isContested,
+  isSynced,
+  needsBeside,
+  render,
+  withoutLosers,
+} from './claims.ts';
 import { isContent, References } from './content.ts';
 import { History, type MapName, mapOf } from './history.ts';
 import { type CopyCase, lastOfSame, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
@@ -37,7 +46,8 @@ class Judgement {
     this.all = settingsOf(point);
     this.settings = this.all.at(-1) as Settings;
     this.references = new References(this.history, this.all);
-    const claims = claimsOf(this.history, this.settings, this.references.doubted);
+    const all = claimsOf(this.history, this.settings, this.references.doubted);
+    const claims = withoutLosers(all, this.history, this.settings);
     const holders = holdersOf(claims, this.history);
     this.claims = claims.filter((claim) => !this.isWithheld(claim, holders));
     this.holders = holdersOf(this.claims, this.history);
