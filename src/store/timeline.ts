@@ -23,7 +23,7 @@ export interface VersionStep {
   isAll: boolean;
 }
 
-export type Verdict = { kind: 'write'; version: Version } | { kind: 'refuse'; result: WriteResult };
+export type WriteDecision = { kind: 'write'; version: Version } | { kind: 'refuse'; result: WriteResult };
 
 interface Entry {
   key: string;
@@ -47,7 +47,7 @@ export function decide(
   newest: Version | undefined,
   write: { key: string; expect: number | undefined; value: string | undefined },
   stamp: { revision: number; atMs: number },
-): Verdict {
+): WriteDecision {
   const current = newest?.record;
   const holds = write.expect === undefined || write.expect === (current?.revision ?? 0);
   if (!holds || (write.value === undefined && current === undefined)) {

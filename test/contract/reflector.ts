@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Answer } from '../../src/cluster/answer.ts';
-import type { Access, Credentials } from '../../src/cluster/credentials/access.ts';
+import type { ClusterAccess, Credentials } from '../../src/cluster/credentials/access.ts';
 import { openWindow, type WindowOptions } from '../../src/cluster/window/open-window.ts';
 import type { Item, Window, WindowChange } from '../../src/cluster/window/window.ts';
 import type { Connection } from '../../src/cluster/wire/connection.ts';
@@ -178,7 +178,7 @@ export function reflectorContract(
         servername: undefined,
         rejectUnauthorized: true,
       };
-      const access: Access = {
+      const access: ClusterAccess = {
         server,
         proxy: undefined,
         headers: { authorization: `Bearer ${token}` },

@@ -5,7 +5,7 @@ import type { Item } from '../../cluster/window/window.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import type { Side } from './demo-story.ts';
 
-export interface Seen extends Item {
+export interface ShownObject extends Item {
   /** Equal on both sides when they agree. */
   fingerprint: string;
   /** The virtual key that a host object names in its annotations. */
@@ -31,7 +31,7 @@ interface Entry {
 }
 
 /** Keeps the fields that should agree. Reserved keys and keys of Kubernetes' own controllers differ by design. */
-export function projectSeen(object: KubeObject): Seen {
+export function projectSeen(object: KubeObject): ShownObject {
   const { namespace = '', name = '', uid = '', resourceVersion = '', labels, annotations } = object.metadata;
   const owner = ownerOf(object);
   const fingerprint = JSON.stringify([endpointsOf(object), ownEntries(labels), ownEntries(annotations)]);
@@ -70,13 +70,13 @@ export class DemoBoard {
     this.#agreed = options.agreed;
   }
 
-  virtualChanged(key: Key, seen: Seen | undefined): void {
+  virtualChanged(key: Key, seen: ShownObject | undefined): void {
     this.#keyOfHost.set(this.#hostKeyOf(key), key);
     this.#change(key, 'virtual', seen?.fingerprint);
   }
 
   /** Asks the annotations first, because two virtual keys may have the same host key. */
-  hostChanged(hostKey: Key, seen: Seen | undefined): void {
+  hostChanged(hostKey: Key, seen: ShownObject | undefined): void {
     const owner = seen?.owner;
     const key = owner ?? this.#keyOfHost.get(hostKey);
     if (key === undefined) return;

@@ -12,7 +12,7 @@ import { createPlacement } from '../../sync/plan/placement.ts';
 import { expectOk } from '../line/cluster-client.ts';
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { shellWord } from '../line/parse-arguments.ts';
-import { DemoBoard, projectSeen, type Seen } from './demo-board.ts';
+import { DemoBoard, projectSeen, type ShownObject } from './demo-board.ts';
 import { kubeconfigIn } from './demo-folder.ts';
 import { asPatched, secretAnnotation } from './demo-patches.ts';
 import { changeAt, firstEndpoints, sampleNamespaces, samples } from './demo-samples.ts';
@@ -78,10 +78,10 @@ function hostKeyOf(key: Key): Key {
   return place === undefined ? '' : keyOf(place.namespace, place.name);
 }
 
-function openWindows(theatre: Theatre, board: DemoBoard): Window<Seen>[] {
+function openWindows(theatre: Theatre, board: DemoBoard): Window<ShownObject>[] {
   const { clock, random } = theatre.context;
   return sides.map((side) => {
-    const window = openWindow<Seen>({
+    const window = openWindow<ShownObject>({
       connection: theatre.connectionOf(side),
       ref: endpointsResource,
       ...(side === 'host' && { namespace: hostNamespace }),

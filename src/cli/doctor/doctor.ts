@@ -17,7 +17,7 @@ import { type Examination, examine } from './examine.ts';
 import type { Check } from './patient/check.ts';
 import { type Code, codes, isCode } from './patient/codes.ts';
 import { Patient } from './patient/patient.ts';
-import { type Judged, print } from './report.ts';
+import { type JudgedFindings, print } from './report.ts';
 
 /** Often enough for a person who waits, and rarely enough for the servers. */
 const againMs = 2_000;
@@ -36,7 +36,7 @@ export async function doctor(context: Context, options: Options): Promise<ExitCo
   }
 }
 
-type JudgedRun = Judged & { exitCode: ExitCode };
+type JudgedRun = JudgedFindings & { exitCode: ExitCode };
 
 /** Looks again until nothing is at fault, or until the time is over. */
 async function untilWell(

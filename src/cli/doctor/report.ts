@@ -3,9 +3,9 @@ import type { Sink } from '../line/context.ts';
 import { wrap } from '../line/help.ts';
 import type { Examination } from './examine.ts';
 import { type Category, type Code, categories, entryOf, pageOf } from './patient/codes.ts';
-import { type CheckedFinding, counted, type Verdict } from './patient/finding.ts';
+import { type CheckedFinding, counted, type Severity } from './patient/finding.ts';
 
-export interface Judged extends Examination {
+export interface JudgedFindings extends Examination {
   /** Findings that --suppress takes out of the report and out of the verdict. */
   suppressed: readonly CheckedFinding[];
   exitCode: number;
@@ -13,7 +13,7 @@ export interface Judged extends Examination {
   isInterrupted: boolean;
 }
 
-const words: Readonly<Record<Verdict, string>> = {
+const words: Readonly<Record<Severity, string>> = {
   ok: 'ok',
   warning: 'warning',
   fault: 'fault',
@@ -26,13 +26,13 @@ const indent = ' '.repeat(2 + wordWidth + 2 + 'HW-000'.length + 2);
 const widest = 160;
 const narrowest = 80;
 
-export function textReport(judged: Judged, columns: number | undefined): string {
+export function textReport(judged: JudgedFindings, columns: number | undefined): string {
   const width = Math.max(narrowest, Math.min(columns ?? widest, widest));
   const lines = categories.flatMap((category) => categoryLines(judged, category, width));
   return `${[...lines, ...summary(judged)].join('\n')}\n`;
 }
 
-function categoryLines({ findings }: Judged, category: Category, width: number): string[] {
+function categoryLines({ findings }: JudgedFindings, category: Category, width: number): string[] {
   const own = findings.filter(({ code }) => entryOf(code).category === category);
   return own.length === 0 ? [] : [category, ...own.flatMap((finding) => findingLines(finding, width)), ''];
 }
@@ -53,8 +53,8 @@ function findingLines(finding: CheckedFinding, width: number): string[] {
   ];
 }
 
-function summary({ findings, hidden, suppressed, isInterrupted }: Judged): string[] {
-  const count = (verdict: Verdict): number => findings.filter((one) => one.verdict === verdict).length;
+function summary({ findings, hidden, suppressed, isInterrupted }: JudgedFindings): string[] {
+  const count = (verdict: Severity): number => findings.filter((one) => one.verdict === verdict).length;
   const parts = [
     `${counted(findings.length, 'check')}: ${count('ok')} ok`,
     counted(count('warning'), 'warning'),
@@ -73,7 +73,7 @@ function summary({ findings, hidden, suppressed, isInterrupted }: Judged): strin
   ];
 }
 
-export function jsonReport({ findings, hidden, suppressed, exitCode, isInterrupted }: Judged): string {
+export function jsonReport({ findings, hidden, suppressed, exitCode, isInterrupted }: JudgedFindings): string {
   const checks = findings.map((finding) => ({ ...named(finding), page: pageOf(finding.code) }));
   const report = { exitCode, isInterrupted, checks, hidden, suppressed: suppressed.map(named) };
   return `${JSON.stringify(report, undefined, 2)}\n`;
@@ -83,6 +83,6 @@ function named({ code, ...finding }: CheckedFinding): { code: Code; category: Ca
   return { code, ...entryOf(code), ...finding };
 }
 
-export function print(sink: Sink, judged: Judged, isJson: boolean): void {
+export function print(sink: Sink, judged: JudgedFindings, isJson: boolean): void {
   sink.write(isJson ? jsonReport(judged) : textReport(judged, sink.columns));
 }

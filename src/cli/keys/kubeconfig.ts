@@ -7,7 +7,12 @@ import type { Options } from '../line/parse-arguments.ts';
 import { apiPrefix, ManagementClient } from './client/management-client.ts';
 import { sayWarnings, textAt, tryOut, writeSecret } from './client/print-key.ts';
 import { configuredServer, distantPlace, relativeFolder } from './client/reach-server.ts';
-import { type AnsweredKubeconfig, askKubeconfig, type Instance, instanceOperand } from './credential/ask-kubeconfig.ts';
+import {
+  type AnsweredKubeconfig,
+  askKubeconfig,
+  instanceOperand,
+  type NamedInstance,
+} from './credential/ask-kubeconfig.ts';
 import {
   type KeptCredential,
   keep,
@@ -61,7 +66,7 @@ async function warnOfRelativeFolder(context: Context, options: Options): Promise
 async function withPlugin(
   context: Context,
   options: Options,
-  { of, answer }: { of: Instance; answer: AnsweredKubeconfig },
+  { of, answer }: { of: NamedInstance; answer: AnsweredKubeconfig },
 ): Promise<string> {
   const path = await keptPath(context, options, of);
   if (path !== undefined) await keep(context, path, keptOf(context, answer));
@@ -82,7 +87,7 @@ async function withPlugin(
 }
 
 /** kubectl may run the plugin in any folder. */
-function pluginArguments({ cwd }: Context, options: Options, { project, name }: Instance): string[] {
+function pluginArguments({ cwd }: Context, options: Options, { project, name }: NamedInstance): string[] {
   const texts = (option: string) => options.texts(option).slice(-1);
   const files = (option: string) => options.texts(option).map((file) => resolve(cwd, file));
   return [
@@ -98,7 +103,7 @@ function pluginArguments({ cwd }: Context, options: Options, { project, name }: 
   ];
 }
 
-async function printCredential(context: Context, options: Options, of: Instance): Promise<ExitCode> {
+async function printCredential(context: Context, options: Options, of: NamedInstance): Promise<ExitCode> {
   const path = await keptPath(context, options, of);
   const credential = await (path === undefined
     ? freshCredential(context, options, { of, path })
@@ -117,7 +122,7 @@ async function printCredential(context: Context, options: Options, of: Instance)
 async function sharedCredential(
   context: Context,
   options: Options,
-  { of, path }: { of: Instance; path: string },
+  { of, path }: { of: NamedInstance; path: string },
 ): Promise<KeptCredential> {
   const look = async () => {
     const kept = await readKept(context, path);
@@ -131,7 +136,7 @@ async function sharedCredential(
 async function freshCredential(
   context: Context,
   options: Options,
-  { of, path }: { of: Instance; path: string | undefined },
+  { of, path }: { of: NamedInstance; path: string | undefined },
 ): Promise<KeptCredential> {
   const answer = await askKubeconfig(context, options, of);
   sayWarnings(context, answer.warnings);

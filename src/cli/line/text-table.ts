@@ -3,7 +3,7 @@
 
 import { safeValue } from '../../safe-text.ts';
 
-export interface Column {
+export interface TextColumn {
   title: string;
   align?: 'left' | 'right';
   /** Narrowest useful width; a column without it keeps its full width. */
@@ -12,7 +12,7 @@ export interface Column {
 
 const gap = 2;
 
-export function textTable(columns: readonly Column[], given: readonly (readonly string[])[], width = 80): string[] {
+export function textTable(columns: readonly TextColumn[], given: readonly (readonly string[])[], width = 80): string[] {
   const rows = given.map((row) => row.map(safeValue));
   const widths = columns.map((column, index) =>
     Math.max(column.title.length, ...rows.map((row) => (row[index] ?? '').length)),
@@ -29,7 +29,7 @@ export function textTable(columns: readonly Column[], given: readonly (readonly 
   return [lineOf(columns.map((column) => column.title)), ...rows.map(lineOf)];
 }
 
-function shrink(columns: readonly Column[], widths: number[], width: number): void {
+function shrink(columns: readonly TextColumn[], widths: number[], width: number): void {
   let excess = widths.reduce((sum, one) => sum + one, 0) + gap * (columns.length - 1) - width;
   while (excess > 0) {
     let widest = -1;

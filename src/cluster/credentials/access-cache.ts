@@ -3,7 +3,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { messageOf } from '../errors.ts';
-import type { Access, Credentials } from './access.ts';
+import type { ClusterAccess, Credentials } from './access.ts';
 
 /** The interval of client-go; a projected token is replaced long before it expires. */
 const rereadFilesMs = 60_000;
@@ -14,7 +14,7 @@ const renewAheadMs = 60_000;
 
 export interface AccessWatch {
   /** Whether the fresh access may replace the current one. */
-  admits(fresh: Access, current: Access): Promise<boolean>;
+  admits(fresh: ClusterAccess, current: ClusterAccess): Promise<boolean>;
   /** Another access is in use now. */
   changed(): void;
 }
@@ -25,10 +25,10 @@ export class AccessCache {
   #log: Log;
   readonly #watch: AccessWatch | undefined;
   #warned = '';
-  #access: Access | undefined;
+  #access: ClusterAccess | undefined;
   #readAtMs = 0;
   #rereadAtMs = 0;
-  #reading: Promise<Access> | undefined;
+  #reading: Promise<ClusterAccess> | undefined;
 
   constructor(credentials: Credentials, clock: Clock, log: Log, watch?: AccessWatch) {
     this.#watch = watch;
@@ -38,11 +38,11 @@ export class AccessCache {
   }
 
   /** Returns a promise only in the first call or after an expiry: every request calls this method. */
-  current(): Access | Promise<Access> {
+  current(): ClusterAccess | Promise<ClusterAccess> {
     if (this.#access === undefined) return this.#read();
     if (this.#clock.now() >= this.#rereadAtMs) {
       const reading = this.#read();
-      if (this.#isExpired(this.#access)) return reading.catch(() => this.#access as Access);
+      if (this.#isExpired(this.#access)) return reading.catch(() => this.#access as ClusterAccess);
       reading.catch(() => undefined);
     }
     return this.#access;
@@ -54,7 +54,7 @@ export class AccessCache {
   }
 
   /** After a 401, a refused connection or a certificate error with `used`: the newer credentials, or undefined when there are no newer ones. */
-  async renew(used: Access): Promise<Access | undefined> {
+  async renew(used: ClusterAccess): Promise<ClusterAccess | undefined> {
     if (this.#access !== used) return this.#access;
     if (this.#reading === undefined && this.#clock.now() - this.#readAtMs < renewFloorMs) {
       // A plugin is not run again so soon. Files are always read again, so that a rotated token is found at once.
@@ -64,14 +64,14 @@ export class AccessCache {
     return renewed === undefined || sameAccess(renewed, used) ? undefined : renewed;
   }
 
-  #read(): Promise<Access> {
+  #read(): Promise<ClusterAccess> {
     this.#reading ??= this.#readNow().finally(() => {
       this.#reading = undefined;
     });
     return this.#reading;
   }
 
-  async #readNow(): Promise<Access> {
+  async #readNow(): Promise<ClusterAccess> {
     try {
       const fresh = await this.#credentials.read();
       // An equal value keeps its identity, so that a comparison by identity reports only real changes.
@@ -101,23 +101,23 @@ export class AccessCache {
     }
   }
 
-  #keepMs(access: Access): number {
+  #keepMs(access: ClusterAccess): number {
     if (access.expiresAtMs === undefined) return access.from === 'files' ? rereadFilesMs : Number.POSITIVE_INFINITY;
     const lifeMs = Math.max(0, access.expiresAtMs - this.#clock.wallTime().getTime());
     return Math.max(renewFloorMs, lifeMs - Math.min(renewAheadMs, lifeMs / 5));
   }
 
-  #isExpired(access: Access): boolean {
+  #isExpired(access: ClusterAccess): boolean {
     return access.expiresAtMs !== undefined && this.#clock.wallTime().getTime() >= access.expiresAtMs;
   }
 }
 
-function sameAccess(a: Access, b: Access): boolean {
+function sameAccess(a: ClusterAccess, b: ClusterAccess): boolean {
   return sameTarget(a, b) && sameTls(a, b) && JSON.stringify(a.headers) === JSON.stringify(b.headers);
 }
 
 /** Whether both lead to the same place in the same way: the credentials of a user say nothing about it. */
-export function sameTarget(a: Access, b: Access): boolean {
+export function sameTarget(a: ClusterAccess, b: ClusterAccess): boolean {
   return (
     a.server === b.server &&
     a.proxy?.url === b.proxy?.url &&
@@ -127,7 +127,7 @@ export function sameTarget(a: Access, b: Access): boolean {
   );
 }
 
-export function sameTls(a: Access, b: Access): boolean {
+export function sameTls(a: ClusterAccess, b: ClusterAccess): boolean {
   return (
     a.tls.ca === b.tls.ca &&
     a.tls.cert === b.tls.cert &&

@@ -12,7 +12,7 @@ export interface TlsMaterial {
 }
 
 /** The result of one reading of the credentials. */
-export interface Access {
+export interface ClusterAccess {
   server: string;
   /** The proxy between us and the server; its code is loaded only for kubeconfigs that name a proxy. */
   proxy: { url: string; Agent: typeof ProxyAgent } | undefined;
@@ -31,9 +31,9 @@ export interface Credentials {
   readonly source: string;
   /** The namespace of the kubeconfig context or of the pod. */
   readonly namespace: string | undefined;
-  readonly proxy: Access['proxy'];
+  readonly proxy: ClusterAccess['proxy'];
   /** Reads the files and runs the plugin again; throws CredentialsError. */
-  read(): Promise<Access>;
+  read(): Promise<ClusterAccess>;
 }
 
 export type CredentialsResult =

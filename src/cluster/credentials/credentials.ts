@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import type { ClusterFault } from '../errors.ts';
 import { CredentialsError } from '../errors.ts';
-import type { Access, Credentials, CredentialsResult } from './access.ts';
+import type { ClusterAccess, Credentials, CredentialsResult } from './access.ts';
 import { openKubeconfig } from './kubeconfig.ts';
 import { readSecretFile } from './secret-file.ts';
 
@@ -53,7 +53,7 @@ async function openInCluster(options: CredentialsOptions): Promise<CredentialsRe
   const folder = `${options.rootFolder ?? ''}${serviceAccountFolder}`;
   const namespace = await readFile(`${folder}/namespace`, 'utf8').catch(() => undefined);
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
-  const read = async (): Promise<Access> => {
+  const read = async (): Promise<ClusterAccess> => {
     const faults: ClusterFault[] = [];
     const token = await readSecretFile(`${folder}/token`, 'service account token', faults);
     const ca = await readSecretFile(`${folder}/ca.crt`, 'CA certificate', faults);

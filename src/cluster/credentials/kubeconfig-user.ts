@@ -3,7 +3,7 @@
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
 import type { ClusterFault } from '../errors.ts';
 import { CredentialsError, messageOf } from '../errors.ts';
-import type { Access, TlsMaterial } from './access.ts';
+import type { ClusterAccess, TlsMaterial } from './access.ts';
 import { runPlugin } from './exec-plugin.ts';
 import { readSecretFile } from './secret-file.ts';
 
@@ -20,7 +20,7 @@ export interface SelectedContext {
 export type UserEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** What the user entry says; the server and the proxy stand in the cluster entry. */
-export type UserAccess = Omit<Access, 'server' | 'proxy'>;
+export type UserAccess = Omit<ClusterAccess, 'server' | 'proxy'>;
 
 /** Throws one CredentialsError with all faults. */
 export async function readUser(selected: SelectedContext, environment: UserEnvironment): Promise<UserAccess> {

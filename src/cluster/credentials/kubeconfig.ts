@@ -6,7 +6,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { isRecord } from '../../object/text/json.ts';
 import type { ClusterFault } from '../errors.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
-import type { Access, Credentials, CredentialsResult } from './access.ts';
+import type { ClusterAccess, Credentials, CredentialsResult } from './access.ts';
 import { readUser, type SelectedContext } from './kubeconfig-user.ts';
 import { isMissing, reasonOf } from './secret-file.ts';
 
@@ -21,7 +21,7 @@ export async function openKubeconfig(options: KubeconfigOptions): Promise<Creden
   const first = await select(options.path);
   if (first.kind === 'faults') return first;
   const { cluster, context, namespace } = first.selected;
-  const read = async (): Promise<Access> => {
+  const read = async (): Promise<ClusterAccess> => {
     const again = await select(options.path);
     if (again.kind === 'faults') throw new CredentialsError(again.faults);
     const { cluster: now } = again.selected;

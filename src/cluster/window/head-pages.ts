@@ -1,7 +1,7 @@
 // Reads the heads of one consistent list, in pages with pauses between them, as they arrive: no page is kept and none is parsed.
 // The server is asked for metadata alone; one that cannot leave out the rest sends whole objects, and they are stepped over.
 import { type Clock, pause } from '../../clock.ts';
-import type { Connection, StreamEnd } from '../wire/connection.ts';
+import type { Connection, WatchStreamEnd } from '../wire/connection.ts';
 import { apiVersionOf, listPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
 import { pageLimit } from './list-pages.ts';
 import { HeadScanner, type ListedHead, type ListFrame } from './text/head-scanner.ts';
@@ -116,7 +116,7 @@ async function readPage(
   return fault === undefined ? { kind: 'page', frame, heads, bytes } : { kind: 'fault', message: fault };
 }
 
-function failureOf(end: Exclude<StreamEnd, { kind: 'ended' }>): Exclude<Page, { kind: 'page' }> {
+function failureOf(end: Exclude<WatchStreamEnd, { kind: 'ended' }>): Exclude<Page, { kind: 'page' }> {
   if (end.kind === 'aborted') return { kind: 'failed', message: 'a page was too long or took too long' };
   if (end.kind !== 'answered') return { kind: 'failed', message: end.message };
   return { kind: end.answer.kind === 'gone' ? 'expired' : 'failed', message: end.answer.message };

@@ -22,7 +22,7 @@ const pageTimeoutMs = 60_000;
 /** Objects projected before the event loop gets its turn. */
 const sliceItems = 250;
 
-export type ListResult =
+export type ListEnd =
   | { kind: 'listed'; resourceVersion: string; count: number }
   /** 410 on a continue token: begin again. */
   | { kind: 'expired'; message: string }
@@ -38,7 +38,7 @@ export interface ListOptions {
   accept(object: KubeObject): void;
 }
 
-export async function listPages(options: ListOptions): Promise<ListResult> {
+export async function listPages(options: ListOptions): Promise<ListEnd> {
   const { connection, scope, signal } = options;
   let limit = pageLimit;
   let continueToken: string | undefined;

@@ -3,7 +3,7 @@
 
 import { backOffMs } from '../../back-off.ts';
 import type { RestartReason } from '../metrics.ts';
-import type { ListResult } from './list-pages.ts';
+import type { ListEnd } from './list-pages.ts';
 
 export type ReflectorState =
   | { kind: 'idle' }
@@ -134,7 +134,7 @@ function isAnswered(end: FailedWatch): boolean {
 const listAgain = { next: 'list', isAnswered: true } as const;
 
 export function afterList(
-  result: Exclude<ListResult, { kind: 'listed' }>,
+  result: Exclude<ListEnd, { kind: 'listed' }>,
   history: Pick<History, 'failures'>,
   random: () => number,
 ): ReflectorStep {

@@ -1,7 +1,7 @@
 // One watch from its first byte to its end: opens the stream, splits it into events, passes the events on in slices that
 // do not block the event loop, and reports how the watch ended.
 import type { Clock } from '../../clock.ts';
-import type { Connection, Stream, StreamEnd } from '../wire/connection.ts';
+import type { Connection, Stream, WatchStreamEnd } from '../wire/connection.ts';
 import type { WatchEnd } from './reflector-steps.ts';
 import { type DecodedLine, decodeEvent, LineSplitter } from './text/watch-lines.ts';
 
@@ -185,7 +185,7 @@ class WatchSession {
     this.#stream?.abort();
   }
 
-  #toEnd(end: StreamEnd): WatchEnd {
+  #toEnd(end: WatchStreamEnd): WatchEnd {
     switch (end.kind) {
       case 'aborted':
         return end;

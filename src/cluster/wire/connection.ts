@@ -50,7 +50,7 @@ export interface StreamSink {
   data(chunk: Buffer): void;
 }
 
-export type StreamEnd =
+export type WatchStreamEnd =
   /** The server ended the stream regularly. */
   | { kind: 'ended' }
   | { kind: 'broken'; message: string }
@@ -60,7 +60,7 @@ export type StreamEnd =
   | { kind: 'aborted' };
 
 export interface Stream {
-  readonly ended: Promise<StreamEnd>;
+  readonly ended: Promise<WatchStreamEnd>;
   pause(): void;
   resume(): void;
   abort(): void;

@@ -3,7 +3,7 @@
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
-import type { Access, Credentials } from '../credentials/access.ts';
+import type { ClusterAccess, Credentials } from '../credentials/access.ts';
 import { AccessCache } from '../credentials/access-cache.ts';
 import { SameCluster } from './same-cluster.ts';
 
@@ -18,7 +18,7 @@ export interface FollowedAccessOptions {
   clock: Clock;
   log: Log;
   /** Asks the server of an access that is not in use yet. */
-  ask: (access: Access, path: string) => Promise<Answer>;
+  ask: (access: ClusterAccess, path: string) => Promise<Answer>;
 }
 
 export class FollowedAccess {
@@ -45,12 +45,12 @@ export class FollowedAccess {
     });
   }
 
-  current(): Access | Promise<Access> {
+  current(): ClusterAccess | Promise<ClusterAccess> {
     return this.#cache.current();
   }
 
   /** After a 401, or when no connection could be opened with `used`: the newer access, or undefined when there is none. */
-  renew(used: Access): Promise<Access | undefined> {
+  renew(used: ClusterAccess): Promise<ClusterAccess | undefined> {
     return this.#cache.renew(used);
   }
 
@@ -63,7 +63,7 @@ export class FollowedAccess {
     return () => this.#listeners.delete(listener);
   }
 
-  noteUnopened({ from }: Access): void {
+  noteUnopened({ from }: ClusterAccess): void {
     this.#isDown = true;
     this.#lookLater(from);
   }
@@ -87,7 +87,7 @@ export class FollowedAccess {
     return this.#isDown || this.same.isWaiting;
   }
 
-  #lookLater(from: Access['from']): void {
+  #lookLater(from: ClusterAccess['from']): void {
     if (this.#look !== undefined || this.#isStopped) return;
     this.#look = this.#clock.after(from === 'plugin' ? lookEveryPluginMs : lookEveryMs, () => {
       this.#look = undefined;

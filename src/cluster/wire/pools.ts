@@ -3,7 +3,7 @@
 import type { buildConnector, Dispatcher } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Log } from '../../log.ts';
-import type { Access } from '../credentials/access.ts';
+import type { ClusterAccess } from '../credentials/access.ts';
 import { sameTarget, sameTls } from '../credentials/access-cache.ts';
 
 export interface PoolsOptions {
@@ -14,7 +14,7 @@ export interface PoolsOptions {
 }
 
 export interface Wires {
-  access: Access;
+  access: ClusterAccess;
   /** Scheme, host and port of the server. */
   origin: string;
   /** What stands before each path. */
@@ -31,7 +31,7 @@ const connectTimeoutMs = 10_000;
 /** Below the 90 s after which kube-apiserver closes an idle connection. */
 const keepAliveMs = 60_000;
 
-function isSame(a: Access, b: Access): boolean {
+function isSame(a: ClusterAccess, b: ClusterAccess): boolean {
   return sameTarget(a, b) && sameTls(a, b);
 }
 
@@ -46,7 +46,7 @@ export class Pools {
   }
 
   /** Opens new connections when the certificates have changed. */
-  of(access: Access): Wires {
+  of(access: ClusterAccess): Wires {
     const wires = this.#wires;
     if (wires !== undefined && (wires.access === access || isSame(wires.access, access))) return wires;
     if (wires !== undefined) {
@@ -68,7 +68,7 @@ export class Pools {
     return made;
   }
 
-  #dispatcher(access: Access, connections: number): Dispatcher {
+  #dispatcher(access: ClusterAccess, connections: number): Dispatcher {
     const { ca, cert, key, servername, rejectUnauthorized } = access.tls;
     const tls = {
       rejectUnauthorized,

@@ -7,7 +7,7 @@ import { Agent as TlsAgent } from 'node:https';
 import { createSecureContext } from 'node:tls';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import type { Access, Credentials } from '../credentials/access.ts';
+import type { ClusterAccess, Credentials } from '../credentials/access.ts';
 import { AccessCache, sameTarget, sameTls } from '../credentials/access-cache.ts';
 import { CredentialsError, messageOf } from '../errors.ts';
 import { explain } from './explain.ts';
@@ -49,7 +49,7 @@ export class RawConnection {
   readonly #options: RawConnectionOptions;
   readonly #access: AccessCache;
   #url: URL;
-  #wire: { access: Access; agent: Agent } | undefined;
+  #wire: { access: ClusterAccess; agent: Agent } | undefined;
 
   constructor(options: RawConnectionOptions) {
     const { credentials, clock, log } = options;
@@ -66,7 +66,7 @@ export class RawConnection {
   send(request: RawRequest): RawExchange {
     let attempt: RawAttempt | undefined;
     let isAborted = false;
-    const start = (access: Access, agent: Agent): Promise<Tried> => {
+    const start = (access: ClusterAccess, agent: Agent): Promise<Tried> => {
       attempt = new RawAttempt({ ...this.#attemptParts(access), agent, request, clock: this.#options.clock });
       if (isAborted) attempt.abort();
       return attempt.tried;
@@ -86,8 +86,11 @@ export class RawConnection {
     this.#wire = undefined;
   }
 
-  async #answer(request: RawRequest, start: (access: Access, agent: Agent) => Promise<Tried>): Promise<RawAnswer> {
-    let access: Access;
+  async #answer(
+    request: RawRequest,
+    start: (access: ClusterAccess, agent: Agent) => Promise<Tried>,
+  ): Promise<RawAnswer> {
+    let access: ClusterAccess;
     try {
       const current = this.#access.current();
       access = current instanceof Promise ? await current : current;
@@ -148,7 +151,7 @@ export class RawConnection {
   }
 
   /** The kubeconfig may name another server since the last reading. */
-  #urlOf({ server }: Access): URL {
+  #urlOf({ server }: ClusterAccess): URL {
     if (this.server !== server) {
       this.#url = new URL(server);
       this.#server = server;
@@ -156,7 +159,7 @@ export class RawConnection {
     return this.#url;
   }
 
-  #attemptParts(access: Access) {
+  #attemptParts(access: ClusterAccess) {
     const { protocol, hostname, port, host, pathname } = this.#urlOf(access);
     const headers: string[] = ['Host', host];
     for (const [name, value] of Object.entries(access.headers))
@@ -171,7 +174,7 @@ export class RawConnection {
   }
 
   /** Undefined = the certificates cannot be read, which the log tells. */
-  #agent(access: Access): Agent | undefined {
+  #agent(access: ClusterAccess): Agent | undefined {
     const wire = this.#wire;
     if (
       wire !== undefined &&
@@ -203,7 +206,7 @@ export class RawConnection {
   }
 }
 
-function tlsOf({ tls: { ca, cert, key, servername, rejectUnauthorized } }: Access) {
+function tlsOf({ tls: { ca, cert, key, servername, rejectUnauthorized } }: ClusterAccess) {
   return {
     rejectUnauthorized,
     // Upgrades and repeated header lines need HTTP/1.1.

@@ -4,7 +4,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
-import type { Access } from '../credentials/access.ts';
+import type { ClusterAccess } from '../credentials/access.ts';
 import { sameTarget } from '../credentials/access-cache.ts';
 import { excerpt } from '../errors.ts';
 
@@ -36,7 +36,7 @@ export interface SameClusterOptions {
   clock: Clock;
   log: Log;
   /** Asks the server that was read for the object at the path. */
-  ask: (access: Access, path: string) => Promise<Answer>;
+  ask: (access: ClusterAccess, path: string) => Promise<Answer>;
 }
 
 type Verdict = { kind: 'same' } | { kind: 'another' | 'unknown'; message: string };
@@ -69,7 +69,7 @@ export class SameCluster {
     return { server, takenAt: this.#takenAt, notTaken, isInDoubt };
   }
 
-  async admits(fresh: Access, current: Access): Promise<boolean> {
+  async admits(fresh: ClusterAccess, current: ClusterAccess): Promise<boolean> {
     const { name, source, log, clock } = this.#options;
     if (sameTarget(fresh, current)) {
       if (this.#waiting !== undefined)
@@ -95,7 +95,7 @@ export class SameCluster {
     return false;
   }
 
-  async #prove(fresh: Access): Promise<Verdict> {
+  async #prove(fresh: ClusterAccess): Promise<Verdict> {
     const identity = this.#identity;
     if (identity === undefined) return { kind: 'same' };
     if (identity.uid === undefined)
@@ -116,7 +116,7 @@ export class SameCluster {
   }
 }
 
-function differenceOf(fresh: Access, current: Access): string {
+function differenceOf(fresh: ClusterAccess, current: ClusterAccess): string {
   if (fresh.server !== current.server) return `the server ${fresh.server}`;
   if (fresh.proxy?.url !== current.proxy?.url) return `another proxy to ${fresh.server}`;
   return `another CA for ${fresh.server}`;

@@ -4,16 +4,16 @@ import type { buildConnector } from 'undici';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
-import type { Access, Credentials } from '../credentials/access.ts';
+import type { ClusterAccess, Credentials } from '../credentials/access.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import {
   type ApiRequest,
   answerTooLong,
   type ClusterConnection,
   type Stream,
-  type StreamEnd,
   type StreamRequest,
   type StreamSink,
+  type WatchStreamEnd,
 } from './connection.ts';
 import { Exchange, type Exchanged } from './exchange.ts';
 import { explain, pathOnly, unreached } from './explain.ts';
@@ -72,7 +72,7 @@ class Transport implements ClusterConnection {
   }
 
   async request(request: ApiRequest): Promise<Answer> {
-    let access: Access;
+    let access: ClusterAccess;
     try {
       const current = this.#access.current();
       access = current instanceof Promise ? await current : current;
@@ -90,8 +90,8 @@ class Transport implements ClusterConnection {
   stream(request: StreamRequest, sink: StreamSink): Stream {
     let live: Streaming | undefined;
     let isAborted = false;
-    const run = async (): Promise<StreamEnd> => {
-      let access: Access | undefined;
+    const run = async (): Promise<WatchStreamEnd> => {
+      let access: ClusterAccess | undefined;
       try {
         access = await this.#access.current();
       } catch (error) {
@@ -99,7 +99,7 @@ class Transport implements ClusterConnection {
       }
       for (let attempt = 0; ; attempt++) {
         if (isAborted || access === undefined) return { kind: 'aborted' };
-        const used: Access = access;
+        const used: ClusterAccess = access;
         const result = await new Promise<Streamed>((settle) => {
           live = new Streaming(this.#clock, request, sink, settle);
           this.#dispatch(
@@ -148,7 +148,7 @@ class Transport implements ClusterConnection {
   }
 
   /** True when the connection could not be opened: the address or a certificate may have changed. */
-  #note(result: Exchanged | Streamed, access: Access): boolean {
+  #note(result: Exchanged | Streamed, access: ClusterAccess): boolean {
     if (result.kind === 'response' || result.kind === 'ended') this.#access.noteAnswered();
     if (result.kind !== 'error') return false;
     const { isUnopened } = explain(result.error, access.server, this.#options.credentials.source);
@@ -157,7 +157,7 @@ class Transport implements ClusterConnection {
   }
 
   /** One request to a server that is not in use yet. */
-  async #ask(access: Access, path: string): Promise<Answer> {
+  async #ask(access: ClusterAccess, path: string): Promise<Answer> {
     const pools = new Pools(this.#options);
     try {
       const request: ApiRequest = { method: 'GET', path, timeoutMs: proofTimeoutMs };
@@ -173,7 +173,7 @@ class Transport implements ClusterConnection {
     await this.#pools.close();
   }
 
-  #exchange(request: ApiRequest, access: Access, pools = this.#pools): Promise<Exchanged> {
+  #exchange(request: ApiRequest, access: ClusterAccess, pools = this.#pools): Promise<Exchanged> {
     return new Promise((settle) => {
       const limits = {
         timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
@@ -187,7 +187,7 @@ class Transport implements ClusterConnection {
   }
 
   #dispatch(
-    { lane, access, pools }: { lane: 'requests' | 'streams'; access: Access; pools: Pools },
+    { lane, access, pools }: { lane: 'requests' | 'streams'; access: ClusterAccess; pools: Pools },
     request: Pick<ApiRequest, 'method' | 'path' | 'body' | 'contentType'> & Pick<StreamRequest, 'accept'>,
     handler: Exchange | Streaming,
   ): void {
@@ -214,7 +214,7 @@ class Transport implements ClusterConnection {
   }
 
   #headers(
-    access: Access,
+    access: ClusterAccess,
     { contentType, accept = 'application/json' }: Pick<ApiRequest, 'contentType'> & Pick<StreamRequest, 'accept'>,
   ): Record<string, string | string[]> {
     const headers: Record<string, string | string[]> = {
@@ -243,7 +243,7 @@ class Transport implements ClusterConnection {
     }
   }
 
-  #readStream(request: StreamRequest, result: Streamed): StreamEnd {
+  #readStream(request: StreamRequest, result: Streamed): WatchStreamEnd {
     switch (result.kind) {
       case 'ended':
       case 'aborted':

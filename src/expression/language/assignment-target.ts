@@ -5,10 +5,10 @@ import { realmLimits } from '../limits.ts';
 import { freeNames } from './builtins.ts';
 import type { NodeFault } from './expression-fault.ts';
 import { rootOf, writtenKey } from './member-chain.ts';
-import type { Scope } from './scope.ts';
+import type { NameScope } from './scope.ts';
 
 /** isPlain: a plain `=`, whose right side the printer can guard. A percent sign in a message becomes the text of the node. */
-export function targetFaults(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): NodeFault[] {
+export function targetFaults(node: Pattern | Expression, scope: NameScope, form: { isPlain: boolean }): NodeFault[] {
   const below = (part: Pattern | Expression) => targetFaults(part, scope, { isPlain: false });
   switch (node.type) {
     case 'Identifier':
@@ -28,7 +28,7 @@ export function targetFaults(node: Pattern | Expression, scope: Scope, form: { i
   }
 }
 
-function nameFaults(node: Identifier, scope: Scope): NodeFault[] {
+function nameFaults(node: Identifier, scope: NameScope): NodeFault[] {
   // An unknown name gets its own fault when the walk reads it.
   if (scope.declares(node.name) || !freeNames.has(node.name)) return [];
   const fix =
@@ -38,7 +38,7 @@ function nameFaults(node: Identifier, scope: Scope): NodeFault[] {
   return [{ at: node, message: `assignment to "${node.name}"`, fix }];
 }
 
-function rootFaults(node: MemberExpression, scope: Scope): NodeFault[] {
+function rootFaults(node: MemberExpression, scope: NameScope): NodeFault[] {
   const root = rootOf(node);
   if (root.type !== 'Identifier' || scope.declares(root.name) || root.name === 'value') return [];
   if (!freeNames.has(root.name)) return [];

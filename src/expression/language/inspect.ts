@@ -10,7 +10,7 @@ import { keysOf, rootOf } from './member-chain.ts';
 import { calleeOf, callFaults, constructionFaults, memberFaults } from './member-rules.ts';
 import { patternFaults } from './pattern-weight.ts';
 import { leftSpine, plainNodes, RefusedParts, refusedNodes, spineStep, unavailable } from './refusals.ts';
-import { childrenOf, namesInBlock, namesInPattern, Scope, varsIn } from './scope.ts';
+import { childrenOf, NameScope, namesInBlock, namesInPattern, varsIn } from './scope.ts';
 
 export interface Inspection {
   faults: ExpressionFault[];
@@ -25,7 +25,7 @@ type AnyFunction = Extract<AnyNode, { type: 'ArrowFunctionExpression' | 'Functio
 
 export function inspect(source: string, tree: Expression): Inspection {
   const inspector = new Inspector(source);
-  inspector.visit(tree, new Scope([]), 0);
+  inspector.visit(tree, new NameScope([]), 0);
   return inspector.result;
 }
 
@@ -49,11 +49,11 @@ class Inspector {
     return shown(this.#source.slice(node.start, node.end));
   }
 
-  visit(node: AnyNode, scope: Scope, depth: number): void {
+  visit(node: AnyNode, scope: NameScope, depth: number): void {
     if (this.#refused.isWithin(node, depth)) this.#special(node, scope, depth);
   }
 
-  #children(node: AnyNode, scope: Scope, depth: number): void {
+  #children(node: AnyNode, scope: NameScope, depth: number): void {
     const spine = leftSpine.get(node.type);
     for (const child of childrenOf(node)) {
       const isSpine = spine !== undefined && (node as unknown as Record<string, unknown>)[spine] === child;
@@ -61,7 +61,7 @@ class Inspector {
     }
   }
 
-  #special(node: AnyNode, scope: Scope, depth: number): void {
+  #special(node: AnyNode, scope: NameScope, depth: number): void {
     switch (node.type) {
       case 'Identifier':
         this.#reference(node, scope);
@@ -103,7 +103,7 @@ class Inspector {
   }
 
   /** Handles nodes that open a scope, then plain nodes, and refuses all others. */
-  #scoped(node: AnyNode, scope: Scope, depth: number): void {
+  #scoped(node: AnyNode, scope: NameScope, depth: number): void {
     switch (node.type) {
       case 'ArrowFunctionExpression':
       case 'FunctionExpression':
@@ -162,7 +162,7 @@ class Inspector {
   }
 
   /** The names of the body are not visible in the default values of parameters. */
-  #functionParts(node: AnyFunction, scope: Scope, depth: number): void {
+  #functionParts(node: AnyFunction, scope: NameScope, depth: number): void {
     const own = node.id ? [node.id.name] : [];
     const outer = this.#declare(node, [...own, ...node.params.flatMap(namesInPattern)], scope);
     for (const param of node.params) this.visit(param, outer, depth + 1);
@@ -176,22 +176,22 @@ class Inspector {
     this.#refused.refuse(node, what, fix);
   }
 
-  #declareIn(node: AnyNode, head: AnyNode | null | undefined, scope: Scope): Scope {
+  #declareIn(node: AnyNode, head: AnyNode | null | undefined, scope: NameScope): NameScope {
     if (head?.type !== 'VariableDeclaration' || head.kind === 'var') return scope;
     const names = head.declarations.flatMap((declaration) => namesInPattern(declaration.id));
     return this.#declare(node, names, scope);
   }
 
-  #declare(node: AnyNode, names: readonly string[], scope: Scope): Scope {
+  #declare(node: AnyNode, names: readonly string[], scope: NameScope): NameScope {
     for (const name of names) {
       if (name.startsWith(rewritePrefix) || globalConstants.includes(name)) {
         this.#refused.refuse(node, `name "${name}" is reserved`, 'use another name');
       }
     }
-    return new Scope(names, scope);
+    return new NameScope(names, scope);
   }
 
-  #reference(node: Identifier, scope: Scope): void {
+  #reference(node: Identifier, scope: NameScope): void {
     const { name } = node;
     if (scope.declares(name)) return;
     if (name.startsWith(rewritePrefix)) {
@@ -207,7 +207,7 @@ class Inspector {
     if (name === 'valueExists') this.#found.usesValueExists = true;
   }
 
-  #member(node: MemberExpression, scope: Scope, depth: number, isCalled: boolean): void {
+  #member(node: MemberExpression, scope: NameScope, depth: number, isCalled: boolean): void {
     const root = rootOf(node, this.#roots);
     if (root.type === 'Identifier' && root.name === 'context' && !scope.declares('context')) {
       addUse(this.#found.context, keysOf(node, isCalled));
@@ -219,7 +219,7 @@ class Inspector {
   }
 
   /** Checks the members of a chain that starts at context; the named part is recorded already. */
-  #chain(node: AnyNode, scope: Scope, depth: number): void {
+  #chain(node: AnyNode, scope: NameScope, depth: number): void {
     if (node.type === 'ChainExpression') {
       this.#chain(node.expression, scope, depth);
       return;
@@ -229,7 +229,7 @@ class Inspector {
     this.#chain(node.object, scope, depth + spineStep);
   }
 
-  #key(node: MemberExpression, scope: Scope, depth: number): void {
+  #key(node: MemberExpression, scope: NameScope, depth: number): void {
     if (node.property.type === 'PrivateIdentifier') {
       this.#unknown(node, 'class');
       return;
@@ -238,7 +238,7 @@ class Inspector {
     if (node.computed) this.visit(node.property, scope, depth + 1);
   }
 
-  #call(node: AnyNode & { type: 'CallExpression' }, scope: Scope, depth: number): void {
+  #call(node: AnyNode & { type: 'CallExpression' }, scope: NameScope, depth: number): void {
     this.#refused.refuseAll(callFaults(node, scope));
     const callee = calleeOf(node);
     if (callee.type !== 'MemberExpression') {
@@ -249,7 +249,7 @@ class Inspector {
     for (const argument of node.arguments) this.visit(argument, scope, depth + 1);
   }
 
-  #property(node: AnyNode & { type: 'Property' }, scope: Scope, depth: number): void {
+  #property(node: AnyNode & { type: 'Property' }, scope: NameScope, depth: number): void {
     if (node.kind !== 'init') {
       this.#unknown(node, 'accessor');
       return;
@@ -267,12 +267,12 @@ class Inspector {
     this.visit(node.value, scope, depth + 1);
   }
 
-  #assignment(node: AssignmentExpression, scope: Scope, depth: number): void {
+  #assignment(node: AssignmentExpression, scope: NameScope, depth: number): void {
     this.#target(node.left, scope, { isPlain: node.operator === '=' && node.left.type === 'MemberExpression' });
     this.#children(node, scope, depth);
   }
 
-  #target(node: Pattern | Expression, scope: Scope, form: { isPlain: boolean }): void {
+  #target(node: Pattern | Expression, scope: NameScope, form: { isPlain: boolean }): void {
     for (const { at, message, fix } of targetFaults(node, scope, form)) {
       this.#refused.refuse(at, message.replace('%', this.#textOf(at)), fix);
     }

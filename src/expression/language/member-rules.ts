@@ -5,9 +5,9 @@ import { constructors, freeNames, keptStatics, machineryNames, removedMethods } 
 import { type NodeFault, shown } from './expression-fault.ts';
 import { writtenKey } from './member-chain.ts';
 import { unavailable } from './refusals.ts';
-import type { Scope } from './scope.ts';
+import type { NameScope } from './scope.ts';
 
-export function memberFaults(node: MemberExpression, scope: Scope, source: string): NodeFault[] {
+export function memberFaults(node: MemberExpression, scope: NameScope, source: string): NodeFault[] {
   const key = writtenKey(node);
   const faults: NodeFault[] = [];
   if (key !== undefined && machineryNames.has(key)) {
@@ -16,7 +16,7 @@ export function memberFaults(node: MemberExpression, scope: Scope, source: strin
   return [...faults, ...builtinFaults(node, key, scope, source)];
 }
 
-function builtinFaults(node: MemberExpression, key: string | undefined, scope: Scope, source: string): NodeFault[] {
+function builtinFaults(node: MemberExpression, key: string | undefined, scope: NameScope, source: string): NodeFault[] {
   if (node.object.type !== 'Identifier' || key === undefined || scope.declares(node.object.name)) return [];
   const kept = keptStatics.get(node.object.name);
   if (kept === undefined || kept.includes(key) || machineryNames.has(key) || key === 'name') return [];
@@ -25,7 +25,7 @@ function builtinFaults(node: MemberExpression, key: string | undefined, scope: S
 }
 
 /** The faults of the call itself; memberFaults() checks its callee. */
-export function callFaults(node: CallExpression, scope: Scope): NodeFault[] {
+export function callFaults(node: CallExpression, scope: NameScope): NodeFault[] {
   const callee = calleeOf(node);
   if (callee.type === 'Identifier' && callee.name === 'Date' && !scope.declares('Date')) {
     const fix = 'results must depend on the object alone; use new Date(text)';
@@ -41,7 +41,7 @@ export function calleeOf(node: CallExpression): CallExpression['callee'] {
   return node.callee.type === 'ChainExpression' ? node.callee.expression : node.callee;
 }
 
-export function constructionFaults(node: NewExpression, scope: Scope, source: string): NodeFault[] {
+export function constructionFaults(node: NewExpression, scope: NameScope, source: string): NodeFault[] {
   const { callee } = node;
   const name = callee.type === 'Identifier' && !scope.declares(callee.name) ? callee.name : undefined;
   if (name === undefined || !constructors.has(name)) {

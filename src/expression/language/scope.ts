@@ -1,11 +1,11 @@
 // The names that an expression declares, and their scopes. A name without a declaration belongs to the realm.
 import type { AnyNode, Pattern, Statement } from 'acorn';
 
-export class Scope {
+export class NameScope {
   readonly #names: ReadonlySet<string>;
-  readonly #outer: Scope | undefined;
+  readonly #outer: NameScope | undefined;
 
-  constructor(names: readonly string[], outer?: Scope) {
+  constructor(names: readonly string[], outer?: NameScope) {
     this.#names = new Set(names);
     this.#outer = outer;
   }

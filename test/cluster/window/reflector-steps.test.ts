@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import type { ListResult } from '../../../src/cluster/window/list-pages.ts';
+import type { ListEnd } from '../../../src/cluster/window/list-pages.ts';
 import {
   afterList,
   afterWatch,
@@ -136,7 +136,7 @@ describe('afterWatch()', () => {
   });
 });
 
-type FailedList = Exclude<ListResult, { kind: 'listed' }>;
+type FailedList = Exclude<ListEnd, { kind: 'listed' }>;
 const failed = (answer: Exclude<Answer, { kind: 'ok' | 'gone' }>): FailedList => ({ kind: 'failed', answer });
 
 const listRows: { rule: string; result: FailedList; step: Partial<ReflectorStep> }[] = [

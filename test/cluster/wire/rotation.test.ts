@@ -4,7 +4,7 @@ import type { RequestListener } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Access } from '../../../src/cluster/credentials/access.ts';
+import type { ClusterAccess } from '../../../src/cluster/credentials/access.ts';
 import type { ClusterConnection } from '../../../src/cluster/wire/connection.ts';
 import { RawConnection } from '../../../src/cluster/wire/raw-connection.ts';
 import { openConnection } from '../../../src/cluster/wire/transport.ts';
@@ -69,7 +69,7 @@ async function stop(server: Server): Promise<void> {
 }
 
 const credentials = () => {
-  const read = async (): Promise<Access> => {
+  const read = async (): Promise<ClusterAccess> => {
     reads++;
     const { server, ca } = named;
     const tls = { ca, cert: undefined, key: undefined, servername: undefined, rejectUnauthorized: true };

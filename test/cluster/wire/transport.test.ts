@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https';
 import { type AddressInfo, connect as connectTcp, createServer as createTcpServer } from 'node:net';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import type { Access, Credentials } from '../../../src/cluster/credentials/access.ts';
+import type { ClusterAccess, Credentials } from '../../../src/cluster/credentials/access.ts';
 import type { Connection } from '../../../src/cluster/wire/connection.ts';
 import { checkNamespace, checkPermissions, probe } from '../../../src/cluster/wire/probe.ts';
 import { toAnswer } from '../../../src/cluster/wire/status-answer.ts';
@@ -220,7 +220,7 @@ test('a repeated warning is logged once', async () => {
 });
 
 describe('credentials that change', () => {
-  function rotating(server: string, make: () => Partial<Access>): Credentials & { reads: number } {
+  function rotating(server: string, make: () => Partial<ClusterAccess>): Credentials & { reads: number } {
     const plain = plainCredentials(server);
     const credentials = {
       ...plain,
@@ -321,7 +321,7 @@ describe('TLS', () => {
     return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, peers, server };
   }
 
-  function trusting(url: string, tls: Partial<Access['tls']>): Credentials {
+  function trusting(url: string, tls: Partial<ClusterAccess['tls']>): Credentials {
     const plain = plainCredentials(url);
     return {
       ...plain,
@@ -396,7 +396,7 @@ describe('TLS', () => {
     closers.push(() => proxy.close());
     const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const { ProxyAgent: Agent } = await import('undici');
-    const through = (tls: Partial<Access['tls']>): Credentials => {
+    const through = (tls: Partial<ClusterAccess['tls']>): Credentials => {
       const direct = trusting(url, tls);
       return { ...direct, read: async () => ({ ...(await direct.read()), proxy: { url: proxyUrl, Agent } }) };
     };

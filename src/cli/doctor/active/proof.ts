@@ -24,7 +24,7 @@ interface Traced {
   seen: string | undefined;
 }
 
-export interface ProofOptions {
+export interface SyncProofOptions {
   virtual: Connection;
   host: Connection;
   clock: Clock;
@@ -35,7 +35,7 @@ export interface ProofOptions {
   awaited: readonly { kind: 'Endpoints' | 'EndpointSlice'; place: ObjectName }[];
 }
 
-export interface Proof {
+export interface SyncProof {
   /** Undefined when all was made. */
   notMade: Exclude<Answer, { kind: 'ok' }> | undefined;
   /** By kind: how long the copy took; undefined = it did not come. */
@@ -50,28 +50,28 @@ export interface Proof {
 
 const resources = { Service: servicesResource, Endpoints: endpointsResource, EndpointSlice: endpointSlicesResource };
 
-export async function prove(options: ProofOptions): Promise<Proof> {
+export async function prove(options: SyncProofOptions): Promise<SyncProof> {
   return new Prover(options).run();
 }
 
 class Prover {
-  readonly #options: ProofOptions;
+  readonly #options: SyncProofOptions;
   readonly #virtual: ClusterClient;
   readonly #host: ClusterClient;
   readonly #made: KubeObject[] = [];
   readonly #traced = new Map<string, Traced>();
   #notMade: Exclude<Answer, { kind: 'ok' }> | undefined;
 
-  constructor(options: ProofOptions) {
+  constructor(options: SyncProofOptions) {
     this.#options = options;
     this.#virtual = new ClusterClient(impatient(options.virtual));
     this.#host = new ClusterClient(impatient(options.host));
   }
 
-  async run(): Promise<Proof> {
+  async run(): Promise<SyncProof> {
     const { signal } = this.#options;
-    let arrived: Proof['arrived'] = new Map();
-    let changed: Proof['changed'] = new Map();
+    let arrived: SyncProof['arrived'] = new Map();
+    let changed: SyncProof['changed'] = new Map();
     try {
       await this.#sweep();
       await this.#make();

@@ -1,13 +1,13 @@
 // The checks of `--active`: one proof, judged step by step.
 import { rulesOf, sliceKindOf } from '../../../daemon/rules-of.ts';
 import { keyOf } from '../../../object/meta/object.ts';
-import { type Proof, type ProofOptions, prove } from '../active/proof.ts';
+import { prove, type SyncProof, type SyncProofOptions } from '../active/proof.ts';
 import { type TestPlace, testAddresses } from '../active/test-objects.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, ok } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
-type Attempt = { kind: 'proof'; proof: Proof } | { kind: 'impossible'; finding: Finding };
+type Attempt = { kind: 'proof'; proof: SyncProof } | { kind: 'impossible'; finding: Finding };
 
 const attempts = new WeakMap<Patient, Promise<Attempt>>();
 
@@ -50,7 +50,7 @@ async function attempt(patient: Patient): Promise<Attempt> {
       isOn: settings.endpointSlices.enabled,
       at: rulesOf(settings, undefined, sliceKindOf(settings)).translation.placement,
     },
-  ].flatMap(({ kind, isOn, at }): ProofOptions['awaited'] => {
+  ].flatMap(({ kind, isOn, at }): SyncProofOptions['awaited'] => {
     const copy = at.placeOf(key);
     return isOn && copy !== undefined ? [{ kind, place: copy }] : [];
   });
@@ -70,7 +70,7 @@ function testNamespace({ settings }: Patient): string | undefined {
 const isActive = (patient: Patient): boolean =>
   patient.hasSync && patient.options.has('active') && !patient.isBeforeInstallation;
 
-async function judge(patient: Patient, look: (proof: Proof) => Finding): Promise<Finding> {
+async function judge(patient: Patient, look: (proof: SyncProof) => Finding): Promise<Finding> {
   const tried = await attemptOf(patient);
   return tried.kind === 'impossible' ? tried.finding : look(tried.proof);
 }

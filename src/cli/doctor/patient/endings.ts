@@ -2,7 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { Access } from '../../../cluster/credentials/access.ts';
+import type { ClusterAccess } from '../../../cluster/credentials/access.ts';
 import { counted, type Finding, fault, ok, warning } from './finding.ts';
 
 export interface Ending {
@@ -30,7 +30,7 @@ export function certificateEndings(what: string, pem: string | undefined): Endin
   });
 }
 
-export function endingsOf({ tls }: Access): Ending[] {
+export function endingsOf({ tls }: ClusterAccess): Ending[] {
   return [
     ...certificateEndings('the client certificate', tls.cert),
     ...certificateEndings('the certificate authority in the credentials', tls.ca),

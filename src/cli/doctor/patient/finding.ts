@@ -1,10 +1,10 @@
 // What a check of `hostward doctor` found: a verdict, a line about it, and how to mend it.
 import type { Code } from './codes.ts';
 
-export type Verdict = 'ok' | 'warning' | 'fault' | 'couldNotCheck';
+export type Severity = 'ok' | 'warning' | 'fault' | 'couldNotCheck';
 
 export interface Finding {
-  verdict: Verdict;
+  verdict: Severity;
   /** What was found, in one line. */
   says: string;
   /** A line for each part of it, such as each missing right. */

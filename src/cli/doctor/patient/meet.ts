@@ -2,7 +2,7 @@
 // credentials. Out: the meeting, or why it did not come about. Sends one GET /version.
 
 import { type Clock, pause } from '../../../clock.ts';
-import type { Access, Credentials } from '../../../cluster/credentials/access.ts';
+import type { ClusterAccess, Credentials } from '../../../cluster/credentials/access.ts';
 import { RawConnection } from '../../../cluster/wire/raw-connection.ts';
 import { silentLog } from '../../../log.ts';
 import { type Ending, endingsOf, endOfToken, peerEnding } from './endings.ts';
@@ -59,7 +59,7 @@ export async function meet(credentials: Credentials, version: string, clock: Clo
   }
 }
 
-function tokenOf({ headers }: Access): string | undefined {
+function tokenOf({ headers }: ClusterAccess): string | undefined {
   const line = headers['authorization'] ?? headers['Authorization'];
   return typeof line === 'string' ? /^Bearer\s+(.+)$/.exec(line)?.[1] : undefined;
 }

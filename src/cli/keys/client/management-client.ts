@@ -16,12 +16,12 @@ const answerTimeoutMs = 30_000;
 /** A page of 500 keys with everything in them; more is no answer of this API. */
 const largestAnswer = 32 * 1024 * 1024;
 
-export type Place =
+export type ServerPlace =
   /** `osUser`: for whom the command runs. */
   | { kind: 'socket'; path: string; osUser: string }
   | { kind: 'server'; url: URL; authority: string | undefined; accessKey: string };
 
-export interface Answer {
+export interface ServerAnswer {
   code: number;
   body: Record<string, unknown>;
   /** What the server wants to be read, like kubectl prints it. */
@@ -40,22 +40,22 @@ export interface Question {
 }
 
 export class ManagementClient {
-  readonly #place: Place;
+  readonly #place: ServerPlace;
 
-  constructor(place: Place) {
+  constructor(place: ServerPlace) {
     this.#place = place;
   }
 
   /** Every answer, refusals too. Rejects with the error of the connection. */
-  async send(question: Question): Promise<Answer> {
+  async send(question: Question): Promise<ServerAnswer> {
     const { response, text } = await this.#exchange(question);
     const code = response.statusCode ?? 0;
     return { code, body: parsed(text, code), warnings: warningsOf(response) };
   }
 
   /** A good answer, or a fault in the words of the server. */
-  async ask(question: Question): Promise<Answer> {
-    let answer: Answer;
+  async ask(question: Question): Promise<ServerAnswer> {
+    let answer: ServerAnswer;
     try {
       answer = await this.send(question);
     } catch (thrown) {
@@ -113,7 +113,7 @@ export class ManagementClient {
   }
 }
 
-function tlsOf({ url, authority }: Extract<Place, { kind: 'server' }>) {
+function tlsOf({ url, authority }: Extract<ServerPlace, { kind: 'server' }>) {
   const { hostname, port } = url;
   return {
     host: hostname.replace(/^\[|\]$/g, ''),
@@ -183,7 +183,7 @@ function hintOf(code: number, message: string, details: unknown): string | undef
 }
 
 /** Who asks and whether the server can answer are the environment's; the rest is what was asked for. */
-function refusal({ code, body }: Answer): CommandFault {
+function refusal({ code, body }: ServerAnswer): CommandFault {
   const message = typeof body['message'] === 'string' ? body['message'] : `the server answered ${code}`;
   const isEnvironment = code === 401 || code === 403 || code === 429 || code >= 500;
   const hint = hintOf(code, message, body['details']);

@@ -8,7 +8,7 @@ import { apiPrefix } from '../client/management-client.ts';
 import { textAt } from '../client/print-key.ts';
 import { withServer } from '../client/reach-server.ts';
 
-export interface Instance {
+export interface NamedInstance {
   project: string;
   name: string;
 }
@@ -28,7 +28,7 @@ export interface AnsweredKubeconfig {
 /** The same limit as that of spec.certificateTTL. */
 const longestTTL = { ms: 2_147_483_647_000, says: '68 years' };
 
-export function instanceOperand(options: Options): Instance {
+export function instanceOperand(options: Options): NamedInstance {
   const [, project, name] = /^([a-z0-9-]{1,61})\/([a-z0-9-]{1,63})$/.exec(options.operands[0] ?? '') ?? [];
   if (project !== undefined && name !== undefined) return { project, name };
   const found = options.operands[0] === undefined ? 'nothing' : `"${options.operands[0]}"`;
@@ -37,7 +37,11 @@ export function instanceOperand(options: Options): Instance {
   });
 }
 
-export async function askKubeconfig(context: Context, options: Options, of: Instance): Promise<AnsweredKubeconfig> {
+export async function askKubeconfig(
+  context: Context,
+  options: Options,
+  of: NamedInstance,
+): Promise<AnsweredKubeconfig> {
   const ttl = options.text('ttl');
   const server = options.text('api-server');
   const spec = {

@@ -8,7 +8,7 @@ import type { Options } from '../../line/parse-arguments.ts';
 import { systemFault } from '../../line/system-fault.ts';
 import { sayWarnings, textAt } from '../client/print-key.ts';
 import { accessKey, isDistant } from '../client/reach-server.ts';
-import type { Instance, Secret } from './ask-kubeconfig.ts';
+import type { NamedInstance, Secret } from './ask-kubeconfig.ts';
 
 export interface KeptCredential {
   secret: Secret;
@@ -25,7 +25,7 @@ export function renewAtMs({ madeMs, expiresMs }: KeptCredential): number {
 }
 
 /** Undefined where the environment names no folder of the user: then nothing is kept. */
-export async function keptPath(context: Context, options: Options, of: Instance): Promise<string | undefined> {
+export async function keptPath(context: Context, options: Options, of: NamedInstance): Promise<string | undefined> {
   const { environment, cwd } = context;
   const home = environment['HOME'];
   const named = environment['XDG_CACHE_HOME'] ?? '';

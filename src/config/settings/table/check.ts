@@ -15,7 +15,7 @@ import {
 import { scalarText } from '../../yaml/yaml-scalar.ts';
 import { gluedDashFix, strangeSpaceFix } from '../../yaml/yaml-syntax.ts';
 import { checkText, type TextRule } from '../text-rules.ts';
-import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts';
+import { closedPaths, type Setting, type SettingShape, settingsTable } from './table.ts';
 
 /** The settings table as a tree of keys; the key `[]` leads from a list to its items. */
 export interface Slot {
@@ -133,7 +133,7 @@ export class Checker {
     return this.#refuse('CONFIG_WRONG_TYPE', node, path, wanted, describe(node), fix);
   }
 
-  #value(node: TreeNode, shape: Exclude<Shape, { kind: 'list' | 'map' }>, path: SettingsPath): unknown {
+  #value(node: TreeNode, shape: Exclude<SettingShape, { kind: 'list' | 'map' }>, path: SettingsPath): unknown {
     switch (shape.kind) {
       case 'boolean':
         return this.#boolean(node, path);

@@ -1,5 +1,5 @@
 // Generates the reference page of the configuration from the settings table, so that the two always agree.
-import { closedPaths, type Setting, type Shape, settingsTable } from './table.ts';
+import { closedPaths, type Setting, type SettingShape, settingsTable } from './table.ts';
 
 const chapters: { title: string; text: string; holds(path: string): boolean }[] = [
   {
@@ -78,7 +78,7 @@ function defaultWords(row: Setting): string {
   return code(typeof row.default === 'string' ? row.default : JSON.stringify(row.default));
 }
 
-function shapeWords(shape: Shape): string {
+function shapeWords(shape: SettingShape): string {
   switch (shape.kind) {
     case 'boolean':
       return 'true or false';

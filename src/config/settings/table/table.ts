@@ -6,7 +6,7 @@ import { ownRows } from './rows/own-rows.ts';
 import type { Setting } from './rows/setting.ts';
 import { vclusterRows } from './rows/vcluster-rows.ts';
 
-export type { Setting, Shape } from './rows/setting.ts';
+export type { Setting, SettingShape } from './rows/setting.ts';
 
 /** An unknown key under these paths is a fault; elsewhere unknown keys belong to vCluster and are ignored. */
 export const closedPaths: readonly string[] = [

@@ -5,13 +5,13 @@ import { Positions } from '../../../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../../../yaml/settings-path.ts';
 import type { TreeNode } from '../../../yaml/tree.ts';
 import type { DirectSettings } from '../../management-settings.ts';
-import type { FileContent, Setting, Shape } from './setting.ts';
+import type { FileContent, Setting, SettingShape } from './setting.ts';
 
 const block = 'hostward.direct';
 const row = { field: 'direct', change: 'restart' } as const;
-const fileOf = (holds: FileContent): Shape => ({ kind: 'text', rule: 'file', holds });
-const label: Shape = { kind: 'text', rule: 'name' };
-const url: Shape = { kind: 'text', rule: 'url' };
+const fileOf = (holds: FileContent): SettingShape => ({ kind: 'text', rule: 'file', holds });
+const label: SettingShape = { kind: 'text', rule: 'name' };
+const url: SettingShape = { kind: 'text', rule: 'url' };
 
 /** Seconds. Signs of life come every five; after five minutes without one nobody should trust what was heard before. */
 const silence = { from: 10, to: 300, default: 30 };

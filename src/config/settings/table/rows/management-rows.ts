@@ -1,24 +1,24 @@
 // The rows of the settings table for the management API, hostward.management. The rules that concern several settings are
 // in management-rules.ts.
-import type { FileContent, Setting, Shape } from './setting.ts';
+import type { FileContent, Setting, SettingShape } from './setting.ts';
 
 const block = 'hostward.management';
 const live = { field: 'management', change: 'live' } as const;
 const start = { field: 'managementServer', change: 'restart' } as const;
 
-const list: Shape = { kind: 'list' };
-const map: Shape = { kind: 'map' };
-const boolean: Shape = { kind: 'boolean' };
-const fileOf = (holds: FileContent): Shape => ({ kind: 'text', rule: 'file', holds });
-const label: Shape = { kind: 'text', rule: 'name' };
-const identity: Shape = { kind: 'text', rule: 'identity' };
-const identities: Shape = { kind: 'texts', rule: 'identity' };
-const url: Shape = { kind: 'text', rule: 'url' };
-const listen: Shape = { kind: 'text', rule: 'listen' };
+const list: SettingShape = { kind: 'list' };
+const map: SettingShape = { kind: 'map' };
+const boolean: SettingShape = { kind: 'boolean' };
+const fileOf = (holds: FileContent): SettingShape => ({ kind: 'text', rule: 'file', holds });
+const label: SettingShape = { kind: 'text', rule: 'name' };
+const identity: SettingShape = { kind: 'text', rule: 'identity' };
+const identities: SettingShape = { kind: 'texts', rule: 'identity' };
+const url: SettingShape = { kind: 'text', rule: 'url' };
+const listen: SettingShape = { kind: 'text', rule: 'listen' };
 
 /** A hundred years, which is also the longest ttl of a key. */
 export const longestTTLSeconds = 3_153_600_000;
-const seconds: Shape = { kind: 'integer', from: 0, to: longestTTLSeconds };
+const seconds: SettingShape = { kind: 'integer', from: 0, to: longestTTLSeconds };
 
 /** The quota protects the store, so it can be large but not absent. */
 const mostKeysPerOwner = 1_000_000;

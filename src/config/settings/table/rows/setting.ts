@@ -4,7 +4,7 @@ import type { TextRule } from '../../text-rules.ts';
 
 export type FileContent = 'kubeconfig' | 'certificate' | 'private-key' | 'authorities' | 'access-key';
 
-export type Shape =
+export type SettingShape =
   | { kind: 'boolean' }
   /** `holds`: what the named file must hold. */
   | { kind: 'text'; rule: TextRule; holds?: FileContent }
@@ -20,7 +20,7 @@ export type Shape =
 
 export interface Setting {
   path: string;
-  shape: Shape;
+  shape: SettingShape;
   /** The value without a file; undefined when "not set" has a meaning of its own. */
   default?: boolean | number | string | readonly never[] | Readonly<Record<string, never>>;
   /** Describes a default that depends on something else. */
