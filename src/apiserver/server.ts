@@ -1,20 +1,19 @@
 // A Kubernetes-style API server over HTTP or TLS: a listener, the chain of requests, and the routes of the kit: verbs and paths.
 // In: requests, a store, kinds, and the tenant's hooks for users and rights. Out: answers, watch streams, a request journal.
 // Must never know a kind by its name, nor which tenant (management API or embedded cluster) runs the server.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { pause } from '../clock.ts';
 import { Indexes } from './caller/kind-index.ts';
 import { Chain, type Classification, type Route } from './chain/chain.ts';
+import { makeListener } from './chain/listener.ts';
 import type { Client, Entrance, ServedRequest } from './chain/served-request.ts';
 import { refuseUnknownGroup, ServedPaths } from './discovery/serve-path.ts';
 import { Catalog } from './kinds/catalog.ts';
 import type { Kind } from './kinds/kind.ts';
 import { type Kit, systemRandomness } from './kinds/kit.ts';
 import { kubernetesLimits } from './kinds/object-limits.ts';
-import { acceptUpgrades, answerClientErrors } from './limits/client-error.ts';
-import { handshakeTimeout, slowHeads } from './limits/strangers.ts';
 import type { User } from './request/identity.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal } from './request/request-journal.ts';
@@ -30,8 +29,6 @@ const defaultWatchSettings: WatchSettings = { bookmarkIntervalMs: 60_000, maxWat
 
 /** More than the 8 KiB limit of many proxies, and small enough that a thousand connections cost 64 MiB. */
 const defaultHeaderBytes = 64 * 1024;
-/** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
-const keepAliveMs = 120_000;
 /** Time for requests in flight to finish when the server stops. */
 const stopGraceMs = 2_000;
 
@@ -132,24 +129,15 @@ export class ApiServer {
     this.handle(request, { kind: 'response', response });
 
   async start(): Promise<void> {
-    const { callers, takesUpgrades, log } = this.#options;
+    const { callers, takesUpgrades = () => false, log } = this.#options;
     const { tls, host, port, clientCa, maxHeaderBytes = defaultHeaderBytes } = this.#options.listen;
-    const clients = { ...certificateRequest(clientCa), handshakeTimeout };
-    const settings = {
-      maxHeaderSize: maxHeaderBytes,
-      keepAliveTimeout: keepAliveMs,
-      ...slowHeads,
-      // Everywhere else a wish to change the protocol is ignored, as HTTP allows.
-      shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => takesUpgrades?.(url) === true,
-    };
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
-    const server =
-      pair === undefined
-        ? createServer(settings, this.handler)
-        : createTlsServer({ ...settings, ...clients, cert: pair.certPem, key: pair.keyPem }, this.handler);
-    answerClientErrors(server, maxHeaderBytes);
-    callers?.strangers?.guard(server, { isTls: pair !== undefined });
-    acceptUpgrades(server, (request, socket, head) => this.handle(request, { kind: 'socket', socket, head }));
+    const server = makeListener({
+      tls: pair && { ...certificateRequest(clientCa), cert: pair.certPem, key: pair.keyPem },
+      strangers: callers?.strangers,
+      handle: (request, client) => this.handle(request, client),
+      ...{ maxHeaderBytes, takesUpgrades },
+    });
     this.#server = server;
     await listen(server, { port, host }, log);
     if (tls !== undefined && 'files' in tls && pair !== undefined)

@@ -2,13 +2,13 @@
 // instance. It accepts keys, direct tokens and client certificates of our own CA. A load balancer in front must pass TLS through.
 // In: the configured instances and the management server. Out: requests, each with the entrance that it came through.
 
-import type { IncomingMessage } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import { makeListener } from '../../apiserver/chain/listener.ts';
 import type { Client } from '../../apiserver/chain/served-request.ts';
-import { acceptUpgrades, answerClientErrors, refuseUpgrade } from '../../apiserver/limits/client-error.ts';
-import { handshakeTimeout, type Strangers, slowHeads } from '../../apiserver/limits/strangers.ts';
+import { refuseUpgrade } from '../../apiserver/limits/client-error.ts';
+import type { Strangers } from '../../apiserver/limits/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { fromSetting, listen } from '../../apiserver/wire/listen.ts';
@@ -20,7 +20,7 @@ import { pathNotFound } from '../../object/meta/status.ts';
 import { type Instance, instanceNamed } from '../credentials/issue/asker.ts';
 import type { Ingress, IngressParts } from '../credentials/issue/kubeconfigs.ts';
 import { entryName } from '../credentials/kubeconfig/names.ts';
-import type { InstanceEntrance } from './sender.ts';
+import { type InstanceEntrance, maxHeaderBytes } from './sender.ts';
 
 /** Serves requests that came through an entrance: the management server. */
 export interface EntranceServer {
@@ -34,9 +34,6 @@ export interface IngressOptions extends IngressParts {
   log: Log;
 }
 
-/** The same limit as on the management server. */
-const maxHeaderBytes = 16 * 1024;
-const keepAliveMs = 120_000;
 /** After this time the next connection reads the certificate files again; open connections keep their certificate. */
 const contextLastsMs = 10_000;
 
@@ -58,12 +55,8 @@ export class IngressListener implements Ingress {
   async start(): Promise<void> {
     const { listen: address, clientCaPem, server: served } = this.#options;
     const { host, port } = parseListen(address) as { host: string; port: number };
-    const server = createServer(
-      {
-        maxHeaderSize: maxHeaderBytes,
-        keepAliveTimeout: keepAliveMs,
-        handshakeTimeout,
-        ...slowHeads,
+    const server = makeListener({
+      tls: {
         requestCert: true,
         // Judged at every request, so that a client without a certificate can bring a key.
         rejectUnauthorized: false,
@@ -71,19 +64,16 @@ export class IngressListener implements Ingress {
         SNICallback: (name, done) =>
           void this.#context(name.toLowerCase()).then((context) => done(null, context), done),
       },
-      (request, response) => {
+      maxHeaderBytes,
+      strangers: this.#options.strangers,
+      takesUpgrades: () => true,
+      handle: (request, client) => {
         const entrance = this.#entranceOf(request);
-        if (entrance === undefined) sendStatus(response, pathNotFound());
-        else served.handle(request, { kind: 'response', response }, entrance);
+        if (entrance !== undefined) served.handle(request, client, entrance);
+        else if (client.kind === 'response') sendStatus(client.response, pathNotFound());
+        else refuseUpgrade(client.socket, pathNotFound());
       },
-    );
-    acceptUpgrades(server, (request, socket, head) => {
-      const entrance = this.#entranceOf(request);
-      if (entrance === undefined) refuseUpgrade(socket, pathNotFound());
-      else served.handle(request, { kind: 'socket', socket, head }, entrance);
     });
-    answerClientErrors(server, maxHeaderBytes);
-    this.#options.strangers.guard(server, { isTls: true });
     this.#server = server;
     await listen(server, { port, host }, this.#options.log).catch(fromSetting('hostward.management.ingressListen'));
   }

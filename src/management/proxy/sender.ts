@@ -11,6 +11,12 @@ import { proxiedIn, targetOf } from '../scope/classify.ts';
 import { bearersInProtocols, countOf } from './forward/headers.ts';
 import { maxReviewBytes, reviewIn } from './reviews.ts';
 
+/**
+ * Of every listener of the management server, of its ingress and of direct endpoints. Clients send far less, and much larger headers
+ * would cost memory for each connection.
+ */
+export const maxHeaderBytes = 16 * 1024;
+
 /** A listener on which `/` is the API of one virtual cluster. */
 export interface InstanceEntrance extends Entrance {
   /** The holder of the connection's client certificate; undefined = no certificate. Throws a StatusFault for an invalid one. */

@@ -29,16 +29,13 @@ import { ownerRules } from '../keys/owner-rules.ts';
 import { serverAnnotations } from '../keys/rules/server-marks.ts';
 import type { ManagementProxy } from '../proxy/proxy.ts';
 import { reviewProtobuf } from '../proxy/reviews.ts';
-import { admitProxied, classifier, proxiedSender } from '../proxy/sender.ts';
+import { admitProxied, classifier, maxHeaderBytes, proxiedSender } from '../proxy/sender.ts';
 import { type OpenParts, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { reportKind } from './report-kind.ts';
 import { managementSchemas } from './schemas.ts';
 
 const pathPrefix = '/kubernetes/management';
-/** Clients of this API send far less; much larger headers would cost memory for each connection. */
-export const maxHeaderBytes = 16 * 1024;
-
 /**
  * A key with every field filled in by hand has about 3 KiB, and the longest scope that is accepted fits too; thousands of keys
  * are in memory. A body may be twice as large, for managedFields and white space. Labels and annotations: more than any tool

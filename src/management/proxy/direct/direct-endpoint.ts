@@ -1,13 +1,12 @@
 // Starts and stops a direct endpoint: an HTTPS server beside a cluster that passes on the requests of holders of direct tokens.
 // In: settings, a clock, a log. Out: the server, its probes, and streams that end with their tokens.
 
-import type { IncomingMessage } from 'node:http';
-import { createServer, type Server } from 'node:https';
+import type { Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Chain } from '../../../apiserver/chain/chain.ts';
+import { makeListener } from '../../../apiserver/chain/listener.ts';
 import { CallerLimits, type Held, type Limit } from '../../../apiserver/limits/caller-limits.ts';
-import { acceptUpgrades, answerClientErrors } from '../../../apiserver/limits/client-error.ts';
-import { handshakeTimeout, Strangers, slowHeads } from '../../../apiserver/limits/strangers.ts';
+import { Strangers } from '../../../apiserver/limits/strangers.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
 import { authorityIn } from '../../../apiserver/tls/authority-folder.ts';
 import { CertificateFiles, readPair } from '../../../apiserver/tls/certificate-files.ts';
@@ -23,6 +22,7 @@ import { Directory } from '../../scope/directory.ts';
 import type { AccessRequest } from '../../scope/request.ts';
 import { LivePassages } from '../live-passages.ts';
 import { ProxyRoute } from '../proxy-route.ts';
+import { maxHeaderBytes } from '../sender.ts';
 import { AuditFile } from './audit-file.ts';
 import { auditLines } from './audit-lines.ts';
 import { directChain } from './direct-chain.ts';
@@ -45,10 +45,6 @@ export interface DirectEndpointOptions {
   callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
 }
 
-/** The same limit as on the management server. */
-const maxHeaderBytes = 16 * 1024;
-/** Longer than clients keep idle connections. */
-const keepAliveMs = 120_000;
 /** Streams of expired tokens end within a second. A revocation ends its streams at once. */
 const streamCheckMs = 400;
 
@@ -138,24 +134,14 @@ export class DirectEndpoint {
     const { host, port } = parseListen(settings.listen) as { host: string; port: number };
     for (const entry of await this.#audit.start()) this.#uploads.offer(entry);
     const pair = await this.#certificate(host);
-    const server = createServer(
-      {
-        maxHeaderSize: maxHeaderBytes,
-        keepAliveTimeout: keepAliveMs,
-        handshakeTimeout,
-        ...slowHeads,
-        cert: pair.certPem,
-        key: pair.keyPem,
-        shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => isProxiedUrl(url),
-      },
-      (request, response) => void this.#chain.handle(request, { kind: 'response', response }),
-    );
-    acceptUpgrades(server, (request, socket, head) => {
-      void this.#chain.handle(request, { kind: 'socket', socket, head });
+    const server = makeListener({
+      tls: { cert: pair.certPem, key: pair.keyPem },
+      maxHeaderBytes,
+      strangers: this.#strangers,
+      takesUpgrades: isProxiedUrl,
+      handle: (request, client) => void this.#chain.handle(request, client),
     });
-    answerClientErrors(server, maxHeaderBytes);
-    this.#strangers.guard(server, { isTls: true });
-    this.#server = server;
+    this.#server = server as Server;
     const { tls } = settings;
     if (tls !== undefined)
       this.#files = new CertificateFiles({
@@ -163,7 +149,7 @@ export class DirectEndpoint {
         current: pair,
         clock,
         log,
-        changed: ({ certPem, keyPem }) => server.setSecureContext({ cert: certPem, key: keyPem }),
+        changed: ({ certPem, keyPem }) => (server as Server).setSecureContext({ cert: certPem, key: keyPem }),
       });
     await listen(server, { port, host }, log).catch(fromSetting('hostward.direct.listen'));
     this.#watch.start();

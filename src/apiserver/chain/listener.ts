@@ -1,0 +1,42 @@
+// Makes the HTTP server in front of a chain: how long a head may be and may take, which upgrades are let through, and what is answered
+// where Node would answer itself. In: certificates and limits. Out: a server that does not listen yet, and each request with its client.
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { TlsOptions } from 'node:tls';
+import { acceptUpgrades, answerClientErrors } from '../limits/client-error.ts';
+import { handshakeTimeout, type Strangers, slowHeads } from '../limits/strangers.ts';
+import type { Client } from './served-request.ts';
+
+export interface ListenerOptions {
+  /** Undefined = plain HTTP. */
+  tls: TlsOptions | undefined;
+  /** Longer headers get 431. */
+  maxHeaderBytes: number;
+  /** Limits the connections on which nobody has authenticated. */
+  strangers: Strangers | undefined;
+  /** Everywhere else a wish to change the protocol is ignored, as HTTP allows. */
+  takesUpgrades(url: string): boolean;
+  handle(request: IncomingMessage, client: Client): void;
+}
+
+/** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
+const keepAliveMs = 120_000;
+
+export function makeListener({ tls, maxHeaderBytes, strangers, takesUpgrades, handle }: ListenerOptions): Server {
+  const settings = {
+    maxHeaderSize: maxHeaderBytes,
+    keepAliveTimeout: keepAliveMs,
+    ...slowHeads,
+    shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => takesUpgrades(url),
+  };
+  const answer: Parameters<typeof createServer>[1] = (request, response) =>
+    handle(request, { kind: 'response', response });
+  const server: Server | TlsServer =
+    tls === undefined
+      ? createServer(settings, answer)
+      : createTlsServer({ ...settings, handshakeTimeout, ...tls }, answer);
+  answerClientErrors(server, maxHeaderBytes);
+  strangers?.guard(server, { isTls: tls !== undefined });
+  acceptUpgrades(server, (request, socket, head) => handle(request, { kind: 'socket', socket, head }));
+  return server;
+}
