@@ -275,14 +275,16 @@ function probed(agent: Agent, port: number, path: string, headers: Record<string
 }
 
 function commandOf({ stage, port }: Scene, one: HostileCase): AttackCommand {
-  const { key = 'plain', send, body = null, times, seconds, connections = 1, unfinished, unread } = one;
-  const keys = key === 'many' ? stage.many : [stage[key]];
+  const { key = 'plain', send, body = null, times, seconds, connections = 1, unfinished, unread, pieces, idle } = one;
+  const keys = key === 'many' ? stage.many : key === 'none' ? [] : [stage[key]];
   const self = keys[0]?.name ?? '';
   const to = { port, caPem: stage.caPem };
   const texts = keys.map(({ text }) => text);
   const filledSend = send && { ...send, path: pathOf(send.path, self, one.values) };
   const text = bodyText(body).replaceAll('{self}', self);
   if (unfinished !== undefined) return { kind: 'unfinished', to, keys: texts, send: filledSend as Send, ...unfinished };
+  if (pieces !== undefined) return { kind: 'pieces', to, keys: texts, send: filledSend as Send, ...pieces };
+  if (idle !== undefined) return { kind: 'idle', to, keys: texts, send: filledSend as Send, ...idle };
   if (unread !== undefined) {
     const meanwhile = filledSend === undefined ? {} : { send: filledSend };
     const path = pathOf(unread.path, self, undefined);
@@ -297,6 +299,7 @@ function commandOf({ stage, port }: Scene, one: HostileCase): AttackCommand {
 function pathOf(path: string, self: string, values: Template | undefined): string {
   return path
     .replace('{keys}', `${apiRoot}management.platform/v1/ownedaccesskeys`)
+    .replace('{tokens}', `${apiRoot}management.platform/v1/directclusterendpointtokens`)
     .replace('{reviews}', `${apiRoot}authorization.k8s.io/v1/selfsubjectaccessreviews`)
     .replace('{self}', self)
     .replace('{values}', values === undefined ? '' : bodyText(values));

@@ -12,11 +12,14 @@ export interface Send {
   accept?: string;
 }
 
+/** One-byte chunks; such with extensions; a byte in each TLS record; trailers or header lines in a record for each byte. */
+export type PiecesHow = 'chunks' | 'extensions' | 'records' | 'trailers' | 'header';
+
 export interface HostileCase {
   name: string;
   why: string;
-  /** `plain`: an ordinary key; `empty`: one with the scope {}; `many`: thirty ordinary ones in turn. */
-  key?: 'plain' | 'empty' | 'many';
+  /** `plain`: an ordinary key; `empty`: one with the scope {}; `many`: thirty ordinary ones in turn; `none`: no key. */
+  key?: 'plain' | 'empty' | 'many' | 'none';
   send?: Send;
   body?: Template;
   /** Stands for {values} in the path. */
@@ -25,6 +28,10 @@ export interface HostileCase {
   seconds?: number;
   connections?: number;
   unfinished?: { count: number; announced: number; sent: number; seconds: number };
+  /** A request in so many tiny pieces, that never ends, on each of so many connections. */
+  pieces?: { count: number; how: PiecesHow; each: number; seconds: number };
+  /** Connections with one answered request each. */
+  idle?: { count: number; seconds: number };
   unread?: { count: number; path: string; seconds: number; pipelined?: number };
 }
 

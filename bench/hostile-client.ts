@@ -4,7 +4,7 @@ import { setPriority } from 'node:os';
 import { connect, type TLSSocket } from 'node:tls';
 import { Pool } from 'undici';
 import { answerCommands } from './answering.ts';
-import type { Send } from './hostile-body.ts';
+import type { PiecesHow, Send } from './hostile-body.ts';
 import { wait } from './processes.ts';
 
 export interface Target {
@@ -34,6 +34,17 @@ export type AttackCommand =
       sent: number;
       seconds: number;
     }
+  | {
+      kind: 'pieces';
+      to: Target;
+      keys: string[];
+      send: Send;
+      count: number;
+      how: PiecesHow;
+      each: number;
+      seconds: number;
+    }
+  | { kind: 'idle'; to: Target; keys: string[]; send: Send; count: number; seconds: number }
   /** Meanwhile, if there is a `send`, it is sent again and again with the first key. */
   | {
       kind: 'unread';
@@ -111,6 +122,50 @@ async function unfinished(command: Extract<AttackCommand, { kind: 'unfinished' }
   return result;
 }
 
+/** Pieces between two turns of the loop: each write is a record of its own. */
+const piecesAtOnce = 500;
+
+async function pieces(command: Extract<AttackCommand, { kind: 'pieces' }>): Promise<AttackResult> {
+  const { to, keys, send, count: many, how, each, seconds } = command;
+  const result: AttackResult = { codes: {}, bytes: 0 };
+  const sockets = await opened(to, many, result);
+  const endMs = performance.now() + seconds * 1000;
+  const one = async (socket: TLSSocket, at: number) => {
+    socket.setNoDelay(true);
+    socket.once('data', (answer: Buffer) => addCode(result, codeIn(answer)));
+    const framing: Record<string, string> =
+      how === 'records' ? { 'content-length': String(each + 1) } : { 'transfer-encoding': 'chunked' };
+    const head = requestHead(send.method, send.path, { ...headersOf(send, keys[at % keys.length]), ...framing });
+    socket.write(how === 'header' ? head.slice(0, -2) : head);
+    if (how === 'trailers') socket.write('1\r\n{\r\n0\r\n');
+    for (let sent = 0; sent < each && socket.writable && performance.now() < endMs; sent += piecesAtOnce) {
+      const some = Math.min(piecesAtOnce, each - sent);
+      if (how === 'chunks') socket.write('1\r\n \r\n'.repeat(some));
+      else if (how === 'extensions') socket.write('1;a=b\r\n \r\n'.repeat(some));
+      else for (let piece = 0; piece < some; piece++) socket.write(how === 'records' ? ' ' : 'a');
+      result.bytes += some;
+      await wait(1);
+    }
+  };
+  await Promise.all(sockets.map(one));
+  await wait(Math.max(0, endMs - performance.now()));
+  for (const socket of sockets) socket.destroy();
+  return result;
+}
+
+async function idle(command: Extract<AttackCommand, { kind: 'idle' }>): Promise<AttackResult> {
+  const { to, keys, send, count: many, seconds } = command;
+  const result: AttackResult = { codes: {}, bytes: 0 };
+  const asks = (socket: TLSSocket, at: number) => {
+    socket.once('data', (answer: Buffer) => addCode(result, codeIn(answer)));
+    socket.write(requestHead(send.method, send.path, headersOf(send, keys[at % keys.length])));
+  };
+  const sockets = await opened(to, many, result, asks);
+  await wait(seconds * 1000);
+  for (const socket of sockets) socket.destroy();
+  return result;
+}
+
 async function unread(command: Extract<AttackCommand, { kind: 'unread' }>): Promise<AttackResult> {
   const { to, keys, path, count: many, pipelined, seconds, send, body } = command;
   const result: AttackResult = { codes: {}, bytes: 0 };
@@ -131,15 +186,23 @@ async function unread(command: Extract<AttackCommand, { kind: 'unread' }>): Prom
 }
 
 /** A few at a time, as a server of any kind accepts them. */
-async function opened(to: Target, many: number, result: AttackResult): Promise<TLSSocket[]> {
+async function opened(
+  to: Target,
+  many: number,
+  result: AttackResult,
+  isOpen: (socket: TLSSocket, at: number) => void = () => undefined,
+): Promise<TLSSocket[]> {
   const sockets: TLSSocket[] = [];
   const one = async () => {
     while (sockets.length < many) {
       const socket = connect({ host: '127.0.0.1', port: to.port, ca: to.caPem, servername: 'localhost' });
-      sockets.push(socket);
+      const at = sockets.push(socket) - 1;
       socket.on('error', (error: NodeJS.ErrnoException) => addCode(result, error.code ?? error.message));
       await new Promise<void>((resolve) => {
-        socket.once('secureConnect', resolve);
+        socket.once('secureConnect', () => {
+          isOpen(socket, at);
+          resolve();
+        });
         socket.once('close', () => resolve());
       });
     }
@@ -152,9 +215,9 @@ function addCode(result: AttackResult, code: string): void {
   result.codes[code] = (result.codes[code] ?? 0) + 1;
 }
 
-function headersOf({ type, accept }: Send, key: string): Record<string, string> {
+function headersOf({ type, accept }: Send, key: string | undefined): Record<string, string> {
   return {
-    authorization: `Bearer ${key}`,
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
     ...(type !== '' && { 'content-type': type }),
     ...(accept !== undefined && { accept }),
   };
@@ -175,6 +238,10 @@ answerCommands<AttackCommand>((command) => {
       return bodies(command);
     case 'unfinished':
       return unfinished(command);
+    case 'pieces':
+      return pieces(command);
+    case 'idle':
+      return idle(command);
     case 'unread':
       return unread(command);
     default:

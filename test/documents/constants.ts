@@ -52,6 +52,7 @@ export class Constants {
     const known: Record<string, unknown> = {
       // The largest value: what a machine without a limit of memory gets.
       memoryShare: (_share: number, most: number) => most,
+      connectionsIn: (_share: number, most: number) => most,
     };
     const plain = stripTypeScriptTypes(`const it =${text};`)
       .replace(/^const it =/, '')

@@ -18,7 +18,7 @@ import { storeSentence } from '../request/store-sentence.ts';
 import { type Target, withSelectedName } from '../request/target.ts';
 import { refuseEncodedBody } from '../wire/body-encoding.ts';
 import { sendStatus } from '../wire/respond.ts';
-import { boundUnreadBody } from '../wire/unread-body.ts';
+import { UnreadBodies } from '../wire/unread-body.ts';
 import { type Client, type Entrance, ServedRequest } from './served-request.ts';
 
 /** What a request is about. A `fault` is answered before anybody looks who sent the request. */
@@ -79,11 +79,13 @@ export type Intercept = (target: Target, request: IncomingMessage) => Intercepti
 
 export class Chain {
   readonly #options: ChainOptions;
+  readonly #unread: UnreadBodies;
   /** Grows with each request that has got past the limits of its caller. */
   #begun = 0;
 
   constructor(options: ChainOptions) {
     this.#options = options;
+    this.#unread = new UnreadBodies(options.clock);
   }
 
   /** Never rejects. */
@@ -110,7 +112,7 @@ export class Chain {
         request.socket.destroy();
       });
     } finally {
-      if (route?.passesOn !== true) boundUnreadBody(request, clock);
+      if (route?.passesOn !== true) this.#unread.bound(request);
       this.#count(exchange, clock.now() - startedMs);
     }
   }

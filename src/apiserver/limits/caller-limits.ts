@@ -23,9 +23,17 @@ export interface Limit {
   altogether: number;
 }
 
+/** With TLS, and nothing going on. */
+const connectionBytes = 96 * 1024;
+
+/** How many connections fit into a share of the memory. */
+function connectionsIn(share: number, most: number): number {
+  return memoryShare(share / connectionBytes, most);
+}
+
 /**
  * Connections: over HTTP/1.1 each open request and watch has its own, so one credential needs as many as its 2,000 requests to
- * clusters behind the server and its watches; a connection costs about 64 KiB with TLS.
+ * clusters behind the server and its watches. 3,500 idle ones of one key ended a server with 384 MiB.
  * Requests: kube-apiserver serves 400 reads at a time by default.
  * Watches: an informer has one for each kind and namespace, and a pipeline one for each `kubectl wait`.
  * Proxied: a request to a cluster behind the server has two sockets and their buffers, all together about half a gigabyte. A controller
@@ -34,10 +42,10 @@ export interface Limit {
  * bytes.
  */
 export const callerLimits: Readonly<Record<Held, Limit>> = {
-  connections: { ofOne: 4_000, altogether: 16_000 },
+  connections: { ofOne: connectionsIn(1 / 8, 4_000), altogether: connectionsIn(1 / 4, 16_000) },
   requests: { ofOne: 400, altogether: 2_000 },
   watches: { ofOne: 1_000, altogether: 10_000 },
-  proxied: { ofOne: 2_000, altogether: 10_000 },
+  proxied: { ofOne: connectionsIn(1 / 16, 2_000), altogether: connectionsIn(1 / 8, 10_000) },
   bodies: { ofOne: 4 * 1024 * 1024, altogether: memoryShare(1 / 16, 32 * 1024 * 1024) },
 };
 

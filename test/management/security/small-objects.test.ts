@@ -1,10 +1,11 @@
 // This API has small objects: bodies, stored objects and the counts of their metadata have limits, whatever the verb and the
 // language. Keys that were stored under larger limits are served and deleted, and each change must make them smaller.
+import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
-import { type Answer, type Ask, type Bench, type Body, keysPath, openBench, people } from '../server/bench.ts';
-import { sendsFirst } from './raw-client.ts';
+import { type Answer, type Ask, type Bench, type Body, keysPath, openBench, people, until } from '../server/bench.ts';
+import { openSocket, sendsFirst } from './raw-client.ts';
 
 let bench: Bench;
 let alice: string;
@@ -182,6 +183,26 @@ describe('a client that is still sending', () => {
     const head = `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${bench.admin}\r\n${framing}\r\n\r\n`;
     const text = await sendsFirst({ port: bench.api.port, caPem: bench.api.caPem }, head, bytes);
     expect(text).toMatch(/^HTTP\/1\.1 413 [\s\S]*limit is 65536/);
+  });
+
+  // They held more memory than the uploads that were let in, and ended a server with 256 MiB.
+  it('is not one of a thousand: the oldest of those that were refused are cut', async () => {
+    const where = { port: bench.api.port, caPem: bench.api.caPem };
+    const head = `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n{`;
+    const sockets: TLSSocket[] = [];
+    const refused = async () => {
+      const socket = await openSocket(where);
+      sockets.push(socket);
+      const answered = new Promise<string>((resolve) => socket.once('data', (part) => resolve(String(part))));
+      socket.write(head);
+      expect(await answered).toMatch(/^HTTP\/1\.1 401 /);
+    };
+    for (let count = 0; count < 64; count++) await refused();
+    expect(sockets.filter(({ closed }) => closed)).toEqual([]);
+    for (let count = 0; count < 6; count++) await refused();
+    await until(() => sockets.slice(0, 6).every(({ closed }) => closed), 'the end of the oldest six');
+    expect(sockets.slice(6).filter(({ closed }) => closed)).toEqual([]);
+    for (const socket of sockets) socket.destroy();
   });
 });
 
