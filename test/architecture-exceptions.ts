@@ -27,7 +27,6 @@ export const circlesToday: readonly string[] = [
 export const doublesToday: readonly string[] = [
   'Asked',
   'AuditEntry',
-  'CertificatePaths',
   'IssueParts',
   'Judged',
   'ManagementOptions',
@@ -40,7 +39,6 @@ export const doublesToday: readonly string[] = [
   'ResourceRequest',
   'ServingCertificate',
   'Session',
-  'Severity',
   'Side',
   'Standing',
   'Subject',

@@ -3,7 +3,7 @@ import type { Sink } from '../line/context.ts';
 import { wrap } from '../line/help.ts';
 import type { Examination } from './examine.ts';
 import { type Category, type Code, categories, entryOf, pageOf } from './patient/codes.ts';
-import { type CheckedFinding, counted, type Severity } from './patient/finding.ts';
+import { type CheckedFinding, counted, type CheckVerdict } from './patient/finding.ts';
 
 export interface JudgedFindings extends Examination {
   /** Findings that --suppress takes out of the report and out of the verdict. */
@@ -13,7 +13,7 @@ export interface JudgedFindings extends Examination {
   isInterrupted: boolean;
 }
 
-const words: Readonly<Record<Severity, string>> = {
+const words: Readonly<Record<CheckVerdict, string>> = {
   ok: 'ok',
   warning: 'warning',
   fault: 'fault',
@@ -54,7 +54,7 @@ function findingLines(finding: CheckedFinding, width: number): string[] {
 }
 
 function summary({ findings, hidden, suppressed, isInterrupted }: JudgedFindings): string[] {
-  const count = (verdict: Severity): number => findings.filter((one) => one.verdict === verdict).length;
+  const count = (verdict: CheckVerdict): number => findings.filter((one) => one.verdict === verdict).length;
   const parts = [
     `${counted(findings.length, 'check')}: ${count('ok')} ok`,
     counted(count('warning'), 'warning'),

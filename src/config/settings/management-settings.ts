@@ -1,7 +1,7 @@
 // The settings of hostward.management for all other rooms: complete and checked, with all defaults. The part that a running
 // daemon can change and the part that needs a restart are separate values.
 
-export interface CertificatePaths {
+export interface ConfiguredCertificate {
   certificate: string;
   key: string;
 }
@@ -41,7 +41,7 @@ export interface ManagementIngress {
   server: string;
   servedBy: 'virtualCluster' | 'hostward';
   certificateAuthority?: string;
-  tls?: CertificatePaths;
+  tls?: ConfiguredCertificate;
 }
 
 /** The CSR API refuses certificates with a shorter life. */
@@ -51,7 +51,7 @@ export interface ManagementVirtualCluster {
   name: string;
   kubeconfig?: string;
   ingress?: ManagementIngress;
-  signing?: CertificatePaths;
+  signing?: ConfiguredCertificate;
   clientCert: { clusterRole: string; maxTTL: number };
 }
 
@@ -98,7 +98,7 @@ export interface ManagementServerSettings {
   dataDir: string;
   ingressListen: string | undefined;
   /** Undefined = a certificate of the own CA. The files are read again when they change. */
-  tls?: CertificatePaths;
+  tls?: ConfiguredCertificate;
 }
 
 /** The value that the checker builds from the rows of management-rows.ts, which guarantee this type. */
@@ -107,7 +107,7 @@ export type ManagementValues = ManagementSettings & {
   baseURL?: string;
   dataDir: string;
   ingressListen?: string;
-  tls?: CertificatePaths;
+  tls?: ConfiguredCertificate;
 };
 
 export interface DirectSpace {
@@ -129,7 +129,7 @@ export interface DirectSettings {
   keyFile: string;
   silence: number;
   spaces: readonly DirectSpace[];
-  tls?: CertificatePaths;
+  tls?: ConfiguredCertificate;
   dataDir: string;
 }
 

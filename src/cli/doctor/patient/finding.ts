@@ -1,10 +1,10 @@
 // What a check of `hostward doctor` found: a verdict, a line about it, and how to mend it.
 import type { Code } from './codes.ts';
 
-export type Severity = 'ok' | 'warning' | 'fault' | 'couldNotCheck';
+export type CheckVerdict = 'ok' | 'warning' | 'fault' | 'couldNotCheck';
 
 export interface Finding {
-  verdict: Severity;
+  verdict: CheckVerdict;
   /** What was found, in one line. */
   says: string;
   /** A line for each part of it, such as each missing right. */
