@@ -160,6 +160,15 @@ describe.skipIf(reason !== undefined)(
       expect(nameless).toMatchObject({ code: 1, stderr: expect.stringContaining('sync.vcluster.name is needed') });
     });
 
+    it('refuses the wall on a host that cannot read its expressions', async () => {
+      const words = ['template', 'hw', chart, ...set(['admissionPolicy.enabled=true'])];
+      expect(await run(helm, ...words, '--kube-version', '1.30.0')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('wants Kubernetes 1.31 or newer, found v1.30.0'),
+      });
+      expect(await run(helm, ...words, '--kube-version', '1.31.0')).toMatchObject({ code: 0 });
+    });
+
     it('names the policies by release and namespace, because they are cluster-scoped', async () => {
       const { manifests } = await template('admissionPolicy.enabled=true');
       const names = manifests
