@@ -1,6 +1,7 @@
 // Rules for single texts in a configuration: names, networks, listen addresses, label and annotation patterns. Each rule
 // returns the wanted form and a fix, or undefined for a valid text.
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
+import { isMapped, parseAddress, parseCidr, v4Address } from '../../object/text/ip.ts';
 
 export interface TextProblem {
   wanted: string;
@@ -104,44 +105,18 @@ export function parseInterval(text: string): number | undefined {
 
 function networkProblem(text: string): TextProblem | undefined {
   const wanted = 'a network as ADDRESS/LENGTH';
-  const slash = text.indexOf('/');
-  const address = slash < 0 ? text : text.slice(0, slash);
-  const isFour = isIPv4(address);
-  if (!isFour && (!isIPv6(address) || address.includes('%'))) return { wanted, fix: 'for example 10.0.0.0/8' };
-  const bits = isFour ? 32 : 128;
-  if (slash < 0) return { wanted, fix: `write ${text}/${bits}` };
-  const digits = text.slice(slash + 1);
+  const [address = '', digits] = text.split(/\/(.*)/s);
+  const parsed = parseAddress(address);
+  if (parsed.kind === 'invalid') return { wanted, fix: 'for example 10.0.0.0/8' };
+  const bits = parsed.family === 'IPv4' ? 32 : 128;
+  if (digits === undefined) return { wanted, fix: `write ${text}/${bits}` };
   if (!/^(0|[1-9]\d{0,2})$/.test(digits) || Number(digits) > bits)
     return { wanted, fix: `the length is a number from 0 to ${bits}` };
-  const number = isFour ? fourNumber(address) : sixNumber(address);
-  if (!isFour && number >> 32n === 0xffffn && Number(digits) >= 96)
-    return { wanted: 'IPv4 networks in IPv4 form', fix: `write ${dotted(number)}/${Number(digits) - 96}` };
-  const kept = (number >> BigInt(bits - Number(digits))) << BigInt(bits - Number(digits));
-  if (kept === number) return undefined;
-  const first = isFour ? dotted(kept) : colons(kept);
-  return { wanted: 'a network without address bits after its prefix', fix: `write ${first}/${digits}` };
-}
-
-function fourNumber(address: string): bigint {
-  return address.split('.').reduce((number, part) => number * 256n + BigInt(part), 0n);
-}
-
-function sixNumber(address: string): bigint {
-  const quad = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address);
-  const tail = quad === null ? 0n : fourNumber(quad[2] as string);
-  const hex = quad === null ? address : `${quad[1]}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`;
-  const [head = '', rest] = hex.split('::');
-  const before = head === '' ? [] : head.split(':');
-  const after = rest === undefined || rest === '' ? [] : rest.split(':');
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
-  return [...before, ...zeros, ...after].reduce((number, part) => number * 65536n + BigInt(`0x${part}`), 0n);
-}
-
-function dotted(number: bigint): string {
-  return [24n, 16n, 8n, 0n].map((shift) => String((number >> shift) & 255n)).join('.');
-}
-
-function colons(number: bigint): string {
-  const parts = [112n, 96n, 80n, 64n, 48n, 32n, 16n, 0n].map((shift) => ((number >> shift) & 0xffffn).toString(16));
-  return parts.join(':').replace(/(^|:)0(:0)+(:|$)/, '::');
+  if (isMapped(parsed) && Number(digits) >= 96) {
+    const { canonical } = v4Address(Number(parsed.value & 0xffffffffn));
+    return { wanted: 'IPv4 networks in IPv4 form', fix: `write ${canonical}/${Number(digits) - 96}` };
+  }
+  const network = parseCidr(text);
+  if (network.kind === 'ok') return undefined;
+  return { wanted: 'a network without address bits after its prefix', fix: `write ${network.network ?? text}` };
 }

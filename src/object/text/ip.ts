@@ -34,7 +34,10 @@ export interface Cidr {
   canonical: string;
 }
 
-export type ParsedCidr = { kind: 'ok'; cidr: Cidr } | { kind: 'invalid'; reason: string };
+export type ParsedCidr =
+  | { kind: 'ok'; cidr: Cidr }
+  /** network: what was meant, where only address bits behind the prefix are wrong. */
+  | { kind: 'invalid'; reason: string; network?: string };
 
 export type SpecialRange = 'loopback' | 'linkLocal' | 'multicast' | 'unspecified' | 'broadcast' | 'reserved';
 
@@ -92,7 +95,11 @@ export function parseCidr(text: string): ParsedCidr {
   const network = (address.value >> shift) << shift;
   const canonical = `${textOf(address.family, network)}/${prefixLength}`;
   if (network !== address.value)
-    return { kind: 'invalid', reason: `it has bits set behind its prefix, the network is "${canonical}"` };
+    return {
+      kind: 'invalid',
+      reason: `it has bits set behind its prefix, the network is "${canonical}"`,
+      network: canonical,
+    };
   return { kind: 'ok', cidr: { family: address.family, network, prefixLength, canonical } };
 }
 
