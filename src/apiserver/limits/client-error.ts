@@ -2,7 +2,8 @@
 // and an Expect header that asks for something else than 100-continue. Each answer is a Status like every other refusal. Where Node
 // has no response object yet, this file writes the answer by hand. It also guards the sockets that Node hands over for an upgrade.
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { badRequest, type Status } from '../../object/meta/status.ts';
 import { gatherChunks } from '../../object/text/small-chunks.ts';
 import { methodNotAllowed } from '../request/status-fault.ts';
@@ -73,13 +74,32 @@ export function acceptUpgrades(
   accepted: (request: IncomingMessage, socket: Socket, head: Buffer) => void,
 ): void {
   server.on('upgrade', (request, stream, head) => {
-    const socket = stream as Socket;
+    if (!(stream instanceof Socket)) {
+      refuseBody(request, stream);
+      return;
+    }
+    const socket = stream;
     // Node no longer listens to this socket, and a fault without a listener would end the process.
     socket.on('error', () => socket.destroy());
     // The socket still belongs to the answer that is being sent, and a second answer cannot have it.
     if (isAnswering(socket)) cutOff(socket);
     else accepted(request, socket, head);
   });
+}
+
+/**
+ * For a body that has not come whole, Node hands over a stream of its own that is no socket. A session has no body, and no client of
+ * Kubernetes sends one.
+ */
+function refuseBody(request: IncomingMessage, stream: Duplex): void {
+  const { socket } = request;
+  for (const one of [socket, stream]) one.on('error', () => socket.destroy());
+  if (isAnswering(socket)) {
+    cutOff(socket);
+    return;
+  }
+  const status = badRequest('a request that changes the protocol has no body');
+  write(stream, { line: '400 Bad Request', status }, () => socket.destroy());
 }
 
 /** The socket closes behind the answer, because nobody else will read from it. */
@@ -144,7 +164,7 @@ function answer(
   write(socket, refusalOf(error.code, maxHeaderBytes));
 }
 
-function write(socket: Socket, { line, status }: { line: string; status: Status }, written = () => {}): void {
+function write(socket: Duplex, { line, status }: { line: string; status: Status }, written = () => {}): void {
   const body = JSON.stringify(status);
   const head = [
     `HTTP/1.1 ${line}`,

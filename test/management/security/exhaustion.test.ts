@@ -98,6 +98,25 @@ describe('many clients', () => {
   }, 60_000);
 });
 
+describe('an upgrade with a body', () => {
+  const bodies = [
+    ['that has not come whole', 'Content-Length: 9\r\n\r\n{}'],
+    ['in chunks that have no end', 'Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n'],
+    ['in a foreign encoding', 'Transfer-Encoding: gzip, chunked\r\n\r\n'],
+  ];
+  const exec = '/kubernetes/project/shop/space/s1/api/v1/namespaces/n/pods/p/exec?command=a';
+  // Node hands over a stream that is no socket, and a method that it lacks ended the server, for a stranger without a key too.
+  it.each(bodies)('%s is refused, and the server lives', async (_what, body) => {
+    for (const key of [alice, 'mpk_nobody'])
+      for (const protocol of ['websocket', 'SPDY/3.1']) {
+        const head = `POST ${exec} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\n`;
+        const { answers, isClosed } = await exchange(server, Buffer.from(`${head}Upgrade: ${protocol}\r\n${body}`), 1);
+        expect([answers.map(({ code }) => code), isClosed]).toEqual([[400], true]);
+      }
+    await isWell();
+  });
+});
+
 describe('many requests in one packet', () => {
   const probe = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
