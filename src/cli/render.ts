@@ -83,7 +83,7 @@ function renderPlain(
   return hasRefusal ? exitCodes.input : exitCodes.fine;
 }
 
-/** A kind that is switched off is rendered too, but stands on no host. */
+/** A kind that is switched off is rendered too, but has no copy on any host. */
 function noteBeside(
   context: Context,
   { endpointsEnabled, endpointSlices }: Settings,
@@ -126,7 +126,7 @@ function textOf(rendered: OfflineRender, output: string): string {
 }
 
 /**
- * Names each rendered EndpointSlice that would stand on the host beside the rendered Endpoints of its Service: consumers take
+ * Names each rendered EndpointSlice that would be on the host together with the rendered Endpoints of its Service: consumers take
  * the addresses of both. In: the objects of the input and the rendered host objects. Out: one sentence for each such slice.
  * Pure.
  */

@@ -149,7 +149,7 @@ export class QueuePart {
 
   /**
    * For the worker of the key, around a wait for something that needs no worker: when it takes long, another key begins
-   * meanwhile, so that however many keys wait there, those that do not wait go on.
+   * while it waits, so that however many keys wait there, those that do not wait go on.
    */
   aside<T>(key: string, wait: Promise<T>): Promise<T> {
     return this.#aside.during(key, wait);

@@ -207,7 +207,7 @@ export class DemoManagement {
   }
 }
 
-/** The address stands in kubeconfigs and tokens, so it must be known before the server listens. */
+/** Kubeconfigs and tokens contain the address, so it must be known before the server listens. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((listening, failed) => {

@@ -60,7 +60,7 @@ async function logOf(context: Context, options: Options): Promise<Log> {
   return { folder: server.dataDir, digest, removedBecause: 'as hostward.management.audit.keepFiles wants' };
 }
 
-/** Full files stand beside the one that is written now. */
+/** Full files are in the folder of the one that is written now. */
 async function filesIn(folder: string): Promise<string[]> {
   const names = await chainFiles(folder, auditName);
   return (names.length === 0 ? [`${auditName}.log`] : names).map((name) => join(folder, name));

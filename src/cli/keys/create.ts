@@ -1,4 +1,4 @@
-// `hostward keys create`: makes an access key. Its value stands alone on standard output, so that it can go into a file.
+// `hostward keys create`: makes an access key. Nothing but its value is written to standard output, so that it can go into a file.
 import { resolve } from 'node:path';
 import type { Schema } from '../../apiserver/kinds/schema.ts';
 import { formatFault } from '../../config/fault.ts';

@@ -1,5 +1,5 @@
 // `hostward keys revoke`: deletes an access key, and with --tree every key that came of it. A maker goes before what it has made,
-// so that it can make no more meanwhile.
+// so that it can make no more until then.
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { apiPrefix, keysPath, type ManagementClient } from './client/management-client.ts';
@@ -58,7 +58,7 @@ async function keysOf(client: ManagementClient, maker: string): Promise<MadeKey[
 async function mayAskForTree(client: ManagementClient, root: MadeKey): Promise<void> {
   const { code } = await client.send({ method: 'GET', path: madeByPath([root]) });
   if (code !== 403) return void (await madeBy(client, [root]));
-  const message = `--tree: only an administrator, with an access key without scope, may ask which keys ${root.name} has made; nothing was revoked`;
+  const message = `--tree needs an administrator's key without a scope; nothing was revoked`;
   const hint = `hostward keys revoke ${root.name} revokes this key, and the keys that a key with a scope has made stop with it; ask an administrator for the others`;
   throw new CommandFault(exitCodes.environment, message, { hint });
 }

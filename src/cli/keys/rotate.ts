@@ -1,4 +1,4 @@
-// `hostward keys rotate`: a new value for an access key. It stands alone on standard output.
+// `hostward keys rotate`: a new value for an access key. Nothing else is written to standard output.
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { durationMs } from '../line/duration.ts';
 import type { Options } from '../line/parse-arguments.ts';

@@ -19,7 +19,7 @@ export interface SelectedContext {
 
 export type UserEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** What the user entry says; the server and the proxy stand in the cluster entry. */
+/** What the user entry says; the server and the proxy are in the cluster entry. */
 export type UserAccess = Omit<ClusterAccess, 'server' | 'proxy'>;
 
 /** Throws one CredentialsError with all faults. */

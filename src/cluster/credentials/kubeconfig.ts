@@ -64,7 +64,7 @@ async function select(path: string): Promise<ContextResult> {
   }
 }
 
-/** What the current context of a text selects. `path` stands in messages, and the files that the text names count from its folder. */
+/** What the current context of a text selects. `path` is used in messages, and the files that the text names count from its folder. */
 export async function selectIn(path: string, text: string): Promise<ContextResult> {
   const loaded = await parse(path, text);
   if (loaded.kind === 'faults') return loaded;

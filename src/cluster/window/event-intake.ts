@@ -56,7 +56,7 @@ export class EventIntake<T extends Item> {
     return isVersion(resourceVersion) && compareVersions(resourceVersion, this.#reached) <= 0;
   }
 
-  /** Begins anew after a list; `isOlder`: the server has gone back in time, so versions of earlier writes mean nothing. */
+  /** Begins again after a list; `isOlder`: the server has gone back in time, so versions of earlier writes mean nothing. */
   begin(list: { resourceVersion: string; isOlder: boolean }): void {
     if (list.isOlder) this.#own = '0';
     this.#reached = list.resourceVersion;

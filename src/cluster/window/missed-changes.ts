@@ -65,7 +65,7 @@ export class MissedChanges<T extends Item> {
   #askedSinceList = 0;
   #mendedSinceList = 0;
   #removedSinceList = 0;
-  /** The object that the server is asked for, and whether it went meanwhile. */
+  /** The object that the server is asked for, and whether it was deleted since. */
   #asked: { key: Key; isRemoved: boolean } | undefined;
 
   constructor(options: ProofOptions<T>, signal: AbortSignal) {

@@ -151,7 +151,7 @@ export class Reflector<T extends Item> {
     // An answer over an old connection does not show that a new one can be opened: windows would wake each other without end.
     const notBeforeMs = clock.now() + Math.min(step.delayMs, watchFloorMs);
     const woken = new AbortController();
-    // A server that could not be reached answers somebody again, or stands at another address now.
+    // A server that could not be reached answers somebody again, or has another address now.
     const forget = connection.subscribe(() => step.isAnswered === false && woken.abort());
     await pause(clock, step.delayMs, AbortSignal.any([this.#interrupt.signal, woken.signal]));
     forget();

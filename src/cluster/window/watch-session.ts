@@ -206,7 +206,7 @@ class WatchSession {
         if (answer.kind === 'gone') return { kind: 'gone', message: answer.message };
         if (answer.kind === 'throttled' || answer.kind === 'failed')
           return { kind: answer.kind, retryAfterMs: answer.retryAfterMs, message: answer.message, isAnswered: true };
-        // Rights and credentials may come back without a new list, and the cache stays valid meanwhile.
+        // Rights and credentials may come back without a new list, and the cache stays valid until then.
         const isOurs = answer.kind !== 'unauthorized' && answer.kind !== 'forbidden';
         const kind = isOurs ? 'refused' : 'failed';
         return { kind, retryAfterMs: undefined, message: answer.message, isAnswered: true };

@@ -44,7 +44,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // The request may have waited for a connection, and its permit may have ended meanwhile.
+    // The request may have waited for a connection, and its permit may have ended since.
     if (!this.#isSettled && this.#limits.permit?.() === false) this.#finish({ kind: 'notPermitted' });
     if (this.#isSettled) controller.abort(new NotPermitted());
     else this.#controller = controller;

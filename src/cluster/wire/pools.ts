@@ -17,7 +17,7 @@ export interface Wires {
   access: ClusterAccess;
   /** Scheme, host and port of the server. */
   origin: string;
-  /** What stands before each path. */
+  /** The beginning of each path. */
   basePath: string;
   requests: Dispatcher;
   streams: Dispatcher;

@@ -1,5 +1,5 @@
 // One try of one request on one connection: sends it, waits for the head of the answer, and reports exactly once. A limit of time
-// ends a try that makes no progress; streams have none after the connection stands.
+// ends a try that makes no progress; streams have no limit after the connection is open.
 import { type Agent, type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import type { Socket } from 'node:net';

@@ -211,7 +211,7 @@ function tlsOf({ tls: { ca, cert, key, servername, rejectUnauthorized } }: Clust
     rejectUnauthorized,
     // Upgrades and repeated header lines need HTTP/1.1.
     ALPNProtocols: ['http/1.1'],
-    // Without it each connection reads the certificates anew and keeps them: 30 of the 208 KiB of an idle watch.
+    // Without it each connection reads the certificates again and keeps them: 30 of the 208 KiB of an idle watch.
     secureContext: createSecureContext({
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined ? {} : { cert }),

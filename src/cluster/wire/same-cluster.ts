@@ -1,4 +1,4 @@
-// Lets a connection follow its credentials to another server, proxy or CA only when the same cluster stands there: a typo that names
+// Lets a connection follow its credentials to another server, proxy or CA only when the same cluster answers there: a typo that names
 // an empty cluster must not look like a mass delete. In: what was read, and a way to ask there. Out: whether it may be used, and a
 // sentence for people while it may not. Must never know what else is asked.
 import type { Clock } from '../../clock.ts';

@@ -43,7 +43,7 @@ export interface LoadedList {
 
 interface LoadedParts extends LoadedList {
   warnings: readonly Fault[];
-  /** The patches of EndpointSlices; those of Endpoints stand here directly. */
+  /** The patches of EndpointSlices; those of Endpoints are here directly. */
   slices: LoadedList;
   positions: Positions;
   /** The files that the settings name; nobody has looked at them. */

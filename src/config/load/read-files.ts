@@ -14,7 +14,7 @@ export async function readConfigurationFile(path: string): Promise<SourceFile> {
     const isHandedOver = handedOver.test(path);
     const refused = refusalOf(path, await stat(path), isHandedOver);
     if (refused !== undefined) return refused;
-    // Non-blocking: a pipe may have replaced the file meanwhile, and opening a pipe without a writer waits for ever.
+    // Non-blocking: a pipe may have replaced the file since, and opening a pipe without a writer waits for ever.
     const flags = constants.O_RDONLY | (isHandedOver ? 0 : constants.O_NONBLOCK);
     await using file = await open(path, flags);
     const now = await file.stat();

@@ -63,7 +63,7 @@ function textsOf(value: unknown): string[] {
 
 /** A bound on the work for one message: a value with more texts than this is bulk data rather than a secret. */
 const maxTexts = 200;
-/** Annotations, addresses and ports all stand above this depth. */
+/** Annotations, addresses and ports are all above this depth. */
 const maxTextDepth = 5;
 
 function gather(value: unknown, texts: Set<string>, depth: number): void {

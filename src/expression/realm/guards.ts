@@ -24,7 +24,7 @@ const setHas = uncurry(Set.prototype.has);
 const mapGet = uncurry(WeakMap.prototype.get);
 const mapSet = uncurry(WeakMap.prototype.set);
 
-// The kind of a fault of the realm stands in this map, because an expression could change a property of the fault.
+// The kind of a fault of the realm is kept in this map, because an expression could change a property of the fault.
 const kinds = new WeakMap();
 const fail = (kind, message) => {
   const fault = new TypeFault(message);

@@ -89,7 +89,7 @@ const messageOf = (thrown) => {
 };
 
 // Returns the offset of the throw in the code of the expression, or -1. The code of each expression begins a line of its own, and
-// a line for the head of its function stands before it.
+// a line for the head of its function is before it.
 const offsetOfThrow = (thrown, index) => {
   if (tracedFrames === 0 || typeof thrown !== 'object' || thrown === null) return -1;
   try {

@@ -82,7 +82,7 @@ const replaceMatches = (native, text, pattern, replacement) => {
   matchable(text);
   const isFunction = typeof replacement === 'function';
   const template = isFunction ? '' : stringOf(replacement);
-  // Each character of the template can stand for the whole text, once for each match.
+  // Each character of the template can mean the whole text, once for each match.
   const worst = template.length * (text.length + 1) * (textIndexOf(template, '$') < 0 ? 1 : text.length + 1);
   if (!isFunction && worst <= limits.text) return native(text, pattern, template);
   let built = 0;

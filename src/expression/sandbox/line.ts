@@ -1,6 +1,6 @@
 // The waiting requests in one line with two ends. The quick process takes batches from the front, where requests of different
 // causes take turns. A batch that runs out goes to the back, with every waiting request of the same causes, and requests of these
-// causes that come meanwhile go there too. The slow process takes one request at a time from the back: the newest first, each for
+// causes that come while it waits go there too. The slow process takes one request at a time from the back: the newest first, each for
 // a short slice; when none waits for a slice, and now and then, the oldest for its whole time.
 import type { Clock } from '../../clock.ts';
 import { sandboxLimits } from '../limits.ts';

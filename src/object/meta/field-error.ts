@@ -74,7 +74,7 @@ export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A longer value is cut: a list of the client's could stand in a hundred messages as a whole. */
+/** A longer value is cut: a list of the client's could appear whole in a hundred messages. */
 const maxShownLength = 10_000;
 
 function shown(value: unknown): string {

@@ -92,7 +92,7 @@ export class SqliteStore extends TimelineStore {
     else this.trim();
   }
 
-  /** A consistent copy in a file that must not exist yet; writes wait meanwhile. */
+  /** A consistent copy in a file that must not exist yet; writes wait until it is made. */
   async copyTo(path: string): Promise<void> {
     this.mustBeOpen('copy');
     await this.#thread.copy(path);

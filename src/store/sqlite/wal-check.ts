@@ -1,5 +1,5 @@
 // Finds damage in a write-ahead log of SQLite before SQLite opens it. SQLite takes everything behind the first bad frame for the
-// torn end of a crash and forgets it, even where acknowledged commits stand behind. Pure: bytes in, a fault out. The format is that
+// torn end of a crash and forgets it, even where acknowledged commits follow it. Pure: bytes in, a fault out. The format is that
 // of https://www.sqlite.org/fileformat2.html#walformat.
 
 const headerBytes = 32;
@@ -37,8 +37,8 @@ export function walFault(wal: Buffer): string | undefined {
 }
 
 /**
- * Whether a frame of the same log stands behind a commit behind the bad frame. A transaction begins only after the commit before it
- * is on the disk, so that no crash tears a frame in front of it.
+ * Whether a commit follows the bad frame, and a frame of the same log follows that commit. A transaction begins only after the
+ * commit before it is on the disk, so that no crash tears a frame in front of it.
  */
 function followsCommit(rest: Buffer, frameBytes: number, salts: Buffer): boolean {
   let isBehindCommit = false;

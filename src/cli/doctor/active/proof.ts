@@ -17,7 +17,7 @@ const lookAgainMs = 50;
 /** One kind whose copy is awaited. */
 interface Traced {
   resource: ResourceRef;
-  /** Where its copy will stand. */
+  /** Where its copy will be. */
   place: ObjectName;
   uid: string;
   /** The last copy that was seen, without what every write changes. */

@@ -1,4 +1,4 @@
-// The checks of what must stand on the host: namespaces, the Service that owns the copies, and the controller that mirrors Endpoints.
+// The checks of what must exist on the host: namespaces, the Service that owns the copies, and the controller that mirrors Endpoints.
 import { checkNamespace } from '../../../cluster/wire/probe.ts';
 import { endpointsResource, servicesResource } from '../../../cluster/wire/scope.ts';
 import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';

@@ -1,5 +1,5 @@
 // One question after the other to a management API, over TLS or through the socket on the same machine. In: where it is and how
-// to prove who asks. Out: answers, or a fault that says why no answer came. The key stands in a header and in no message.
+// to prove who asks. Out: answers, or a fault that says why no answer came. The key is sent in a header and appears in no message.
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { explain } from '../../../cluster/wire/explain.ts';

@@ -80,7 +80,7 @@ function keyProblems(of: Wanted, text: string, wanted: readonly Wanted[], texts:
   if (read.kind === 'wrong') return wrong(read.sentence);
   const certificate = wanted.find(({ path }) => path === of.path.replace(/\.key$/, '.certificate'));
   const certificatePem = certificate && texts.get(certificate.file);
-  // A certificate that is none is told at its own setting.
+  // A file that is no certificate is reported at its own setting.
   if (certificatePem === undefined || certificatesIn(certificatePem).kind === 'wrong') return [];
   const problem = pairProblem(certificatePem, text, certificate?.file ?? '');
   if (problem === undefined) return [];

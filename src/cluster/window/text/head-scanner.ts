@@ -28,10 +28,10 @@ const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const bracketBit = 0x20;
 
-/** Longer texts stand in no member that is read here; the longest is a continue token of a few hundred bytes. */
+/** No member that is read here has a longer text; the longest is a continue token of a few hundred bytes. */
 const textLimitBytes = 64 * 1024;
 
-/** Where in the list the scanner stands. `other` is any value that is stepped over. */
+/** Where in the list the scanner is. `other` is any value that is stepped over. */
 type Place = 'start' | 'list' | 'listMetadata' | 'items' | 'item' | 'itemMetadata' | 'other';
 
 const frameMembers = new Map<string, 'resourceVersion' | 'continueToken'>([
@@ -197,7 +197,7 @@ export class HeadScanner {
     }
   }
 
-  /** A member that stands twice counts with its last value, as everywhere in JSON. */
+  /** A member that appears twice counts with its last value, as everywhere in JSON. */
   #forget(): void {
     const { frame } = this;
     if (this.#place === 'item' && this.#member === 'metadata') this.#head = emptyHead();

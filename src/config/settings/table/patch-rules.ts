@@ -8,7 +8,7 @@ import { find, type ListNode, type TreeNode } from '../../yaml/tree.ts';
 import type { PatchEntry } from '../settings.ts';
 import { positionOfNode } from './check.ts';
 
-/** The requirements list these kinds. The list stands here, so that the engine of sync/ names no kind that it syncs. */
+/** The requirements list these kinds. The list is here, so that the engine of sync/ names no kind that it syncs. */
 export const referenceKinds: readonly string[] = [
   'Service',
   'Pod',

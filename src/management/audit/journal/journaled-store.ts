@@ -135,7 +135,7 @@ export class JournaledStore implements Store {
   async #begin(): Promise<void> {
     const revision = await this.#store.currentRevision();
     await this.#append(revision, [{ uid: '', name: '', change: { kind: 'begins' } }]);
-    // Not before the line: a second attempt would find nothing missing.
+    // Set only after the line is written; otherwise a retry would skip it.
     this.#covered = revision;
     this.#written = revision;
   }

@@ -17,7 +17,7 @@ export interface TokenHolder {
   networks: SourceNetworks | undefined;
 }
 
-/** The directory has one team, the holder, even if the owner of the key is a user. */
+/** The owner of the key is modelled as a team of one, so users and teams are judged alike. */
 const holder = 'holder';
 
 export function holderOf(claims: TokenClaims, endpoint: Pick<DirectSettings, 'cluster' | 'spaces'>): TokenHolder {
