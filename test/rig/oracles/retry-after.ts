@@ -33,6 +33,8 @@ export class RetryAfter implements WorldEars {
   }
 }
 
-function idOf({ daemon, side, method, verb, path, isProof }: Passing): string {
-  return `${daemon} ${side} ${method} ${verb} ${path.split('?')[0]} ${isProof ? 'heads' : ''}`;
+function idOf({ daemon, side, method, verb, path, query, isProof }: Passing): string {
+  // Two windows of one resource read it by other selectors.
+  const selected = `${query.get('labelSelector') ?? ''} ${query.get('fieldSelector') ?? ''}`;
+  return `${daemon} ${side} ${method} ${verb} ${path.split('?')[0]} ${isProof ? 'heads' : ''} ${selected}`;
 }
