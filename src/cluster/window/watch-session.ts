@@ -65,6 +65,8 @@ class WatchSession {
   /** After its first bookmark a watch gets one every minute, so a silence then means a broken connection. */
   #hasBookmark = false;
   #lastByteMs = 0;
+  /** A server that was too busy for the last question has said when to come again. */
+  #probeNotBeforeMs = 0;
   #drained: (() => void) | undefined;
 
   constructor(options: WatchSessionOptions) {
@@ -103,9 +105,14 @@ class WatchSession {
     const { clock, probe } = this.#options;
     const limitMs = this.#hasBookmark ? silenceLimitMs : 2 * silenceLimitMs;
     if (clock.now() - this.#lastByteMs >= limitMs) return false;
+    if (clock.now() < this.#probeNotBeforeMs) return true;
     const problem = await probe();
+    if (problem === undefined) return true;
     // A server that is too busy for a list still answers.
-    if (problem === undefined || problem.kind === 'throttled') return true;
+    if (problem.kind === 'throttled') {
+      this.#probeNotBeforeMs = clock.now() + (problem.retryAfterMs ?? 0);
+      return true;
+    }
     if (problem.kind !== 'aborted') this.#close(problem);
     return false;
   }

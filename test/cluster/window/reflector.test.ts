@@ -316,6 +316,16 @@ describe('requests of the server', () => {
     }
   }
 
+  test('a busy server is not asked about a silent watch again before the time that it names', async () => {
+    await synced();
+    const reply = { 'retry-after': '60' };
+    server.script('list', ({ response }) => sendStatus(response, 429, 'TooManyRequests', 'slow down', reply));
+    const asked = () => server.seen.filter(({ url }) => url.searchParams.get('limit') === '1').length;
+    await passing(clock, () => asked() === 1, { stepMs: 500 });
+    expect(await passing(clock, () => asked() === 2, { stepMs: 500 })).toBeGreaterThanOrEqual(60_000);
+    expect(server.watches.size).toBe(1);
+  });
+
   test('an ERROR event that is not 410 costs no list', async () => {
     await synced();
     server.raw(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 500, message: 'etcd' } })}\n`);
