@@ -19,8 +19,9 @@ export class RetryAfter implements WorldEars {
 
   madeUp(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void {
     const seconds = Number(headers['retry-after']);
-    // A holder that waited a minute would lose its lease; F18 speaks of lists, watches and writes.
-    if (passing.verb === 'lease') return;
+    // F18 speaks of lists, watches and writes. A holder that waited a minute would lose its lease, and a new watch asks for one object whether the
+    // server has gone back in time, since a watch that began without that answer would miss changes (F36).
+    if (passing.verb === 'lease' || passing.query.get('limit') === '1') return;
     if (status !== 429 || !Number.isFinite(seconds) || seconds <= 0) return;
     this.#notBeforeMs.set(idOf(passing), this.#world.clock.now() + Math.min(longestMs, seconds * 1000));
   }
