@@ -21,6 +21,8 @@ const token = 'token-of-the-daemon';
 
 export interface RealServer extends SyncServer {
   readonly cluster: KubeCluster;
+  /** What the daemon's user was allowed to do since the start: namespace, verb and resource; no namespace is all namespaces. */
+  used(): Promise<readonly RecordedRequest[]>;
 }
 
 export interface RealBackend extends SyncBackend {
@@ -76,15 +78,20 @@ async function startServer(
   const admin = new ApiClient({ url, caPem, token: cluster.adminToken });
   const auditor = new ApiClient({ url, caPem, token });
   let markers = 0;
+  const used = new Map<string, RecordedRequest>();
   /** Reads the log after a marker request has arrived in it, because all earlier requests are then in it too. */
   const requests = async (): Promise<RecordedRequest[]> => {
     const marker = `marker-${++markers}`;
     await auditor.request('GET', `/api/v1/namespaces/${marker}`);
     return until('the audit log', () => {
       const records = entries(log);
-      return records.some((record) => record.name === marker)
-        ? records.filter((record) => !record.name.startsWith('marker-'))
-        : undefined;
+      if (!records.some((record) => record.name === marker)) return undefined;
+      const own = records.filter((record) => !record.name.startsWith('marker-'));
+      for (const record of own) {
+        const { namespace, verb, resource, code } = record;
+        if (code !== 401 && code !== 403) used.set(`${namespace} ${verb} ${resource}`, record);
+      }
+      return own;
     });
   };
   return {
@@ -97,6 +104,10 @@ async function startServer(
     kubeconfig: (server) => withServer(cluster.kubeconfigFor({ token }), server),
     grant: (rights) => grant(admin, rights),
     requests,
+    async used() {
+      await requests();
+      return [...used.values()];
+    },
     async forget() {
       if (!isAudited) return;
       await requests();

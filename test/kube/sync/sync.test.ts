@@ -15,8 +15,10 @@ import { rightsSuite } from '../../contract/sync/rights.ts';
 import { rotationSuite } from '../../contract/sync/rotation.ts';
 import { slicesSuite } from '../../contract/sync/slices.ts';
 import { twoWaySuite } from '../../contract/sync/two-way.ts';
+import { outagesSuite } from '../../contract/sync-stage/outages.ts';
 import { processSuite } from '../../contract/sync-stage/process.ts';
 import { kubeAssets } from '../start/assets.ts';
+import { shippedRolesSuite } from './shipped-roles.ts';
 import { type RealBackend, startRealBackend } from './sync-backend.ts';
 
 const assets = kubeAssets();
@@ -48,6 +50,9 @@ describe.skipIf(assets.found === undefined)(
     massDeleteSuite(() => backend);
     missedSuite(() => backend);
     rotationSuite(() => backend);
+    outagesSuite(() => backend);
     processSuite(() => backend);
+    // The last one: it looks back at what all of them did.
+    shippedRolesSuite(() => backend);
   },
 );
