@@ -90,7 +90,8 @@ export class SameCluster {
     this.#waiting = {
       message,
       sinceMs: this.#waiting?.sinceMs ?? clock.now(),
-      isAnother: verdict.kind === 'another',
+      // A server that was another cluster once is believed to be one while it is silent.
+      isAnother: verdict.kind === 'another' || this.#waiting?.isAnother === true,
     };
     return false;
   }

@@ -240,6 +240,19 @@ describe('a new server', () => {
     expect(connection.address).toMatchObject({ server: next.url, isInDoubt: false });
   });
 
+  test('that was another cluster stays one while it is silent', async () => {
+    const { url } = await used();
+    const stranger = await serve(oldCa, 'theirs');
+    named.server = stranger.url;
+    await connection.reread();
+    await stop(stranger.server);
+    await connection.reread();
+    expect(connection.address).toMatchObject({ isInDoubt: true, notTaken: expect.stringContaining('refused') });
+    named.server = url;
+    await connection.reread();
+    expect(connection.address).toMatchObject({ isInDoubt: false, notTaken: undefined });
+  });
+
   test('is not taken when the uid could not be read at the start', async () => {
     await used();
     connection.pin({ path, uid: undefined });
