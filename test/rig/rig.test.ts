@@ -73,6 +73,22 @@ describe('a run', { timeout }, () => {
     },
   );
 
+  it('a daemon survives an answer about its lease that is no Lease', async () => {
+    const story = storyOf('objects are made');
+    const configuration = structuredClone(story.configurations[0]) as { hostward: { leaderElection: string } };
+    configuration.hostward.leaderElection = 'always';
+    const place = { class: 'F32', recipe: 'garbage answer', side: 'host', verb: 'lease', times: 1, ms: 0 } as const;
+    for (const nth of [1, 2, 3]) {
+      const faults = [{ ...place, nth, size: 3 }];
+      const { violations, struck } = await play({
+        seed: 1,
+        scenario: { ...story, configurations: [configuration] },
+        faults,
+      });
+      expect([struck.length, violations]).toEqual([1, []]);
+    }
+  });
+
   it('model and daemon give a shared name to one of two Services, for both kinds together', async () => {
     const [one, other] = [
       { namespace: 't1', name: 'a-x-b' },

@@ -184,10 +184,7 @@ class HeldLease implements Lease {
 
   async #look(): Promise<string | undefined> {
     const answer = await this.#object.read({ timeoutMs: this.#renewMs / 2, signal: this.#ended.signal });
-    if (answer.kind === 'ok') {
-      this.#see(answer.object);
-      return undefined;
-    }
+    if (answer.kind === 'ok') return this.#see(answer.object);
     if (answer.kind === 'notFound') {
       // The old holder may not have noticed the deletion, so its time must pass before a new lease is created.
       if (this.#seen !== undefined) this.#seen.isGone = true;
@@ -255,17 +252,21 @@ class HeldLease implements Lease {
     };
   }
 
-  #won(lease: KubeObject, sentMs: number): undefined {
-    this.#see(lease);
+  #won(lease: KubeObject, sentMs: number): string | undefined {
+    const trouble = this.#see(lease);
+    if (trouble !== undefined) return trouble;
     this.#heldUntilMs = sentMs + this.#renewMs;
     this.#expiry?.cancel();
     this.#expiry = this.#clock.after(this.#heldUntilMs - this.#clock.now(), () => this.#judge('no renewal in time'));
   }
 
-  #see(lease: KubeObject): void {
-    const resourceVersion = lease.metadata.resourceVersion ?? '';
-    if (this.#seen?.resourceVersion === resourceVersion && !this.#seen.isGone) return;
+  /** A proxy may answer 200 with something else; returns what is wrong with it. */
+  #see(lease: KubeObject): string | undefined {
+    const resourceVersion = (lease.metadata as KubeObject['metadata'] | undefined)?.resourceVersion;
+    if (resourceVersion === undefined) return 'the answer about the lease is no Lease';
+    if (this.#seen?.resourceVersion === resourceVersion && !this.#seen.isGone) return undefined;
     this.#seen = { lease, resourceVersion, record: recordOf(lease), sinceMs: this.#clock.now(), isGone: false };
+    return undefined;
   }
 
   #enter(state: LeaseState): void {
