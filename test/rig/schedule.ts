@@ -51,6 +51,10 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
     [2, 2],
   ] as const);
   for (let nth = 0; nth < more && possible.length > 0; nth++) faults.push(placed(chance.pick(possible), chance, seen));
+  // Few scenarios have two daemons, so the fault that needs them is placed beside the others.
+  const pair = new Chance(seed, 'two daemons');
+  const alone = possible.find(({ recipe }) => recipe.class === 'F41');
+  if (learned.scenario.daemons > 1 && alone !== undefined && pair.isHit(0.1)) faults.push(placed(alone, pair, seen));
   return { seed: learned.seed, scenario: learned.scenario, faults };
 }
 

@@ -48,7 +48,8 @@ export class RequestOracle implements WorldEars {
 
   #lease({ daemon }: Passing, at: string): void {
     const { hostward } = this.#world.configuration as { hostward: { leaderElection: string } };
-    if (hostward.leaderElection !== 'always') return;
+    // A restore from a backup takes a lease back that was won; its holder hears of it at the next renewal.
+    if (hostward.leaderElection !== 'always' || this.hasTurnedBack) return;
     const key = `${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`;
     const { written } = this.#world.clusters.host.store;
     const last = written.findLast((one) => one.key === key && one.after !== undefined);
