@@ -24,10 +24,21 @@ function boundUnanswered(server: Server): void {
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     // What was in the same packet still comes after the connection was cut.
     if (request.socket.destroyed) return;
-    gatherChunks(request);
+    guardBody(request, response);
     opens(request, response);
     if ((openAnswers.get(request.socket)?.size ?? 0) > mostUnanswered) cutUnread(request.socket);
     else for (const listener of listeners) listener.call(server, request, response);
+  });
+}
+
+/** The connection of a flood of tiny chunks is cut, also when the request is answered already: nobody hears of its chunks then. */
+function guardBody(request: IncomingMessage, response: ServerResponse): void {
+  gatherChunks(request, () => cutUnread(request.socket));
+  response.once('prefinish', () => {
+    if (request.complete || request.readableFlowing !== null) return;
+    // Node takes it for read, and no longer drops the chunks unseen.
+    request.read(0);
+    request.resume();
   });
 }
 
@@ -128,7 +139,7 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
     else write(socket, { line: '405 Method Not Allowed', status: methodNotAllowed().status }, () => socket.destroy());
   });
   server.on('checkExpectation', (request, response) => {
-    gatherChunks(request);
+    guardBody(request, response);
     opens(request, response);
     const message = 'the header Expect: only 100-continue is known here; send the request without this header';
     const body = JSON.stringify({ ...badRequest(message), code: 417 });

@@ -136,6 +136,42 @@ describe('many requests in one packet', () => {
   });
 });
 
+describe('a body in tiny chunks', () => {
+  const head = (path: string, key?: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}\r\n`;
+
+  it.each([
+    ['without a key', keysPath, false],
+    ['to a probe', '/livez', false],
+    ['with a key', keysPath, true],
+    ['with a key, to a cluster behind', '/kubernetes/cluster/none/api/v1/pods', true],
+  ])('ends its connection when it holds others up: %s', async (_how, path, hasKey) => {
+    const sockets = await Promise.all(Array.from({ length: 4 }, () => openSocket(server)));
+    const ends = sockets.map(closed);
+    const floods = sockets.map(async (socket) => {
+      socket.write(head(path, hasKey ? alice : undefined));
+      for (let turn = 0; turn < 20 && !socket.closed; turn++) {
+        socket.write('1\r\n \r\n'.repeat(2_000));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    });
+    const startedMs = performance.now();
+    await Promise.all([...ends, ...floods]);
+    // A rest of a body is read for ten seconds.
+    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    await isWell();
+  });
+
+  it('is read when a program wrote it word by word', async () => {
+    const spec = { description: 'word '.repeat(800) };
+    const text = JSON.stringify({ metadata: { generateName: 'words-' }, spec }) + ' '.repeat(50_000);
+    const words = text.match(/[\s\S]{1,8}/g) ?? [];
+    const chunks = words.map((word) => `${word.length.toString(16)}\r\n${word}\r\n`).join('');
+    const { answers } = await exchange(server, Buffer.from(`${head(keysPath, alice)}${chunks}0\r\n\r\n`), 1);
+    expect(answers[0]).toMatchObject({ code: 201 });
+  });
+});
+
 describe('sizes', () => {
   it('headers over 16 KiB are 431, long URLs among them', async () => {
     for (const text of [

@@ -90,6 +90,24 @@ describe('gatherChunks()', () => {
     expect(seen).toEqual(['prompt$ ']);
   });
 
+  it('tells of a flood of tiny chunks, and not of a peer that sends as many slowly', async () => {
+    let floods = 0;
+    for (const [inTurn, turns, wanted] of [
+      [200, 100, 0],
+      [2_000, 10, 1],
+    ] as const) {
+      floods = 0;
+      const stream = new Readable({ read() {} });
+      gatherChunks(stream, () => floods++);
+      stream.resume();
+      for (let at = 0; at < turns; at++) {
+        for (let count = 0; count < inTurn; count++) stream.push(Buffer.from('x'));
+        await turn();
+      }
+      expect(floods).toBe(wanted);
+    }
+  });
+
   it('keeps a request of single-byte chunks that nobody reads in the memory of its bytes', async () => {
     const waiting: IncomingMessage[] = [];
     const { port } = await serving((incoming) => {

@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RawAnswer } from '../../../cluster/wire/raw-connection.ts';
 import { type Status, serviceUnavailable } from '../../../object/meta/status.ts';
+import { GatheredBytes } from '../../../object/text/gathered-bytes.ts';
 
 interface About {
   name: string;
@@ -155,23 +156,21 @@ export function isBrokenOff({ destroyed, complete }: IncomingMessage): boolean {
 
 /** Reads a body up to the limit; a longer body goes back into the response. */
 function startOf(response: IncomingMessage, maxBytes: number): Promise<Buffer | 'long' | 'broken'> {
-  const parts: Buffer[] = [];
-  let length = 0;
+  const start = new GatheredBytes();
   return new Promise((resolve) => {
     const done = (found: Buffer | 'long' | 'broken') => {
       response.off('data', take);
       resolve(found);
     };
     const take = (part: Buffer) => {
-      parts.push(part);
-      length += part.length;
-      if (length <= maxBytes) return;
+      start.add(part);
+      if (start.size <= maxBytes) return;
       response.pause();
       done('long');
-      response.unshift(Buffer.concat(parts));
+      response.unshift(start.take());
     };
     response.on('data', take);
-    response.once('end', () => done(Buffer.concat(parts)));
+    response.once('end', () => done(start.take()));
     response.once('close', () => done('broken'));
     response.once('error', () => done('broken'));
   });
