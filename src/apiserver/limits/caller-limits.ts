@@ -129,10 +129,13 @@ export class CallerLimits {
     const leave = this.#enter('bodies', credential, bytes);
     const body = { isWhole: () => request.complete, leave, end: () => request.socket.destroy() };
     this.#bodies.add(body);
-    response.once('close', () => {
+    const closed = () => {
       this.#bodies.delete(body);
       leave();
-    });
+    };
+    response.once('close', closed);
+    // A client may hang up while its key is looked at, and does not hang up again.
+    if (response.destroyed) closed();
   }
 
   /** False when every body has arrived whole. */

@@ -1,6 +1,8 @@
-// Bounds that follow the memory limit of the process.
+// Bounds that follow the memory limit of the process, and counts that are given back.
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { memoryShare } from '../../../src/apiserver/limits/caller-limits.ts';
+import { CallerLimits, memoryShare } from '../../../src/apiserver/limits/caller-limits.ts';
 
 const mib = 1024 * 1024;
 
@@ -13,5 +15,23 @@ describe('memoryShare()', () => {
     [0, 32],
   ])('of a limit of %i MiB', (limit, wanted) => {
     expect(memoryShare(1 / 16, 32 * mib, limit * mib)).toBe(wanted * mib);
+  });
+});
+
+describe('CallerLimits', () => {
+  // Each first use of a key waits for the disk, so a client with many keys could fill the count of all for ever.
+  it('gives back what a client held that hung up before it was counted', () => {
+    const limits = new CallerLimits();
+    const socket = new Socket();
+    const request = Object.assign(new IncomingMessage(socket), { headers: { 'content-length': '100' } });
+    request.complete = true;
+    const response = new ServerResponse(request);
+    response.destroy();
+    limits.connects(socket.destroy(), 'key');
+    limits.admit('requests', 'key', response);
+    limits.admit('proxied', 'key', socket);
+    limits.admitBody('key', response, 1_000);
+    const held = (['connections', 'requests', 'proxied', 'bodies'] as const).map((one) => limits.open(one));
+    expect(held).toEqual([0, 0, 0, 0]);
   });
 });
