@@ -401,7 +401,7 @@ describe('a watch', () => {
     await lines.cancel();
   });
 
-  it('140: of a client that does not read is dropped, and other watches continue', async () => {
+  it('of a client that does not read is dropped, and other watches continue', async () => {
     const clock = new VirtualClock();
     const shop = await start({ clock });
     const reading = await watch(shop, 'resourceVersion=0');

@@ -103,7 +103,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
       .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }
 
-  it('2: Connection cannot take the identity away from a request (CVE-2021-31999)', async () => {
+  it('Connection cannot take the identity away from a request (CVE-2021-31999)', async () => {
     const body = JSON.stringify({ apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' });
     const headers = ['Content-Type: application/json', `Content-Length: ${body.length}`];
     for (const named of [
@@ -120,7 +120,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
     }
   });
 
-  it('3: every group of a subject arrives, and more groups than kube-apiserver reads are 431', async () => {
+  it('every group of a subject arrives, and more groups than kube-apiserver reads are 431', async () => {
     const crowd = await proxied.bench.keyFor('crowd-key', { user: 'crowd' });
     const ask = () =>
       proxied.bench.ask('POST', `${instance}${selfReview}`, {
@@ -146,7 +146,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
     await bench.api.apply(settings);
   }, 60_000);
 
-  it('3: group headers of a client are 403, repeated or not, and too many bytes of them 431', async () => {
+  it('group headers of a client are 403, repeated or not, and too many bytes of them 431', async () => {
     const urls = await arrivedDuring(async () => {
       for (const name of ['Impersonate-Group', 'IMPERSONATE_GROUP']) {
         const repeated = [`${name}: system:masters`, `${name}: devs`, 'Connection: close'];
@@ -170,7 +170,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
       'exec',
     ],
   ] as const)(
-    '9: a client that goes away ends its %s at kube-apiserver within a second',
+    'a client that goes away ends its %s at kube-apiserver within a second',
     async (_what, line, headers, resource, subresource) => {
       const before = await longRunning(resource, subresource);
       const client = await open(line, headers);
@@ -187,7 +187,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
     30_000,
   );
 
-  it('16: encoded slashes and dot steps do not leave the project', async () => {
+  it('encoded slashes and dot steps do not leave the project', async () => {
     const tricks = [
       ...['/../v2/api', '/%2e%2e/v2/api', '/.%2E/v2/api', '/./api', '/api%2fv1', '/api/%2e%2e/x', '//api/v1', '/a\\b'],
       ...['/api/v1/..%2f..', '/api%252fv1', '/%252e%252e/v2', '/api/v1/namespaces/default/../../nodes'],
@@ -216,7 +216,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
     expect(passed).toEqual(honest);
   });
 
-  it('17: a redirect of an aggregated API is neither followed nor passed on, except within the cluster (CVE-2022-3172)', async () => {
+  it('a redirect of an aggregated API is neither followed nor passed on, except within the cluster (CVE-2022-3172)', async () => {
     await serveAggregated(admin);
     const to = (url: string) => `/apis/${aggregatedGroup}/v1/things?to=${encodeURIComponent(url)}`;
     // kube-apiserver passes on what the aggregated API answers, because its own check is switched off.
@@ -236,7 +236,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
     expect(await get(String(within.headers.location), dora)).toMatchObject({ code: 200, body: { openapi: '3.0.0' } });
   }, 30_000);
 
-  it('17: a redirect of a session is not followed (CVE-2020-8559)', async () => {
+  it('a redirect of a session is not followed (CVE-2020-8559)', async () => {
     const path = `${instance}${web}/exec?command=redirect-to&command=${encodeURIComponent(elsewhere.url)}&stdout=true`;
     const cases = [
       [`POST ${path}`, spdy],
@@ -252,7 +252,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
     expect(elsewhere.reached).toBe(0);
   }, 30_000);
 
-  it('19: an upgrade to h2c is refused and does not arrive', async () => {
+  it('an upgrade to h2c is refused and does not arrive', async () => {
     const settings = 'HTTP2-Settings: AAMAAABkAAQAAP__';
     const urls = await arrivedDuring(async () => {
       for (const path of [`${web}/exec?command=id`, '/api/v1/nodes/node/proxy/', configmaps, '/version'])
@@ -268,7 +268,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy under 
     expect(urls).toEqual([]);
   });
 
-  it('8: a watch that is silent for seven seconds, and for an hour of our own clock, goes on', async () => {
+  it('a watch that is silent for seven seconds, and for an hour of our own clock, goes on', async () => {
     const watch = await proxied.bench.follow(`${instance}${configmaps}?watch=true&labelSelector=late`, alice);
     clock.moveSeconds(3_600);
     clock.moveMonotonic(3_600_000);

@@ -101,7 +101,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     expect((await proxied.kubectl(bob, instance, 'get', 'pods')).stderr).toContain('Forbidden');
   }, 60_000);
 
-  it('1: kubectl --as is refused for everybody', async () => {
+  it('kubectl --as is refused for everybody', async () => {
     for (const key of [alice, proxied.bench.admin])
       expect((await proxied.kubectl(key, instance, '--as', 'admin', 'get', 'pods')).stderr).toContain('Forbidden');
   });
@@ -127,7 +127,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     }
   }, 60_000);
 
-  it('7: an event of a watch is there within 100 ms of its write', async () => {
+  it('an event of a watch is there within 100 ms of its write', async () => {
     const watch = await proxied.bench.follow(
       `/kubernetes/${instance}/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=0`,
       alice,
@@ -169,7 +169,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
   }, 30_000);
 
   for (const [name, env] of protocols) {
-    it(`4: exec and attach over ${name}`, async () => {
+    it(`exec and attach over ${name}`, async () => {
       const text = randomBytes(200_000).toString('hex');
       const exec = proxied.start(alice, instance, ['exec', '-i', 'web', '--', 'cat'], env);
       exec.child.stdin?.end(text);
@@ -191,7 +191,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
       await attach.ended;
     }, 60_000);
 
-    it(`5: port-forward over ${name}, 10 MiB each way`, async () => {
+    it(`port-forward over ${name}, 10 MiB each way`, async () => {
       const echo = await echoServer();
       const { port } = echo.address() as { port: number };
       const forward = proxied.start(alice, instance, ['port-forward', 'pod/web', `:${port}`], env);
@@ -224,7 +224,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     expect(upgraded).toEqual(['websocket', 'SPDY/3.1']);
   });
 
-  it('6: the refusal of an exec is passed on, and nothing behind it is run (CVE-2018-1002105)', async () => {
+  it('the refusal of an exec is passed on, and nothing behind it is run (CVE-2018-1002105)', async () => {
     // A member of the cluster whom nobody there has given a right.
     const path = '/kubernetes/cluster/c1/api/v1/namespaces/default/pods/web/exec?command=id&stdout=true';
     const client = await rawClient(proxied.bench);
@@ -243,7 +243,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     expect((await proxied.cluster.kubectl('get', 'configmap', 'seen-later')).code).toBe(0);
   });
 
-  it('10, 20: a key that dies ends its watch, log and sessions within a second, and the audit log has their bytes', async () => {
+  it('a key that dies ends its watch, log and sessions within a second, and the audit log has their bytes', async () => {
     const key = await proxied.bench.keyFor('short-lived', { user: 'alice' });
     const [[, websocket], [, spdy]] = protocols;
     const sessions = [

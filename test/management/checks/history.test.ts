@@ -29,7 +29,7 @@ async function oldPage(): Promise<Body> {
 }
 
 describe('a version that was compacted', () => {
-  it('109: an expired continue token is 410 with a token that goes on in the present', async () => {
+  it('an expired continue token is 410 with a token that goes on in the present', async () => {
     const page = await oldPage();
     const token = encodeURIComponent(String(page['metadata']?.['continue']));
     const expired = await bench.ask('GET', `${keysPath}?limit=10&continue=${token}`);
@@ -42,7 +42,7 @@ describe('a version that was compacted', () => {
     ]);
   });
 
-  it('113: a list of exactly this version is 410', async () => {
+  it('a list of exactly this version is 410', async () => {
     const version = versionOf(await oldPage());
     expect(await bench.ask('GET', `${keysPath}?resourceVersion=${version}&resourceVersionMatch=Exact`)).toMatchObject({
       code: 410,
@@ -50,7 +50,7 @@ describe('a version that was compacted', () => {
     });
   });
 
-  it('127: a watch from it is a stream with one ERROR of 410, and its end', async () => {
+  it('a watch from it is a stream with one ERROR of 410, and its end', async () => {
     const version = versionOf(await oldPage());
     const watch = await bench.follow(`${keysPath}?watch=true&resourceVersion=${version}`, bench.admin);
     await watch.ended;
@@ -59,7 +59,7 @@ describe('a version that was compacted', () => {
     ]);
   });
 
-  it('127: and a client that lists again goes on from there', async () => {
+  it('and a client that lists again goes on from there', async () => {
     const { body } = await bench.ask('GET', keysPath);
     const watch = await bench.follow(`${keysPath}?watch=true&resourceVersion=${versionOf(body)}`, bench.admin);
     await bench.keyFor('later', { user: 'alice' });

@@ -25,7 +25,7 @@ function managersOf(body: Body): { manager: string; time: string }[] {
 }
 
 describe('objects', () => {
-  it('79: a namespace in the body of a key is dropped, and another one than in the URL is 400 (DESIGN-management 1.3)', async () => {
+  it('a namespace in the body of a key is dropped, and another one than in the URL is 400', async () => {
     const { code, body } = await create({ name: 'with-namespace', namespace: 'p-shop' });
     expect([code, body['metadata']?.['namespace']]).toEqual([201, undefined]);
     const path = `${root}/apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances/v1/kubeconfig`;
@@ -38,7 +38,7 @@ describe('objects', () => {
     });
   });
 
-  it('80: a namespace that cannot exist is 404 (DESIGN-management 1.1: objects in namespaces come from the configuration)', async () => {
+  it('a namespace that cannot exist is 404', async () => {
     for (const namespace of ['UPPER', 'a_b', 'x'.repeat(64)])
       for (const method of ['GET', 'POST'])
         expect(
@@ -50,7 +50,7 @@ describe('objects', () => {
         ).toMatchObject({ code: 404, body: { kind: 'Status', reason: 'NotFound' } });
   });
 
-  it('119: user and team select (DESIGN-management 1.2), type and disabled are 400 that name the field', async () => {
+  it('user and team select, type and disabled are 400 that name the field', async () => {
     await create({ name: 'of-bob' }, { user: 'bob' });
     await create({ name: 'of-red' }, { team: 'red' });
     const select = (selector: string) => bench.ask('GET', `${keysPath}?fieldSelector=${encodeURIComponent(selector)}`);
@@ -70,7 +70,7 @@ describe('objects', () => {
 
   // A typed API server leaves out what is empty: `hostNetwork: false` of a Pod comes back as nothing, and so do these. An applier
   // still owns the field, and nothing tells false from absent, so nothing is lost.
-  it('65: false and empty values are left out of answers, as a typed API server does, and cause no change', async () => {
+  it('false and empty values are left out of answers, as a typed API server does, and cause no change', async () => {
     const scope = { rules: [{ verbs: ['get'], resources: [{ group: '', resources: ['pods'] }] }] };
     const { body } = await create({ name: 'zeros' }, { user: 'alice', disabled: false, ttl: 0, scope });
     expect(body['spec']).not.toHaveProperty('disabled');
@@ -83,7 +83,7 @@ describe('objects', () => {
     ]);
   });
 
-  it('187: the time of a manager moves with its own fields, and not when somebody else takes one over', async () => {
+  it('the time of a manager moves with its own fields, and not when somebody else takes one over', async () => {
     await create({ name: 'timed' });
     const timeOf = async (manager: string) =>
       managersOf((await bench.ask('GET', `${keysPath}/timed`)).body).find((entry) => entry.manager === manager)?.time;
@@ -102,7 +102,7 @@ describe('objects', () => {
     expect(await timeOf('one')).not.toBe(changed);
   });
 
-  it('191: a precondition that does not hold is 409 that names both values', async () => {
+  it('a precondition that does not hold is 409 that names both values', async () => {
     const { body } = await create({ name: 'held' });
     const { uid, resourceVersion } = body['metadata'] as unknown as { uid: string; resourceVersion: string };
     for (const [preconditions, values] of [
@@ -115,7 +115,7 @@ describe('objects', () => {
     }
   });
 
-  it('211: an object over 32 KiB is 413 that names the limit', async () => {
+  it('an object over 32 KiB is 413 that names the limit', async () => {
     const claims = { user: 'alice', identity: { extraClaims: { a: 'x'.repeat(40_000) } } };
     const refused = await create({ name: 'too-big' }, claims);
     expect(refused).toMatchObject({
@@ -124,7 +124,7 @@ describe('objects', () => {
     });
   });
 
-  it('218: the new key authenticates at once', async () => {
+  it('the new key authenticates at once', async () => {
     for (let count = 0; count < 20; count++) {
       const { body } = await create({ generateName: 'at-once-' });
       const key = String(body['spec']?.['key']);
@@ -134,7 +134,7 @@ describe('objects', () => {
 });
 
 describe('watches', () => {
-  it('131: a bookmark about once a minute, and none for a client that did not ask', async () => {
+  it('a bookmark about once a minute, and none for a client that did not ask', async () => {
     const version = await versionNow();
     const query = `watch=true&labelSelector=nothing%3Dhas-it&resourceVersion=${version}`;
     const asked = await bench.follow(`${keysPath}?${query}&allowWatchBookmarks=true`, bench.admin);
@@ -158,26 +158,21 @@ describe('watches', () => {
     silent.stop();
   });
 
-  it.each(['v1', 'v1beta1'])(
-    '135: as a Table of %s the first event has the columns, later ones do not',
-    async (version) => {
-      const path = `${keysPath}?watch=true&resourceVersion=${await versionNow()}`;
-      const accept = `application/json;as=Table;g=meta.k8s.io;v=${version}`;
-      const events = await tableEvents(path, accept, 2, async () => {
-        await create({ generateName: 'in-a-table-' });
-        await create({ generateName: 'in-a-table-' });
-      });
-      const [first, second] = events.map((event) => event['object'] as Body);
-      expect(first).toMatchObject({ kind: 'Table', apiVersion: `meta.k8s.io/${version}` });
-      expect(first?.['columnDefinitions']).toEqual(
-        expect.arrayContaining([expect.objectContaining({ name: 'Owner' })]),
-      );
-      expect(second?.['columnDefinitions']).toBeNull();
-      expect(first?.['rows']).toMatchObject([
-        { object: { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}` } },
-      ]);
-    },
-  );
+  it.each(['v1', 'v1beta1'])('as a Table of %s the first event has the columns, later ones do not', async (version) => {
+    const path = `${keysPath}?watch=true&resourceVersion=${await versionNow()}`;
+    const accept = `application/json;as=Table;g=meta.k8s.io;v=${version}`;
+    const events = await tableEvents(path, accept, 2, async () => {
+      await create({ generateName: 'in-a-table-' });
+      await create({ generateName: 'in-a-table-' });
+    });
+    const [first, second] = events.map((event) => event['object'] as Body);
+    expect(first).toMatchObject({ kind: 'Table', apiVersion: `meta.k8s.io/${version}` });
+    expect(first?.['columnDefinitions']).toEqual(expect.arrayContaining([expect.objectContaining({ name: 'Owner' })]));
+    expect(second?.['columnDefinitions']).toBeNull();
+    expect(first?.['rows']).toMatchObject([
+      { object: { kind: 'PartialObjectMetadata', apiVersion: `meta.k8s.io/${version}` } },
+    ]);
+  });
 
   const deaths = [
     ['is disabled', (name: string) => merge(name, { spec: { disabled: true } }, 'test')],
@@ -186,7 +181,7 @@ describe('watches', () => {
     ['loses its user', () => bench.api.apply({ ...people, users: people.users.filter(({ name }) => name !== 'bob') })],
   ] as const;
 
-  it.each(deaths)('139: a watch ends within seconds when its key %s', async (_, end) => {
+  it.each(deaths)('a watch ends within seconds when its key %s', async (_, end) => {
     const { body } = await create({ generateName: 'watches-' }, { user: 'bob', ttl: 100 });
     const name = String(body['metadata']?.['name']);
     const watch = await bench.follow(`${keysPath}?watch=true`, String(body['spec']?.['key']));
@@ -199,7 +194,7 @@ describe('watches', () => {
 });
 
 describe('refusals', () => {
-  it('215: whatever goes wrong, the answer is a Status', async () => {
+  it('whatever goes wrong, the answer is a Status', async () => {
     for (const [method, path, how] of [
       ['GET', '/', {}],
       ['GET', `${root}/nothing`, {}],

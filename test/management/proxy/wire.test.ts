@@ -195,7 +195,7 @@ describe('where a request goes', () => {
 });
 
 describe('time', () => {
-  it('504: a cluster that does not answer is given up, by a clock that a test moves', async () => {
+  it('a cluster that does not answer is given up, by a clock that a test moves', async () => {
     const clock = movedClock();
     const behind = await behindWith({ clock });
     behind.answerWith(() => undefined);
@@ -205,7 +205,7 @@ describe('time', () => {
     expect(await answer).toMatchObject({ code: 504, body: { reason: 'Timeout' } });
   });
 
-  it('504: so is one that says neither yes nor no to a session', async () => {
+  it('so is one that says neither yes nor no to a session', async () => {
     const clock = movedClock();
     const behind = await behindWith({ clock });
     behind.upgradeWith(() => undefined);
@@ -219,7 +219,7 @@ describe('time', () => {
     expect(client.text()).toMatch(/^HTTP\/1.1 504 /);
   });
 
-  it('504: so is one that takes no more of the body that is sent to it', async () => {
+  it('so is one that takes no more of the body that is sent to it', async () => {
     const sockets: Socket[] = [];
     const upstream = createSocketServer({ pauseOnConnect: true }, (socket) => {
       socket.on('error', () => undefined);
@@ -244,7 +244,7 @@ describe('time', () => {
     expect(client.text()).toMatch(/^(?:HTTP\/1.1 504 |$)/);
   });
 
-  it('504: so is one that says again and again that it goes on, and never more', async () => {
+  it('so is one that says again and again that it goes on, and never more', async () => {
     const clock = movedClock();
     const behind = await behindWith({ clock });
     behind.answerWith((_request, response) => {
@@ -276,7 +276,7 @@ describe('time', () => {
     expect(client.text()).not.toMatch(/\r\n0\r\n\r\n$/);
   });
 
-  it('502: so is the refusal of a watch that stops in its middle', async () => {
+  it('so is the refusal of a watch that stops in its middle', async () => {
     const clock = movedClock();
     const behind = await behindWith({ clock });
     behind.answerWith((_request, response) => {
@@ -293,7 +293,7 @@ describe('time', () => {
     expect(await answer).toMatchObject({ code: 502 });
   });
 
-  it('8: nothing limits how long a watch or a session may be silent', async () => {
+  it('nothing limits how long a watch or a session may be silent', async () => {
     const clock = movedClock();
     const behind = await behindWith({ clock });
     let write: (text: string) => void = () => undefined;

@@ -21,7 +21,7 @@ async function codeOf(key: string): Promise<number> {
 }
 
 describe('authentication by access keys', () => {
-  it('27, 28: no credentials, unknown ones and another scheme are one and the same 401', async () => {
+  it('no credentials, unknown ones and another scheme are one and the same 401', async () => {
     const unknown = `mpk_${'0'.repeat(17)}_${'0'.repeat(49)}`;
     const none = await bench.ask('GET', keysPath, { key: undefined });
     expect(none).toMatchObject({
@@ -42,12 +42,12 @@ describe('authentication by access keys', () => {
       });
   });
 
-  it('29: the scheme may be written in lower case', async () => {
+  it('the scheme may be written in lower case', async () => {
     const headers = { authorization: `bearer ${bench.admin}` };
     expect(await bench.ask('GET', keysPath, { key: undefined, headers })).toMatchObject({ code: 200 });
   });
 
-  it('47: no caller acts for another user', async () => {
+  it('no caller acts for another user', async () => {
     const answer = await bench.ask('GET', keysPath, { headers: { 'impersonate-user': 'bob' } });
     expect(answer).toMatchObject({ code: 403, body: { reason: 'Forbidden' } });
   });
@@ -63,7 +63,7 @@ describe('authentication by access keys', () => {
     expect(await bench.ask('GET', '/kubernetes/management/apis', { key: undefined })).toMatchObject({ code: 401 });
   });
 
-  it('204, 219: a disabled key is refused at once, its watch ends within a second, and it can be enabled', async () => {
+  it('a disabled key is refused at once, its watch ends within a second, and it can be enabled', async () => {
     const key = await bench.keyFor('switched', { user: 'alice' });
     const watch = await bench.follow(`${keysPath}?watch=true`, key);
     await until(() => watch.events.length > 0, 'the first event');
@@ -88,7 +88,7 @@ describe('authentication by access keys', () => {
     });
   });
 
-  it('220: a key ends by its ttl, by its last use, and stays dead', async () => {
+  it('a key ends by its ttl, by its last use, and stays dead', async () => {
     const fixed = await bench.keyFor('fixed', { user: 'alice', ttl: 100 });
     const sliding = await bench.keyFor('sliding', { user: 'alice', ttl: 100, ttlAfterLastActivity: true });
     clock.moveSeconds(90);
@@ -101,7 +101,7 @@ describe('authentication by access keys', () => {
     expect(await codeOf(fixed)).toBe(401);
   });
 
-  it('221, 222: a use moves lastActivity and no resourceVersion; a failure moves neither', async () => {
+  it('a use moves lastActivity and no resourceVersion; a failure moves neither', async () => {
     const key = await bench.keyFor('used', { user: 'alice' });
     const read = async () => (await bench.ask('GET', `${keysPath}/used`)).body;
     const before = await read();
@@ -123,7 +123,7 @@ describe('authentication by access keys', () => {
     expect(await bench.ask('GET', keysPath, { key })).toMatchObject({ code: 401 });
   });
 
-  it('235: the audit log holds each write, its subject and its end, and no secret', async () => {
+  it('the audit log holds each write, its subject and its end, and no secret', async () => {
     const key = await bench.keyFor('audited', { user: 'alice' });
     await bench.ask('DELETE', `${keysPath}/audited`, { key });
     const text = readFileSync(join(bench.folder, 'audit.log'), 'utf8');
@@ -141,7 +141,7 @@ describe('authentication by access keys', () => {
     expect(database).not.toContain(key.slice(22));
   });
 
-  it('39: each answer bears the id that stands in the audit log, the one of the client if there is one', async () => {
+  it('each answer bears the id that stands in the audit log, the one of the client if there is one', async () => {
     const made = await bench.ask('POST', keysPath, {
       body: { metadata: { name: 'with-id' }, spec: { user: 'alice' } },
     });
@@ -167,7 +167,7 @@ describe('authentication by access keys', () => {
     expect(await turn({ overlapSeconds: -1 })).toMatchObject({ code: 422 });
   });
 
-  it('214: many bad credentials from one address are told to wait, and a good key is not', async () => {
+  it('many bad credentials from one address are told to wait, and a good key is not', async () => {
     const codes: number[] = [];
     for (let count = 0; count < 40; count++) codes.push((await bench.ask('GET', keysPath, { key: 'wrong' })).code);
     expect(codes).toContain(429);

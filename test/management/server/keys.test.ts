@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => bench.stop());
 
 describe('an access key, from its creation to its end', () => {
-  it('217: is returned once, and no later answer shows it', async () => {
+  it('is returned once, and no later answer shows it', async () => {
     const made = await bench.ask('POST', keysPath, { body: { metadata: { name: 'first' }, spec: { user: 'alice' } } });
     expect(made.code).toBe(201);
     expect(made.headers['cache-control']).toContain('no-store');

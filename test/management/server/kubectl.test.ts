@@ -78,7 +78,7 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     expect((await good('version')).out).toContain('Server Version: v');
   });
 
-  it('218: creates, prints the value once, and shows tables, YAML and changes', async () => {
+  it('creates, prints the value once, and shows tables, YAML and changes', async () => {
     const made = await good('create -f - -o jsonpath={.spec.key}', { input: manifest('ci') });
     expect(made.out).toMatch(/^mpk_\w+$/);
     expect((await good('get oak ci')).out).toMatch(
@@ -127,7 +127,7 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     expect(await run('get oak patched')).toMatchObject({ code: 1, err: expect.stringContaining('not found') });
   });
 
-  it('42: asks about rights, and acts for nobody else', async () => {
+  it('asks about rights, and acts for nobody else', async () => {
     expect((await good('auth can-i create oak')).out).toBe('yes\n');
     expect((await good('auth can-i --list')).out).toContain('*.*');
     expect((await good('auth whoami')).out).toMatch(/Username +admin/);
@@ -189,7 +189,7 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     });
   });
 
-  it('234: fetches a kubeconfig of a virtual cluster, and kubectl takes it', async () => {
+  it('fetches a kubeconfig of a virtual cluster, and kubectl takes it', async () => {
     const path = 'apis/management.platform/v1/namespaces/p-shop/virtualclusterinstances/v1/kubeconfig';
     const made = await good(`create --raw /${path} -f -`, { input: '{}' });
     const { kubeConfig } = (JSON.parse(made.out) as { status: { kubeConfig: string } }).status;

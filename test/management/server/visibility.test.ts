@@ -30,13 +30,13 @@ function make(key: string, name: string, spec: object) {
 }
 
 describe('what a caller sees of keys', () => {
-  it('226: a list holds the own keys and those of the own teams, and nothing of others', async () => {
+  it('a list holds the own keys and those of the own teams, and nothing of others', async () => {
     expect(await names(alice)).toEqual(['alice-1', 'alice-none', 'alice-shop', 'red-1']);
     expect(await names(bob)).toEqual(['bob-1']);
     expect(await names(bench.admin)).toContain('bob-1');
   });
 
-  it('37: a key of somebody else answers as one that does not exist, in every verb', async () => {
+  it('a key of somebody else answers as one that does not exist, in every verb', async () => {
     for (const method of ['GET', 'DELETE', 'PUT', 'PATCH']) {
       const of = async (name: string) => {
         const body = method === 'PUT' ? { metadata: { name }, spec: { user: 'bob' } } : {};
@@ -54,14 +54,14 @@ describe('what a caller sees of keys', () => {
     expect(await make(bob, 'alice-1', {})).toMatchObject({ code: 409, body: { reason: 'AlreadyExists' } });
   });
 
-  it('120: pages are full, and the rest counts no keys of others', async () => {
+  it('pages are full, and the rest counts no keys of others', async () => {
     const { body } = await bench.ask('GET', `${keysPath}?limit=3`, { key: alice });
     expect(body['items']).toHaveLength(3);
     expect(body['metadata']?.['remainingItemCount'] ?? 1).toBe(1);
     expect(body['metadata']?.['continue']).toBeTruthy();
   });
 
-  it('126: a watch hears of the own keys alone', async () => {
+  it('a watch hears of the own keys alone', async () => {
     const watch = await bench.follow(`${keysPath}?watch=true`, bob);
     await until(() => watch.events.length > 0, 'the first event');
     await make(alice, 'alice-late', {});
@@ -71,7 +71,7 @@ describe('what a caller sees of keys', () => {
     watch.stop();
   });
 
-  it('38: a scope without entries leaves the own key alone', async () => {
+  it('a scope without entries leaves the own key alone', async () => {
     expect(await bench.ask('GET', `${keysPath}/alice-none`, { key: narrow })).toMatchObject({ code: 200 });
     expect(await bench.ask('GET', `${keysPath}/alice-1`, { key: narrow })).toMatchObject({ code: 404 });
     expect(await bench.ask('GET', keysPath, { key: narrow })).toMatchObject({ code: 403 });
@@ -132,7 +132,7 @@ describe('what a caller sees of keys', () => {
 });
 
 describe('what a caller may make', () => {
-  it('225: a key of somebody else and a group that is not held are 403 with the field', async () => {
+  it('a key of somebody else and a group that is not held are 403 with the field', async () => {
     const other = await make(alice, 'wide-1', { user: 'bob' });
     expect(other).toMatchObject({ code: 403, body: { details: { causes: [{ field: 'spec.user' }] } } });
     expect(await make(alice, 'wide-2', { groups: ['masters'] })).toMatchObject({
@@ -142,7 +142,7 @@ describe('what a caller may make', () => {
     expect(await make(alice, 'fine-1', { groups: ['devs'] })).toMatchObject({ code: 201 });
   });
 
-  it('227: a key with a scope makes no key without one, nor a wider one', async () => {
+  it('a key with a scope makes no key without one, nor a wider one', async () => {
     const maker = await bench.keyFor('maker', {
       user: 'alice',
       scope: {
@@ -239,7 +239,7 @@ describe('instances and reviews', () => {
     ['scoped', () => scoped],
     ['without entries', () => narrow],
     ['bob', () => bob],
-  ])('45: the reviews of the key %s agree with what happens', async (_name, key) => {
+  ])('the reviews of the key %s agree with what happens', async (_name, key) => {
     const group = 'management.platform';
     const cases: [object, string][] = [
       [{ group, resource: 'ownedaccesskeys', verb: 'list' }, keysPath],
@@ -265,7 +265,7 @@ describe('instances and reviews', () => {
     }
   });
 
-  it('44: a self-review names the user and the key', async () => {
+  it('a self-review names the user and the key', async () => {
     const path = '/kubernetes/management/apis/authentication.k8s.io/v1/selfsubjectreviews';
     expect(await bench.ask('POST', path, { key: alice, body: {} })).toMatchObject({
       code: 201,

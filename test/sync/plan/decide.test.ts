@@ -158,7 +158,7 @@ describe('decide, by the rules of sync', () => {
   });
 
   const writes = rows.filter(({ step }) => /patch|remove/.test(step));
-  it.each(writes)('11: uid and resourceVersion go along with the $step of "$rule"', ({ facts, memory }) => {
+  it.each(writes)('uid and resourceVersion go along with the $step of "$rule"', ({ facts, memory }) => {
     const given = factsWith(facts);
     const step = decide(given, { ...freshMemory(), ...memory }, translation);
     const request = step.kind === 'request' ? step.request : undefined;

@@ -170,19 +170,19 @@ describe('the plan of an update, by the rules of sync', () => {
     expect(planned.back).toEqual(back);
   });
 
-  it('8: counts keys that both sides changed to different values', () => {
+  it('counts keys that both sides changed to different values', () => {
     const both = (host: string) =>
       plan(virtualWith(asLabel('team', 'b')), copyWith(asLabel('team', host))).update.conflicts;
     expect([both('c'), both('b'), both('a')]).toEqual([1, 0, 0]);
   });
 
-  it('8: the base is added to a write, and causes no write by itself', () => {
+  it('the base is added to a write, and causes no write by itself', () => {
     const moved = plan(virtualWith(asAddress('10.0.0.9')), copyWith(withoutBase)).update.host;
     expect(moved?.annotations.get(baseKey)).toEqual(expect.any(String));
     expect(plan(virtualWith(), copyWith(withoutBase)).update.host).toBeUndefined();
   });
 
-  it('8: another patch set causes no write, unless another patch touches a key', () => {
+  it('another patch set causes no write, unless another patch touches a key', () => {
     const other = { translation: { ...translation, patchDigest: 'other' } };
     expect(plan(virtualWith(), copyWith(), other).update.host).toBeUndefined();
     const draft = { ...draftOf(virtualWith()), patchesOf: () => 'AAAAAAAA' };
@@ -190,7 +190,7 @@ describe('the plan of an update, by the rules of sync', () => {
     expect([...(update.host?.annotations.keys() ?? [])]).toEqual([baseKey]);
   });
 
-  it('4: a take-over writes the marks and the tenant’s keys, and keeps all other keys', () => {
+  it('a take-over writes the marks and the tenant’s keys, and keeps all other keys', () => {
     const native = copyWith(({ metadata }) => {
       metadata.labels = { theirs: 'h' };
       metadata.annotations = {};

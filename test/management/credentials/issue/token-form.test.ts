@@ -57,7 +57,7 @@ const keyNames = async (on: Bench) =>
     .filter((name) => name.startsWith('kubeconfig-'));
 
 describe('a kubeconfig with a token', () => {
-  it('232: answers the object with the text of a kubeconfig, which is shown once and cached nowhere', async () => {
+  it('answers the object with the text of a kubeconfig, which is shown once and cached nowhere', async () => {
     const on = await bench();
     const alice = await on.keyFor('alice', { user: 'alice' });
     const body = {
@@ -169,7 +169,7 @@ describe('a kubeconfig with a token', () => {
     }
   });
 
-  it('233: is made by nobody whose key does not cover the virtual cluster', async () => {
+  it('is made by nobody whose key does not cover the virtual cluster', async () => {
     const on = await bench();
     const rules = [
       {
@@ -275,7 +275,7 @@ describe('a kubeconfig with a token', () => {
     expect(configIn(made.body['status']?.['kubeConfig']).clusters[0]?.cluster['server']).toBe('https://v3.example.com');
   });
 
-  it('232, 233: says what is missing or does not fit', async () => {
+  it('says what is missing or does not fit', async () => {
     const on = await bench();
     expect(await post(on, { at: pathOf('v2') })).toMatchObject({
       code: 409,

@@ -104,7 +104,7 @@ describe('a direct token on the proxied paths of the management server', () => {
     behind.answerWith((_request, response) => void response.end('{}'));
   });
 
-  it('14: the keys that sign change without a refused request', async () => {
+  it('the keys that sign change without a refused request', async () => {
     const { keys } = behind.bench.api.issuing;
     const key = await behind.bench.keyFor('rotating', { user: 'alice' });
     const make = async () => {

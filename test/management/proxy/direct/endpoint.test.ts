@@ -103,7 +103,7 @@ describe('a direct endpoint', () => {
     expect(bench.behind.seen).toEqual([]);
   });
 
-  it('11: refuses a token for another cluster', async () => {
+  it('refuses a token for another cluster', async () => {
     const other = await bench.tokenFor('c1-only', { scope: { clusters: [{ cluster: 'c1' }] } });
     const elsewhere = await bench.endpointWith({ cluster: 'hidden', spaces: [] });
     await until(() => elsewhere.trouble === undefined, 'the revocations');
@@ -113,7 +113,7 @@ describe('a direct endpoint', () => {
     await elsewhere.stop();
   });
 
-  it('12: refuses what is no token of its platform', async () => {
+  it('refuses what is no token of its platform', async () => {
     const token = await bench.tokenFor('forged');
     const texts = [
       hmacToken(),
@@ -130,7 +130,7 @@ describe('a direct endpoint', () => {
     expect(bench.behind.seen).toEqual([]);
   });
 
-  it.each(wronglySigned)('12: refuses a token %s, though its platform signed it', async (what, claims, says) => {
+  it.each(wronglySigned)('refuses a token %s, though its platform signed it', async (what, claims, says) => {
     const token = await bench.tokenFor(`signed-${wronglySigned.findIndex(([one]) => one === what)}`);
     const nowMs = bench.clock.wallTime().getTime();
     const payload = { ...payloadIn(token), ...claims(Math.floor(nowMs / 1000)) };
@@ -142,7 +142,7 @@ describe('a direct endpoint', () => {
     expect((await bench.ask(`${cluster}${pods}`, token)).code).toBe(200);
   });
 
-  it('14: goes on through a change of the keys that sign, while requests come', async () => {
+  it('goes on through a change of the keys that sign, while requests come', async () => {
     const { keys } = bench.behind.bench.api.issuing;
     const old = await bench.tokenFor('before-rotation');
     const tokens = [old];

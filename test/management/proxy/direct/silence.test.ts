@@ -183,7 +183,7 @@ describe('the files of the audit', () => {
   });
 });
 
-describe('15: the key set of a platform that does not answer', () => {
+describe('the key set of a platform that does not answer', () => {
   function scene() {
     const clock = new VirtualClock('2026-01-01T00:00:00Z');
     const state = { isDown: false, fetched: 0, changed: 0, document: keySetDocument as unknown };
