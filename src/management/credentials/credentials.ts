@@ -55,11 +55,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
   const keys = await TokenKeys.open(folder, nowMs());
   await keys.keepUp(nowMs());
-  const lost = (error: unknown) => {
-    failed(error);
-    options.revocationsLost();
-  };
-  const revocations = new PublishedRevocations({ store, clock, failed: lost });
+  const revocations = new PublishedRevocations({ store, clock, failed, lost: options.revocationsLost });
   const ledger = new TokenLedger({ store, revocations, world, nowMs, failed });
   await ledger.start(keys.areNew);
   const visibleTo: typeof visibleSince = (user) => {

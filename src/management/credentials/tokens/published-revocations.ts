@@ -1,5 +1,6 @@
 // Stores revocations as objects that verifiers list and watch. In: the ledger's revocations, as they come. Out: records in the
-// store. A revocation that the store does not take is tried again, and until then no list of them counts as complete.
+// store. A revocation that the store does not take is tried again, and until then no list of them counts as complete; nor does one
+// while a write hangs, because a disk that stands still answers neither yes nor no.
 import type { Clock } from '../../../clock.ts';
 import type { Store } from '../../../store/store.ts';
 import type { RevocationEntry } from '../claims/revocations.ts';
@@ -8,10 +9,14 @@ import { revocationKey, revocationPrefix, revocationText } from './revocation-ki
 export interface PublishedRevocationsParts {
   store: Pick<Store, 'list' | 'write'>;
   clock: Clock;
-  /** Called when the store did not take a revocation. */
+  /** Called once when the store begins to lack revocations. */
   failed(error: unknown): void;
+  /** Called again and again while it lacks some: a reader may have begun in between. */
+  lost(): void;
 }
 
+/** A disk under load takes a tenth of this time, and it is far below the thirty seconds for which endpoints trust a silent platform. */
+const patienceMs = 5_000;
 /** A new configuration can end the tokens of thousands of keys; they share writes to the disk. */
 const writesAtOnce = 500;
 
@@ -20,6 +25,8 @@ export class PublishedRevocations {
   /** Texts by key of the store; undefined = to be removed. */
   readonly #unwritten = new Map<string, string | undefined>();
   #writing: Promise<void> | undefined;
+  /** When the write that goes on began. */
+  #sinceMs = 0;
   #isLost = false;
 
   constructor(parts: PublishedRevocationsParts) {
@@ -53,18 +60,25 @@ export class PublishedRevocations {
 
   /** Called every few hundred milliseconds. */
   tryAgain(): void {
-    if (this.#unwritten.size > 0) void this.#write();
+    if (this.#unwritten.size === 0) return;
+    void this.#write();
+    if (this.#parts.clock.now() - this.#sinceMs < patienceMs) return;
+    this.#lost(new Error(`the store took no revocation within ${patienceMs / 1000} seconds`));
   }
 
   #write(): Promise<void> {
-    this.#writing ??= Promise.resolve().then(() => this.#writeAll());
+    if (this.#writing === undefined) {
+      this.#sinceMs = this.#parts.clock.now();
+      this.#writing = Promise.resolve().then(() => this.#writeAll());
+    }
     return this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    const { store, failed } = this.#parts;
+    const { store, clock } = this.#parts;
     try {
       while (this.#unwritten.size > 0) {
+        this.#sinceMs = clock.now();
         const some = [...this.#unwritten].slice(0, writesAtOnce);
         await Promise.all(some.map(([key, value]) => store.write(key, { expect: undefined, value })));
         // What changed during the write is written again.
@@ -72,12 +86,16 @@ export class PublishedRevocations {
       }
       this.#isLost = false;
     } catch (error) {
-      const wasComplete = !this.#isLost;
-      this.#isLost = true;
-      if (wasComplete) failed(error);
+      this.#lost(error);
     } finally {
       this.#writing = undefined;
     }
+  }
+
+  #lost(error: unknown): void {
+    if (!this.#isLost) this.#parts.failed(error);
+    this.#isLost = true;
+    this.#parts.lost();
   }
 }
 

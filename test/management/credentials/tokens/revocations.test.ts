@@ -152,19 +152,60 @@ describe('revocations that the store does not take', () => {
         return store.write(key, change);
       },
     };
-    const revocations = new PublishedRevocations({ store: guarded, clock: wide, failed: () => void state.failures++ });
+    let lost = 0;
+    const told = { failed: () => void state.failures++, lost: () => void lost++ };
+    const revocations = new PublishedRevocations({ store: guarded, clock: wide, ...told });
     await revocations.start([]);
     expect(revocations.areComplete).toBe(true);
     revocations.put({ key: 'u', generation: 2, expiresMs: 0 });
     await until(() => !revocations.areComplete, 'the fault');
     revocations.tryAgain();
     await until(() => state.failures === 1, 'one report of the fault');
+    // A watch that passed the question in the moment before must end too.
+    await until(() => {
+      revocations.tryAgain();
+      return lost >= 3;
+    }, 'the readers told again');
+    expect(state.failures).toBe(1);
     state.isFull = false;
     await until(() => {
       revocations.tryAgain();
       return revocations.areComplete;
     }, 'the end of the fault');
     expect((await store.get('/registry/revocations/u')).record?.value).toContain('"generation":2');
+    await store.stop();
+  });
+});
+
+describe('revocations that the store neither takes nor refuses', () => {
+  // Bookmarks went on, so endpoints went on to trust the list that lacked them.
+  it('leave no list that looks complete after a few seconds, and one again when the disk moves on', async () => {
+    const wide = new VirtualClock('2026-01-01T00:00:00Z');
+    const store = new MemoryStore({ clock: wide });
+    await store.start();
+    let failures = 0;
+    let moveOn = (): void => undefined;
+    const stands = new Promise<void>((resolve) => {
+      moveOn = resolve;
+    });
+    const standing: Pick<MemoryStore, 'list' | 'write'> = {
+      list: (prefix) => store.list(prefix),
+      write: (key, change) => stands.then(() => store.write(key, change)),
+    };
+    const told = { failed: () => void failures++, lost: () => undefined };
+    const revocations = new PublishedRevocations({ store: standing, clock: wide, ...told });
+    await revocations.start([]);
+    revocations.put({ key: 'u', generation: 2, expiresMs: 0 });
+    revocations.tryAgain();
+    await wide.advance(4_900);
+    revocations.tryAgain();
+    expect([revocations.areComplete, failures]).toEqual([true, 0]);
+    await wide.advance(200);
+    revocations.tryAgain();
+    revocations.tryAgain();
+    expect([revocations.areComplete, failures]).toEqual([false, 1]);
+    moveOn();
+    await until(() => revocations.areComplete, 'the end of the fault');
     await store.stop();
   });
 });
@@ -187,7 +228,7 @@ describe('more revocations than fit into the buffer of one reader', () => {
     const facts = (uid: string) => ({ record: { uid }, isDeleted: true }) as KeyFacts;
     const world = { key: (name: string) => (areGone ? undefined : facts(name)) } as never;
     const failed = (error: unknown) => expect.unreachable(String(error));
-    const revocations = new PublishedRevocations({ store, clock: wide, failed });
+    const revocations = new PublishedRevocations({ store, clock: wide, failed, lost: () => undefined });
     const ledger = new TokenLedger({ store, revocations, world, nowMs, failed });
     await ledger.start(false);
     const server = new ApiServer({
