@@ -1,7 +1,7 @@
 // Answers the questions of `hostward keys` that the API of keys does not serve, for administrators only: whether a key may send a
 // request and why, which keys a key has made, and which identities a name has had. In: a request below /hostward/. Out: its answer
 // in JSON.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { isAbsolute } from 'node:path';
 import type { Route } from '../../apiserver/chain/chain.ts';
@@ -10,7 +10,7 @@ import type { User } from '../../apiserver/request/identity.ts';
 import { badRequest, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import { readBody } from '../../apiserver/wire/request-body.ts';
-import { sendJson, sendStatus } from '../../apiserver/wire/respond.ts';
+import { sendJson } from '../../apiserver/wire/respond.ts';
 import type { Clock } from '../../clock.ts';
 import { notFound, pathNotFound, serviceUnavailable } from '../../object/meta/status.ts';
 import { isRecord } from '../../object/text/json.ts';
@@ -59,8 +59,9 @@ export function keyQuestions(parts: QuestionParts): Route {
       if (!parts.isAdministrator(user))
         throw new StatusFault(deniedBecause(user, target, 'only an administrator with a key without scope may ask'));
       const answer = await answerTo(parts, target, request, parts.isHere(user));
-      if (answer === undefined) sendStatus(response, pathNotFound());
-      else sendAnswer(response, answer);
+      if (answer === undefined) throw new StatusFault(pathNotFound());
+      await exchange.trail.ends(200);
+      sendJson(response, 200, JSON.stringify(answer), { 'cache-control': 'no-store' });
     },
   };
 }
@@ -228,8 +229,4 @@ function kindIn(value: unknown): RecordKind {
 
 function noSuchName(kind: string, name: string): StatusFault {
   return new StatusFault({ ...pathNotFound(), message: `the configuration never had a ${kind} "${name}"` });
-}
-
-function sendAnswer(response: ServerResponse, answer: object): void {
-  sendJson(response, 200, JSON.stringify(answer), { 'cache-control': 'no-store' });
 }

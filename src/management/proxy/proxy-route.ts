@@ -107,6 +107,7 @@ export class ProxyRoute implements Route {
     if (review === 'access' && client.kind === 'response') {
       const answer = await answerReview(request, { directory, credential, target });
       if (answer.kind === 'no') {
+        await trail.ends(201);
         sendJson(client.response, 201, JSON.stringify(answer.review), { 'audit-id': trail.entry.id });
         return undefined;
       }
