@@ -2,10 +2,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type createServer as createPlainServer, type Socket } from 'node:net';
 import { PassThrough, Readable, Writable } from 'node:stream';
+import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
+import { makeAuthority, makeServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
 import { gatherChunks, passOn } from '../../../src/object/text/small-chunks.ts';
 
 setFlagsFromString('--expose-gc');
@@ -129,6 +131,44 @@ describe('gatherChunks()', () => {
       bytes += chunk.length;
     });
     await arrived(() => bytes === 60_000);
+  });
+});
+
+describe('gatherChunks() on a socket of a session', () => {
+  it('keeps single bytes in TLS records of their own, that nobody reads, in the memory of their bytes', async () => {
+    const authority = await makeAuthority('small chunks', new Date());
+    const { certPem, keyPem } = await makeServingCertificate('localhost', ['localhost'], new Date(), authority);
+    const accepted: TLSSocket[] = [];
+    const server = createTlsServer({ cert: certPem, key: keyPem }, (socket) => {
+      gatherChunks(socket);
+      // Begins to read, and takes nothing.
+      socket.read(0);
+      accepted.push(socket);
+    });
+    running.push(server);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = connectTls({ host: '127.0.0.1', port, ca: authority.certPem, servername: 'localhost' });
+    sockets.push(client);
+    await once(client, 'secureConnect');
+    const bytes = 20_000;
+    collectGarbage();
+    const before = process.memoryUsage();
+    // Writes that wait for another one would leave in one record.
+    for (let at = 0; at < bytes; at++) await new Promise((resolve) => client.write('x', resolve));
+    const [near] = accepted as [TLSSocket];
+    sockets.push(near);
+    // 22 bytes of each record are not its text.
+    await arrived(() => client.writableLength === 0 && near.bytesRead >= bytes);
+    collectGarbage();
+    const after = process.memoryUsage();
+    expect(after.heapUsed + after.external - before.heapUsed - before.external).toBeLessThan(1024 ** 2);
+    let read = 0;
+    near.on('data', (chunk: Buffer) => {
+      read += chunk.length;
+    });
+    await arrived(() => read === bytes);
   });
 });
 
