@@ -317,17 +317,17 @@ describe('a credential that holds too much', () => {
   it('sends no more bytes of bodies than one key may, and the oldest unfinished ones give way when all are too many', async () => {
     const bobs = await small.keyFor('uploads-2', { user: 'bob' });
     const key = await small.keyFor('uploads', { user: 'alice' });
-    const upload = async (by: string, framing: string) => {
+    const upload = async (by: string, framing: string, begun = '{') => {
       const socket = await openSocket(where);
       const end = closed(socket);
       socket.write(
-        `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${by}\r\n${framing}\r\n\r\n{`,
+        `POST ${keysPath} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${by}\r\n${framing}\r\n\r\n${begun}`,
       );
       return { socket, end };
     };
     const open = () => series('hostward_management_open{limit="bodies"}');
     // Chunks announce no length, so they count as the longest body.
-    const first = await upload(key, 'Transfer-Encoding: chunked');
+    const first = await upload(key, 'Transfer-Encoding: chunked', '1\r\n{\r\n');
     await until(async () => (await open()) === 65_536, 'the first upload');
     const body = { metadata: { name: 'x', annotations: { a: 'x'.repeat(50_000) } } };
     expect(await small.ask('POST', keysPath, { key, body })).toMatchObject(tooMany('and one key may have 100000'));
