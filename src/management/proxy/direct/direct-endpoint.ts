@@ -101,7 +101,7 @@ export class DirectEndpoint {
       log,
     });
     this.#uploads = uploads;
-    const trouble = () => this.#watch.trouble;
+    const trouble = () => this.trouble;
     this.#gate = new TokenGate({ settings, keys: this.#keys, revocations: this.#revocations, trouble, clock });
     this.#upstream = new DirectUpstream({ settings, environment, clock, log });
     const strangers = new Strangers({ clock, log });

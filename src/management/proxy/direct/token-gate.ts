@@ -22,7 +22,7 @@ export interface TokenGateParts {
   settings: DirectSettings;
   keys: KnownKeys;
   revocations: Revocations;
-  /** The reason why revocations may be missing; undefined = all are known. */
+  /** Why no token can be judged: revocations may be missing, or the key set; undefined = all is known. */
   trouble(): string | undefined;
   clock: Clock;
 }
@@ -46,6 +46,7 @@ export class TokenGate {
         'this endpoint takes direct tokens only; create a DirectClusterEndpointToken with your access key, and never send the key here';
       throw new StatusFault(unauthorized(message));
     }
+    if (this.#parts.keys.keys.size === 0) await this.#parts.keys.askAgain();
     const trouble = this.#parts.trouble();
     if (trouble !== undefined) throw new StatusFault(unavailable(`${trouble}, so no token is accepted`));
     const verified = await this.#verify(bearer);

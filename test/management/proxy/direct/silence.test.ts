@@ -365,6 +365,21 @@ describe('an endpoint without its platform', () => {
     expect(wrong.trouble).toContain('not known yet');
     expect(bench.log()).not.toContain(narrow);
   });
+
+  // It answered 401, which counts as a guess: good clients threw their tokens away and were told to wait.
+  it('refuses no token as wrong while it has no keys to judge by', async () => {
+    const bench = await openEndpoint();
+    endings.push(() => bench.stop());
+    const token = await bench.tokenFor('early');
+    await bench.behind.bench.api.close();
+    const keyless = await bench.endpointWith({});
+    await bench.behind.bench.restart();
+    await until(() => keyless.trouble?.includes('key set') === true, 'the first revocations');
+    const { code, text } = await askAt(keyless, pods, token);
+    expect([code, text]).toEqual([503, expect.stringContaining('the key set of the platform is not known yet')]);
+    bench.clock.moveMonotonic(refetchMs);
+    await until(async () => (await askAt(keyless, pods, token)).code === 200, 'the key set');
+  });
 });
 
 describe('hostward direct', () => {
