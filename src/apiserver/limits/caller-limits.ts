@@ -27,7 +27,7 @@ export interface Limit {
 const connectionBytes = 96 * 1024;
 
 /** How many connections fit into a share of the memory. */
-function connectionsIn(share: number, most: number): number {
+export function connectionsIn(share: number, most: number): number {
   return memoryShare(share / connectionBytes, most);
 }
 

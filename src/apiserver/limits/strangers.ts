@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { tooManyRequests } from '../../object/meta/status.ts';
+import { connectionsIn } from './caller-limits.ts';
 
 export interface StrangerLimits {
   perSource: number;
@@ -16,9 +17,9 @@ export interface StrangerLimits {
 /**
  * A client is a stranger for a handshake and one request. Behind a load balancer all clients have one address, and 256 of them
  * may be that far for longer than it takes; after a restart a thousand clients connect within two seconds, and are let in.
- * 1,024 connections cost about 64 MiB with TLS.
+ * 1,024 connections cost about 96 MiB with TLS, so a small container has fewer.
  */
-const defaultLimits: StrangerLimits = { perSource: 256, altogether: 1024, youngMs: 2_000 };
+const defaultLimits: StrangerLimits = { perSource: 256, altogether: connectionsIn(1 / 4, 1024), youngMs: 2_000 };
 /** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
 export const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 export const handshakeTimeout = slowHeads.headersTimeout;
