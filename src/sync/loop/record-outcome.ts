@@ -13,6 +13,7 @@ import { forbiddenDelayMs, rejectedDelayMs } from '../world/refused-requests.ts'
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { versionOf } from './reconcile-ports.ts';
+import type { SyncWorld } from './rules.ts';
 
 export interface RecordOutcomeOptions {
   ledger: LedgerPage;
@@ -23,10 +24,7 @@ export interface RecordOutcomeOptions {
   log: Log;
   generation: () => number;
   enqueue: (key: Key) => void;
-  /** Whether no watch reports changes of the host object at the key's place. */
-  isHostUnseen: (key: Key) => boolean;
-  /** The objects that wait for the name of an object. */
-  rivalsFor: (facts: Facts) => readonly Key[];
+  world: SyncWorld;
   tell: (note: EventNote) => void;
   forgetEvents: (key: Key) => void;
 }
@@ -93,18 +91,26 @@ export function recordOutcome(
   }
   if (facts.contest && facts.contest.rivals.length > 0) queue.addAfter(key, hostServiceRetryMs);
   // No window tells the rivals for a name of this.
-  if (hasGivenUp(before) !== hasGivenUp(outcome)) for (const rival of options.rivalsFor(facts)) options.enqueue(rival);
+  const isGivenUp = hasGivenUp(outcome);
+  if (isGivenUp !== undefined && options.world.candidates.noteGivenUp(key, isGivenUp))
+    for (const rival of options.world.rivalsFor(facts)) options.enqueue(rival);
   const askAgainMs = backflowRetryMs(facts.backflowFailures);
   if (askAgainMs !== undefined) queue.addAfter(key, askAgainMs);
   const isHeldUp = outcome.kind === 'refused' || outcome.kind === 'waiting' || outcome.kind === 'left';
-  if (isHeldUp && options.isHostUnseen(key)) queue.addAfter(key, unseenRetryMs);
+  if (isHeldUp && options.world.isHostUnseen(key)) queue.addAfter(key, unseenRetryMs);
   tell(key, { outcome, facts, before }, options);
 }
 
-/** Whether an object may not stand on the host for its addresses, which a patch may have made, or for what it was made from. */
-function hasGivenUp(outcome: Outcome | undefined): boolean {
-  if (outcome?.kind === 'refused') return outcome.reason === 'AddressRefused';
-  return outcome?.kind === 'ineligible' && outcome.reason === 'SourceFails';
+/**
+ * Whether an object may not stand on the host for its addresses, which a patch may have made, or for what it was made from.
+ * Undefined for a pass that has decided nothing: rivals that heard of each wait would wake the source of the object, and then wait
+ * for their own source, and so on without an end.
+ */
+function hasGivenUp(outcome: Outcome): boolean | undefined {
+  if (outcome.kind === 'retry') return undefined;
+  if (outcome.kind === 'waiting' && outcome.reason === 'SourcePending') return undefined;
+  if (outcome.kind === 'refused') return outcome.reason === 'AddressRefused';
+  return outcome.kind === 'ineligible' && outcome.reason === 'SourceFails';
 }
 
 function tell(

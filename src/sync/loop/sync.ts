@@ -124,9 +124,8 @@ export class Sync {
     });
     this.#recordOptions = {
       ...shared,
-      queue: this.queue,
-      isHostUnseen: (key) => this.world.isHostUnseen(key),
-      rivalsFor: (facts) => this.world.rivalsFor(facts),
+      world,
+      queue,
       forgetEvents: (key) => this.#events.forget(key),
     };
   }

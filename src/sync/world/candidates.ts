@@ -36,6 +36,8 @@ export class Candidates {
   readonly #standings: Standings;
   /** Objects whose patched addresses the policy refuses. */
   readonly #refused = new Set<Key>();
+  /** Objects that have left their host names to rivals. */
+  readonly #givenUp = new Set<Key>();
   readonly #wanted = new WeakMap<VirtualItem, Wanted>();
 
   constructor(windows: Windows, rules: () => Rules, standings: Standings) {
@@ -50,10 +52,19 @@ export class Candidates {
     else this.#refused.delete(key);
   }
 
+  /** Called when a pass has decided whether an object leaves its host names to rivals; returns whether that is news for them. */
+  noteGivenUp(key: Key, isGivenUp: boolean): boolean {
+    const isNews = this.#givenUp.has(key) !== isGivenUp;
+    if (isGivenUp) this.#givenUp.add(key);
+    else this.#givenUp.delete(key);
+    return isNews;
+  }
+
   /** Called for an object that is gone, or for all objects when the rules are new. */
   forget(key?: Key): void {
-    if (key === undefined) this.#refused.clear();
-    else this.#refused.delete(key);
+    for (const keys of [this.#refused, this.#givenUp])
+      if (key === undefined) keys.clear();
+      else keys.delete(key);
   }
 
   judge(key: Key, facts: JudgedBy): Judged {
@@ -82,8 +93,8 @@ export class Candidates {
     const service = serviceKey === undefined ? undefined : this.#windows.services.get(serviceKey);
     // While a change of its source waits, what was known before counts: the rivals hear of the outcome, not of the wait.
     const lastStanding = (source: ObjectRef): Standing => this.#standings.lastStandingOf(source);
-    const { verdict } = this.#judge(key, { virtual, service, isPlaced: true }, lastStanding);
-    if (verdict.kind !== 'eligible') return undefined;
+    const { verdict, isSourcePending } = this.#judge(key, { virtual, service, isPlaced: true }, lastStanding);
+    if (verdict.kind !== 'eligible' || (isSourcePending && this.#givenUp.has(key))) return undefined;
     if (!isPatched && this.refusalsOf(this.draftOf(virtual, place)).length > 0) return undefined;
     return { key, creationTimestamp: virtual.creationTimestamp, uid: virtual.uid };
   }
