@@ -38,11 +38,11 @@ export function certificateHolder({ socket }: IncomingMessage, now: Date): Certi
 }
 
 function readOnce(socket: TLSSocket): Read {
-  const certificate = socket.getPeerCertificate();
+  const certificate = socket.getPeerCertificate() as PeerCertificate | null;
+  // Without a certificate Node returns an object without members, and null when the client has hung up.
+  if (certificate?.raw === undefined) return { holder: { kind: 'none' }, fromMs: 0, untilMs: 0 };
   const untilMs = Date.parse(certificate.valid_to);
   const fromMs = Date.parse(certificate.valid_from);
-  // Without a certificate Node returns an object without members.
-  if (certificate.raw === undefined) return { holder: { kind: 'none' }, fromMs, untilMs };
   const holder = socket.authorized
     ? holderOf(certificate)
     : { kind: 'refused' as const, why: String(socket.authorizationError) };

@@ -1,7 +1,7 @@
 // Finds the holder of a connection's client certificate. Every request is checked anew: chain, end, serial number, the record of
 // its issue, and the present state of its access key. So kept connections and resumed TLS sessions get the same checks.
 import type { IncomingMessage } from 'node:http';
-import { TLSSocket } from 'node:tls';
+import { type PeerCertificate, TLSSocket } from 'node:tls';
 import type { User } from '../../../apiserver/request/identity.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import { plainSerial } from '../../../apiserver/tls/client-certificates.ts';
@@ -32,8 +32,10 @@ export function certificateHolder(
   { book, world, callers, clock }: HolderParts,
 ): Holder | undefined {
   if (!(socket instanceof TLSSocket)) return undefined;
-  const { serialNumber, valid_to: validTo } = socket.getPeerCertificate();
-  if (serialNumber === undefined) return undefined;
+  // Null when the client has hung up, which the types of Node do not know.
+  const shown = socket.getPeerCertificate() as Partial<PeerCertificate> | null;
+  if (shown?.serialNumber === undefined) return undefined;
+  const { serialNumber, valid_to: validTo = '' } = shown;
   const nowMs = clock.wallTime().getTime();
   if (!socket.authorized) throw refused('it is of another authority, or out of its time');
   if (nowMs >= Date.parse(validTo)) throw refused('it has expired');
