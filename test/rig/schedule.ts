@@ -30,6 +30,13 @@ export const cells: readonly Cell[] = recipes.flatMap((recipe) =>
   ),
 );
 
+/** Faults that few scenarios can meet, or that seldom find a line to strike, are placed beside the others too. */
+const rare = [
+  { class: 'F41', share: 0.1, daemons: 2 },
+  { class: 'F8', share: 0.02, daemons: 1 },
+  { class: 'F40', share: 0.04, daemons: 1 },
+] as const;
+
 /** A stride without a common divisor with the number of cells visits all of them. */
 const stride = 101;
 
@@ -51,10 +58,11 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
     [2, 2],
   ] as const);
   for (let nth = 0; nth < more && possible.length > 0; nth++) faults.push(placed(chance.pick(possible), chance, seen));
-  // Few scenarios have two daemons, so the fault that needs them is placed beside the others.
-  const pair = new Chance(seed, 'two daemons');
-  const alone = possible.find(({ recipe }) => recipe.class === 'F41');
-  if (learned.scenario.daemons > 1 && alone !== undefined && pair.isHit(0.1)) faults.push(placed(alone, pair, seen));
+  for (const { class: of, share, daemons } of rare) {
+    const draw = new Chance(seed, of);
+    const cell = draw.isHit(share) ? possible.find(({ recipe }) => recipe.class === of) : undefined;
+    if (cell !== undefined && learned.scenario.daemons >= daemons) faults.push(placed(cell, draw, seen));
+  }
   return { seed: learned.seed, scenario: learned.scenario, faults };
 }
 
