@@ -11,6 +11,7 @@ import { Ledger } from '../world/ledger.ts';
 import { Registry } from '../world/registry.ts';
 import type { Standing } from '../world/standing.ts';
 import { createReferencePorts } from './reference-ports.ts';
+import { SelfWakeBrake } from './self-wake-brake.ts';
 import { Sync } from './sync.ts';
 import type { EngineOptions, KindOptions } from './sync-options.ts';
 
@@ -19,10 +20,12 @@ export class Engine {
   readonly #options: EngineOptions;
   readonly #syncs = new Map<string, Sync>();
   readonly #registry: Registry;
+  readonly #brake: SelfWakeBrake;
   readonly #referencePorts: ReferencePorts;
 
   constructor(options: EngineOptions) {
     this.#options = options;
+    this.#brake = new SelfWakeBrake(options.clock);
     this.#referencePorts = createReferencePorts(options, this.#syncs);
     const known = (of: (sync: Sync, key: Key) => Standing) => (object: ObjectRef) => {
       const sync = this.#syncs.get(object.kind);
@@ -60,6 +63,7 @@ export class Engine {
       {
         ledger: this.ledger,
         registry: this.#registry,
+        brake: this.#brake,
         begun: () => this.#begun(),
         namedLike: (service) => this.#namedLike(service),
         withheldForOthers: (kind) => this.#withheldForOthers(kind),
@@ -76,7 +80,9 @@ export class Engine {
 
   /** What does not exist is known only when its kind has begun, and has no outcome that wakes others. */
   #begun(): void {
-    for (const sync of this.#syncs.values()) sync.wakePending();
+    for (const sync of this.#syncs.values())
+      for (const [key, { outcome }] of sync.ledger.entries())
+        if (outcome.kind === 'waiting' && outcome.reason === 'SourcePending') sync.enqueue(key);
   }
 
   #namedLike(service: Key): ObjectRef | undefined {

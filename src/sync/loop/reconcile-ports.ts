@@ -39,6 +39,7 @@ export interface ReconcilePortsOptions {
   /** Rises with every change of the rules, so that the writes it causes do not count as repairs. */
   generation: () => number;
   enqueue: (key: Key) => void;
+  noteChanges: () => void;
   tell: (note: EventNote) => void;
   /** The owner in the window may be gone. */
   doubtOwner: () => void;
@@ -123,6 +124,7 @@ class SyncPorts implements ReconcilePorts {
     metrics.requests.inc({ request: request.side === 'virtual' ? 'virtualPatch' : request.verb });
     if (isHostCreate(request) && saysNamespaceGone(answer)) doubtOwner();
     if (answer.kind !== 'ok') return;
+    this.#given.noteChanges();
     this.#logWrite(facts.key, request);
     if (request.side === 'virtual') {
       this.#backFlow.noteWrite(facts);

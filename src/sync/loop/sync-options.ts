@@ -13,6 +13,7 @@ import type { Ledger } from '../world/ledger.ts';
 import type { Registry } from '../world/registry.ts';
 import type { Windows } from '../world/sources.ts';
 import type { SyncRules } from './rules.ts';
+import type { SelfWakeBrake } from './self-wake-brake.ts';
 
 export interface EngineOptions {
   /** Engines of several virtual clusters may share it. */
@@ -43,6 +44,7 @@ export type SyncOptions = EngineOptions & KindOptions;
 export interface EngineParts {
   ledger: Ledger;
   registry: Registry;
+  brake: SelfWakeBrake;
   /** Called when the first lists of a kind are in. */
   begun: () => void;
   /** The object on the host, of a kind whose objects are named like their Services. */

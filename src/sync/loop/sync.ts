@@ -9,7 +9,7 @@ import type { LedgerPage } from '../world/ledger.ts';
 import { MassDelete } from '../world/mass-delete.ts';
 import { OwnerDoubt } from '../world/owner-doubt.ts';
 import { Proven } from '../world/proven.ts';
-import { failedByServer, waitsForServer } from '../world/refused-requests.ts';
+import { failedByServer } from '../world/refused-requests.ts';
 import type { Circumstances } from '../world/sources.ts';
 import { type Standing, standingOf } from '../world/standing.ts';
 import { World } from '../world/world.ts';
@@ -22,6 +22,7 @@ import { type ReconcilePorts, reconcile } from './reconcile.ts';
 import { createReconcilePorts } from './reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './record-outcome.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
+import { SelfWakes } from './self-wake-brake.ts';
 import type { EngineParts, SyncOptions } from './sync-options.ts';
 import { allWindows, WindowListener } from './window-listener.ts';
 
@@ -50,6 +51,7 @@ export class Sync {
   readonly #owner: OwnerFollower;
   readonly namedLike: EngineParts['namedLike'];
   readonly #begun: () => void;
+  readonly #selfWakes: SelfWakes;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
   readonly #listener: WindowListener;
   #audit: Timer | undefined;
@@ -57,7 +59,7 @@ export class Sync {
 
   constructor(
     options: SyncOptions,
-    { ledger, registry, begun, namedLike, withheldForOthers, referencePorts }: EngineParts,
+    { ledger, registry, brake, begun, namedLike, withheldForOthers, referencePorts }: EngineParts,
   ) {
     const { clock, random, log } = options;
     const { kind } = options.rules.translation;
@@ -103,9 +105,11 @@ export class Sync {
       tell: (note: EventNote) => this.#tell(note),
       writes: this.#writes,
       doubtOwner: () => this.doubtOwner(),
+      noteChanges: () => brake.noteChanges(),
     };
     const { world, queue } = this;
     const { references } = options;
+    this.#selfWakes = new SelfWakes({ ...shared, brake, kind: kind.kind, queue });
     this.#owner = new OwnerFollower({ ...shared, world, queue, references });
     this.#ownerDoubt = new OwnerDoubt({ ...options, world, settled: () => this.#owner.settled() });
     this.proven = new Proven({ ...shared, world });
@@ -126,6 +130,7 @@ export class Sync {
       ...shared,
       world,
       queue,
+      enqueue: (key) => this.#selfWakes.wake(key),
       forgetEvents: (key) => this.#events.forget(key),
     };
   }
@@ -182,6 +187,7 @@ export class Sync {
     const { virtual } = this.world.windows;
     this.options.references?.recount(virtual.keys());
     // The size is an estimate: copies without a virtual object are few, and are counted when they are found.
+    this.#selfWakes.noteChanges(virtual.size);
     this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
   }
 
@@ -225,18 +231,9 @@ export class Sync {
     return this.isReady && !this.world.windows.virtual.has(key) && !this.massDelete.guard.isWithheld(key);
   }
 
-  /**
-   * Wakes a key for news of another kind. A key that waits after a failure, or because a server forbade or rejected its write, looks at
-   * everything anew when its time comes: two kinds that fail would otherwise wake each other without a pause.
-   */
+  /** Wakes a key for news of another kind. */
   wakeFor(key: Key): void {
-    if (!waitsForServer(this.ledger.outcomeOf(key)) || !this.queue.isDelayed(key)) this.enqueue(key);
-  }
-
-  /** Wakes the keys that wait for an object of another kind. */
-  wakePending(): void {
-    for (const [key, { outcome }] of this.ledger.entries())
-      if (outcome.kind === 'waiting' && outcome.reason === 'SourcePending') this.enqueue(key);
+    this.#selfWakes.wakeFor(key);
   }
 
   /** Facts for a decision that do not come from the windows; also for status. */
@@ -257,6 +254,7 @@ export class Sync {
   }
 
   async #handle(key: Key): Promise<void> {
+    this.#selfWakes.begun(key);
     // A standby only follows the clusters. When it becomes the leader, it looks at every object.
     if (!this.options.isLeader() && !this.options.isDryRun) return;
     try {

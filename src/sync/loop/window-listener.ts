@@ -13,6 +13,7 @@ export interface WindowListenerOptions {
   /** Whether a write of ours for this key is under way. */
   isWriting: (key: Key) => boolean;
   enqueue: (key: Key) => void;
+  noteChanges: () => void;
   ownerChanged: () => void;
   doubtOwner: () => void;
   hostProven: () => void;
@@ -38,6 +39,7 @@ export class WindowListener {
       for (const key of this.#options.world.objectsOfHostService(hostKey)) this.#options.enqueue(key);
     };
     this.#unsubscribe = [
+      ...allWindows(this.#options.world.windows).map((one) => one.subscribe({ changed: this.#options.noteChanges })),
       this.#listenVirtual(virtual, 'objects', (key) => [key]),
       this.#listenVirtual(services, 'services', (key) => this.#options.world.objectsOfService(key)),
       host.subscribe({
