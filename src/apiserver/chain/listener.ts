@@ -5,6 +5,7 @@ import { createServer as createTlsServer, type Server as TlsServer } from 'node:
 import type { TlsOptions } from 'node:tls';
 import { acceptUpgrades, answerClientErrors } from '../limits/client-error.ts';
 import { handshakeTimeout, type Strangers, slowHeads } from '../limits/strangers.ts';
+import { announcesBody } from '../wire/body-encoding.ts';
 import type { Client } from './served-request.ts';
 
 export interface ListenerOptions {
@@ -27,7 +28,8 @@ export function makeListener({ tls, maxHeaderBytes, strangers, takesUpgrades, ha
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs,
     ...slowHeads,
-    shouldUpgradeCallback: ({ url = '/' }: IncomingMessage) => takesUpgrades(url),
+    // A socket with unread bytes behind a body that Node hands over does not notice that its client has gone.
+    shouldUpgradeCallback: (request: IncomingMessage) => takesUpgrades(request.url ?? '/') && !announcesBody(request),
   };
   const answer: Parameters<typeof createServer>[1] = (request, response) =>
     handle(request, { kind: 'response', response });

@@ -111,7 +111,10 @@ describe('an upgrade with a body', () => {
       for (const protocol of ['websocket', 'SPDY/3.1']) {
         const head = `POST ${exec} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nConnection: Upgrade\r\n`;
         const { answers, isClosed } = await exchange(server, Buffer.from(`${head}Upgrade: ${protocol}\r\n${body}`), 1);
-        expect([answers.map(({ code }) => code), isClosed]).toEqual([[400], true]);
+        // It goes through the chain like every request: who has no key gets 401, and who has no right there 404.
+        const refusals = body.includes('gzip') ? [400, 401] : [key === alice ? 404 : 401];
+        expect([answers.length, isClosed]).toEqual([1, true]);
+        expect(refusals).toContain(answers[0]?.code);
       }
     await isWell();
   });
