@@ -11,6 +11,7 @@ import type { AddressState } from '../../cluster/wire/same-cluster.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { DaemonOptions } from '../daemon-options.ts';
+import { compareClusters } from './compare-clusters.ts';
 
 export type Reached =
   | { kind: 'reached'; virtual: ClusterConnection; host: ClusterConnection }
@@ -106,7 +107,7 @@ export class Clusters {
       const faults = (await Promise.all(this.#sides.map((side) => this.#try(side)))).flat();
       const reached = this.connections;
       if (reached !== undefined && faults.length === 0) {
-        const same = this.#sameServer();
+        const same = await this.#sameCluster(reached);
         if (same !== undefined) return { kind: 'faults', faults: [same] };
         await Promise.all(this.#sides.map((side) => this.#pin(side)));
         if (logged.size > 0) this.#options.log.info({ component: 'main' }, 'both clusters can be reached');
@@ -120,15 +121,15 @@ export class Clusters {
     }
   }
 
-  /** A host that counts as its own virtual cluster lacks every tenant's object, so that all copies would go. */
-  #sameServer(): ClusterFault | undefined {
-    const [virtual, host] = this.#sides.map(({ connection }) => connection && new URL(connection.server).href);
-    if (virtual === undefined || virtual !== host) return undefined;
-    return {
+  async #sameCluster({ virtual, host }: { virtual: ClusterConnection; host: ClusterConnection }) {
+    const compared = await compareClusters(virtual, host, this.#sides[1].namespace);
+    if (compared.kind !== 'one') return undefined;
+    const same: ClusterFault = {
       code: 'CLUSTER_KUBECONFIG_INVALID',
-      message: `both kubeconfigs lead to the API server ${host}`,
+      message: `both kubeconfigs lead to ${compared.found}`,
       fix: `name the kubeconfig of the virtual cluster by ${kubeconfigBy.virtual}, and that of its host by ${kubeconfigBy.host}`,
     };
+    return same;
   }
 
   /** Before this every server that a kubeconfig names is taken, because nothing has been read yet. */

@@ -1,8 +1,10 @@
 // The checks that are alike for both clusters: does it answer, how old is it, does its clock agree, what ends soon.
+
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import type { ClusterFault } from '../../../cluster/errors.ts';
 import { probe } from '../../../cluster/wire/probe.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
+import { compareClusters } from '../../../daemon/clusters/compare-clusters.ts';
 import { silentLog } from '../../../log.ts';
 import type { Check } from '../patient/check.ts';
 import { judgeEndings } from '../patient/endings.ts';
@@ -94,22 +96,13 @@ async function endingsAt(patient: Patient, side: Side): Promise<Finding> {
   return judgeEndings(endings, patient.context.clock.wallTime(), mend);
 }
 
-/** Two addresses may lead to one cluster; the uid of a namespace that every cluster has does not lie. */
 async function areTwo(patient: Patient): Promise<Finding> {
-  const uids = await Promise.all((['virtual', 'host'] as const).map((side) => clusterUid(patient, side)));
-  const servers = (['virtual', 'host'] as const).map((side) => new URL(patient.cluster(side).connection.server).href);
+  const virtual = patient.cluster('virtual').connection;
+  const host = patient.cluster('host').connection;
+  const compared = await compareClusters(virtual, host, patient.settings.hostNamespace);
   const mend =
     'name the kubeconfig of the virtual cluster with --virtual-kubeconfig, and that of its host with --host-kubeconfig';
-  if (servers[0] === servers[1]) return fault(`both kubeconfigs lead to ${servers[0]}`, { mend });
-  if (uids[0] === undefined || uids[1] === undefined)
-    return ok('two addresses; the uids of their namespaces cannot be read');
-  if (uids[0] === uids[1])
-    return fault('both kubeconfigs lead to the same cluster: its namespace kube-system has one uid', { mend });
+  if (compared.kind === 'one') return fault(`both kubeconfigs lead to ${compared.found}`, { mend });
+  if (compared.kind === 'unknown') return { verdict: 'couldNotCheck', says: compared.why };
   return ok('they are two clusters');
-}
-
-async function clusterUid(patient: Patient, side: Side): Promise<string | undefined> {
-  const { connection } = patient.cluster(side);
-  const answer = await connection.request({ method: 'GET', path: '/api/v1/namespaces/kube-system' });
-  return answer.kind === 'ok' ? answer.object.metadata.uid : undefined;
 }
