@@ -13,7 +13,7 @@ import {
 } from './claims.ts';
 import { isContent, References } from './content.ts';
 import { History, type MapName, mapOf } from './history.ts';
-import { type CopyCase, lastOfSame, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
+import { type CopyCase, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
 import { keyOf, objectKey, own } from './json.ts';
 import { hostMark, namedBy, ownerOf, SKIP } from './marks.ts';
 import { CONTROLLED_BY } from './names.ts';
@@ -175,7 +175,8 @@ class Judgement {
     const { outcome } = claim.rendering;
     if (!outcome.ok) {
       if (last === undefined && (now === undefined || olderResults(of).length === 0)) return;
-      const host = lastOfSame(of) ?? now ?? last;
+      // What stands there may be younger than the last calm point: patches that succeeded in between have made it.
+      const host = now ?? last;
       if (host !== undefined)
         this.objects.push(staleCopy(of, host, 'may', 'DESIGN 4.9: a failed patch leaves the old copy'));
       return;
