@@ -66,13 +66,14 @@ priorityClassName: {{ . }}
 {{- $name := include "hostward.vcluster" . -}}
 {{- $server := .Values.sync.vcluster.server | default (printf "https://%s.%s" $name .Release.Namespace) -}}
 {{- $own := dict "virtualClusterName" $name "hostNamespace" .Release.Namespace "virtualKubeconfig" "/etc/hostward/virtual/config" "virtualServer" $server "listen" "0.0.0.0:9440" -}}
-{{- if gt (int .Values.sync.replicas) 1 }}{{ $_ := set $own "leaderElection" "always" }}{{ end -}}
-{{- toYaml (dict "hostward" (merge (deepCopy .Values.sync.hostward) $own) "sync" (dict "toHost" .Values.sync.toHost)) }}
+{{- /* With one replica too: a pod that took no lease would go on writing beside the second one. */ -}}
+{{- $_ := set $own "leaderElection" "always" -}}
+{{- toYaml (dict "hostward" (merge $own (deepCopy (.Values.sync.hostward | default dict))) "sync" (dict "toHost" .Values.sync.toHost)) }}
 {{- end }}
 
 {{- define "hostward.managementConfiguration" -}}
 {{- $base := .Values.management.baseURL | default (printf "https://%s-management.%s.svc" (include "hostward.name" .) .Release.Namespace) -}}
 {{- $own := dict "listen" "0.0.0.0:8443" "ingressListen" "0.0.0.0:9443" "baseURL" $base "dataDir" "/var/lib/hostward/management" -}}
 {{- if .Values.management.tlsSecret }}{{ $_ := set $own "tls" (dict "certificate" "/etc/hostward/tls/tls.crt" "key" "/etc/hostward/tls/tls.key") }}{{ end -}}
-{{- toYaml (dict "hostward" (dict "listen" "0.0.0.0:9440" "management" (merge (deepCopy .Values.management.configuration) $own))) }}
+{{- toYaml (dict "hostward" (dict "listen" "0.0.0.0:9440" "management" (merge $own (deepCopy (.Values.management.configuration | default dict))))) }}
 {{- end }}

@@ -10,6 +10,34 @@ interface Node {
 
 const file = new URL('../../../config/chart/values.schema.json', import.meta.url);
 
+/** What the chart writes itself, and what to set in its place: Helm prints the constant, as JSON schema knows no messages. */
+const ofTheChart: Readonly<Record<'sync' | 'management', Readonly<Record<string, string>>>> = {
+  sync: {
+    virtualClusterName: 'set sync.vcluster.name',
+    hostNamespace: 'it is the namespace of the release',
+    virtualKubeconfig: 'set sync.vcluster.kubeconfigSecret',
+    virtualServer: 'set sync.vcluster.server',
+    hostKubeconfig: 'the pods use their ServiceAccount',
+    leaderElection: 'it is always',
+    listen: 'it is 0.0.0.0:9440, which probes and Services need',
+  },
+  management: {
+    listen: 'it is 0.0.0.0:8443, which the Service needs',
+    ingressListen: 'it is 0.0.0.0:9443, which the Service needs',
+    baseURL: 'set management.baseURL',
+    dataDir: 'it is in the volume of the chart',
+    tls: 'set management.tlsSecret',
+  },
+};
+
+function refused(of: keyof typeof ofTheChart): Record<string, Node> {
+  const entries = Object.entries(ofTheChart[of]).map(([key, instead]) => [
+    key,
+    { const: `left out, because the chart writes ${key}: ${instead}` },
+  ]);
+  return Object.fromEntries(entries);
+}
+
 /** Without what only people read, and without patterns that look ahead: Helm's reader of patterns cannot. */
 function forHelm(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(forHelm);
@@ -28,9 +56,12 @@ it('values.schema.json has the settings where the values have them', () => {
   const found = JSON.parse(readFileSync(file, 'utf8')) as Node;
   const wanted = structuredClone(found);
   const at = wanted.properties as { sync: Node; management: Node };
-  at.sync.properties['hostward'] = forHelm({ ...hostward, properties: ofSync }) as Node;
+  at.sync.properties['hostward'] = forHelm({ ...hostward, properties: { ...ofSync, ...refused('sync') } }) as Node;
   at.sync.properties['toHost'] = forHelm(sync.properties['toHost']) as Node;
-  at.management.properties['configuration'] = forHelm(management) as Node;
+  at.management.properties['configuration'] = forHelm({
+    ...management,
+    properties: { ...management?.properties, ...refused('management') },
+  }) as Node;
   if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, `${JSON.stringify(wanted, undefined, 2)}\n`);
   else expect(found).toEqual(wanted);
 });

@@ -160,6 +160,49 @@ describe.skipIf(reason !== undefined)(
       expect(nameless).toMatchObject({ code: 1, stderr: expect.stringContaining('sync.vcluster.name is needed') });
     });
 
+    it('has a pod take the lease, and the right to it, with any number of replicas', async () => {
+      const [one, two] = await Promise.all([template('sync.replicas=1'), template('sync.replicas=2')]);
+      const kept = ({ manifests }: { manifests: readonly Manifest[] }) =>
+        manifests.filter(({ kind }) => ['ConfigMap', 'Role', 'Lease'].includes(kind));
+      expect(kept(one)).toEqual(kept(two));
+      expect(
+        kept(one)
+          .map(({ kind }) => kind)
+          .sort(),
+      ).toEqual(['ConfigMap', 'Lease', 'Role']);
+      expect(one.text).toContain('leaderElection: always');
+    });
+
+    it.each([
+      ['sync.hostward.virtualClusterName=other', 'set sync.vcluster.name'],
+      ['sync.hostward.hostNamespace=other', 'it is the namespace of the release'],
+      ['sync.hostward.virtualKubeconfig=/x', 'set sync.vcluster.kubeconfigSecret'],
+      ['sync.hostward.virtualServer=https://x', 'set sync.vcluster.server'],
+      ['sync.hostward.hostKubeconfig=/x', 'the pods use their ServiceAccount'],
+      ['sync.hostward.leaderElection=never', 'it is always'],
+      ['sync.hostward.listen=127.0.0.1:9440', 'it is 0.0.0.0:9440'],
+      ['management.configuration.listen=0.0.0.0:1', 'it is 0.0.0.0:8443'],
+      ['management.configuration.ingressListen=0.0.0.0:1', 'it is 0.0.0.0:9443'],
+      ['management.configuration.baseURL=https://x', 'set management.baseURL'],
+      ['management.configuration.dataDir=/x', 'it is in the volume'],
+      ['management.configuration.tls.key=/x', 'set management.tlsSecret'],
+    ])('refuses what it writes itself, %s, and says what counts', async (value, instead) => {
+      expect(await run(helm, 'template', 'hw', chart, ...set([value]))).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(new RegExp(`left out, because the chart writes .*${instead}`)),
+      });
+    });
+
+    it.each(['podLabels', 'podAnnotations', 'nodeSelector', 'monitoring.labels'])(
+      'wants strings in %s',
+      async (path) => {
+        expect(await run(helm, 'template', 'hw', chart, ...set([`${path}.x=true`]))).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('got boolean, want string'),
+        });
+      },
+    );
+
     it('refuses the wall on a host that cannot read its expressions', async () => {
       const words = ['template', 'hw', chart, ...set(['admissionPolicy.enabled=true'])];
       expect(await run(helm, ...words, '--kube-version', '1.30.0')).toMatchObject({
