@@ -9,6 +9,7 @@ import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/
 import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sync/report/status.ts';
 import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
 import type { Clusters } from './clusters/connections.ts';
+import { leadershipOf, leaseTrouble } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningManagement } from './management.ts';
@@ -72,7 +73,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ),
       ...unwritable.map(outageSentence),
       ...notTaken(view),
-      `leadership: ${leadershipOf(view)}`,
+      `leadership: ${leadershipOf(view.lease, view.options)}`,
       ...(hasBegun && (sync ?? slices.sync) !== undefined ? ownerLines((sync ?? slices.sync) as Sync) : []),
       ...slices.missing.map((sentence) => `endpointslices: ${sentence}`),
       ...patches.troubles,
@@ -131,7 +132,7 @@ export function statusOf(view: DaemonView): unknown {
     names: namespaces.enabled ? 'mapped namespaces' : 'single namespace',
     isDryRun,
     isReady: readinessOf(view).isReady,
-    leadership: leadershipOf(view),
+    leadership: leadershipOf(view.lease, view.options),
     uptimeSeconds: Math.round((clock.now() - view.startedMs) / 1000),
     clusters: clusters.versions,
     ...addressesOf(view),
@@ -202,6 +203,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
     outages: [...unreached, ...view.outages.current()],
     standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
+    leaseTrouble: leaseTrouble(lease, clock),
     isDryRun: options.isDryRun,
   });
   const more = [
@@ -271,12 +273,6 @@ function summed(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, num
   const sums = new Map(one);
   for (const [reason, count] of other) sums.set(reason, (sums.get(reason) ?? 0) + count);
   return sums;
-}
-
-function leadershipOf({ lease, options }: DaemonView): string {
-  if (lease === undefined) return options.isDryRun ? 'none (dry run)' : 'alone';
-  const { state } = lease;
-  return state.kind === 'standby' ? `standby${state.holder ? ` behind ${state.holder}` : ''}` : state.kind;
 }
 
 /** Returns a promise when the answer needs the object's patches to run. */

@@ -178,6 +178,18 @@ describe('an outage of the host', () => {
     expect(on.verdict()).toMatchObject({ state: 'standby', sentence: 'standby: other does the writing' });
   });
 
+  it('is told when the lease can neither be read nor renewed', async () => {
+    const on = await stage();
+    world.isLeader = false;
+    const troubleSinceMs = on.view.options.clock.now();
+    on.view.lease = { state: { kind: 'standby', holder: undefined, trouble: 'Unauthorized', troubleSinceMs } } as never;
+    await on.pass(4000);
+    expect(on.verdict()).toMatchObject({ state: 'standby', isWell: true });
+    await on.pass(4000);
+    expect(on.verdict().sentence).toBe('nothing is written: the lease cannot be read or renewed: Unauthorized');
+    expect(on.verdict().isWell).toBe(false);
+  });
+
   it('keeps readiness while other objects can be written', async () => {
     const on = await stage();
     on.host.answer = { kind: 'refused', status: 422, reason: 'Invalid', message: 'no' };

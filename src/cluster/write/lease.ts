@@ -1,6 +1,7 @@
 // Leader election by a Lease object: only the holder of the lease may write. The clocks of two machines are never compared:
 // a standby waits until it has seen the lease unchanged for the whole duration, and a holder counts from the moment before
 // it sent its last renewal. In: a connection. Out: isHeld(), which is true only while no other process can hold the lease.
+// Long because one state machine holds all that may happen to a lease.
 import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -27,7 +28,8 @@ export interface LeaseOptions {
 
 export type LeaseState =
   | { kind: 'idle' }
-  | { kind: 'standby'; holder: string | undefined; trouble: string | undefined }
+  /** `troubleSinceMs`: since when every look at the lease and every renewal has failed. */
+  | { kind: 'standby'; holder: string | undefined; trouble: string | undefined; troubleSinceMs?: number }
   | { kind: 'leading'; sinceMs: number }
   | { kind: 'stopped' };
 
@@ -152,8 +154,15 @@ class HeldLease implements Lease {
       if (this.#state.kind !== 'leading') this.#enter({ kind: 'leading', sinceMs: nowMs });
       return;
     }
-    const holder = this.#seen?.record.holderIdentity;
-    this.#enter({ kind: 'standby', holder: holder === '' ? undefined : holder, trouble });
+    // A lease that ran out in our own name holds nobody.
+    const holder = this.#seen === undefined || this.#isOurs(this.#seen) ? '' : this.#seen.record.holderIdentity;
+    const sinceMs = this.#state.kind === 'standby' ? this.#state.troubleSinceMs : undefined;
+    this.#enter({
+      kind: 'standby',
+      holder: holder === '' ? undefined : holder,
+      trouble,
+      ...(trouble !== undefined && { troubleSinceMs: sinceMs ?? nowMs }),
+    });
   }
 
   /** One round: reads the lease if needed, then renews, takes or creates it. Returns the failure, if any. */

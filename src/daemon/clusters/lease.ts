@@ -1,5 +1,6 @@
 // Opens the lease that lets only one of several replicas write, and the writers. In: settings and connections. Out: the lease,
 // with its object name and the identity of this process, and one writer for each cluster.
+import type { Clock } from '../../clock.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
 import { type Lease, openLease } from '../../cluster/write/lease.ts';
 import { openWriter } from '../../cluster/write/open-writer.ts';
@@ -7,6 +8,8 @@ import type { Writer } from '../../cluster/write/writer.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { DaemonOptions } from '../daemon-options.ts';
 import type { Outages } from './outages.ts';
+
+const toldAfterMs = 5_000;
 
 export function openDaemonLease(options: DaemonOptions, host: Connection): Lease {
   const { clock, random, log, metrics, environment, settings } = options;
@@ -53,4 +56,16 @@ export function openWriters(
 export function needsLease({ leaderElection, replicas }: Settings, isDryRun: boolean): boolean {
   if (isDryRun) return false;
   return leaderElection === 'always' || (leaderElection === 'auto' && replicas > 1);
+}
+
+/** Why the lease can neither be read nor renewed; one look that fails is no news. */
+export function leaseTrouble(lease: Lease | undefined, clock: Clock): string | undefined {
+  if (lease?.state.kind !== 'standby' || lease.state.troubleSinceMs === undefined) return undefined;
+  return clock.now() - lease.state.troubleSinceMs >= toldAfterMs ? lease.state.trouble : undefined;
+}
+
+export function leadershipOf(lease: Lease | undefined, { isDryRun }: Pick<DaemonOptions, 'isDryRun'>): string {
+  if (lease === undefined) return isDryRun ? 'none (dry run)' : 'alone';
+  const { state } = lease;
+  return state.kind === 'standby' ? `standby${state.holder ? ` behind ${state.holder}` : ''}` : state.kind;
 }

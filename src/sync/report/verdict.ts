@@ -38,6 +38,8 @@ export interface VerdictFacts {
   waitsFor: string | undefined;
   outages: readonly Outage[];
   standbyBehind: string | undefined;
+  /** Why the lease can neither be read nor renewed. */
+  leaseTrouble: string | undefined;
   isDryRun: boolean;
   /** Objects that a dry run would write. */
   differences: number;
@@ -63,6 +65,8 @@ export function verdictOf(facts: VerdictFacts): Verdict {
   const [outage] = outages.filter(({ kind }) => kind === 'unreachable').concat(outages);
   if (outage !== undefined) return unwell(outage.kind, outages.map(outageSentence).join('; '));
   if (waitsFor !== undefined) return unwell('starting', `starting: waiting for ${waitsFor}`);
+  if (facts.leaseTrouble !== undefined)
+    return unwell('standby', `nothing is written: the lease cannot be read or renewed: ${facts.leaseTrouble}`);
   if (facts.standbyBehind !== undefined) return well('standby', `standby: ${facts.standbyBehind} does the writing`);
   if (facts.isDryRun) {
     const { differences } = facts;

@@ -281,7 +281,23 @@ test('a standby reports missing rights', async () => {
   a.link.state = 'cut';
   a.lease.start();
   await clock.advance(3_000);
-  expect(a.lease.state).toEqual({ kind: 'standby', holder: undefined, trouble: 'the link is down' });
+  expect(a.lease.state).toMatchObject({ kind: 'standby', holder: undefined, trouble: 'the link is down' });
+});
+
+test('a leader that cannot renew any more stands behind nobody, and says since when', async () => {
+  const a = replica('a');
+  a.lease.start();
+  await settle();
+  expect(a.lease.state.kind).toBe('leading');
+  a.link.state = 'cut';
+  await clock.advance(11_000);
+  const since = a.lease.state.kind === 'standby' ? a.lease.state.troubleSinceMs : undefined;
+  expect(a.lease.state).toMatchObject({ kind: 'standby', holder: undefined, trouble: expect.any(String) });
+  await clock.advance(20_000);
+  expect(a.lease.state).toMatchObject({ holder: undefined, troubleSinceMs: since });
+  a.link.state = 'up';
+  await clock.advance(3_000);
+  expect(a.lease.state.kind).toBe('leading');
 });
 
 const step = fc.oneof(
