@@ -33,6 +33,8 @@ interface Case {
   unchecked?: string[];
   hidden?: string[];
   says?: string;
+  /** Is part of what the report says to do. */
+  mend?: string;
   exit: number;
 }
 
@@ -130,6 +132,7 @@ describe('hostward doctor on a broken set-up', () => {
       one.says ?? '',
     );
     for (const check of bad) expect(check.mend, check.code).toBeTruthy();
+    expect(bad.map(({ mend }) => mend).join('\n')).toContain(one.mend ?? '');
     expect(code).toBe(one.exit);
   });
 });

@@ -15,6 +15,8 @@ const hasSync = (patient: Patient): boolean => patient.hasSync;
 const hasNamespace: Check = {
   code: 'HW-306',
   needs: ['HW-301'],
+  // A Role seldom includes the right to read it, and what lies in the namespace is asked for anyway.
+  isGoodUnchecked: true,
   applies: hasSync,
   async look(patient) {
     const { hostNamespace } = patient.settings;
@@ -31,8 +33,7 @@ const hasNamespace: Check = {
           mend: `kubectl get namespace ${hostNamespace} -o yaml   # its conditions say what holds it up`,
         });
       case 'unknown':
-        // A Role seldom includes this right, and what lies in the namespace is asked for anyway.
-        return ok(`namespace ${hostNamespace} may not be read, which is no fault`);
+        return couldNotCheck(`namespace ${hostNamespace} may not be read`);
       default:
         return found satisfies never;
     }

@@ -34,12 +34,27 @@ async function review(patient: Patient, side: Side, needed: readonly Permission[
   const denied = needed.filter((_, index) => reviews[index] === 'denied');
   const unknown = reviews.filter((one) => one === 'unknown').length;
   if (denied.length > 0) {
+    const home = homeOf(who);
+    if (side === 'host' && denied.length === needed.length && isElsewhere(patient, home)) {
+      patient.isNamespaceDoubted = true;
+      const says = `${who} has no right in ${patient.settings.hostNamespace}: is that the namespace? Its pods are in ${home}`;
+      return fault(says, { mend: `name the namespace with --host-namespace ${home} or hostward.hostNamespace` });
+    }
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
     const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}`;
     return fault(says, { details, mend: mendOf(patient, side, denied) });
   }
   if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`);
   return ok(`${who} has all ${needed.length}`);
+}
+
+/** The namespace of a ServiceAccount, and of every pod that acts as it. */
+function homeOf(user: string): string | undefined {
+  return /^system:serviceaccount:([^:]+):/.exec(user)?.[1];
+}
+
+function isElsewhere({ settings }: Patient, home: string | undefined): home is string {
+  return home !== undefined && home !== settings.hostNamespace;
 }
 
 interface Group {
@@ -70,7 +85,7 @@ function mendOf({ settings }: Patient, side: Side, denied: readonly Permission[]
     return `use the kubeconfig of the Secret ${secret} in ${settings.hostNamespace}, or give its user the rights above by a ClusterRole`;
   }
   const file = denied.some(({ namespace }) => namespace !== settings.hostNamespace) ? 'cluster-role' : 'role';
-  return `kubectl auth reconcile -f config/${file}.yaml   # with your names in it; with the chart: helm upgrade --reuse-values`;
+  return `kubectl auth reconcile -f config/${file}.yaml   # with your names in it; with the chart: helm upgrade hostward config/chart -n ${settings.hostNamespace} --reuse-values, where hostward is the release that helm list shows`;
 }
 
 function isLease({ resource }: Permission): boolean {
@@ -78,6 +93,9 @@ function isLease({ resource }: Permission): boolean {
 }
 
 const isInstalled = (patient: Patient): boolean => patient.hasSync && !patient.isBeforeInstallation;
+
+/** HW-502 has said what all the others would say. */
+const isAsked = (patient: Patient): boolean => isInstalled(patient) && !patient.isNamespaceDoubted;
 
 const inVirtual: Check = {
   code: 'HW-501',
@@ -108,14 +126,14 @@ const slicesInVirtual: Check = {
 const slicesOnHost: Check = {
   code: 'HW-504',
   needs: ['HW-301', 'HW-306'],
-  applies: (patient) => isInstalled(patient) && patient.settings.endpointSlices.enabled,
+  applies: (patient) => isAsked(patient) && patient.settings.endpointSlices.enabled,
   look: (patient) => review(patient, 'host', slicesNeededBy(patient).host),
 };
 
 const onLease: Check = {
   code: 'HW-505',
   needs: ['HW-301', 'HW-306'],
-  applies: (patient) => isInstalled(patient) && needsLease(patient.settings, false),
+  applies: (patient) => isAsked(patient) && needsLease(patient.settings, false),
   look: (patient) => review(patient, 'host', neededBy(patient).host.filter(isLease)),
 };
 

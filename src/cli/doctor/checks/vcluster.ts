@@ -23,9 +23,10 @@ const isOffInConfiguration: Check = {
     const found = loaded.warnings.filter(({ code }) => writerCodes.has(code));
     if (found.length === 0) return ok('the configuration leaves no kind to two writers');
     const details = found.map((one) => formatFault(one));
+    const { virtualClusterName, hostNamespace } = loaded.settings;
     return fault('the configuration lets vCluster write what Hostward writes, or mixes their writers unsoundly', {
       details,
-      mend: 'helm upgrade … --reuse-values --set sync.toHost.endpoints.enabled=false --set sync.toHost.endpointSlices.enabled=false',
+      mend: switchOff({ name: virtualClusterName, namespace: hostNamespace, kinds: sharedKinds }),
     });
   },
 };
@@ -60,7 +61,7 @@ const isOffWhereItRuns: Check = {
       `vCluster runs with its own sync of ${both.map((kind) => kindWords[kind]).join(' and ') || 'one kind'} on`,
       {
         details,
-        mend: switchOff(patient, vclusters),
+        mend: switchOff({ name: virtualClusterName, namespace, kinds: vclusters, version: await versionOf(patient) }),
       },
     );
   },
@@ -87,10 +88,26 @@ function isOn(values: unknown, kind: SharedKind): boolean {
   return found !== false;
 }
 
-function switchOff({ settings }: Patient, kinds: readonly SharedKind[]): string {
+/** Without its version Helm would take the newest vCluster. */
+function switchOff(of: {
+  name: string;
+  namespace: string;
+  kinds: readonly SharedKind[];
+  version?: string | undefined;
+}) {
+  const { name, namespace, kinds, version } = of;
   const sets = kinds.map((kind) => `--set sync.toHost.${kind}.enabled=false`).join(' ');
-  const { virtualClusterName, hostNamespace } = settings;
-  return `helm upgrade ${virtualClusterName} vcluster --repo https://charts.loft.sh -n ${hostNamespace} --reuse-values ${sets}`;
+  const command = `helm upgrade ${name} vcluster --repo https://charts.loft.sh --version ${version ?? 'VERSION'} -n ${namespace} --reuse-values ${sets}`;
+  return version === undefined
+    ? `${command}   # VERSION: the one that you run, which helm -n ${namespace} list shows`
+    : command;
+}
+
+/** The version of the chart of vCluster, which its Service says; undefined if it does not. */
+async function versionOf(patient: Patient): Promise<string | undefined> {
+  const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
+  const answer = await patient.cluster('host').client.get(servicesResource, { namespace, name });
+  return answer.kind === 'ok' ? chartVersion(answer.object.metadata.labels?.['chart'])?.text : undefined;
 }
 
 function sidecars({ settings }: Patient): unknown[] {
@@ -116,7 +133,7 @@ const knowsSidecars: Check = {
       });
     if (version.minor >= sidecarMinor) return ok(`vCluster ${version.text}`);
     return fault(`vCluster ${version.text} ignores sidecarContainers, wanted 0.${sidecarMinor} at least`, {
-      mend: `helm upgrade ${name} vcluster --repo https://charts.loft.sh -n ${namespace} --reuse-values   # or install config/chart beside it`,
+      mend: `helm upgrade ${name} vcluster --repo https://charts.loft.sh --version VERSION -n ${namespace} --reuse-values   # VERSION: 0.${sidecarMinor} or newer; or install config/chart beside it`,
     });
   },
 };

@@ -9,6 +9,8 @@ export interface Check {
   needs: readonly Code[];
   /** Whether the configuration and the options make the question a sensible one. */
   applies?: (patient: Patient) => boolean;
+  /** The checks that need this one are run too when it could not be checked. */
+  isGoodUnchecked?: boolean;
   /** Also after Ctrl-C: it says what an interrupted check has left. */
   isLastWord?: boolean;
   look(patient: Patient): Promise<Finding>;

@@ -25,6 +25,8 @@ export class Patient {
   #loaded: GoodConfiguration | undefined;
   /** Sides that could not be asked at all. */
   readonly silent = new Set<Side>();
+  /** The account has no right in the host namespace, which is probably another one than meant. */
+  isNamespaceDoubted = false;
 
   constructor(context: Context, options: Options, stopping: AbortSignal) {
     this.context = context;
