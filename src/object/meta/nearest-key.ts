@@ -1,17 +1,21 @@
-// Finds the known key that a misspelt key probably meant: by letter case, by the beginning of a word, or by few edits.
+// Finds the known key that a misspelt key probably meant: by letter case, by the beginning of a word, or by few edits. Of
+// two with a common beginning, the one of the more similar length: endpointSlice means endpointSlices and not endpoints.
 
 export function nearestKey(wrong: string, known: Iterable<string>): string | undefined {
   const word = wrong.toLowerCase();
   // A suggestion that differs in more than a third of the word does not help.
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;
   let best: string | undefined;
+  const gapTo = (key: string | undefined): number => Math.abs((key?.length ?? Number.POSITIVE_INFINITY) - word.length);
   for (const key of known) {
     const candidate = key.toLowerCase();
     const isAbbreviation = word.length >= 3 && candidate.startsWith(word);
     const isLonger = candidate.length >= 4 && word.startsWith(candidate);
     const isOnlyCase = candidate === word;
-    const distance = isAbbreviation || isLonger ? (isOnlyCase ? 0 : 1) : editDistance(word, candidate, bestDistance);
-    if (distance < bestDistance) {
+    const isBeginning = isAbbreviation || isLonger;
+    const distance = isBeginning ? (isOnlyCase ? 0 : 1) : editDistance(word, candidate, bestDistance);
+    const isNearer = isBeginning && distance === bestDistance && gapTo(key) < gapTo(best);
+    if (distance < bestDistance || isNearer) {
       best = key;
       bestDistance = distance;
     }

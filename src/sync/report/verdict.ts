@@ -47,7 +47,7 @@ export interface VerdictFacts {
   objects: number;
   /** Why the owner of all copies is missing. */
   ownerMissing: string | undefined;
-  /** Reason → number of objects that cannot reach the host until an operator acts. */
+  /** Reason → number of objects that cannot reach the host, or with `Contested` do not stay there, until an operator acts. */
   blocked: ReadonlyMap<string, number>;
   /** Reason → number of objects or references of which a part does not cross until somebody acts. */
   gaps: ReadonlyMap<string, number>;
@@ -79,10 +79,18 @@ export function verdictOf(facts: VerdictFacts): Verdict {
 
 /** What keeps objects off the host until an operator acts. */
 function obstaclesOf({ objects, ownerMissing, blocked }: VerdictFacts): string[] {
-  const sum = [...blocked.values()].reduce((total, count) => total + count, 0);
-  const reasons = [...blocked].map(([reason, count]) => `${count} ${reason}`);
-  const held = sum === 0 ? [] : [`${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`];
-  return ownerMissing === undefined ? held : [`OwnerMissing: ${ownerMissing}`, ...held];
+  const { Contested: contested = 0, ...others } = Object.fromEntries(blocked);
+  const sum = Object.values(others).reduce((total, count) => total + count, 0);
+  const reasons = Object.entries(others).map(([reason, count]) => `${count} ${reason}`);
+  const found = sum === 0 ? [] : [`${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`];
+  // Its copy is there, and comes and goes with the writes of the other client.
+  if (contested > 0) {
+    const keeps = contested === 1 ? 'keeps' : 'keep';
+    found.push(
+      `${contested} of ${objectsOf(objects)} ${keeps} being changed on the host by another client (Contested)`,
+    );
+  }
+  return ownerMissing === undefined ? found : [`OwnerMissing: ${ownerMissing}`, ...found];
 }
 
 const gapWords: Readonly<Record<string, (count: number) => string>> = {

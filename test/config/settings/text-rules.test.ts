@@ -56,6 +56,7 @@ describe('nearestKey()', () => {
     ['onmising', 'onMissing'],
     ['listenAddress', 'listen'],
     ['listenaddress', 'listenAddress', ['listen', 'listenAddress']],
+    ['endpointSlice', 'endpointSlices', ['endpoints', 'endpointSlices']],
     ['zzz', undefined],
     ['e', undefined],
     ['', undefined],

@@ -47,6 +47,20 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     'blocked: 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
   ],
   [
+    'an object that another client keeps changing',
+    { objects: 8, blocked: new Map([['Contested', 1]]) },
+    'blocked',
+    false,
+    'blocked: 1 of 8 objects keeps being changed on the host by another client (Contested)',
+  ],
+  [
+    'such objects beside refused ones',
+    { blocked: new Map([...blocked, ['Contested', 2]]) },
+    'blocked',
+    false,
+    'blocked: 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed); 2 of 120 objects keep being changed on the host by another client (Contested)',
+  ],
+  [
     'a back-flow that fails',
     { gaps: new Map([['BackflowFailed', 2]]), waiting: 1 },
     'incomplete',
