@@ -14,6 +14,7 @@ import { Catalog } from './kinds/catalog.ts';
 import type { Kind } from './kinds/kind.ts';
 import { type Kit, systemRandomness } from './kinds/kit.ts';
 import { kubernetesLimits } from './kinds/object-limits.ts';
+import { closeConnections } from './limits/last-bytes.ts';
 import type { User } from './request/identity.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal } from './request/request-journal.ts';
@@ -129,14 +130,14 @@ export class ApiServer {
     this.handle(request, { kind: 'response', response });
 
   async start(): Promise<void> {
-    const { callers, takesUpgrades = () => false, log } = this.#options;
+    const { callers, takesUpgrades = () => false, clock, log } = this.#options;
     const { tls, host, port, clientCa, maxHeaderBytes = defaultHeaderBytes } = this.#options.listen;
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server = makeListener({
       tls: pair && { ...certificateRequest(clientCa), cert: pair.certPem, key: pair.keyPem },
       strangers: callers?.strangers,
       handle: (request, client) => this.handle(request, client),
-      ...{ maxHeaderBytes, takesUpgrades },
+      ...{ maxHeaderBytes, clock, takesUpgrades },
     });
     this.#server = server;
     await listen(server, { port, host }, log);
@@ -167,8 +168,7 @@ export class ApiServer {
     const grace = new AbortController();
     await Promise.race([closed, pause(this.#options.clock, stopGraceMs, grace.signal)]);
     grace.abort();
-    server.closeAllConnections();
-    await closed;
+    await closeConnections(server, closed, this.#options.clock);
     this.#state = 'stopped';
   }
 

@@ -3,7 +3,9 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { TlsOptions } from 'node:tls';
+import type { Clock } from '../../clock.ts';
 import { acceptUpgrades, answerClientErrors } from '../limits/client-error.ts';
+import { keepOpenSockets } from '../limits/last-bytes.ts';
 import { handshakeTimeout, type Strangers, slowHeads } from '../limits/strangers.ts';
 import { announcesBody } from '../wire/body-encoding.ts';
 import type { Client } from './served-request.ts';
@@ -15,6 +17,7 @@ export interface ListenerOptions {
   maxHeaderBytes: number;
   /** Limits the connections on which nobody has authenticated. */
   strangers: Strangers | undefined;
+  clock: Clock;
   /** Everywhere else a wish to change the protocol is ignored, as HTTP allows. */
   takesUpgrades(url: string): boolean;
   handle(request: IncomingMessage, client: Client): void;
@@ -23,7 +26,14 @@ export interface ListenerOptions {
 /** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
 
-export function makeListener({ tls, maxHeaderBytes, strangers, takesUpgrades, handle }: ListenerOptions): Server {
+export function makeListener({
+  tls,
+  maxHeaderBytes,
+  strangers,
+  clock,
+  takesUpgrades,
+  handle,
+}: ListenerOptions): Server {
   const settings = {
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs,
@@ -37,8 +47,9 @@ export function makeListener({ tls, maxHeaderBytes, strangers, takesUpgrades, ha
     tls === undefined
       ? createServer(settings, answer)
       : createTlsServer({ ...settings, handshakeTimeout, ...tls }, answer);
-  answerClientErrors(server, maxHeaderBytes);
+  keepOpenSockets(server);
+  answerClientErrors(server, { maxHeaderBytes, clock });
   strangers?.guard(server, { isTls: tls !== undefined });
-  acceptUpgrades(server, (request, socket, head) => handle(request, { kind: 'socket', socket, head }));
+  acceptUpgrades(server, clock, (request, socket, head) => handle(request, { kind: 'socket', socket, head, clock }));
   return server;
 }

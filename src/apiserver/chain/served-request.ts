@@ -2,15 +2,17 @@
 // reads the URL again.
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Clock } from '../../clock.ts';
 import type { AuditTrail } from '../caller/audit-trail.ts';
+import { boundLastBytes } from '../limits/last-bytes.ts';
 import type { User } from '../request/identity.ts';
 import type { Target } from '../request/target.ts';
 
 /** Where the answer goes. */
 export type Client =
   | { kind: 'response'; response: ServerResponse }
-  /** The raw socket of an upgrade; `head` holds bytes that followed the header lines. */
-  | { kind: 'socket'; socket: Socket; head: Buffer };
+  /** The raw socket of an upgrade; `head` holds bytes that followed the header lines. The clock bounds the answer's last bytes. */
+  | { kind: 'socket'; socket: Socket; head: Buffer; clock: Clock };
 
 /** A listener of the tenant's own, on which `/` stands for another path. */
 export interface Entrance {
@@ -58,7 +60,7 @@ export class ServedRequest {
   /** Headers for a client whose connection began an upgrade are written by the same code as all others. */
   get response(): ServerResponse {
     const { client, request } = this;
-    this.#response ??= client.kind === 'response' ? client.response : responseOn(client.socket, request);
+    this.#response ??= client.kind === 'response' ? client.response : responseOn(client, request);
     return this.#response;
   }
 }
@@ -67,10 +69,14 @@ export class ServedRequest {
  * An answer on a socket that left the server for an upgrade; afterwards the socket closes, so that nothing that was sent behind the
  * request is ever read (CVE-2018-1002105).
  */
-export function responseOn(socket: Socket, request: IncomingMessage): ServerResponse {
+export function responseOn(
+  { socket, clock }: { socket: Socket; clock: Clock },
+  request: IncomingMessage,
+): ServerResponse {
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
+  response.once('prefinish', () => boundLastBytes(socket, clock));
   response.once('finish', () => socket.destroySoon());
   return response;
 }

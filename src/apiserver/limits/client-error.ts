@@ -4,9 +4,11 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '../../clock.ts';
 import { badRequest, type Status } from '../../object/meta/status.ts';
 import { gatherChunks } from '../../object/text/small-chunks.ts';
 import { methodNotAllowed } from '../request/status-fault.ts';
+import { boundLastBytes } from './last-bytes.ts';
 
 /** Open answers of each socket: a client may send further requests before the first is answered. */
 const openAnswers = new WeakMap<Socket, Set<ServerResponse>>();
@@ -82,11 +84,12 @@ function cutOff(socket: Socket): void {
 /** For a server with `answerClientErrors`, which counts the open answers. */
 export function acceptUpgrades(
   server: Server,
+  clock: Clock,
   accepted: (request: IncomingMessage, socket: Socket, head: Buffer) => void,
 ): void {
   server.on('upgrade', (request, stream, head) => {
     if (!(stream instanceof Socket)) {
-      refuseBody(request, stream);
+      refuseBody(request, stream, clock);
       return;
     }
     const socket = stream;
@@ -102,7 +105,7 @@ export function acceptUpgrades(
  * For a body that has not come whole, Node hands over a stream of its own that is no socket. A session has no body, and no client of
  * Kubernetes sends one.
  */
-function refuseBody(request: IncomingMessage, stream: Duplex): void {
+function refuseBody(request: IncomingMessage, stream: Duplex, clock: Clock): void {
   const { socket } = request;
   for (const one of [socket, stream]) one.on('error', () => socket.destroy());
   if (isAnswering(socket)) {
@@ -111,18 +114,24 @@ function refuseBody(request: IncomingMessage, stream: Duplex): void {
   }
   const status = badRequest('a request that changes the protocol has no body');
   write(stream, { line: '400 Bad Request', status }, () => socket.destroy());
+  boundLastBytes(socket, clock);
 }
 
 /** The socket closes behind the answer, because nobody else will read from it. */
-export function refuseUpgrade(socket: Socket, status: Status): void {
+export function refuseUpgrade({ socket, clock }: { socket: Socket; clock: Clock }, status: Status): void {
+  boundLastBytes(socket, clock);
   write(socket, { line: `${status.code} ${STATUS_CODES[status.code ?? 0]}`, status }, () => socket.destroy());
 }
 
-export function answerClientErrors(server: Server, maxHeaderBytes: number): void {
+export function answerClientErrors(
+  server: Server,
+  { maxHeaderBytes, clock }: { maxHeaderBytes: number; clock: Clock },
+): void {
   boundUnanswered(server);
   server.on('clientError', (error, stream) => {
     const socket = stream as Socket;
-    if ((error as NodeJS.ErrnoException).code === 'ERR_SSL_HTTP_REQUEST') return answerPlain(socket);
+    if ((error as NodeJS.ErrnoException).code === 'ERR_SSL_HTTP_REQUEST') return answerPlain(socket, clock);
+    boundLastBytes(socket, clock);
     // Node has begun the request already; the Status takes the place of its answer.
     if (hasForeignEncoding(error) && hasOneUnbegun(socket)) {
       write(socket, refusalOf('HPE_INVALID_TRANSFER_ENCODING', maxHeaderBytes), () => cutOff(socket));
@@ -136,7 +145,7 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
     socket.on('error', () => socket.destroy());
     if (isAnswering(socket)) cutOff(socket);
     // Node's time limits no longer hold here, and a client that keeps its end open must not keep the socket.
-    else write(socket, { line: '405 Method Not Allowed', status: methodNotAllowed().status }, () => socket.destroy());
+    else refuseUpgrade({ socket, clock }, methodNotAllowed().status);
   });
   server.on('checkExpectation', (request, response) => {
     guardBody(request, response);
@@ -153,12 +162,13 @@ export function answerClientErrors(server: Server, maxHeaderBytes: number): void
 }
 
 /** A client that speaks plain HTTP to a port with TLS can read plain HTTP alone. Node keeps the socket below TLS as `_parent`. */
-function answerPlain(socket: Socket & { _parent?: Socket }): void {
+function answerPlain(socket: Socket & { _parent?: Socket }, clock: Clock): void {
   const plain = socket._parent;
   if (plain?.writable !== true) return void socket.destroy();
   plain.on('error', () => plain.destroy());
   const message = 'this port speaks TLS, and the request came without: begin the address with https://';
   // Nobody reads on: a client that keeps its end open must not keep the socket.
+  boundLastBytes(plain, clock);
   write(plain, { line: '400 Bad Request', status: badRequest(message) }, () => plain.destroy());
 }
 

@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { tooManyRequests } from '../../object/meta/status.ts';
 import { connectionsIn } from './caller-limits.ts';
+import { boundLastBytes } from './last-bytes.ts';
 
 export interface StrangerLimits {
   perSource: number;
@@ -112,6 +113,7 @@ export class Strangers {
     this.gaveWay++;
     this.#tell(stranger, why);
     dismiss(stranger, why);
+    boundLastBytes(stranger.socket, this.#clock);
   }
 
   #largestSource(): ReadonlyMap<string, Stranger> {

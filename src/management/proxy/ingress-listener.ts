@@ -8,6 +8,7 @@ import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import { makeListener } from '../../apiserver/chain/listener.ts';
 import type { Client } from '../../apiserver/chain/served-request.ts';
 import { refuseUpgrade } from '../../apiserver/limits/client-error.ts';
+import { closeConnections } from '../../apiserver/limits/last-bytes.ts';
 import type { Strangers } from '../../apiserver/limits/strangers.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
@@ -66,12 +67,13 @@ export class IngressListener implements Ingress {
       },
       maxHeaderBytes,
       strangers: this.#options.strangers,
+      clock: this.#options.clock,
       takesUpgrades: () => true,
       handle: (request, client) => {
         const entrance = this.#entranceOf(request);
         if (entrance !== undefined) served.handle(request, client, entrance);
         else if (client.kind === 'response') sendStatus(client.response, pathNotFound());
-        else refuseUpgrade(client.socket, pathNotFound());
+        else refuseUpgrade(client, pathNotFound());
       },
     });
     this.#server = server;
@@ -83,8 +85,7 @@ export class IngressListener implements Ingress {
     this.#server = undefined;
     if (server === undefined) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    server.closeAllConnections();
-    await closed;
+    await closeConnections(server, closed, this.#options.clock);
   }
 
   get port(): number | undefined {

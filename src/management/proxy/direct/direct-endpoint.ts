@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { Chain } from '../../../apiserver/chain/chain.ts';
 import { makeListener } from '../../../apiserver/chain/listener.ts';
 import { CallerLimits, type Held, type Limit } from '../../../apiserver/limits/caller-limits.ts';
+import { closeConnections } from '../../../apiserver/limits/last-bytes.ts';
 import { Strangers } from '../../../apiserver/limits/strangers.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
 import { authorityIn } from '../../../apiserver/tls/authority-folder.ts';
@@ -138,6 +139,7 @@ export class DirectEndpoint {
       tls: { cert: pair.certPem, key: pair.keyPem },
       maxHeaderBytes,
       strangers: this.#strangers,
+      clock,
       takesUpgrades: isProxiedUrl,
       handle: (request, client) => void this.#chain.handle(request, client),
     });
@@ -170,8 +172,7 @@ export class DirectEndpoint {
     const server = this.#server;
     if (server === undefined) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    server.closeAllConnections();
-    await closed;
+    await closeConnections(server, closed, this.#options.clock);
   }
 
   get port(): number {

@@ -240,7 +240,7 @@ class Forward implements Passage {
   /** Headers for a client whose connection began an upgrade are written by the same code as all others. */
   #responseToClient(): ServerResponse {
     const { client, request } = this.#given;
-    this.#response ??= client.kind === 'response' ? client.response : responseOn(client.socket, request);
+    this.#response ??= client.kind === 'response' ? client.response : responseOn(client, request);
     return this.#response;
   }
 }
