@@ -63,7 +63,9 @@ async function judge(context: Context, options: Options): Promise<Judgement> {
   const settings = knownSettings(loaded);
   const tried = settings && hasExpressions(loaded.compiled) ? await tryAll(context, loaded, settings) : [];
   const areElsewhere = options.has('no-files');
-  const found = areElsewhere ? [] : await fileFaults(context, options, loaded);
+  const found = areElsewhere
+    ? []
+    : await fileFaults(context, options, loaded, 'give --no-files where the files live elsewhere');
   const files = found.filter(({ severity }) => severity === 'fault');
   // The volume below a folder that cannot be made is not the one that will be used.
   const hasFolders = files.every(({ code }) => code !== 'CONFIG_NAMED_FOLDER');

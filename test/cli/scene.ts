@@ -1,4 +1,5 @@
 import type { Context, SignalKind } from '../../src/cli/line/context.ts';
+import { closedFile } from '../../src/config/load/read-files.ts';
 import type { DaemonModule } from '../../src/daemon/daemon-options.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
@@ -22,6 +23,8 @@ export interface SceneOptions {
   volumes?: Record<string, number>;
   /** Why a folder can neither be used nor made. */
   folderProblems?: Record<string, string>;
+  /** Files that this process may not read. */
+  closed?: readonly string[];
   daemonModule?: Partial<DaemonModule>;
 }
 
@@ -60,6 +63,7 @@ export function scene(options: SceneOptions = {}): Scene {
       async readConfiguration(name) {
         const path = name.startsWith('/') ? name : `/home/${name}`;
         if (files.has(`${path}/`)) return { name, problem: 'directory' };
+        if (options.closed?.includes(path)) return { name, problem: 'unreadable', reason: closedFile };
         const file = files.get(path);
         return file === undefined ? { name, problem: 'missing' } : { name, text: file.text };
       },

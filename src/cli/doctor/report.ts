@@ -42,15 +42,21 @@ function findingLines(finding: CheckedFinding, width: number): string[] {
   const head = `  ${words[verdict].padEnd(wordWidth)}  ${code}  ${says}`;
   if (verdict === 'ok') return [head];
   const hung = (text: string, lead: string): string[] =>
-    wrap(text, width - indent.length - lead.length).map(
-      (line, index) => `${indent}${index === 0 ? lead : ' '.repeat(lead.length)}${line}`,
-    );
+    text
+      .split('\n')
+      // A command stays one line, so that it can be copied.
+      .flatMap((line) => (isCommand(line) ? [line] : wrap(line, width - indent.length - lead.length)))
+      .map((line, index) => `${indent}${index === 0 ? lead : ' '.repeat(lead.length)}${line}`);
   return [
     head,
     ...details.flatMap((text) => hung(text, '- ')),
     ...(mend === undefined ? [] : hung(mend, 'mend: ')),
     ...(verdict === 'couldNotCheck' ? [] : [`${indent}see ${pageOf(code)}`]),
   ];
+}
+
+function isCommand(line: string): boolean {
+  return /^(hostward|kubectl|helm|chmod|chown) /.test(line);
 }
 
 function summary({ findings, hidden, suppressed, isInterrupted }: JudgedFindings): string[] {

@@ -52,9 +52,11 @@ export async function readConfigurationFiles(paths: readonly string[], read: Rea
   return files;
 }
 
+export const closedFile = 'a file that this process may not read';
+
 const reasons: Record<string, string> = {
-  EACCES: 'a file that this process may not read',
-  EPERM: 'a file that this process may not read',
+  EACCES: closedFile,
+  EPERM: closedFile,
   ELOOP: 'symbolic links in a circle',
   EMFILE: 'no free file descriptor',
 };

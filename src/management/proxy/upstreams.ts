@@ -141,8 +141,9 @@ function clusterPlace(directory: Directory, name: string) {
   return { name: `cluster ${name}`, kubeconfig, mendRights: mendRights(`--cluster ${name}`) };
 }
 
+/** The kubeconfig in the configuration may not grant: an administrator of the cluster has to. */
 function mendRights(which: string): string {
-  return `hostward upstream-rbac ${which} --config FILE | kubectl apply -f -`;
+  return `hostward upstream-rbac ${which} --config FILE | kubectl --kubeconfig ADMIN-THERE apply -f -`;
 }
 
 async function stampOf(path: string): Promise<string> {

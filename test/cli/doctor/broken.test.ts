@@ -33,6 +33,7 @@ interface Case {
   unchecked?: string[];
   hidden?: string[];
   says?: string;
+  saysNot?: string;
   /** Is part of what the report says to do. */
   mend?: string;
   exit: number;
@@ -131,6 +132,7 @@ describe('hostward doctor on a broken set-up', () => {
     expect(JSON.stringify(bad.map(({ says, details }) => [says, details])).replaceAll('\\"', '"')).toContain(
       one.says ?? '',
     );
+    if (one.saysNot !== undefined) expect(JSON.stringify(bad)).not.toContain(one.saysNot);
     for (const check of bad) expect(check.mend, check.code).toBeTruthy();
     expect(bad.map(({ mend }) => mend).join('\n')).toContain(one.mend ?? '');
     expect(code).toBe(one.exit);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Stage } from './stage.ts';
+import { Stage, soundConfiguration } from './stage.ts';
 
 const stage = new Stage();
 beforeAll(() => stage.start());
@@ -9,5 +9,20 @@ describe('hostward doctor', () => {
   it('finds nothing wrong with a sound set-up', async () => {
     const { code, err } = await stage.doctor([]);
     expect([code, err]).toEqual([0, '']);
+  });
+
+  it('prints a command for each cluster behind, in a line of its own that can be copied', async () => {
+    const behind = (name: string) => ({ name, kubeconfig: stage.path('host'), members: [{ user: 'alice' }] });
+    const management = { users: [{ name: 'alice' }], clusters: [behind('c1'), behind('c2')] };
+    const configuration = { hostward: { ...soundConfiguration.hostward, management }, sync: soundConfiguration.sync };
+    const { out } = await stage.doctor([], { configuration });
+    const commands = ['c1', 'c2'].map(
+      (name) =>
+        `hostward upstream-rbac --cluster ${name} --config /home/vcluster.yaml | kubectl --kubeconfig ADMIN-THERE apply -f -`,
+    );
+    const lines = out.split('\n');
+    const at = lines.findIndex((line) => line.endsWith(`mend: ${commands[0]}`));
+    expect(at, out).toBeGreaterThan(0);
+    expect(lines[at + 1]).toBe(`${' '.repeat(lines[at]?.indexOf('hostward upstream') ?? 0)}${commands[1]}`);
   });
 });

@@ -162,6 +162,14 @@ describe('hostward check', () => {
     expect(await check({ files }, 'v.yaml', ...named, '--no-files')).toMatchObject({ code: 0 });
   });
 
+  it('says of a file that is closed to this process who has to open it', async () => {
+    const files = { '/home/v.yaml': `${own}  virtualKubeconfig: /tls/closed\n` };
+    const { out } = await check({ files, closed: ['/tls/closed'] }, 'v.yaml', ...named);
+    expect(out).toContain(
+      'found a file that this process may not read at "/tls/closed"; let the user of this process read it (chown or chmod) or correct the path or give',
+    );
+  });
+
   it('looks at the kubeconfig of an option instead of the one that it replaces', async () => {
     const files = { '/home/v.yaml': `${own}  virtualKubeconfig: gone\n`, '/home/there': kubeconfig };
     const given = ['v.yaml', ...named, '--virtual-kubeconfig'];

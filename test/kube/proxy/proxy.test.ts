@@ -39,7 +39,9 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     // Of a fault in discovery kubectl shows no more than its code.
     const before = await proxied.kubectl(alice, instance, 'create', 'configmap', 'early');
     expect(before.code).toBe(1);
-    expect(before.stderr).toContain('hostward upstream-rbac --instance shop/v1 --config FILE | kubectl apply -f -');
+    expect(before.stderr).toContain(
+      'hostward upstream-rbac --instance shop/v1 --config FILE | kubectl --kubeconfig ADMIN-THERE apply -f -',
+    );
     const missing = () => (proxied.bench.api.status() as { upstreams?: { missing: string[] }[] }).upstreams;
     await until(() => missing() !== undefined, 'the missing rights in the status');
     expect(missing()?.[0]?.missing).toContain('impersonate users hostward:user:alice');

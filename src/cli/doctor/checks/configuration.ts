@@ -48,7 +48,7 @@ const filesCanBeRead: Check = {
     if (found.length === 0) return ok('every file that the configuration names can be read');
     const details = found.map((one) => formatFault(one));
     const isFault = found.some(({ severity }) => severity === 'fault');
-    const mend = 'mount the file, or correct the path in the configuration';
+    const mend = 'mount the file, correct the path in the configuration, or let the user of the daemon read it';
     return (isFault ? fault : warning)(`${counted(countOf(found), 'file')} cannot be used`, { details, mend });
   },
 };
@@ -80,8 +80,8 @@ function credentialFiles({ settings, loaded }: Patient): string[] {
   return [...kubeconfigs, ...named];
 }
 
-function checkCommand({ options }: Patient): string {
-  return ['hostward check', ...options.texts('config').map((name) => `--config ${name}`)].join(' ');
+function checkCommand(patient: Patient): string {
+  return patient.command(['check', ...patient.options.texts('config').map((name) => `--config ${name}`)].join(' '));
 }
 
 export const configurationChecks: readonly Check[] = [isValid, hasNoWarning, filesCanBeRead, filesAreClosed];

@@ -43,9 +43,32 @@ const isWell: Check = {
       );
     const { isWell: isFine, sentence } = isRecord(verdict) ? verdict : {};
     if (isFine === true) return ok(String(sentence));
-    return fault(`the daemon is not well: ${String(sentence ?? 'it gives no verdict')}`, { mend: 'hostward status' });
+    return fault(`the daemon is not well: ${String(sentence ?? 'it gives no verdict')}`, {
+      details: troublesIn(asked.status),
+      mend: patient.command('status'),
+    });
   },
 };
+
+/** `status` lists them all. */
+const mostTroubles = 5;
+
+/** The objects in the status that are not well, of each kind, each with its reason. */
+function troublesIn(status: Record<string, unknown>): string[] {
+  const slices = isRecord(status['endpointSlices']) ? status['endpointSlices'] : {};
+  const rows = [status, slices].flatMap((kind) => {
+    const lists = [kind['trouble'], kind['contested']].map((list) =>
+      Array.isArray(list) ? list.filter(isRecord) : [],
+    );
+    const [troubles = [], contested = []] = lists;
+    return [
+      ...troubles.map(({ object, state, message }) => `${object}: ${state}, ${message}`),
+      ...contested.map(({ object, by }) => `${object}: Contested, ${by} keeps changing its copy`),
+    ];
+  });
+  const more = rows.length - mostTroubles;
+  return more > 0 ? [...rows.slice(0, mostTroubles), `and ${more} more`] : rows;
+}
 
 const canListen: Check = {
   code: 'HW-702',
@@ -62,7 +85,7 @@ const canListen: Check = {
       });
     }
     const { listen } = patient.settings;
-    if (isInPod(patient) && isLoopback(listen))
+    if (patient.isInPod && isLoopback(listen))
       return warning(
         `hostward.listen is ${listen}: the kubelet asks /healthz at the address of the pod, and gets no answer`,
         {
@@ -84,10 +107,6 @@ function listens({ settings }: Patient): { path: string; address: string }[] {
     { path: 'hostward.management.ingressListen', address: managementServer?.ingressListen },
     { path: 'hostward.direct.listen', address: direct?.listen },
   ].flatMap(({ path, address }) => (address === undefined ? [] : [{ path, address }]));
-}
-
-function isInPod({ context }: Patient): boolean {
-  return Boolean(context.environment['KUBERNETES_SERVICE_HOST']);
 }
 
 function isLoopback(listen: string): boolean {

@@ -33,7 +33,7 @@ const answers: Check = {
     return fault(`${url} answers ${answer.status}, wanted 200`, {
       mend:
         answer.status === 503
-          ? 'hostward status   # its verdict names the trouble'
+          ? `${patient.command('status')}   # its verdict names the trouble`
           : 'see that hostward.management.baseURL is the address of this server',
     });
   },
@@ -66,7 +66,7 @@ const grantRights: Check = {
     const rights = new MissingRights({ ...parts, upstreams });
     try {
       await rights.look();
-      return judgeUpstreams(rights.health, placesOf(management));
+      return judgeUpstreams(patient, rights.health, placesOf(management));
     } finally {
       rights.stop();
       upstreams.close();
@@ -79,10 +79,19 @@ function placesOf({ clusters, projects }: NonNullable<Patient['settings']['manag
   return [...clusters, ...instances].filter(({ kubeconfig }) => kubeconfig !== undefined).length;
 }
 
-function judgeUpstreams(ill: MissingRights['health'], count: number): Finding {
+function judgeUpstreams(patient: Patient, ill: MissingRights['health'], count: number): Finding {
   if (ill.length === 0) return ok(`${counted(count, 'cluster')} behind, all with their rights`);
   const details = ill.map(({ name, missing, trouble }) => `${name}: ${trouble ?? `lacks ${missing.join('; ')}`}`);
-  const mends = [...new Set(ill.flatMap(({ mend }) => mend ?? []))];
+  const files = patient.options.texts('config').join(' --config ') || 'FILE';
+  const mends = [
+    ...new Set(
+      ill.flatMap(({ mend }) =>
+        mend === undefined
+          ? []
+          : patient.command(mend.replace(/^hostward /, '').replace('--config FILE', `--config ${files}`)),
+      ),
+    ),
+  ];
   const mend = mends.length > 0 ? mends.join('\n') : 'correct the kubeconfig of the entry in hostward.management';
   return fault(`${ill.length} of ${counted(count, 'cluster')} behind cannot be used fully`, { details, mend });
 }

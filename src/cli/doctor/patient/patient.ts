@@ -52,6 +52,18 @@ export class Patient {
     return this.#loaded !== undefined && this.settings.virtualClusterName !== '';
   }
 
+  get isInPod(): boolean {
+    return Boolean(this.context.environment['KUBERNETES_SERVICE_HOST']);
+  }
+
+  /** A command of ours as the reader can type it: the image has none in its PATH, and a pod is entered from outside. */
+  command(words: string): string {
+    if (!this.isInPod) return `hostward ${words}`;
+    const pod = this.context.environment['HOSTNAME'] ?? 'deploy/hostward';
+    const namespace = this.hasSync ? this.settings.hostNamespace : 'NAMESPACE';
+    return `kubectl -n ${namespace} exec ${pod} -c hostward -- node /opt/hostward/src/launcher/hostward.mjs ${words}`;
+  }
+
   takeConfiguration(loaded: GoodConfiguration): void {
     this.#loaded = loaded;
   }

@@ -4,6 +4,7 @@
 // one cluster among many.
 import { resolve } from 'node:path';
 import { type Fault, fault, quoted, warning } from '../../../config/fault.ts';
+import { closedFile } from '../../../config/load/read-files.ts';
 import type { SourceFile } from '../../../config/yaml/source-text.ts';
 import type { Context } from '../../line/context.ts';
 import type { LoadedAll } from '../../line/load-settings.ts';
@@ -13,7 +14,13 @@ import { contentProblems, type Problem, type Wanted } from './file-contents.ts';
 /** Options whose file replaces that of a setting. */
 const flags = { virtualKubeconfig: 'virtual-kubeconfig', hostKubeconfig: 'host-kubeconfig' };
 
-export async function fileFaults(context: Context, options: Options, loaded: LoadedAll): Promise<Fault[]> {
+/** `wayOut`: what a command offers whose files live on another machine. */
+export async function fileFaults(
+  context: Context,
+  options: Options,
+  loaded: LoadedAll,
+  wayOut?: string,
+): Promise<Fault[]> {
   const given = Object.entries(flags).flatMap(([key, flag]): (Wanted & { key: string })[] => {
     const file = options.text(flag);
     return file === undefined ? [] : [{ key, path: `--${flag}`, file, holds: 'kubeconfig' }];
@@ -22,10 +29,14 @@ export async function fileFaults(context: Context, options: Options, loaded: Loa
   const named = loaded.files.filter((one) => !isReplaced(one));
   const wanted: Wanted[] = [...named.filter(({ holds }) => holds !== 'folder'), ...given];
   const folders: Wanted[] = [...named.filter(({ holds }) => holds === 'folder'), ...defaultFolders(loaded)];
-  return [...(await foundInFiles(context, wanted)), ...(await foundInFolders(context, folders))];
+  return [...(await foundInFiles(context, wanted, wayOut)), ...(await foundInFolders(context, folders, wayOut))];
 }
 
-async function foundInFiles({ files, clock }: Context, wanted: readonly Wanted[]): Promise<Fault[]> {
+async function foundInFiles(
+  { files, clock }: Context,
+  wanted: readonly Wanted[],
+  wayOut: string | undefined,
+): Promise<Fault[]> {
   const read = new Map<string, SourceFile>();
   // One after the other, because a configuration may name more files than a process may open.
   for (const { file } of wanted) if (!read.has(file)) read.set(file, await files.readConfiguration(file));
@@ -34,7 +45,7 @@ async function foundInFiles({ files, clock }: Context, wanted: readonly Wanted[]
   for (const one of wanted) {
     const source = read.get(one.file) as SourceFile;
     const found = foundIn(source);
-    if (found !== undefined) faults.push(missingFault(one, found));
+    if (found !== undefined) faults.push(missingFault(one, found, { isClosed: isClosed(source), wayOut }));
     else if ('text' in source) texts.set(one.file, textOf(source.text));
   }
   const readText = async (file: string) => {
@@ -47,28 +58,43 @@ async function foundInFiles({ files, clock }: Context, wanted: readonly Wanted[]
   return [...faults, ...problems.map(faultOf)];
 }
 
-function missingFault({ path, file, at }: Wanted, found: string): Fault {
+interface Ways {
+  isClosed: boolean;
+  wayOut: string | undefined;
+}
+
+function missingFault({ path, file, at }: Wanted, found: string, { isClosed, wayOut }: Ways): Fault {
   const sentence = `wanted a file that can be read, found ${found} at ${quoted(file)}`;
-  const relative = file.startsWith('/') ? '' : ', which counts from the working folder,';
-  const fix = `correct the path${relative} or ${elsewhere}`;
+  const relative = file.startsWith('/')
+    ? ''
+    : `, which counts from the working folder${wayOut === undefined ? '' : ','}`;
+  const open = isClosed ? ['let the user of this process read it (chown or chmod)'] : [];
+  const ways = [...open, `correct the path${relative}`, ...(wayOut === undefined ? [] : [wayOut])];
+  const fix = ways.join(' or ');
   return fault({ code: 'CONFIG_NAMED_FILE', at, path, sentence, fix });
 }
 
-const elsewhere = 'give --no-files where the files live elsewhere';
+function isClosed(file: SourceFile): boolean {
+  return 'problem' in file && file.problem === 'unreadable' && file.reason === closedFile;
+}
 
 function faultOf({ of: { path, file, at }, sentence, fix, isWarning }: Problem): Fault {
   const parts = { code: 'CONFIG_FILE_CONTENT', at, path, sentence: `${quoted(file)}: ${sentence}`, fix };
   return isWarning ? warning(parts) : fault(parts);
 }
 
-async function foundInFolders(context: Context, folders: readonly Wanted[]): Promise<Fault[]> {
+async function foundInFolders(
+  context: Context,
+  folders: readonly Wanted[],
+  wayOut: string | undefined,
+): Promise<Fault[]> {
   const faults: Fault[] = [];
   for (const { path, file, at } of folders) {
     const folder = resolve(context.cwd, file);
     const why = await context.files.folderProblem(folder);
     if (why === undefined) continue;
     const sentence = `wanted a folder that can be written, or made, at ${quoted(folder)}: ${why}`;
-    const fix = `name another folder, or ${elsewhere}`;
+    const fix = `name another folder${wayOut === undefined ? '' : `, or ${wayOut}`}`;
     faults.push(fault({ code: 'CONFIG_NAMED_FOLDER', at, path, sentence, fix }));
   }
   return faults;
