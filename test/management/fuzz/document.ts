@@ -94,6 +94,7 @@ function bodyFor(method: string, path: string): object | undefined {
     return { spec: { resourceAttributes: { verb: 'get', group: 'management.platform', resource: 'ownedaccesskeys' } } };
   if (path.includes('selfsubjectrulesreviews')) return { spec: { namespace: 'default' } };
   if (path.includes('selfsubject')) return {};
+  if (path.endsWith('/agentreports')) return { spec: { cluster: 'c1', entries: [], uses: [] } };
   if (method === 'post') return { metadata: { generateName: 'fuzz-' }, spec: { user: 'alice' } };
   if (method === 'put') return { metadata: { name: 'fuzz-there' }, spec: { user: 'alice', displayName: 'fuzz' } };
   return undefined;
