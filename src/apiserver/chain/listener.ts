@@ -4,10 +4,9 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { TlsOptions } from 'node:tls';
 import type { Clock } from '../../clock.ts';
-import { acceptUpgrades, answerClientErrors } from '../limits/client-error.ts';
+import { acceptUpgrades, announcesBody, answerClientErrors } from '../limits/client-error.ts';
 import { keepOpenSockets } from '../limits/last-bytes.ts';
 import { handshakeTimeout, type Strangers, slowHeads } from '../limits/strangers.ts';
-import { announcesBody } from '../wire/body-encoding.ts';
 import type { Client } from './served-request.ts';
 
 export interface ListenerOptions {

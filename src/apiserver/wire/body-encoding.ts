@@ -10,9 +10,3 @@ export function refuseEncodedBody({ headers }: Pick<IncomingMessage, 'headers'>)
     `send the body with "Transfer-Encoding: chunked" or with its length, found "${encoding.slice(0, 60)}"`,
   );
 }
-
-/** Of a request. */
-export function announcesBody({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
-  const { 'content-length': length, 'transfer-encoding': encoding } = headers;
-  return encoding !== undefined || (length !== undefined && length !== '0');
-}
