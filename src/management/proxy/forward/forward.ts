@@ -12,6 +12,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Duplex, Readable } from 'node:stream';
 import { type Client, responseOn } from '../../../apiserver/chain/served-request.ts';
+import { announcesBody } from '../../../apiserver/limits/client-error.ts';
 import { readQuery } from '../../../apiserver/request/query.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import { splitUrl } from '../../../apiserver/request/target.ts';
@@ -256,6 +257,5 @@ function namesIn(lines: readonly string[]): string[] {
 }
 
 function bodyOf(request: IncomingMessage): IncomingMessage | undefined {
-  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
-  return encoding !== undefined || (length !== undefined && length !== '0') ? request : undefined;
+  return announcesBody(request) ? request : undefined;
 }

@@ -1,5 +1,6 @@
 // Permits only the protocol changes that exec, attach and port-forward need. Pure.
 import type { IncomingMessage } from 'node:http';
+import { announcesBody } from '../../../apiserver/limits/client-error.ts';
 import { badRequest } from '../../../apiserver/request/status-fault.ts';
 
 const known = ['websocket', 'SPDY/3.1'] as const;
@@ -12,8 +13,6 @@ export function upgradeOf(request: IncomingMessage, isUpgrade: boolean): string 
   if (found === undefined)
     throw badRequest(`the protocol "${(wanted ?? '').slice(0, 60)}" cannot be changed to; use ${known.join(' or ')}`);
   if (!isUpgrade) throw badRequest('a request with the header Upgrade must have the header "Connection: Upgrade"');
-  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers;
-  if (encoding !== undefined || (length !== undefined && length !== '0'))
-    throw badRequest('a request to change the protocol must not have a body');
+  if (announcesBody(request)) throw badRequest('a request to change the protocol must not have a body');
   return found;
 }
