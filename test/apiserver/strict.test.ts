@@ -88,6 +88,24 @@ describe('a schema with limits', () => {
     expect(json['message']).toContain('metadata.labels.a');
   });
 
+  it('tells in a sentence what is wrong with a YAML text, and quotes nothing of the text', async () => {
+    const shop = await start();
+    const types = [
+      ['POST', gadgets, 'application/yaml'],
+      ['PATCH', `${gadgets}/a?fieldManager=m`, 'application/apply-patch+yaml'],
+    ] as const;
+    for (const [method, path, type] of types) {
+      const { status, json } = await shop.call(method, path, 'spec:\n    owner: me\n  secret: x\n', {
+        'content-type': type,
+      });
+      expect([status, json['reason'], json['message']]).toEqual([
+        400,
+        'BadRequest',
+        'yaml: line 3, column 3: the indentation does not fit the lines above; indent the entries of one map or list alike, with spaces',
+      ]);
+    }
+  });
+
   it('lists at most a hundred faults', async () => {
     const shop = await start();
     const { json } = await shop.call('POST', gadgets, gadget({ tags: Array.from({ length: 5000 }, () => 1) }));

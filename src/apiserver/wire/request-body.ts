@@ -5,6 +5,7 @@ import { requestEntityTooLarge, unsupportedMediaType } from '../../object/meta/s
 import { GatheredBytes } from '../../object/text/gathered-bytes.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { expansionFault, isTooDeep, maxDepth } from '../../object/text/nesting.ts';
+import { yamlFault } from '../../object/text/yaml-fault.ts';
 import type { ObjectLimits } from '../kinds/object-limits.ts';
 import { type ProtobufReader, protobufType } from '../kinds/protobuf-body.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
@@ -144,9 +145,8 @@ function loadedYaml(text: string, load: (text: string) => unknown): unknown {
   } catch (error) {
     // The parser calls itself for each level.
     if (error instanceof RangeError) throw nestedTooDeep();
-    const message = error instanceof Error ? error.message : String(error);
-    const reason = isRecord(error) && typeof error['reason'] === 'string' ? error['reason'] : 'the text is not YAML';
-    const [, line] = /\((\d+):\d+\)/.exec(message) ?? [];
-    throw badRequest(`yaml: ${message}`, `yaml: ${reason}${line === undefined ? '' : ` (line ${line})`}`);
+    const { place, sentence } = yamlFault(error);
+    const where = place === undefined ? '' : ` line ${place.line}, column ${place.column}:`;
+    throw badRequest(`yaml:${where} ${sentence}`);
   }
 }

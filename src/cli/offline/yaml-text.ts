@@ -1,6 +1,7 @@
 // Writes and reads YAML as kubectl does.
 import { CORE_SCHEMA, dump, loadAll, mergeTag, YAMLException } from 'js-yaml';
 import { expansionFault, maxDepth } from '../../object/text/nesting.ts';
+import { yamlFault } from '../../object/text/yaml-fault.ts';
 import { safeText } from '../../safe-text.ts';
 
 /** Deeper than any Kubernetes object, and far below the limit of the stack. */
@@ -69,12 +70,8 @@ export function parseDocuments(text: string): ParsedDocuments {
     );
   } catch (fault) {
     if (!(fault instanceof YAMLException)) throw fault;
-    return {
-      kind: 'fault',
-      line: (fault.mark?.line ?? 0) + 1,
-      column: (fault.mark?.column ?? 0) + 1,
-      reason: fault.reason,
-    };
+    const { place, sentence } = yamlFault(fault);
+    return { kind: 'fault', line: place?.line ?? 1, column: place?.column ?? 1, reason: sentence };
   }
 }
 
