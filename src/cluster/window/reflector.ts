@@ -95,8 +95,9 @@ export class Reflector<T extends Item> {
   }
 
   start(): void {
-    if (this.#state.kind !== 'idle') return;
-    this.#running = this.#run();
+    if (this.#isStopped) return;
+    // The state alone does not show a start: the first list begins a turn later, and kinds that share a window start together.
+    this.#running ??= this.#run();
     this.proof.start();
   }
 

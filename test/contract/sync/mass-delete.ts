@@ -33,9 +33,10 @@ export function massDeleteSuite(backend: () => SyncBackend): void {
       lists: number,
       isLacking: (name: string) => boolean,
       dress: (list: object) => object = (list) => list,
-    ): { sent: () => number } => {
+    ): { sent: () => number; truths: () => number } => {
       let left = lists;
       let sent = 0;
+      let truths = 0;
       let isGone = false;
       let version = '';
       interferer.rule = async (proxied: ProxiedRequest) => {
@@ -45,7 +46,11 @@ export function massDeleteSuite(backend: () => SyncBackend): void {
           isGone = true;
           return { status: 410, body: { kind: 'Status', status: 'Failure', reason: 'Expired', code: 410 } };
         }
-        if (proxied.method !== 'GET' || proxied.name !== '' || isVersionCheck(proxied) || left === 0) return 'pass';
+        if (proxied.method !== 'GET' || proxied.name !== '' || isVersionCheck(proxied)) return 'pass';
+        if (left === 0) {
+          truths++;
+          return 'pass';
+        }
         left--;
         sent++;
         const answer = await backend().virtual.admin.request('GET', `/api/v1/${resource}`);
@@ -61,7 +66,7 @@ export function massDeleteSuite(backend: () => SyncBackend): void {
         };
       };
       interferer.cut();
-      return { sent: () => sent };
+      return { sent: () => sent, truths: () => truths };
     };
 
     it.each(['endpoints', 'services'])(
@@ -74,9 +79,12 @@ export function massDeleteSuite(backend: () => SyncBackend): void {
           await daemon.clock.jump(500);
           return lies.sent() === 1 || undefined;
         });
-        await daemon.settled();
-        await daemon.clock.jump(11_000);
-        await until('the second list', () => (daemon.status.deletesWithheld === 0 ? true : undefined));
+        // The doubt begins when the lie has arrived over a socket, so the clock goes on until the daemon asks again.
+        await until('the second list', async () => {
+          await daemon.clock.jump(500);
+          return lies.truths() > 0 || undefined;
+        });
+        await until('the end of the doubt', () => (daemon.status.deletesWithheld === 0 ? true : undefined));
         await daemon.settled();
         expect(await copies()).toBe(count);
         expect(await stage.writes()).toEqual([]);
