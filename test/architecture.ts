@@ -58,16 +58,16 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     floors: {
       plan: 1,
       world: 2,
-      kinds: 3,
       references: 3,
-      patch: 4,
-      loop: 5,
-      report: 6,
-      '.': 7,
+      kinds: 4,
+      patch: 5,
+      loop: 6,
+      report: 7,
+      '.': 8,
     },
     ground: [],
   },
-  'sync/kinds': { floors: { payload: 1, endpoints: 2, endpointslices: 2, '.': 3 }, ground: [] },
+  'sync/kinds': { floors: { payload: 1, endpoints: 2, endpointslices: 2, content: 2, '.': 3 }, ground: [] },
   'sync/patch': { floors: { set: 1, entry: 2, result: 2, back: 3, run: 4, lint: 5, '.': 6 }, ground: [] },
 };
 

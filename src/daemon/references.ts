@@ -8,19 +8,19 @@ import { checkPermissions, type Permission } from '../cluster/wire/probe.ts';
 import type { ResourceRef } from '../cluster/wire/scope.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { KubeObject } from '../object/meta/object.ts';
-import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
-import type { PatchSet } from '../sync/patch/set/patch-set.ts';
-import { importableLabel, markerLabel } from '../sync/plan/reserved-keys.ts';
 import {
   type ContentKind,
   contentKinds,
   projectCopy,
   projectImportable,
   projectVirtualContent,
-} from '../sync/references/content-kind.ts';
-import type { ContentWindows } from '../sync/references/content-world.ts';
-import type { FoundCopies, FoundCopy } from '../sync/references/leftovers.ts';
-import type { ReferenceSettings } from '../sync/references/references.ts';
+} from '../sync/kinds/content/content-kind.ts';
+import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
+import type { ContentWindows } from '../sync/loop/content/content-world.ts';
+import type { FoundCopies, FoundCopy } from '../sync/loop/content/leftovers.ts';
+import type { ReferenceSettings } from '../sync/loop/content/references.ts';
+import type { PatchSet } from '../sync/patch/set/patch-set.ts';
+import { importableLabel, markerLabel } from '../sync/plan/reserved-keys.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { anySliceKind } from './rules-of.ts';
 

@@ -2,8 +2,8 @@
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Log } from '../log.ts';
+import type { References } from '../sync/loop/content/references.ts';
 import type { Sync } from '../sync/loop/sync.ts';
-import type { References } from '../sync/references/references.ts';
 import { type Beside, besideOthers } from '../sync/report/beside.ts';
 import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
 import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sync/report/status.ts';

@@ -7,11 +7,11 @@ import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.t
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { WorkQueue } from '../queue/work-queue.ts';
+import type { ContentKind } from '../sync/kinds/content/content-kind.ts';
+import type { FoundCopies } from '../sync/loop/content/leftovers.ts';
+import { References } from '../sync/loop/content/references.ts';
 import { Engine } from '../sync/loop/engine.ts';
 import type { Sync } from '../sync/loop/sync.ts';
-import type { ContentKind } from '../sync/references/content-kind.ts';
-import type { FoundCopies } from '../sync/references/leftovers.ts';
-import { References } from '../sync/references/references.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { type RegisteredKind, registeredKinds } from './kinds.ts';
 import { RunningPatches } from './patches.ts';

@@ -10,6 +10,8 @@ import { isWide, namedHostNamespaces } from '../config/settings/host-namespaces.
 import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { KubeObject } from '../object/meta/object.ts';
+import type { ContentKind } from '../sync/kinds/content/content-kind.ts';
+import type { ContentWindows } from '../sync/loop/content/content-world.ts';
 import {
   type HostItem,
   type HostServiceItem,
@@ -19,8 +21,6 @@ import {
   type VirtualItem,
 } from '../sync/plan/kind.ts';
 import { instanceKey, markerLabel } from '../sync/plan/reserved-keys.ts';
-import type { ContentKind } from '../sync/references/content-kind.ts';
-import type { ContentWindows } from '../sync/references/content-world.ts';
 import type { Windows } from '../sync/world/sources.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { openContentWindows, type WindowScope } from './references.ts';

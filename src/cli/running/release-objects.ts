@@ -7,14 +7,14 @@ import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespace
 import type { Settings } from '../../config/settings/settings.ts';
 import { rulesOf } from '../../daemon/rules-of.ts';
 import { type KubeObject, keyOf } from '../../object/meta/object.ts';
+import { type ContentKind, contentKinds } from '../../sync/kinds/content/content-kind.ts';
+import { holdOf, isOwnCopy } from '../../sync/kinds/content/own-copy.ts';
 import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
 import { managedByLabel } from '../../sync/kinds/endpointslices/eligibility.ts';
 import { endpointSlicesResource, tenantsManagerKey } from '../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import { annotatedKeyOf, type HostLook, isOursFor } from '../../sync/plan/ownership.ts';
 import type { Placement } from '../../sync/plan/placement.ts';
 import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../../sync/plan/reserved-keys.ts';
-import { type ContentKind, contentKinds } from '../../sync/references/content-kind.ts';
-import { holdOf, isOwnCopy } from '../../sync/references/own-copy.ts';
 import { type ClusterClient, faultOf, type ObjectName } from '../line/cluster-client.ts';
 import type { Context } from '../line/context.ts';
 

@@ -4,7 +4,7 @@ import type { ClusterFault } from '../../cluster/errors.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
 import { checkNamespace } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { ReferenceSettings } from '../../sync/references/references.ts';
+import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 import type { DaemonOptions } from '../daemon-options.ts';
 import { referenceSettings } from '../references.ts';
 import { contentPermissions, missingPermissions, permissionsOf, sentencesOf } from './permissions.ts';

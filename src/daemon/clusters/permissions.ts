@@ -4,8 +4,8 @@ import type { ClusterFault } from '../../cluster/errors.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
 import { checkPermissions, type Permission } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import { contentKinds } from '../../sync/references/content-kind.ts';
-import type { ReferenceSettings } from '../../sync/references/references.ts';
+import { contentKinds } from '../../sync/kinds/content/content-kind.ts';
+import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 
 export interface Needs {
   settings: Pick<Settings, 'hostNamespace' | 'setOwner' | 'namespaces' | 'endpointsEnabled'>;

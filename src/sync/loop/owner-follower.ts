@@ -4,7 +4,7 @@ import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
 import type { Outcome } from '../plan/step.ts';
-import type { Referrers } from '../references/count/referrers.ts';
+import type { Referrers } from '../references/referrers.ts';
 import type { LedgerPage } from '../world/ledger.ts';
 import type { World } from '../world/world.ts';
 

@@ -2,7 +2,7 @@
 // an object looked at again.
 import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
 import { namesIn } from '../patch/entry/names-in.ts';
-import type { ReferencePorts } from '../references/count/reference-ports.ts';
+import type { ReferencePorts } from '../references/reference-ports.ts';
 import type { Sync } from './sync.ts';
 import type { EngineOptions } from './sync-options.ts';
 

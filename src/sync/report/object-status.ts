@@ -8,7 +8,7 @@ import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
-import { targetOf } from '../references/count/registry.ts';
+import { targetOf } from '../references/registry.ts';
 import { labelOf } from '../world/ledger.ts';
 import { besideOf } from './beside.ts';
 import { type ProvenTime, provenTime, seconds } from './proven-times.ts';

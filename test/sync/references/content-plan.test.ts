@@ -1,12 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import {
+  type ContentKind,
+  changeOfCopy,
+  contentKinds,
+  digestOf,
+} from '../../../src/sync/kinds/content/content-kind.ts';
+import { isImport, planContent } from '../../../src/sync/kinds/content/content-plan.ts';
+import type { ContentFacts } from '../../../src/sync/kinds/content/content-step.ts';
 import { judgeOwnership } from '../../../src/sync/plan/ownership.ts';
 import { createPlacement } from '../../../src/sync/plan/placement.ts';
-import { type ContentKind, changeOfCopy, contentKinds, digestOf } from '../../../src/sync/references/content-kind.ts';
-import { isImport, planContent } from '../../../src/sync/references/content-plan.ts';
-import type { ContentFacts } from '../../../src/sync/references/content-step.ts';
-import { ReferenceRegistry } from '../../../src/sync/references/count/registry.ts';
 import { copyPlaceOf } from '../../../src/sync/references/reference-names.ts';
+import { ReferenceRegistry } from '../../../src/sync/references/registry.ts';
 
 const key = 'default/db';
 const placement = createPlacement({ virtualCluster: 'vc', hostNamespace: 'hns' });

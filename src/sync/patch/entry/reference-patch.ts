@@ -1,5 +1,5 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
-// Names and namespaces only; what stands behind them is the business of references/. It touches nothing but the view.
+// Names and namespaces only; what stands behind them is decided in kinds/content/. It touches nothing but the view.
 
 import { keptKinds, referenceKinds } from '../../../config/settings/table/patch-rules.ts';
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
@@ -17,7 +17,7 @@ import {
 } from '../../references/reference-names.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
 
-/** A reference that a pass found; references/ keeps the content behind its name. */
+/** A reference that a pass found; loop/content/ keeps the content behind its name. */
 export interface FoundReference extends Reference {
   standing: Standing;
 }

@@ -1,9 +1,9 @@
 // What the sync of one referring kind uses of the sync of references. In: its passes and counts. Out: the same with the name of
 // the kind, and events on objects whose references lead nowhere.
-import { type Key, keyOf } from '../../../object/meta/object.ts';
-import { shownKey } from '../../plan/excerpt.ts';
-import type { Facts } from '../../plan/step.ts';
-import type { Difference } from '../../world/ledger.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import { shownKey } from '../plan/excerpt.ts';
+import type { Facts } from '../plan/step.ts';
+import type { Difference } from '../world/ledger.ts';
 import type { ReferencePorts } from './reference-ports.ts';
 import type { CountedReference, ReferenceRegistry } from './registry.ts';
 

@@ -2,12 +2,12 @@
 // compare. Values of Secrets go from here into requests and nowhere else. Tenants may have many large objects that nothing
 // refers to, so only a digest of each is kept; a write reads the object again.
 import { createHash } from 'node:crypto';
-import type { Item } from '../../cluster/window/window.ts';
-import type { ResourceRef } from '../../cluster/wire/scope.ts';
-import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
-import { equalJson } from '../../object/text/json.ts';
-import { identityOf, isFilled } from '../plan/kind.ts';
-import { importableLabel, importedFromKey, isReserved, markerLabel } from '../plan/reserved-keys.ts';
+import type { Item } from '../../../cluster/window/window.ts';
+import type { ResourceRef } from '../../../cluster/wire/scope.ts';
+import type { KubeObject, OwnerReference } from '../../../object/meta/object.ts';
+import { equalJson } from '../../../object/text/json.ts';
+import { identityOf, isFilled } from '../../plan/kind.ts';
+import { importableLabel, importedFromKey, isReserved, markerLabel } from '../../plan/reserved-keys.ts';
 
 export interface ContentKind {
   kind: 'Secret' | 'ConfigMap';

@@ -1,11 +1,11 @@
 // Metrics and status of references. Metrics are at zero from the start and hold counts only: names of Secrets must not appear there.
 import { Counter, Gauge } from 'prom-client';
-import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf } from '../../object/meta/object.ts';
-import { importableLabel } from '../plan/reserved-keys.ts';
-import { contentKinds } from './content-kind.ts';
-import type { ContentOutcome } from './content-step.ts';
-import type { CountedReference, Referrer } from './count/registry.ts';
+import type { Metrics } from '../../../metrics.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import { contentKinds } from '../../kinds/content/content-kind.ts';
+import type { ContentOutcome } from '../../kinds/content/content-step.ts';
+import { importableLabel } from '../../plan/reserved-keys.ts';
+import type { CountedReference, Referrer } from '../../references/registry.ts';
 
 /** Entries that status lists of content in trouble; its counts are complete. */
 const listLimit = 100;

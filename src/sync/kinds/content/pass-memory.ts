@@ -1,7 +1,7 @@
 // Remembers what one pass over a piece of content has learned, and decides what an answer means for the rest of the pass. Pure.
 // Server messages are not passed on: a server that refuses a Secret may quote it.
-import type { Answer } from '../../cluster/answer.ts';
-import type { KubeObject } from '../../object/meta/object.ts';
+import type { Answer } from '../../../cluster/answer.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
 import { type HostContent, projectImportable, readVirtualContent, type VirtualContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 

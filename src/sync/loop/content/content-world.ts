@@ -1,13 +1,13 @@
 // Puts together what both windows show of one piece of content; no other file reads these windows. It remembers which virtual
 // objects carry the mark of an import, and the key that each copy on the host belongs to.
-import type { Window } from '../../cluster/window/window.ts';
-import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import { annotatedKeyOf, isSamePlace } from '../plan/ownership.ts';
-import type { Place } from '../plan/placement.ts';
-import type { Rules } from '../world/sources.ts';
-import { type ContentKind, type HostContent, isToken, type VirtualContent } from './content-kind.ts';
-import { isOwnCopy } from './own-copy.ts';
-import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from './reference-names.ts';
+import type { Window } from '../../../cluster/window/window.ts';
+import { type Key, keyOf, splitKey } from '../../../object/meta/object.ts';
+import { type ContentKind, type HostContent, isToken, type VirtualContent } from '../../kinds/content/content-kind.ts';
+import { isOwnCopy } from '../../kinds/content/own-copy.ts';
+import { annotatedKeyOf, isSamePlace } from '../../plan/ownership.ts';
+import type { Place } from '../../plan/placement.ts';
+import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from '../../references/reference-names.ts';
+import type { Rules } from '../../world/sources.ts';
 
 export interface ContentWindows {
   virtual: Window<VirtualContent>;

@@ -1,16 +1,21 @@
 // The objects whose host names can be turned back: all that a window of any sync shows, and all that are referred to. Until every
 // object has had a pass under the current rules, the names in their own text stand in for the count. Remembers nothing else.
-import { type Key, keyOf } from '../../../object/meta/object.ts';
-import type { ContentWorld } from '../content-world.ts';
-import type { KnownObjects, Reference } from '../reference-names.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import type { KnownObjects, Reference } from './reference-names.ts';
 import type { ReferencePorts } from './reference-ports.ts';
 import { type ReferenceRegistry, type Target, targetOf } from './registry.ts';
+
+/** What is known of the content of one kind: the virtual objects, and those that a copy on the host names. */
+export interface ContentKeys {
+  hasEither(key: Key): boolean;
+  keysOfEither(): Iterable<Key>;
+}
 
 export interface StandingObjectsOptions {
   registry: ReferenceRegistry;
   /** Undefined before a kind that refers has started. */
   ports: () => ReferencePorts | undefined;
-  contentOf: (kind: string) => ContentWorld | undefined;
+  contentOf: (kind: string) => ContentKeys | undefined;
 }
 
 export class StandingObjects implements KnownObjects {

@@ -1,10 +1,10 @@
 // What the sync of references uses of the engine whose objects refer. A question is asked of every kind that refers, and a message
 // goes to the kind of its object. Types only.
-import type { Item, Window } from '../../../cluster/window/window.ts';
-import type { Writer } from '../../../cluster/write/writer.ts';
-import type { OwnerState } from '../../plan/owner.ts';
-import type { Rules } from '../../world/sources.ts';
-import type { Reference } from '../reference-names.ts';
+import type { Item, Window } from '../../cluster/window/window.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
+import type { OwnerState } from '../plan/owner.ts';
+import type { Rules } from '../world/sources.ts';
+import type { Reference } from './reference-names.ts';
 import type { Referrer } from './registry.ts';
 
 export interface ReferencePorts {

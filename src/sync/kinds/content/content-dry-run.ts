@@ -1,8 +1,8 @@
 // Lists the writes that a dry run withholds for one piece of content. The pass ends before its first write, so the later writes
 // are found by planning on as if each write had succeeded. Names of objects only: the content may be secret. Pure.
-import { keyOf } from '../../object/meta/object.ts';
-import { isSamePlace, judgeOwnership } from '../plan/ownership.ts';
-import type { Difference } from '../world/ledger.ts';
+import { keyOf } from '../../../object/meta/object.ts';
+import { isSamePlace, judgeOwnership } from '../../plan/ownership.ts';
+import type { Difference } from '../../world/ledger.ts';
 import { planContent } from './content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from './content-step.ts';
 import { holdOf, isOwnCopy } from './own-copy.ts';

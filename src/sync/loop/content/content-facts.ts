@@ -1,12 +1,12 @@
 // Collects what a plan has to know about one piece of content: both sides as the windows show them, and what the pass has
 // learned since. Reads only.
-import { type Key, keyOf } from '../../object/meta/object.ts';
-import type { OwnerState } from '../plan/owner.ts';
-import { isImport } from './content-plan.ts';
-import type { ContentFacts } from './content-step.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import { isImport } from '../../kinds/content/content-plan.ts';
+import type { ContentFacts } from '../../kinds/content/content-step.ts';
+import type { PassMemory } from '../../kinds/content/pass-memory.ts';
+import type { OwnerState } from '../../plan/owner.ts';
+import type { ReferenceRegistry } from '../../references/registry.ts';
 import type { ContentWorld } from './content-world.ts';
-import type { ReferenceRegistry } from './count/registry.ts';
-import type { PassMemory } from './pass-memory.ts';
 
 export interface FactSources {
   world: ContentWorld;

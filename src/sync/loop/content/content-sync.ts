@@ -1,27 +1,27 @@
 // Keeps the content of one kind where references need it, with a queue of its own, the writers of sync, and a plan that
 // decides. In: windows onto both clusters, and the references in use. Out: copies on the host, imports in the virtual cluster.
 // The content may be secret: only names and kinds of objects reach a log, an event or a status.
-import type { Clock } from '../../clock.ts';
-import type { Item, Window } from '../../cluster/window/window.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
-import { type Key, splitKey } from '../../object/meta/object.ts';
-import type { QueuePart } from '../../queue/queue-part.ts';
-import type { WorkQueue } from '../../queue/work-queue.ts';
-import { Contest } from '../world/contest.ts';
-import type { ListDoubt } from '../world/doubted-list.ts';
-import type { Difference } from '../world/ledger.ts';
-import { failedByServer, forbiddenDelayMs, rejectedDelayMs } from '../world/refused-requests.ts';
-import { WriteLog } from '../world/write-log.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Item, Window } from '../../../cluster/window/window.ts';
+import type { Writer } from '../../../cluster/write/writer.ts';
+import type { Log } from '../../../log.ts';
+import type { Metrics } from '../../../metrics.ts';
+import { type Key, splitKey } from '../../../object/meta/object.ts';
+import type { QueuePart } from '../../../queue/queue-part.ts';
+import type { WorkQueue } from '../../../queue/work-queue.ts';
+import { contentDifference, contentWritesFrom, dryRunOutcome } from '../../kinds/content/content-dry-run.ts';
+import { planContent } from '../../kinds/content/content-plan.ts';
+import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from '../../kinds/content/content-step.ts';
+import { afterContentAnswer, freshPass } from '../../kinds/content/pass-memory.ts';
+import { Contest } from '../../world/contest.ts';
+import type { ListDoubt } from '../../world/doubted-list.ts';
+import type { Difference } from '../../world/ledger.ts';
+import { failedByServer, forbiddenDelayMs, rejectedDelayMs } from '../../world/refused-requests.ts';
+import { WriteLog } from '../../world/write-log.ts';
 import { ContentDoubt } from './content-doubt.ts';
-import { contentDifference, contentWritesFrom, dryRunOutcome } from './content-dry-run.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
-import { planContent } from './content-plan.ts';
 import { ContentRequests } from './content-requests.ts';
-import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from './content-step.ts';
 import type { ContentWorld } from './content-world.ts';
-import { afterContentAnswer, freshPass } from './pass-memory.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
 export interface ContentSyncOptions

@@ -1,11 +1,11 @@
 // Holds back deletes when a list of virtual Secrets or ConfigMaps lacks most objects: the same caution as for the objects that
 // refer to them, for one list.
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf } from '../../object/meta/object.ts';
-import { isOursFor } from '../plan/ownership.ts';
-import { DeleteGuard, DoubtedList, type ListDoubt } from '../world/doubted-list.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import type { Metrics } from '../../../metrics.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import { isOursFor } from '../../plan/ownership.ts';
+import { DeleteGuard, DoubtedList, type ListDoubt } from '../../world/doubted-list.ts';
 import type { ContentWorld } from './content-world.ts';
 
 export interface ContentDoubtOptions {

@@ -1,23 +1,23 @@
 // Joins the parts that handle references: names for patches, a count of references, and one ContentSync for each kind whose
 // content may cross. In: functions that open windows when a patch names a kind. Out: names, events on the referring objects,
 // content on either side.
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
-import { keyOf } from '../../object/meta/object.ts';
-import type { WorkQueue } from '../../queue/work-queue.ts';
-import type { ListDoubt } from '../world/doubted-list.ts';
-import type { Difference } from '../world/ledger.ts';
-import { type ContentKind, contentKinds } from './content-kind.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import type { Metrics } from '../../../metrics.ts';
+import { keyOf } from '../../../object/meta/object.ts';
+import type { WorkQueue } from '../../../queue/work-queue.ts';
+import { type ContentKind, contentKinds } from '../../kinds/content/content-kind.ts';
+import { StandingObjects } from '../../references/known-objects.ts';
+import { type Naming, type Reference, ReferenceNames, type Standing } from '../../references/reference-names.ts';
+import type { ReferencePorts } from '../../references/reference-ports.ts';
+import { Referrers, type SharedReferences } from '../../references/referrers.ts';
+import { ReferenceRegistry } from '../../references/registry.ts';
+import type { ListDoubt } from '../../world/doubted-list.ts';
+import type { Difference } from '../../world/ledger.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
-import { StandingObjects } from './count/known-objects.ts';
-import type { ReferencePorts } from './count/reference-ports.ts';
-import { Referrers, type SharedReferences } from './count/referrers.ts';
-import { ReferenceRegistry } from './count/registry.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
 import { contentStatus, countsOf, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
-import { type Naming, type Reference, ReferenceNames, type Standing } from './reference-names.ts';
 
 export interface ReferenceSettings {
   naming: Naming;

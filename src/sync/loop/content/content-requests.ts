@@ -1,12 +1,12 @@
 // Sends the requests of a plan for content, and shows each answer to the window of the object, so that the next look sees it
 // before the watch does. Only names and kinds of objects reach the log.
-import type { Answer } from '../../cluster/answer.ts';
-import type { Item, Window } from '../../cluster/window/window.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import type { WriteLog } from '../world/write-log.ts';
-import { type HostContent, projectHostContent } from './content-kind.ts';
-import type { ContentFacts, ContentRequest } from './content-step.ts';
+import type { Answer } from '../../../cluster/answer.ts';
+import type { Item, Window } from '../../../cluster/window/window.ts';
+import type { Writer } from '../../../cluster/write/writer.ts';
+import { type Key, keyOf, splitKey } from '../../../object/meta/object.ts';
+import { type HostContent, projectHostContent } from '../../kinds/content/content-kind.ts';
+import type { ContentFacts, ContentRequest } from '../../kinds/content/content-step.ts';
+import type { WriteLog } from '../../world/write-log.ts';
 import type { ContentWorld } from './content-world.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 

@@ -1,10 +1,10 @@
 // The values that pass between looking, deciding and writing for the content behind references: the facts about one object, the
 // requests that a plan can make, and how a pass can end. Types only.
-import type { Preconditions } from '../../cluster/write/writer.ts';
-import type { Key, KubeObject } from '../../object/meta/object.ts';
-import type { KeyRules } from '../plan/keys.ts';
-import type { OwnerState } from '../plan/owner.ts';
-import type { Place, Placement } from '../plan/placement.ts';
+import type { Preconditions } from '../../../cluster/write/writer.ts';
+import type { Key, KubeObject } from '../../../object/meta/object.ts';
+import type { KeyRules } from '../../plan/keys.ts';
+import type { OwnerState } from '../../plan/owner.ts';
+import type { Place, Placement } from '../../plan/placement.ts';
 import type { ContentKind, HostContent, VirtualContent } from './content-kind.ts';
 
 export interface ContentFacts {

@@ -1,13 +1,13 @@
 // Removes copies of kinds that no patch refers to any more, because the patch was taken out while the daemon was down. In: a
 // way to list them, used once every object that could refer has had its pass. Out: deletes of copies that are provably
 // ours, or one sentence with the reason: a Role that no longer allows the list is no fault of the current configuration.
-import type { Clock, Timer } from '../../clock.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import type { Log } from '../../log.ts';
-import { type Key, keyOf } from '../../object/meta/object.ts';
-import type { Placement } from '../plan/placement.ts';
-import { type ContentKind, contentKinds, type HostContent } from './content-kind.ts';
-import { holdOf, isOwnCopy } from './own-copy.ts';
+import type { Clock, Timer } from '../../../clock.ts';
+import type { Writer } from '../../../cluster/write/writer.ts';
+import type { Log } from '../../../log.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import { type ContentKind, contentKinds, type HostContent } from '../../kinds/content/content-kind.ts';
+import { holdOf, isOwnCopy } from '../../kinds/content/own-copy.ts';
+import type { Placement } from '../../plan/placement.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
 /** Without the content, which a delete does not need. */

@@ -1,12 +1,12 @@
 // Decides whether a Secret or ConfigMap on the host is a copy that reference patches made, by its marks and its place.
 // vCluster's own syncer writes the same marks, so its copies are told apart by name and, where names are equal, by the instance
 // annotation, which only Hostward writes. In doubt the answer is "not ours". Pure.
-import { splitKey } from '../../object/meta/object.ts';
-import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../plan/ownership.ts';
-import type { Placement } from '../plan/placement.ts';
-import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../plan/reserved-keys.ts';
+import { splitKey } from '../../../object/meta/object.ts';
+import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../../plan/ownership.ts';
+import type { Placement } from '../../plan/placement.ts';
+import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../../plan/reserved-keys.ts';
+import { copyPlaceOf, generatedPlaceOf } from '../../references/reference-names.ts';
 import type { ContentKind } from './content-kind.ts';
-import { copyPlaceOf, generatedPlaceOf } from './reference-names.ts';
 
 export function isOwnCopy(found: HostLook, kind: ContentKind, placement: Placement): boolean {
   const key = annotatedKeyOf(found);

@@ -1,8 +1,8 @@
 // Counts references from the current state: every pass over a virtual object reports the names in its host copy. The objects
 // that refer may be of several kinds, and one reference of any kind is enough to keep an object. Until all objects of every
 // kind have had their pass since the last count began, it is not known that nothing refers to an object.
-import { type Key, keyOf } from '../../../object/meta/object.ts';
-import type { Reference, Standing } from '../reference-names.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
+import type { Reference, Standing } from './reference-names.ts';
 
 export interface CountedReference extends Reference {
   /** The standing of the reference when its name was written. */
