@@ -14,7 +14,7 @@ import type { KubeObject } from '../src/object/meta/object.ts';
 import { WorkQueue } from '../src/queue/work-queue.ts';
 import { endpointsKind } from '../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { Engine } from '../src/sync/loop/engine.ts';
-import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
+import { createRules, type RuleSettings } from '../src/sync/loop/pass/rules.ts';
 import type { SyncOptions } from '../src/sync/loop/sync-options.ts';
 import { type OpenedPatcher, openPatcher } from '../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../src/sync/patch/set/patch-set.ts';

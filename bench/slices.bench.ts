@@ -12,7 +12,7 @@ import { WorkQueue } from '../src/queue/work-queue.ts';
 import { endpointsKind } from '../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { createEndpointSliceKind } from '../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { Engine } from '../src/sync/loop/engine.ts';
-import { createRules, type RuleSettings } from '../src/sync/loop/rules.ts';
+import { createRules, type RuleSettings } from '../src/sync/loop/pass/rules.ts';
 import type { Sync } from '../src/sync/loop/sync.ts';
 import type { SyncOptions } from '../src/sync/loop/sync-options.ts';
 import { projectService, type SyncedKind } from '../src/sync/plan/kind.ts';

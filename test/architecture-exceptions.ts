@@ -4,9 +4,6 @@
 /** Folders with too many entries. */
 export const wideToday: readonly string[] = [
   'src/daemon',
-  'src/sync/loop',
-  'src/sync/plan',
-  'src/sync/world',
   'test/apiserver',
   'test/management/model',
   'test/management/server',

@@ -10,7 +10,7 @@ import { OperationsServer } from '../src/daemon/operations/operations-server.ts'
 import { createLog, silentLog, textLine } from '../src/log.ts';
 import { safeText, safeValue } from '../src/safe-text.ts';
 import { endpointsKind } from '../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createEventRecorder } from '../src/sync/loop/event-recorder.ts';
+import { createEventRecorder } from '../src/sync/loop/pass/event-recorder.ts';
 import { scene } from './cli/scene.ts';
 import { FakeWorld } from './sync/fake-sync.ts';
 

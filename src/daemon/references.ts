@@ -20,7 +20,7 @@ import type { ContentWindows } from '../sync/loop/content/content-world.ts';
 import type { FoundCopies, FoundCopy } from '../sync/loop/content/leftovers.ts';
 import type { ReferenceSettings } from '../sync/loop/content/references.ts';
 import type { PatchSet } from '../sync/patch/set/patch-set.ts';
-import { importableLabel, markerLabel } from '../sync/plan/reserved-keys.ts';
+import { importableLabel, markerLabel } from '../sync/plan/keys/reserved-keys.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { anySliceKind } from './rules-of.ts';
 

@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings/settings.ts';
 import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
 import type { MirroredSlices } from '../sync/kinds/endpointslices/eligibility.ts';
 import { createEndpointSliceKind } from '../sync/kinds/endpointslices/endpointslice-kind.ts';
-import { createRules, type SyncRules } from '../sync/loop/rules.ts';
+import { createRules, type SyncRules } from '../sync/loop/pass/rules.ts';
 import type { Patcher } from '../sync/patch/run/patcher.ts';
 import type { SyncedKind } from '../sync/plan/kind.ts';
 

@@ -6,7 +6,7 @@ import type { CompiledMappings } from '../config/settings/namespace-mappings.ts'
 import type { Settings } from '../config/settings/settings.ts';
 import type { References } from '../sync/loop/content/references.ts';
 import type { Engine } from '../sync/loop/engine.ts';
-import { createRules, type SyncRules } from '../sync/loop/rules.ts';
+import { createRules, type SyncRules } from '../sync/loop/pass/rules.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import { missingPermissions, sentencesOf } from './clusters/permissions.ts';
 import type { DaemonOptions } from './daemon-options.ts';

@@ -12,6 +12,7 @@ import type { Settings } from '../config/settings/settings.ts';
 import type { KubeObject } from '../object/meta/object.ts';
 import type { ContentKind } from '../sync/kinds/content/content-kind.ts';
 import type { ContentWindows } from '../sync/loop/content/content-world.ts';
+import { instanceKey, markerLabel } from '../sync/plan/keys/reserved-keys.ts';
 import {
   type HostItem,
   type HostServiceItem,
@@ -20,7 +21,6 @@ import {
   type SyncedKind,
   type VirtualItem,
 } from '../sync/plan/kind.ts';
-import { instanceKey, markerLabel } from '../sync/plan/reserved-keys.ts';
 import type { Windows } from '../sync/world/sources.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { openContentWindows, type WindowScope } from './references.ts';

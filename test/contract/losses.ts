@@ -1,7 +1,7 @@
 // Single changes whose watch event can be lost: on either side, to objects of either kind and to their Services, with the state
 // on the host when the loss is mended.
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { objectKeys } from '../../src/sync/plan/reserved-keys.ts';
+import { objectKeys } from '../../src/sync/plan/keys/reserved-keys.ts';
 import type { Side } from './sync-stage/backend.ts';
 import { copyPlace, type SyncStage, subsetsOf } from './sync-stage/stage.ts';
 

@@ -2,7 +2,7 @@
 // as without a crash, with hardly an additional write, and no object may be lost or resurrected.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { baseKey, objectKeys } from '../../src/sync/plan/reserved-keys.ts';
+import { baseKey, objectKeys } from '../../src/sync/plan/keys/reserved-keys.ts';
 import { edit, endpoints, type FakeOptions, FakeWorld, putPair, service } from './fake-sync.ts';
 import { bury, Fuse, live, type Moment } from './fuse.ts';
 

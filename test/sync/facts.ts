@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { endpointsKind } from '../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/kinds/endpoints/items.ts';
-import { createRules } from '../../src/sync/loop/rules.ts';
+import { createRules } from '../../src/sync/loop/pass/rules.ts';
 import { type Draft, draftHost, renderCreate } from '../../src/sync/plan/draft.ts';
 import type { HostItem, VirtualItem } from '../../src/sync/plan/kind.ts';
 import { ownerReference } from '../../src/sync/plan/owner.ts';

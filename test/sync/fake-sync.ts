@@ -6,7 +6,7 @@ import { WorkQueue } from '../../src/queue/work-queue.ts';
 import { endpointsKind } from '../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../src/sync/kinds/endpoints/items.ts';
 import { Engine } from '../../src/sync/loop/engine.ts';
-import { createRules, type RuleSettings } from '../../src/sync/loop/rules.ts';
+import { createRules, type RuleSettings } from '../../src/sync/loop/pass/rules.ts';
 import type { Sync } from '../../src/sync/loop/sync.ts';
 import type { SyncOptions } from '../../src/sync/loop/sync-options.ts';
 import type { OpenedPatcher, OpenPatcherOptions } from '../../src/sync/patch/run/open-patcher.ts';

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { hostName } from '../../src/object/meta/names.ts';
-import { judgeOwnership } from '../../src/sync/plan/ownership.ts';
-import { createPlacement } from '../../src/sync/plan/placement.ts';
 import {
   instanceKey,
   managedAnnotationsKey,
   markerLabel,
   objectKeys,
   theSix,
-} from '../../src/sync/plan/reserved-keys.ts';
+} from '../../src/sync/plan/keys/reserved-keys.ts';
+import { judgeOwnership } from '../../src/sync/plan/ownership.ts';
+import { createPlacement } from '../../src/sync/plan/placement.ts';
 
 interface Row {
   six: string;

@@ -2,7 +2,7 @@
 // does to slices. Each look acts only on objects that changed, as vCluster acts on events.
 import { hostName } from '../../src/object/meta/names.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/reserved-keys.ts';
+import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/keys/reserved-keys.ts';
 import type { ApiClient } from '../contract/client.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';

@@ -12,9 +12,9 @@ import { holdOf, isOwnCopy } from '../../sync/kinds/content/own-copy.ts';
 import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
 import { managedByLabel } from '../../sync/kinds/endpointslices/eligibility.ts';
 import { endpointSlicesResource, tenantsManagerKey } from '../../sync/kinds/endpointslices/endpointslice-kind.ts';
+import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../../sync/plan/keys/reserved-keys.ts';
 import { annotatedKeyOf, type HostLook, isOursFor } from '../../sync/plan/ownership.ts';
 import type { Placement } from '../../sync/plan/placement.ts';
-import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../../sync/plan/reserved-keys.ts';
 import { type ClusterClient, faultOf, type ObjectName } from '../line/cluster-client.ts';
 import type { Context } from '../line/context.ts';
 

@@ -6,7 +6,7 @@ import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { ObjectRef } from '../plan/kind.ts';
 import type { ReferencePorts } from '../references/reference-ports.ts';
-import type { Withheld } from '../world/doubted-list.ts';
+import type { Withheld } from '../world/doubt/doubted-list.ts';
 import { Ledger } from '../world/ledger.ts';
 import { Registry } from '../world/registry.ts';
 import type { Standing } from '../world/standing.ts';

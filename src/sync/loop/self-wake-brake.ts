@@ -8,7 +8,7 @@ import type { Key } from '../../object/meta/object.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
 import type { LedgerPage } from '../world/ledger.ts';
 import { waitsForServer } from '../world/refused-requests.ts';
-import type { SyncMetrics } from './metrics.ts';
+import type { SyncMetrics } from './pass/metrics.ts';
 
 const windowMs = 1000;
 /** Wakes of one object in a second that need no change. */

@@ -8,11 +8,11 @@ import type { WorkQueue } from '../../queue/work-queue.ts';
 import type { ObjectRef } from '../plan/kind.ts';
 import type { ReferencePorts } from '../references/reference-ports.ts';
 import type { Referrers } from '../references/referrers.ts';
-import type { Withheld } from '../world/doubted-list.ts';
+import type { Withheld } from '../world/doubt/doubted-list.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { Registry } from '../world/registry.ts';
 import type { Windows } from '../world/sources.ts';
-import type { SyncRules } from './rules.ts';
+import type { SyncRules } from './pass/rules.ts';
 import type { SelfWakeBrake } from './self-wake-brake.ts';
 
 export interface EngineOptions {

@@ -3,11 +3,9 @@
 
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
-import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName, unknownPatches } from './base.ts';
-import { entriesOf, type KeyRules } from './keys.ts';
-import type { OwnKey, Payload, SyncedKind, VirtualItem } from './kind.ts';
-import type { KeyOwner } from './merge-keys.ts';
-import type { Place, Placement } from './placement.ts';
+import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName, unknownPatches } from './keys/base.ts';
+import { entriesOf, type KeyRules } from './keys/key-rules.ts';
+import type { KeyOwner } from './keys/merge-keys.ts';
 import {
   baseKey,
   instanceKey,
@@ -15,7 +13,9 @@ import {
   markerLabel,
   namespaceLabel,
   objectKeys,
-} from './reserved-keys.ts';
+} from './keys/reserved-keys.ts';
+import type { OwnKey, Payload, SyncedKind, VirtualItem } from './kind.ts';
+import type { Place, Placement } from './placement.ts';
 
 /** The rules that turn a virtual object into a host object; one value per configuration. */
 export interface Translation {

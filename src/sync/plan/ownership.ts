@@ -1,7 +1,6 @@
 // Judges the owner of a host object from its labels and annotations alone: us, us for another key, Kubernetes itself, or a
 // stranger. Deletes and overwrites depend on this verdict, so in doubt it says "not ours".
 import { type Key, keyOf } from '../../object/meta/object.ts';
-import type { Place, Placement } from './placement.ts';
 import {
   controlledByKey,
   instanceKey,
@@ -9,7 +8,8 @@ import {
   markerLabel,
   objectKeys,
   theSix,
-} from './reserved-keys.ts';
+} from './keys/reserved-keys.ts';
+import type { Place, Placement } from './placement.ts';
 
 export interface HostLook {
   namespace: string;

@@ -3,8 +3,8 @@
 import type { Preconditions } from '../../cluster/write/writer.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import type { AddressRefusal } from './address-policy.ts';
-import type { Agreement } from './base.ts';
 import type { Draft } from './draft.ts';
+import type { Agreement } from './keys/base.ts';
 import type { HostItem, HostServiceItem, ServiceItem, Verdict, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
 import type { Place } from './placement.ts';

@@ -3,6 +3,7 @@
 
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { OwnerReference } from '../../object/meta/object.ts';
+import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
 import {
   type Agreement,
   type Base,
@@ -12,13 +13,12 @@ import {
   isSameBase,
   parseBase,
   readBase,
-} from './base.ts';
-import { baseOf, type Draft, fixedAnnotations, fixedLabels, managedAnnotations, type Translation } from './draft.ts';
-import { entriesOf } from './keys.ts';
+} from './keys/base.ts';
+import { entriesOf } from './keys/key-rules.ts';
+import { excludedLeftovers, type KeyMerge, type KeyVerdict, mergeKeys } from './keys/merge-keys.ts';
+import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './keys/reserved-keys.ts';
 import { type HostItem, isTakenByController, type OwnKey, type VirtualItem } from './kind.ts';
-import { excludedLeftovers, type KeyMerge, type KeyVerdict, mergeKeys } from './merge-keys.ts';
 import { repairOwners } from './owner.ts';
-import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './reserved-keys.ts';
 import type { BackflowFailures, BackValues } from './step.ts';
 
 export interface Update {

@@ -1,7 +1,7 @@
 // Reports the status of one object: why it is, or is not, on the host. In: a running Sync. Out: plain values for `hostward
 // status`, computed with the functions that decide, so that both agree. It must never change anything.
 import { type Key, keyOf } from '../../object/meta/object.ts';
-import { createPatching } from '../loop/patching.ts';
+import { createPatching } from '../loop/pass/patching.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowFailuresIn } from '../plan/backflow.ts';
 import { ownerReference } from '../plan/owner.ts';

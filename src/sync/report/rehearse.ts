@@ -2,14 +2,14 @@
 // two clusters in memory. In: objects of both sides and the rules. Out: both sides afterwards and the outcome of each pass. It
 // contains no rule of its own.
 import { type Key, type KubeObject, keyOf, splitKey } from '../../object/meta/object.ts';
-import { createPatching } from '../loop/patching.ts';
-import { type Patching, reconcile } from '../loop/reconcile.ts';
-import type { SyncRules } from '../loop/rules.ts';
-import { StoredAsRequested } from '../loop/stored-as-requested.ts';
-import { formatBase } from '../plan/base.ts';
+import { createPatching } from '../loop/pass/patching.ts';
+import { type Patching, reconcile } from '../loop/pass/reconcile.ts';
+import type { SyncRules } from '../loop/pass/rules.ts';
+import { StoredAsRequested } from '../loop/pass/stored-as-requested.ts';
 import { baseOf, fixedAnnotations, fixedLabels, present } from '../plan/draft.ts';
+import { formatBase } from '../plan/keys/base.ts';
+import { baseKey, objectKeys } from '../plan/keys/reserved-keys.ts';
 import { projectService, serviceKeyOf } from '../plan/kind.ts';
-import { baseKey, objectKeys } from '../plan/reserved-keys.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
 import { Registry } from '../world/registry.ts';
 import type { Circumstances } from '../world/sources.ts';

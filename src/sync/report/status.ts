@@ -4,7 +4,7 @@ import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowMessage } from '../plan/backflow.ts';
 import type { WaitReason } from '../plan/step.ts';
-import type { ListDoubt } from '../world/doubted-list.ts';
+import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
 import { sentenceOf } from './object-status.ts';
 import { type ProvenCount, provenCount, seconds } from './proven-times.ts';

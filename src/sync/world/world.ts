@@ -2,11 +2,11 @@
 // must never write. It caches only values that follow from windows and rules.
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { type Claimant, type Claims, chooseWinner } from '../plan/claims.ts';
+import { markerLabel } from '../plan/keys/reserved-keys.ts';
 import { type HostItem, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
 import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
 import type { Place } from '../plan/placement.ts';
-import { markerLabel } from '../plan/reserved-keys.ts';
 import type { Facts } from '../plan/step.ts';
 import { Candidates } from './candidates.ts';
 import type { Behind } from './copies-behind.ts';

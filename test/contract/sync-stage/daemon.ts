@@ -10,7 +10,7 @@ import { type LoadedPatches, withPatches } from '../../../src/daemon/load-patche
 import { createLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import type { ObjectStatus } from '../../../src/sync/report/object-status.ts';
 import type { SyncStatus } from '../../../src/sync/report/status.ts';
 import { JumpClock } from '../../jump-clock.ts';

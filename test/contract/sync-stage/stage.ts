@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { hostName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import type { Answer } from '../client.ts';
 import {
   hostNamespace,

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { baseKey } from '../../../src/sync/plan/reserved-keys.ts';
+import { baseKey } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { stageForEach } from '../stage-for-each.ts';
 import { type SyncBackend, until } from '../sync-stage/backend.ts';
 import { ipsOf, type SyncStage, subsetsOf } from '../sync-stage/stage.ts';

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { hostName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import {
   copyOf,
   expectedSlice,

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../../src/sync/plan/reserved-keys.ts';
+import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { expectedHost, type Golden, type GoldenSide } from '../../sync/golden.ts';
 import { hostNamespace, type SyncBackend, until, virtualCluster } from '../sync-stage/backend.ts';
 import type { LiveDaemon } from '../sync-stage/daemon.ts';

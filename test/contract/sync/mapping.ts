@@ -1,7 +1,7 @@
 // Rule 17: virtual namespaces are mapped to host namespaces, where objects keep their names.
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { stageForEach } from '../stage-for-each.ts';
 import { hostNamespace, type Right, type SyncBackend, until } from '../sync-stage/backend.ts';
 import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from '../sync-stage/stage.ts';

@@ -1,7 +1,7 @@
 // Other clients write at the same time as the daemon: late writes, lost answers, rivals. The server's reaction to a late write
 // is also tested without a daemon, because all rules here depend on it.
 import { describe, expect, it } from 'vitest';
-import { markerLabel } from '../../../src/sync/plan/reserved-keys.ts';
+import { markerLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import type { Interference, Interferer } from '../interferer.ts';
 import { interferedStageForEach } from '../stage-for-each.ts';
 import { hostNamespace, type SyncBackend, until } from '../sync-stage/backend.ts';

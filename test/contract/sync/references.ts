@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { importableLabel } from '../../../src/sync/plan/reserved-keys.ts';
+import { importableLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { hostNamespace, type Right, type SyncBackend, until, virtualCluster } from '../sync-stage/backend.ts';
 import type { LiveOptions } from '../sync-stage/daemon.ts';
 import { copyPlace, roleRights, SyncStage, subsetsOf, virtualRights } from '../sync-stage/stage.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
-import { createSyncMetrics } from '../../../src/sync/loop/metrics.ts';
+import { createSyncMetrics } from '../../../src/sync/loop/pass/metrics.ts';
 
 describe('createSyncMetrics()', () => {
   it('has a series at zero for every reason of a refusal, including a failed patch', async () => {

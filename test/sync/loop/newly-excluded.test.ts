@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
+import { createRules, type RuleSettings } from '../../../src/sync/loop/pass/rules.ts';
 import { syncStatus } from '../../../src/sync/report/status.ts';
 import { defaultSettings, edit, endpoints, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
 import { entry } from '../patch/fake-patch.ts';

@@ -7,7 +7,7 @@ import {
   namespaceLabel,
   objectKeys,
   theSix,
-} from '../../../src/sync/plan/reserved-keys.ts';
+} from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { objectStatus } from '../../../src/sync/report/object-status.ts';
 import { syncStatus } from '../../../src/sync/report/status.ts';
 import { recreateBeforeAnswers } from '../fake-cluster.ts';

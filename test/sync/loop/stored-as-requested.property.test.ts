@@ -7,8 +7,8 @@ import type { Writer } from '../../../src/cluster/write/writer.ts';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules, type RuleSettings } from '../../../src/sync/loop/rules.ts';
-import { baseKey, markerLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { createRules, type RuleSettings } from '../../../src/sync/loop/pass/rules.ts';
+import { baseKey, markerLabel, objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { defaultSettings, edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';
 import { entry } from '../patch/fake-patch.ts';
 

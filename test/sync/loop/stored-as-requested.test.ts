@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules } from '../../../src/sync/loop/rules.ts';
-import { StoredAsRequested } from '../../../src/sync/loop/stored-as-requested.ts';
+import { createRules } from '../../../src/sync/loop/pass/rules.ts';
+import { StoredAsRequested } from '../../../src/sync/loop/pass/stored-as-requested.ts';
 import { decide } from '../../../src/sync/plan/decide/decide.ts';
 import type { HostItem } from '../../../src/sync/plan/kind.ts';
 import { type Facts, freshMemory, type RequestStep } from '../../../src/sync/plan/step.ts';

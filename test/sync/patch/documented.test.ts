@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules } from '../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../src/sync/loop/pass/rules.ts';
 import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';
 import { rehearse } from '../../../src/sync/report/rehearse.ts';

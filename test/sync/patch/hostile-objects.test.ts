@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { managedAnnotationsKey } from '../../../src/sync/plan/reserved-keys.ts';
+import { managedAnnotationsKey } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { edit, type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
 import { entry } from './fake-patch.ts';
 

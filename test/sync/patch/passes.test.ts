@@ -3,11 +3,11 @@ import type { PatchEntry } from '../../../src/config/settings/settings.ts';
 import { hostLabelKey } from '../../../src/object/meta/names.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { projectHostEndpoints, projectVirtualEndpoints } from '../../../src/sync/kinds/endpoints/items.ts';
-import { createRules } from '../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../src/sync/loop/pass/rules.ts';
 import type { TraceEntry } from '../../../src/sync/patch/entry/pass.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { draftHost } from '../../../src/sync/plan/draft.ts';
-import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
+import { markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { defaultSettings } from '../fake-sync.ts';
 import { entry, openTestPatcher } from './fake-patch.ts';
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { projectVirtualEndpoints } from '../../../src/sync/kinds/endpoints/items.ts';
-import { createRules } from '../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../src/sync/loop/pass/rules.ts';
 import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { createPatchCounts } from '../../../src/sync/patch/set/patch-metrics.ts';
 import { draftHost } from '../../../src/sync/plan/draft.ts';

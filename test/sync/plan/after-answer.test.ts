@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import type { Agreement } from '../../../src/sync/plan/base.ts';
 import { afterAnswer } from '../../../src/sync/plan/decide/after-answer.ts';
+import type { Agreement } from '../../../src/sync/plan/keys/base.ts';
 import { freshMemory, type Memory, type PlannedRequest } from '../../../src/sync/plan/step.ts';
 import { outcomeText, place } from '../facts.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/sync/plan/decide/decide.ts';
-import { markerLabel, objectKeys, pauseKey, theSix } from '../../../src/sync/plan/reserved-keys.ts';
+import { markerLabel, objectKeys, pauseKey, theSix } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { type Facts, freshMemory, type Memory } from '../../../src/sync/plan/step.ts';
 import { asAddress, asAnnotation, asLabel, copyWith, factsWith, stepText, translation, virtualWith } from '../facts.ts';
 

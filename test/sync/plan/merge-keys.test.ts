@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { type BaseEntry, formatBase, hashOf, parseBase, unknownPatches } from '../../../src/sync/plan/base.ts';
-import { annotationRules, labelRules, patternMatcher } from '../../../src/sync/plan/keys.ts';
-import { type KeyMergeInput, mergeKeys } from '../../../src/sync/plan/merge-keys.ts';
+import { type BaseEntry, formatBase, hashOf, parseBase, unknownPatches } from '../../../src/sync/plan/keys/base.ts';
+import { annotationRules, labelRules, patternMatcher } from '../../../src/sync/plan/keys/key-rules.ts';
+import { type KeyMergeInput, mergeKeys } from '../../../src/sync/plan/keys/merge-keys.ts';
 
 const options = {
   virtualCluster: 'suffix',

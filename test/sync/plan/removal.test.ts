@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { decideRemoval, decideStrays } from '../../../src/sync/plan/decide/removal.ts';
-import type { HostItem } from '../../../src/sync/plan/kind.ts';
 import {
   controlledByKey,
   managedAnnotationsKey,
@@ -8,7 +7,8 @@ import {
   objectKeys,
   pauseKey,
   skipBackSyncKey,
-} from '../../../src/sync/plan/reserved-keys.ts';
+} from '../../../src/sync/plan/keys/reserved-keys.ts';
+import type { HostItem } from '../../../src/sync/plan/kind.ts';
 import type { Facts, Outcome } from '../../../src/sync/plan/step.ts';
 import { asAnnotation, type Change, copyWith, factsWith, stepText, translation, virtualWith } from '../facts.ts';
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { HostItem, VirtualItem } from '../../../src/sync/plan/kind.ts';
 import {
   baseKey,
   leaderKey,
@@ -7,7 +6,8 @@ import {
   markerLabel,
   namespaceLabel,
   objectKeys,
-} from '../../../src/sync/plan/reserved-keys.ts';
+} from '../../../src/sync/plan/keys/reserved-keys.ts';
+import type { HostItem, VirtualItem } from '../../../src/sync/plan/kind.ts';
 import { planUpdate, type UpdateInput } from '../../../src/sync/plan/update-patch.ts';
 import {
   asAddress,

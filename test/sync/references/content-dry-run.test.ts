@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
-import { objectKeys } from '../../../src/sync/plan/reserved-keys.ts';
 import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
 import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './fake-references.ts';
 

@@ -8,7 +8,7 @@ import { projectCopy, projectImportable, projectVirtualContent } from '../../../
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import type { FoundCopies } from '../../../src/sync/loop/content/leftovers.ts';
 import { type ReferenceSettings, References } from '../../../src/sync/loop/content/references.ts';
-import { createRules } from '../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../src/sync/loop/pass/rules.ts';
 import type { SyncOptions } from '../../../src/sync/loop/sync-options.ts';
 import { openPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
 import { compilePatchSet } from '../../../src/sync/patch/set/patch-set.ts';

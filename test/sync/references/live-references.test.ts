@@ -8,7 +8,7 @@ import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { markerLabel } from '../../../src/sync/plan/reserved-keys.ts';
+import { markerLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-stage/backend.ts';
 import { roleRights, SyncStage, virtualRights } from '../../contract/sync-stage/stage.ts';
 import { JumpClock } from '../../jump-clock.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Writer } from '../../../src/cluster/write/writer.ts';
-import { OwnerDoubt } from '../../../src/sync/world/owner-doubt.ts';
+import { OwnerDoubt } from '../../../src/sync/world/doubt/owner-doubt.ts';
 import type { World } from '../../../src/sync/world/world.ts';
 import { settle, VirtualClock } from '../../virtual-clock.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules } from '../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../src/sync/loop/pass/rules.ts';
 import { listObjects } from '../../../src/sync/report/object-list.ts';
 import { objectStatus } from '../../../src/sync/report/object-status.ts';
 import { syncStatus } from '../../../src/sync/report/status.ts';

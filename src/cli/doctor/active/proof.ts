@@ -6,7 +6,7 @@ import type { Connection } from '../../../cluster/wire/connection.ts';
 import { endpointsResource, type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
-import { objectKeys } from '../../../sync/plan/reserved-keys.ts';
+import { objectKeys } from '../../../sync/plan/keys/reserved-keys.ts';
 import { ClusterClient, type ObjectName } from '../../line/cluster-client.ts';
 import { endpointsChange, sliceChange, type TestPlace, testLabel, testObjects } from './test-objects.ts';
 

@@ -5,7 +5,7 @@ import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-n
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { managedByLabel, mirroringController, serviceLabel } from '../../../sync/kinds/endpointslices/eligibility.ts';
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
-import { leaderKey, markerLabel } from '../../../sync/plan/reserved-keys.ts';
+import { leaderKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';

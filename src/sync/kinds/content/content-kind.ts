@@ -6,8 +6,8 @@ import type { Item } from '../../../cluster/window/window.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import type { KubeObject, OwnerReference } from '../../../object/meta/object.ts';
 import { equalJson } from '../../../object/text/json.ts';
+import { importableLabel, importedFromKey, isReserved, markerLabel } from '../../plan/keys/reserved-keys.ts';
 import { identityOf, isFilled } from '../../plan/kind.ts';
-import { importableLabel, importedFromKey, isReserved, markerLabel } from '../../plan/reserved-keys.ts';
 
 export interface ContentKind {
   kind: 'Secret' | 'ConfigMap';

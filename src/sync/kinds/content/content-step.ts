@@ -2,7 +2,7 @@
 // requests that a plan can make, and how a pass can end. Types only.
 import type { Preconditions } from '../../../cluster/write/writer.ts';
 import type { Key, KubeObject } from '../../../object/meta/object.ts';
-import type { KeyRules } from '../../plan/keys.ts';
+import type { KeyRules } from '../../plan/keys/key-rules.ts';
 import type { OwnerState } from '../../plan/owner.ts';
 import type { Place, Placement } from '../../plan/placement.ts';
 import type { ContentKind, HostContent, VirtualContent } from './content-kind.ts';

@@ -1,10 +1,10 @@
 // Plans the copy of a virtual object on the host: create, repair and remove. It never touches an object that is not ours. Pure.
 import type { KubeObject } from '../../../object/meta/object.ts';
-import { entriesOf } from '../../plan/keys.ts';
+import { entriesOf } from '../../plan/keys/key-rules.ts';
+import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys } from '../../plan/keys/reserved-keys.ts';
 import { ownerReference, repairOwners } from '../../plan/owner.ts';
 import { annotatedKeyOf, judgeOwnership } from '../../plan/ownership.ts';
 import type { Place } from '../../plan/placement.ts';
-import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys } from '../../plan/reserved-keys.ts';
 import { changeOfCopy, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
 import { readOf, removalOf } from './import-plan.ts';

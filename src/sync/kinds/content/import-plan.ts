@@ -1,7 +1,7 @@
 // Plans the copy of a host object in the virtual cluster: create, keep equal to the host's, and remove. Pure.
 import { type KubeObject, splitKey } from '../../../object/meta/object.ts';
+import { importedFromKey } from '../../plan/keys/reserved-keys.ts';
 import type { Place } from '../../plan/placement.ts';
-import { importedFromKey } from '../../plan/reserved-keys.ts';
 import { changeOfImport, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentRequest, type ContentStep, done, notCounted } from './content-step.ts';
 

@@ -2,9 +2,9 @@
 // vCluster's own syncer writes the same marks, so its copies are told apart by name and, where names are equal, by the instance
 // annotation, which only Hostward writes. In doubt the answer is "not ours". Pure.
 import { splitKey } from '../../../object/meta/object.ts';
+import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../../plan/keys/reserved-keys.ts';
 import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../../plan/ownership.ts';
 import type { Placement } from '../../plan/placement.ts';
-import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../../plan/reserved-keys.ts';
 import { copyPlaceOf, generatedPlaceOf } from '../../references/reference-names.ts';
 import type { ContentKind } from './content-kind.ts';
 

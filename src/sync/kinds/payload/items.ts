@@ -1,9 +1,9 @@
 // The parts of an object that sync keeps for every kind. The caches hold thousands of these items, so a field that no rule
 // reads does not belong here. In: objects. Out: items without a payload, which each kind adds.
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { fieldManager } from '../../plan/keys/reserved-keys.ts';
 import { type HostItem, identityOf, isFilled, type VirtualItem } from '../../plan/kind.ts';
 import { annotatedKeyOf } from '../../plan/ownership.ts';
-import { fieldManager } from '../../plan/reserved-keys.ts';
 
 export function projectVirtualItem<P extends object>(object: KubeObject, payload: P): VirtualItem & P {
   const { metadata } = object;

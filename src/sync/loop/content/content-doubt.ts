@@ -5,7 +5,7 @@ import type { Log } from '../../../log.ts';
 import type { Metrics } from '../../../metrics.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { isOursFor } from '../../plan/ownership.ts';
-import { DeleteGuard, DoubtedList, type ListDoubt } from '../../world/doubted-list.ts';
+import { DeleteGuard, DoubtedList, type ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { ContentWorld } from './content-world.ts';
 
 export interface ContentDoubtOptions {

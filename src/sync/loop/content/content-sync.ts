@@ -14,7 +14,7 @@ import { planContent } from '../../kinds/content/content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from '../../kinds/content/content-step.ts';
 import { afterContentAnswer, freshPass } from '../../kinds/content/pass-memory.ts';
 import { Contest } from '../../world/contest.ts';
-import type { ListDoubt } from '../../world/doubted-list.ts';
+import type { ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { Difference } from '../../world/ledger.ts';
 import { failedByServer, forbiddenDelayMs, rejectedDelayMs } from '../../world/refused-requests.ts';
 import { WriteLog } from '../../world/write-log.ts';

@@ -4,7 +4,7 @@ import type { Metrics } from '../../../metrics.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { contentKinds } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
-import { importableLabel } from '../../plan/reserved-keys.ts';
+import { importableLabel } from '../../plan/keys/reserved-keys.ts';
 import type { CountedReference, Referrer } from '../../references/registry.ts';
 
 /** Entries that status lists of content in trouble; its counts are complete. */

@@ -12,7 +12,7 @@ import { type Naming, type Reference, ReferenceNames, type Standing } from '../.
 import type { ReferencePorts } from '../../references/reference-ports.ts';
 import { Referrers, type SharedReferences } from '../../references/referrers.ts';
 import { ReferenceRegistry } from '../../references/registry.ts';
-import type { ListDoubt } from '../../world/doubted-list.ts';
+import type { ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { Difference } from '../../world/ledger.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';

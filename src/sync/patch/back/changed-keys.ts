@@ -1,7 +1,7 @@
 // Holds the labels and annotations that changed on the host while reverse expressions run: the value of each so far, or why it
 // failed. Builds the objects that reverse expressions see. Pure.
 import { isRecord } from '../../../object/text/json.ts';
-import { entriesOf } from '../../plan/keys.ts';
+import { entriesOf } from '../../plan/keys/key-rules.ts';
 import type { HostItem } from '../../plan/kind.ts';
 import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import { leadsTo, type MapName, mapNames, mapsOnPath } from '../set/changed-parts.ts';

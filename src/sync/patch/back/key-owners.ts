@@ -1,6 +1,6 @@
 // Decides who owns the keys that a patch of a whole map changes: the virtual side, or both sides when the patch has a reverse
 // expression. Only the results of the patch show which keys these are. PatchSet.ownerOf() decides about keys with a path.
-import type { KeyOwner } from '../../plan/merge-keys.ts';
+import type { KeyOwner } from '../../plan/keys/merge-keys.ts';
 import type { Pass } from '../entry/pass.ts';
 import { isOfWholeMap } from '../set/changed-parts.ts';
 import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';

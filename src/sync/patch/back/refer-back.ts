@@ -1,7 +1,7 @@
 // Runs reference patches back: a host name that the host has changed becomes the virtual name. A name that has none fails the
 // keys that hold it, and no others.
 import type { CompiledPath, JsonMap } from '../../../expression/path/path.ts';
-import { entriesOf } from '../../plan/keys.ts';
+import { entriesOf } from '../../plan/keys/key-rules.ts';
 import type { PatcherOptions } from '../entry/pass.ts';
 import { type Cell, mapOfCell, referencesBack } from '../entry/reference-patch.ts';
 import { withPlaces } from '../entry/runs.ts';

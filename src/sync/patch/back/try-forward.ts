@@ -2,7 +2,7 @@
 // would stop everything that flows forward, so the tenant does not get it. The same try shows which keys belong to a patch of a
 // whole map without a reverse expression. Writes nothing.
 import { type Draft, draftHost } from '../../plan/draft.ts';
-import { entriesOf } from '../../plan/keys.ts';
+import { entriesOf } from '../../plan/keys/key-rules.ts';
 import type { VirtualItem } from '../../plan/kind.ts';
 import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import type { ForwardInput } from '../entry/pass.ts';

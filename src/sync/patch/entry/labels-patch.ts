@@ -4,8 +4,8 @@
 import { parseLabelSelector, withLabelKeys } from '../../../object/select/label-selector.ts';
 import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
-import type { KeyRules } from '../../plan/keys.ts';
-import { markerLabel, namespaceLabel } from '../../plan/reserved-keys.ts';
+import type { KeyRules } from '../../plan/keys/key-rules.ts';
+import { markerLabel, namespaceLabel } from '../../plan/keys/reserved-keys.ts';
 
 export type LabelsResult = { kind: 'ok'; value: unknown } | { kind: 'wrong'; message: string };
 

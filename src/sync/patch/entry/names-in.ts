@@ -1,7 +1,7 @@
 // Reads the references in a virtual object without running any patch. It finds what a pass over the object would find, except
 // references in values that an expression of the same configuration makes.
 import type { Translation } from '../../plan/draft.ts';
-import { entriesOf } from '../../plan/keys.ts';
+import { entriesOf } from '../../plan/keys/key-rules.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';
 import type { Reference } from '../../references/reference-names.ts';
 import type { PatchSet } from '../set/patch-set.ts';

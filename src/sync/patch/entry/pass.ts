@@ -1,8 +1,8 @@
 // The state of one pass of patches over one object, and what all passes share. Types only.
 import type { Evaluator } from '../../../expression/evaluate/evaluator.ts';
 import type { Draft, Translation } from '../../plan/draft.ts';
+import type { KeyOwner } from '../../plan/keys/merge-keys.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';
-import type { KeyOwner } from '../../plan/merge-keys.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { ReferenceResolver } from '../../references/reference-names.ts';
 import type { PatchWrite } from '../set/blamed-patch.ts';

@@ -2,8 +2,8 @@
 // keeps the whole object still shows it there. Pure.
 import type { AnyNode } from 'acorn';
 import { childrenOf } from '../../../expression/language/scope.ts';
-import type { KeyRules } from '../../plan/keys.ts';
-import { lastAppliedKey } from '../../plan/reserved-keys.ts';
+import type { KeyRules } from '../../plan/keys/key-rules.ts';
+import { lastAppliedKey } from '../../plan/keys/reserved-keys.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 
 /** Undefined when no entry hides a key, or when the annotation does not reach the host either. */

@@ -1,6 +1,6 @@
 // Makes the draft that a pass of patches ends with, and the two questions about it that the merge of labels and annotations asks.
 import type { Draft } from '../../plan/draft.ts';
-import type { KeyOwner } from '../../plan/merge-keys.ts';
+import type { KeyOwner } from '../../plan/keys/merge-keys.ts';
 import type { Pass } from '../entry/pass.ts';
 import type { MapName, Part } from '../set/changed-parts.ts';
 import type { PatchDigests } from '../set/patch-digests.ts';

@@ -2,7 +2,7 @@
 // annotations, or the whole payload for any path below it. Pure.
 import type { Matches } from '../../../expression/path/path.ts';
 import type { Draft } from '../../plan/draft.ts';
-import { entriesOf } from '../../plan/keys.ts';
+import { entriesOf } from '../../plan/keys/key-rules.ts';
 import type { HostItem, SyncedKind } from '../../plan/kind.ts';
 import { isOfWholeMap, type MapName, type Part } from './changed-parts.ts';
 import type { CompiledPatch } from './patch-set.ts';

@@ -2,7 +2,7 @@
 // that results depend on except the objects: entries, their order, and the configuration values that expressions read. Pure.
 import { createHash } from 'node:crypto';
 import { emptyUse, mergeUse, project, useOf } from '../../../expression/language/context-use.ts';
-import { patchDigestLength } from '../../plan/base.ts';
+import { patchDigestLength } from '../../plan/keys/base.ts';
 import { leadsTo, type MapName } from './changed-parts.ts';
 import type { CompiledPatch, PatchSet } from './patch-set.ts';
 

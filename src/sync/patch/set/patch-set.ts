@@ -8,7 +8,7 @@ import { functionFault } from '../../../expression/language/lint.ts';
 import { type CompiledPath, type MatchOptions, parsePath } from '../../../expression/path/path.ts';
 import { type Segment, segmentsText } from '../../../expression/path/path-grammar.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
-import type { KeyOwner } from '../../plan/merge-keys.ts';
+import type { KeyOwner } from '../../plan/keys/merge-keys.ts';
 import { type Part, partsOf } from './changed-parts.ts';
 import { type PatchTarget, whyProtected } from './protected.ts';
 import { reach } from './reach.ts';

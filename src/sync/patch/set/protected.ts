@@ -2,8 +2,8 @@
 // when the configuration loads, wildcards and whole maps do not contain them, and they are restored after every expression.
 import { pathText, type Segment } from '../../../expression/path/path-grammar.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
+import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../plan/keys/reserved-keys.ts';
 import type { SyncedKind } from '../../plan/kind.ts';
-import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../plan/reserved-keys.ts';
 
 const protectedMetadata = ['name', 'namespace', 'uid', 'resourceVersion', 'ownerReferences'];
 /** Fields of metadata that sync never writes: a patch of them would have no effect. */

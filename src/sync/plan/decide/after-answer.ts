@@ -2,7 +2,7 @@
 // answer. Out: the new memory, from which decide.ts takes the next step. Pure.
 import type { Answer } from '../../../cluster/answer.ts';
 import { quotaExceeded } from '../../../cluster/wire/status-answer.ts';
-import { joinAgreements } from '../base.ts';
+import { joinAgreements } from '../keys/base.ts';
 import { projectHostService, type SyncedKind } from '../kind.ts';
 import type { Memory, Outcome, PlannedRequest } from '../step.ts';
 

@@ -2,9 +2,9 @@
 // of the host has paused, kept or claimed it.
 
 import type { Translation } from '../draft.ts';
+import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from '../keys/reserved-keys.ts';
 import type { HostItem, SyncedKind, VirtualItem } from '../kind.ts';
 import { isControlledByOther, judgeOwnership } from '../ownership.ts';
-import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from '../reserved-keys.ts';
 import { ask, done, type Facts, type Outcome, type PlannedRequest, type PlanStep } from '../step.ts';
 
 /** An ineligible object must have no host copy, but only a copy that is provably ours may be deleted. */

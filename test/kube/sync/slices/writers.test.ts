@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
-import { objectKeys } from '../../../../src/sync/plan/reserved-keys.ts';
+import { objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { type Side, sides, until } from '../../../contract/sync-stage/backend.ts';
 import type { LiveDaemon } from '../../../contract/sync-stage/daemon.ts';
 import { roleRights, SyncStage, subsetsOf, virtualRights } from '../../../contract/sync-stage/stage.ts';

@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { hostName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
-import { theSix } from '../../../../src/sync/plan/reserved-keys.ts';
+import { theSix } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { endpoints } from '../../fake-sync.ts';
 import { hostNamespace, SliceWorld, type SliceWorldOptions, service, slice } from './fake-slices.ts';
 

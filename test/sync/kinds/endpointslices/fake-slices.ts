@@ -7,7 +7,7 @@ import type { MirroredSlices } from '../../../../src/sync/kinds/endpointslices/e
 import { createEndpointSliceKind } from '../../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { projectHostSlice, projectVirtualSlice } from '../../../../src/sync/kinds/endpointslices/items.ts';
 import { Engine } from '../../../../src/sync/loop/engine.ts';
-import { createRules, type RuleSettings } from '../../../../src/sync/loop/rules.ts';
+import { createRules, type RuleSettings } from '../../../../src/sync/loop/pass/rules.ts';
 import type { Sync } from '../../../../src/sync/loop/sync.ts';
 import type { SyncOptions } from '../../../../src/sync/loop/sync-options.ts';
 import type { Patcher } from '../../../../src/sync/patch/run/patcher.ts';

@@ -1,6 +1,6 @@
 import { hostName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
-import { theSix } from '../../../../src/sync/plan/reserved-keys.ts';
+import { theSix } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { withoutAnnotations } from '../../golden.ts';
 
 export interface SliceCase {

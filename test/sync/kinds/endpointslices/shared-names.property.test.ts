@@ -6,7 +6,7 @@ import type { Clock } from '../../../../src/clock.ts';
 import type { Writer } from '../../../../src/cluster/write/writer.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules } from '../../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../../src/sync/loop/pass/rules.ts';
 import type { ForwardInput } from '../../../../src/sync/patch/entry/pass.ts';
 import type { Patched, Patcher } from '../../../../src/sync/patch/run/patcher.ts';
 import type { FakeServer } from '../../fake-cluster.ts';

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { hostName } from '../../../../src/object/meta/names.ts';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules } from '../../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../../src/sync/loop/pass/rules.ts';
 import { sameNamed } from '../../../../src/sync/plan/placement.ts';
 import { defaultSettings, endpoints, putPair } from '../../fake-sync.ts';
 import { hostNamespace, SliceWorld, service, slice } from './fake-slices.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hostName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
-import { objectKeys } from '../../../../src/sync/plan/reserved-keys.ts';
+import { objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { besideOthers } from '../../../../src/sync/report/beside.ts';
 import { objectStatus } from '../../../../src/sync/report/object-status.ts';
 import { endpoints } from '../../fake-sync.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { translateLabels } from '../../../../src/sync/patch/entry/labels-patch.ts';
-import { labelRules } from '../../../../src/sync/plan/keys.ts';
+import { labelRules } from '../../../../src/sync/plan/keys/key-rules.ts';
 
 const release = 'vcluster.loft.sh/label-my-vcluster-x-a4d451ec23';
 const rules = labelRules({

@@ -4,7 +4,7 @@ import { runAtOnce } from '../../../../src/config/steps.ts';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
 import { compilePatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
-import { annotationRules, labelRules } from '../../../../src/sync/plan/keys.ts';
+import { annotationRules, labelRules } from '../../../../src/sync/plan/keys/key-rules.ts';
 import { entry } from '../fake-patch.ts';
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -8,7 +8,7 @@ import { findCuts } from '../../../../src/sync/patch/lint/cut-values.ts';
 import { lintPatches } from '../../../../src/sync/patch/lint/lint-patches.ts';
 import { findCounterExamples } from '../../../../src/sync/patch/lint/round-trip.ts';
 import { compilePatchSet, type PatchSet } from '../../../../src/sync/patch/set/patch-set.ts';
-import { annotationRules, labelRules } from '../../../../src/sync/plan/keys.ts';
+import { annotationRules, labelRules } from '../../../../src/sync/plan/keys/key-rules.ts';
 import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
 import { VirtualClock } from '../../../virtual-clock.ts';
 import { entry } from '../fake-patch.ts';

@@ -2,16 +2,16 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules } from '../../../../src/sync/loop/rules.ts';
+import { createRules } from '../../../../src/sync/loop/pass/rules.ts';
 import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.ts';
-import { parseBase } from '../../../../src/sync/plan/base.ts';
+import { parseBase } from '../../../../src/sync/plan/keys/base.ts';
 import {
   baseKey,
   managedAnnotationsKey,
   markerLabel,
   namespaceLabel,
   theSix,
-} from '../../../../src/sync/plan/reserved-keys.ts';
+} from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { rehearse } from '../../../../src/sync/report/rehearse.ts';
 import { defaultSettings } from '../../fake-sync.ts';
 import { entry, openTestPatcher } from '../fake-patch.ts';

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { parsePath } from '../../../../src/expression/path/path.ts';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { whyProtected } from '../../../../src/sync/patch/set/protected.ts';
-import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../../../src/sync/plan/reserved-keys.ts';
+import {
+  managedAnnotationsKey,
+  markerLabel,
+  namespaceLabel,
+  theSix,
+} from '../../../../src/sync/plan/keys/reserved-keys.ts';
 
 function refused(text: string) {
   const parsed = parsePath(text);

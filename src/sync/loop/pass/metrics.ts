@@ -1,7 +1,7 @@
 // The metrics of sync. Every series exists from the start, at zero, so that a rate can be computed.
 import { Counter, Gauge, Histogram } from 'prom-client';
-import type { Metrics } from '../../metrics.ts';
-import type { Outcome, RefuseReason } from '../plan/step.ts';
+import type { Metrics } from '../../../metrics.ts';
+import type { Outcome, RefuseReason } from '../../plan/step.ts';
 
 /** A record instead of a list, so that the compiler reports a missing reason. */
 const refuseReasons: Record<RefuseReason, 0> = {

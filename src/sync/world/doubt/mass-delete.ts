@@ -1,13 +1,13 @@
 // Checks the lists of the virtual side: finds the keys that a list lacks although the host has their copies, and withholds their
 // deletes until the list has been judged.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import type { Metrics } from '../../metrics.ts';
-import { type Key, keyOf } from '../../object/meta/object.ts';
-import { isOursFor } from '../plan/ownership.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import type { Metrics } from '../../../metrics.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import { isOursFor } from '../../plan/ownership.ts';
+import type { World } from '../world.ts';
 import { DeleteGuard, DoubtedList, type ListDoubt, type VirtualList, type Withheld } from './doubted-list.ts';
-import type { World } from './world.ts';
 
 /** So many look-ups take some milliseconds. */
 const turnKeys = 2_000;

@@ -1,14 +1,14 @@
 // Runs the patches between looking and deciding. In: facts. Out: facts with a patched draft, or with the failure that forbids
 // to use the draft. It also counts the references of each host copy.
 
-import type { Key } from '../../object/meta/object.ts';
-import type { FoundReference } from '../patch/entry/reference-patch.ts';
-import type { Patched, Patcher } from '../patch/run/patcher.ts';
-import type { Facts } from '../plan/step.ts';
-import type { Referrers } from '../references/referrers.ts';
-import { targetOf } from '../references/registry.ts';
-import type { Rules } from '../world/sources.ts';
-import type { World } from '../world/world.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import type { FoundReference } from '../../patch/entry/reference-patch.ts';
+import type { Patched, Patcher } from '../../patch/run/patcher.ts';
+import type { Facts } from '../../plan/step.ts';
+import type { Referrers } from '../../references/referrers.ts';
+import { targetOf } from '../../references/registry.ts';
+import type { Rules } from '../../world/sources.ts';
+import type { World } from '../../world/world.ts';
 import type { Patching } from './reconcile.ts';
 
 /** Without a patcher it only forgets the references that earlier rules have counted. */

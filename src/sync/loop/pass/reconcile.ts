@@ -1,12 +1,12 @@
 // Runs one pass over a key: looks at both sides, lets decide.ts choose the next step, sends the request, shows the answer to
 // the windows, and repeats until the key is settled. It contains no rule of sync itself.
-import type { Answer } from '../../cluster/answer.ts';
-import { servicesResource } from '../../cluster/wire/scope.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import type { Key } from '../../object/meta/object.ts';
-import type { Agreement } from '../plan/base.ts';
-import { afterAnswer } from '../plan/decide/after-answer.ts';
-import { decide } from '../plan/decide/decide.ts';
+import type { Answer } from '../../../cluster/answer.ts';
+import { servicesResource } from '../../../cluster/wire/scope.ts';
+import type { Writer } from '../../../cluster/write/writer.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import { afterAnswer } from '../../plan/decide/after-answer.ts';
+import { decide } from '../../plan/decide/decide.ts';
+import type { Agreement } from '../../plan/keys/base.ts';
 import {
   type BackValues,
   type Facts,
@@ -16,9 +16,9 @@ import {
   type Outcome,
   type PlannedRequest,
   type PlanStep,
-} from '../plan/step.ts';
-import type { Circumstances } from '../world/sources.ts';
-import type { World } from '../world/world.ts';
+} from '../../plan/step.ts';
+import type { Circumstances } from '../../world/sources.ts';
+import type { World } from '../../world/world.ts';
 import type { StoredAsRequested } from './stored-as-requested.ts';
 import { announceWrite, tellWindows } from './tell-windows.ts';
 

@@ -1,17 +1,20 @@
 // Connects a pass with the rest of sync. Before a write it applies the dry run, the limit for contested objects and the hold
 // of back-flow; after an answered write it updates metrics, log and ledger. The rules of sync itself are in decide.ts.
-import type { Answer } from '../../cluster/answer.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import type { Key } from '../../object/meta/object.ts';
-import type { QueuePart } from '../../queue/queue-part.ts';
-import { takeOverReason } from '../plan/decide/decide.ts';
-import type { OwnerState } from '../plan/owner.ts';
-import { baseKey } from '../plan/reserved-keys.ts';
-import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../plan/step.ts';
-import type { Contest } from '../world/contest.ts';
-import type { DeleteGuard } from '../world/doubted-list.ts';
-import type { LedgerPage } from '../world/ledger.ts';
-import type { WriteLog } from '../world/write-log.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Answer } from '../../../cluster/answer.ts';
+import type { Writer } from '../../../cluster/write/writer.ts';
+import type { Log } from '../../../log.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import type { QueuePart } from '../../../queue/queue-part.ts';
+import { takeOverReason } from '../../plan/decide/decide.ts';
+import { baseKey } from '../../plan/keys/reserved-keys.ts';
+import type { OwnerState } from '../../plan/owner.ts';
+import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../../plan/step.ts';
+import type { Referrers } from '../../references/referrers.ts';
+import type { Contest } from '../../world/contest.ts';
+import type { DeleteGuard } from '../../world/doubt/doubted-list.ts';
+import type { LedgerPage } from '../../world/ledger.ts';
+import type { WriteLog } from '../../world/write-log.ts';
 import { BackFlowBrake } from './back-flow-brake.ts';
 import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import type { EventNote } from './event-recorder.ts';
@@ -20,14 +23,21 @@ import { createPatching } from './patching.ts';
 import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
 import { StoredAsRequested } from './stored-as-requested.ts';
-import type { SyncOptions } from './sync-options.ts';
 
 /** Characters of an owner's uid in a version: enough to tell two successive owners apart. */
 const ownerLength = 8;
 
 export interface ReconcilePortsOptions {
-  /** Writers, clock, log, references, and whether this is a dry run. */
-  options: SyncOptions;
+  options: {
+    virtualWriter: Writer;
+    hostWriter: Writer;
+    clock: Clock;
+    log: Log;
+    isDryRun: boolean;
+    /** See EngineOptions. */
+    isHostRecent: boolean;
+    references?: Referrers | undefined;
+  };
   world: SyncWorld;
   queue: QueuePart;
   guard: DeleteGuard;

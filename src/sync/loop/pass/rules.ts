@@ -1,12 +1,12 @@
 // Builds the rules of sync from the settings, once per configuration; the live sync and render share them.
-import type { Settings } from '../../config/settings/settings.ts';
-import type { Patcher } from '../patch/run/patcher.ts';
-import { createAddressPolicy } from '../plan/address-policy.ts';
-import { annotationRules, labelRules } from '../plan/keys.ts';
-import type { SyncedKind } from '../plan/kind.ts';
-import { createPlacement, type NamespaceMapping } from '../plan/placement.ts';
-import type { Rules } from '../world/sources.ts';
-import type { World } from '../world/world.ts';
+import type { Settings } from '../../../config/settings/settings.ts';
+import type { Patcher } from '../../patch/run/patcher.ts';
+import { createAddressPolicy } from '../../plan/address-policy.ts';
+import { annotationRules, labelRules } from '../../plan/keys/key-rules.ts';
+import type { SyncedKind } from '../../plan/kind.ts';
+import { createPlacement, type NamespaceMapping } from '../../plan/placement.ts';
+import type { Rules } from '../../world/sources.ts';
+import type { World } from '../../world/world.ts';
 
 export type RuleSettings = Pick<
   Settings,

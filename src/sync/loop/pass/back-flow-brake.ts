@@ -1,10 +1,10 @@
 // Slows what flows back to the virtual side: a removed label waits for news from the virtual Services, and an object that both
 // sides keep changing is written once a second.
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import type { Key } from '../../object/meta/object.ts';
-import type { Facts } from '../plan/step.ts';
-import { Contest } from '../world/contest.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import type { Facts } from '../../plan/step.ts';
+import { Contest } from '../../world/contest.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncWorld } from './rules.ts';
 

@@ -1,6 +1,6 @@
 // Records the values of each key at the last agreement in one annotation of the host object. After any downtime the record
 // shows which side changed a key. A key has two hashes, because after a patch the sides never hold the same value.
-import { hashText, mixed } from '../../object/text/text-hash.ts';
+import { hashText, mixed } from '../../../object/text/text-hash.ts';
 
 export interface BaseEntry {
   /** Short hash of the virtual value; '' when the virtual side lacked the key. */

@@ -1,13 +1,13 @@
 // Writes Kubernetes events on virtual objects, to tell the tenant about refusals and failures. Events of one object and reason
 // are merged, their rate is limited, and no pass waits for them. Messages must not reveal host names to the tenant.
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
-import { eventsResource } from '../../cluster/wire/scope.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import type { Log } from '../../log.ts';
-import { type Key, type KubeObject, splitKey } from '../../object/meta/object.ts';
-import { safeValue } from '../../safe-text.ts';
-import type { SyncedKind } from '../plan/kind.ts';
+import type { Clock } from '../../../clock.ts';
+import { eventsResource } from '../../../cluster/wire/scope.ts';
+import type { Writer } from '../../../cluster/write/writer.ts';
+import type { Log } from '../../../log.ts';
+import { type Key, type KubeObject, splitKey } from '../../../object/meta/object.ts';
+import { safeValue } from '../../../safe-text.ts';
+import type { SyncedKind } from '../../plan/kind.ts';
 
 export interface EventNote {
   key: Key;

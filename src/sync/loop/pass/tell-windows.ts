@@ -1,13 +1,13 @@
 // Shows an answer to the windows, so that the next look sees the state after the write. The later watch event then causes no
 // change in the window, so the other keys that depend on the object are woken here.
 
-import type { Answer } from '../../cluster/answer.ts';
-import type { Item, Window } from '../../cluster/window/window.ts';
-import { type Key, keyOf } from '../../object/meta/object.ts';
-import { isSamePlace } from '../plan/ownership.ts';
-import type { Place } from '../plan/placement.ts';
-import { type Facts, isHostWrite, type PlannedRequest } from '../plan/step.ts';
-import type { World } from '../world/world.ts';
+import type { Answer } from '../../../cluster/answer.ts';
+import type { Item, Window } from '../../../cluster/window/window.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import { isSamePlace } from '../../plan/ownership.ts';
+import type { Place } from '../../plan/placement.ts';
+import { type Facts, isHostWrite, type PlannedRequest } from '../../plan/step.ts';
+import type { World } from '../../world/world.ts';
 
 export function tellWindows(
   request: PlannedRequest,

@@ -1,14 +1,14 @@
 // Ends a pass right after its last write when the host has stored exactly the request, because a second plan would be empty.
 // That saves the second look, a quarter of the work of a change. After any difference the pass looks again: a server that
 // reorders, a webhook that adds a key, an edit at the same moment, or new rules.
-import type { Answer } from '../../cluster/answer.ts';
-import type { Key, KubeObject } from '../../object/meta/object.ts';
-import type { Translation } from '../plan/draft.ts';
-import type { HostItem } from '../plan/kind.ts';
-import { ownerReference, repairOwners } from '../plan/owner.ts';
-import { type Facts, type HostMergePatch, isHostWrite, type RequestStep } from '../plan/step.ts';
-import type { Rules } from '../world/sources.ts';
-import type { World } from '../world/world.ts';
+import type { Answer } from '../../../cluster/answer.ts';
+import type { Key, KubeObject } from '../../../object/meta/object.ts';
+import type { Translation } from '../../plan/draft.ts';
+import type { HostItem } from '../../plan/kind.ts';
+import { ownerReference, repairOwners } from '../../plan/owner.ts';
+import { type Facts, type HostMergePatch, isHostWrite, type RequestStep } from '../../plan/step.ts';
+import type { Rules } from '../../world/sources.ts';
+import type { World } from '../../world/world.ts';
 
 /** Events about a key during its pass; the work queue knows them. */
 export interface News {

@@ -1,16 +1,16 @@
 // Lists the writes that a dry run withholds for one key. The pass ends before its first write, so the later writes are found
 // by planning on as if each write had succeeded. It never sends a request.
 
-import type { Key } from '../../object/meta/object.ts';
-import { applyMergePatch } from '../../object/patch/merge-patch.ts';
-import type { Json } from '../../object/text/json.ts';
-import { afterAnswer } from '../plan/decide/after-answer.ts';
-import { decide } from '../plan/decide/decide.ts';
-import { handsOff } from '../plan/decide/removal.ts';
-import { draftHost, type Translation } from '../plan/draft.ts';
-import type { HostItem, VirtualItem } from '../plan/kind.ts';
-import { isSamePlace } from '../plan/ownership.ts';
-import { baseKey, markerLabel } from '../plan/reserved-keys.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
+import type { Json } from '../../../object/text/json.ts';
+import { afterAnswer } from '../../plan/decide/after-answer.ts';
+import { decide } from '../../plan/decide/decide.ts';
+import { handsOff } from '../../plan/decide/removal.ts';
+import { draftHost, type Translation } from '../../plan/draft.ts';
+import { baseKey, markerLabel } from '../../plan/keys/reserved-keys.ts';
+import type { HostItem, VirtualItem } from '../../plan/kind.ts';
+import { isSamePlace } from '../../plan/ownership.ts';
 import {
   ask,
   done,
@@ -21,8 +21,8 @@ import {
   type Outcome,
   type PlannedRequest,
   type PlanStep,
-} from '../plan/step.ts';
-import type { Difference } from '../world/ledger.ts';
+} from '../../plan/step.ts';
+import type { Difference } from '../../world/ledger.ts';
 import type { Patching } from './reconcile.ts';
 
 /** Enough for a back-flow and the host copy; each old copy in another namespace is one more. */

@@ -1,6 +1,6 @@
 // Decides which label and annotation keys cross between the sides, and their spelling on each side. merge-keys decides about
 // the values. Pure.
-import { hostLabelKey } from '../../object/meta/names.ts';
+import { hostLabelKey } from '../../../object/meta/names.ts';
 import { controlledByKey, isNeverBack, isReserved, leaderKey, markerLabel, namespaceLabel } from './reserved-keys.ts';
 
 export interface KeyRules {

@@ -1,15 +1,15 @@
 // Records the outcome of a pass in the ledger, the metrics, the log and an event, and schedules the next look. No other file
 // may put a key back into the queue because of an outcome.
-import type { Clock } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import type { Key } from '../../object/meta/object.ts';
-import type { QueuePart } from '../../queue/queue-part.ts';
-import { backflowMessage, backflowRetryMs } from '../plan/backflow.ts';
-import type { Facts, Outcome } from '../plan/step.ts';
-import type { Contest } from '../world/contest.ts';
-import { type LedgerPage, labelOf } from '../world/ledger.ts';
-import { headsOf } from '../world/proven.ts';
-import { forbiddenDelayMs, rejectedDelayMs } from '../world/refused-requests.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import type { QueuePart } from '../../../queue/queue-part.ts';
+import { backflowMessage, backflowRetryMs } from '../../plan/backflow.ts';
+import type { Facts, Outcome } from '../../plan/step.ts';
+import type { Contest } from '../../world/contest.ts';
+import { type LedgerPage, labelOf } from '../../world/ledger.ts';
+import { headsOf } from '../../world/proven.ts';
+import { forbiddenDelayMs, rejectedDelayMs } from '../../world/refused-requests.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { versionOf } from './reconcile-ports.ts';

@@ -1,11 +1,11 @@
 // Asks the host for the owner Service when a sign suggests that it is gone, because its watch may lag behind the watch of the
 // copies. The host's garbage collector deletes a copy whose owner is gone, sync would create it again, and so on forever.
 // Therefore no copy is created until the host has answered.
-import { type Clock, pause } from '../../clock.ts';
-import { servicesResource } from '../../cluster/wire/scope.ts';
-import type { Writer } from '../../cluster/write/writer.ts';
-import { keyOf } from '../../object/meta/object.ts';
-import type { World } from './world.ts';
+import { type Clock, pause } from '../../../clock.ts';
+import { servicesResource } from '../../../cluster/wire/scope.ts';
+import type { Writer } from '../../../cluster/write/writer.ts';
+import { keyOf } from '../../../object/meta/object.ts';
+import type { World } from '../world.ts';
 
 export interface OwnerDoubtOptions {
   world: World;

@@ -8,7 +8,7 @@
 //   no                yes            no           virtual wins for a key it has; a key that only the host has stays, unless
 //                                                 its owner is `virtualAlone`
 import { type BaseEntry, baseEntry, hashOf, uncrossedKey, uncrossedName, unknownPatches } from './base.ts';
-import type { KeyRules } from './keys.ts';
+import type { KeyRules } from './key-rules.ts';
 
 export type KeyVerdict =
   /** Neither side needs a change. */
