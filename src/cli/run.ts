@@ -11,6 +11,8 @@ import { measureEventLoopDelay, measureUtilization } from '../daemon/process/eve
 import { giveBackMemory, heapOf } from '../daemon/process/give-back-memory.ts';
 import { createLog, type Log, type LogFormat, type LogLevel, textLine, wantsText } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
+import { Pages } from '../pages/pages.ts';
+import type { ObjectFilter } from '../sync/report/object-list.ts';
 import { auditSpaceWarnings } from './line/audit-space.ts';
 import { clusterFault } from './line/cluster-fault.ts';
 import { ConfigurationNotes } from './line/configuration-notes.ts';
@@ -93,16 +95,22 @@ async function assemble(
 
 function openOperations(
   daemon: Daemon,
-  { listen }: Settings,
+  { listen, listenNames }: Settings,
   { metrics, notes }: { metrics: Metrics; notes: ConfigurationNotes },
 ): OperationsServer {
-  return new OperationsServer(parseListen(listen) as { host: string; port: number }, {
+  const address = parseListen(listen) as { host: string; port: number };
+  const status = (): unknown => notes.addTo(daemon.status() as object);
+  const answers = {
     health: () => daemon.health(),
     readiness: () => daemon.readiness(),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
-    status: () => notes.addTo(daemon.status() as object),
-    objects: (filter) => daemon.objects(filter),
-    objectStatus: (key) => daemon.objectStatus(key),
+    status,
+    objects: (filter: ObjectFilter) => daemon.objects(filter),
+    objectStatus: (key: string) => daemon.objectStatus(key),
+  };
+  return new OperationsServer(address, answers, {
+    pages: new Pages({ status, port: () => address.port }),
+    names: listenNames,
   });
 }
 

@@ -4,6 +4,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bundleForBrowser } from './browser.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const out = join(root, 'dist');
@@ -57,8 +58,20 @@ const { metafile } = await build({
   logLevel: 'warning',
   plugins: [{ name: 'own-sources', setup: rewriteOwnSources }],
 });
+const inPages = await writePages();
 writeNativeCode();
 writeLicences();
+
+/** Returns the inputs of the pages' bundles. */
+async function writePages() {
+  let inputs = [];
+  const files = await bundleForBrowser((metafile) => {
+    inputs = Object.keys(metafile.inputs);
+  });
+  mkdirSync(join(out, 'pages'));
+  for (const [name, bytes] of files) writeFileSync(join(out, 'pages', name), bytes);
+  return inputs;
+}
 
 function writeNativeCode() {
   const isNeeded = (path) => !path.endsWith('.node') || path.includes(`abi${nodeAbi}`);
@@ -94,7 +107,7 @@ function rewriteOwnSources(bundle) {
 // The bundle contains other people's code, so it must contain their licences.
 function writeLicences() {
   const packages = new Set(['node_modules/isolated-vm']);
-  for (const input of Object.keys(metafile.inputs)) {
+  for (const input of [...Object.keys(metafile.inputs), ...inPages]) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input.split(sep).join('/'));
     if (match !== null) packages.add(match[1]);
   }

@@ -99,12 +99,19 @@ describe('OperationsServer', () => {
     );
   });
 
-  it('refuses /status to a web page that rebinds its own name to this machine', async () => {
+  it('answers no route to a web page that rebinds its own name to this machine, and all to probes', async () => {
     const port = Number(new URL(await started()).port);
-    const ask = (host: string) => raw(port, `GET /status HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
-    expect(await ask('evil.example:80')).toMatch(/^HTTP\/1.1 403/);
-    expect(await ask(`localhost:${port}`)).toMatch(/^HTTP\/1.1 200/);
-    expect(await ask(`[::1]:${port}`)).toMatch(/^HTTP\/1.1 200/);
+    const ask = (path: string, host: string) =>
+      raw(port, `GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+    for (const path of ['/status', '/status/objects', '/healthz', '/readyz', '/metrics', '/', '/none'])
+      for (const host of ['evil.example:80', `localhost.evil.example:${port}`, `127.0.0.1.evil.example:${port}`])
+        expect(await ask(path, host), `${path} for ${host}`).toMatch(/^HTTP\/1.1 421/);
+    // As curl, kubelet and Prometheus ask.
+    for (const host of [`localhost:${port}`, 'LOCALHOST', `[::1]:${port}`, '10.1.2.3:9440', '[fd00::7]:9440', '']) {
+      expect(await ask('/status', host), host).toMatch(/^HTTP\/1.1 200/);
+      expect(await ask('/healthz', host), host).toMatch(/^HTTP\/1.1 200/);
+    }
+    expect(await raw(port, 'GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200/);
   });
 
   it('answers a thrown fault with 500 and keeps running', async () => {

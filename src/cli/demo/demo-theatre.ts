@@ -17,6 +17,7 @@ import { userName } from '../../management/proxy/forward/upstream-identity.ts';
 import { subjectNamed, type UpstreamPlace, upstreamObjects } from '../../management/proxy/upstream-roles.ts';
 import { createMetrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { Pages } from '../../pages/pages.ts';
 import { ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import type { Context } from '../line/context.ts';
@@ -151,6 +152,7 @@ export class Theatre {
         objects: (filter) => daemon.objects(filter),
         objectStatus: (key) => daemon.objectStatus(key),
       },
+      { pages: new Pages({ status: () => daemon.status(), port: () => this.#operations?.address.port ?? 0 }) },
     );
     await this.#operations.start();
   }

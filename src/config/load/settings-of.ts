@@ -45,6 +45,7 @@ export interface Values {
     | 'leaderElection'
     | 'references'
     | 'listen'
+    | 'listenNames'
     | 'logLevel'
     | 'logFormat'
   >;
@@ -90,6 +91,7 @@ export function settingsOf(from: {
     proofIntervalMs: parseInterval(hostward.proofInterval) ?? 0,
     references: hostward.references,
     listen: hostward.listen,
+    listenNames: hostward.listenNames,
     logLevel: hostward.logLevel,
     logFormat: hostward.logFormat,
     ...managementSettings(hostward.management),

@@ -67,6 +67,8 @@ export interface Settings {
   references: { naming: 'generated' | 'vcluster' };
   /** host:port of /healthz, /readyz, /metrics, /status. */
   listen: string;
+  /** Names beside localhost and IP addresses under which clients may ask there. */
+  listenNames: readonly string[];
   logLevel: LogLevel;
   logFormat: LogFormat;
   /** hostward.management; both undefined when it is not configured. */

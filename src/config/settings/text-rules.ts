@@ -13,6 +13,7 @@ export type TextRule =
   | 'name'
   | 'network'
   | 'listen'
+  | 'host'
   | 'pattern'
   | 'file'
   | 'folder'
@@ -32,6 +33,10 @@ export function checkText(text: string, rule: TextRule): TextProblem | undefined
       return parseListen(text) === undefined
         ? { wanted: 'HOST:PORT with a port from 0 to 65535', fix: 'for example 127.0.0.1:9440 or [::1]:9440' }
         : undefined;
+    case 'host':
+      return text.length <= 253 && text.split('.').every((label) => isDnsLabel(label.toLowerCase()))
+        ? undefined
+        : { wanted: 'a DNS name without a port', fix: 'for example hostward.monitoring.svc' };
     case 'pattern':
       return /^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$/.test(text)
         ? undefined

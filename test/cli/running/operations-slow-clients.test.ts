@@ -1,11 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  type OperationsAnswers,
-  type OperationsLimits,
-  OperationsServer,
-} from '../../../src/daemon/operations/operations-server.ts';
+import type { LocalServerLimits } from '../../../src/apiserver/local/local-server.ts';
+import { type OperationsAnswers, OperationsServer } from '../../../src/daemon/operations/operations-server.ts';
 
 /** Tells when the server has read a question about an object. */
 const questions = new EventEmitter();
@@ -29,7 +26,7 @@ afterEach(async () => {
   await server?.stop();
 });
 
-async function start(limits: Partial<OperationsLimits>): Promise<number> {
+async function start(limits: Partial<LocalServerLimits>): Promise<number> {
   server = new OperationsServer({ host: '127.0.0.1', port: 0 }, answers, limits);
   await server.start();
   return server.address.port;

@@ -32,6 +32,7 @@ describe('Settings', () => {
       proofIntervalMs: 60_000,
       references: { naming: 'generated' },
       listen: '127.0.0.1:9440',
+      listenNames: [],
       logLevel: 'info',
       logFormat: 'auto',
       vcluster: vclusterDefaults,

@@ -107,6 +107,7 @@ const ruleWords = {
   name: 'DNS label',
   network: 'network',
   listen: 'HOST:PORT',
+  host: 'DNS name',
   pattern: 'key pattern',
   file: 'file',
   folder: 'folder',

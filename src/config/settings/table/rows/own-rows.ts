@@ -171,7 +171,17 @@ export const ownRows: Setting[] = [
     default: '127.0.0.1:9440',
     field: 'listen',
     change: 'restart',
-    about: 'Where /healthz, /readyz, /metrics and /status are served. Probes and Prometheus need `0.0.0.0:9440`.',
+    about:
+      'Where /healthz, /readyz, /metrics, /status and the status page `/` are served. Probes and Prometheus need `0.0.0.0:9440`; /status and the pages still answer programs on the same machine alone.',
+  },
+  {
+    path: 'hostward.listenNames',
+    shape: { kind: 'texts', rule: 'host' },
+    default: [],
+    field: 'listenNames',
+    change: 'restart',
+    about:
+      'Names by which clients may call the address of `hostward.listen`, beside `localhost` and IP addresses. A request for another name is answered 421, because a web page can point its own name at this machine. Needed only where something scrapes by the name of a Service.',
   },
   {
     path: 'hostward.logLevel',
