@@ -3,11 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { demoConfiguration } from '../../src/cli/demo/demo-patches.ts';
+import { loadConfiguration } from '../../src/config/load/load.ts';
 import { boundariesOf } from './boundaries.ts';
 import { mutants } from './mutants/mutants.ts';
 import { planted } from './mutants/play-mutants.ts';
 import { Board } from './oracles/board.ts';
-import { FailOver } from './oracles/fail-over.ts';
+import { FailOver, lookMs } from './oracles/fail-over.ts';
 import { RequestOracle } from './oracles/requests.ts';
 import { RetryAfter } from './oracles/retry-after.ts';
 import { passingOf } from './proxy/passing.ts';
@@ -19,6 +21,7 @@ import { cells, learnedSchedule, placedSchedule } from './schedule.ts';
 import { slopeOf } from './soak.ts';
 import type { Act } from './traffic/acts.ts';
 import { drawScenario } from './traffic/draw.ts';
+import { demoLeaseSeconds } from './traffic/features.ts';
 import { storyOf } from './traffic/stories.ts';
 import { playSeed } from './worker.ts';
 import { World } from './world.ts';
@@ -194,8 +197,9 @@ describe('the bounds', () => {
 
   it('say that nobody took a lease in time', { timeout }, async () => {
     const story = storyOf('objects are made');
-    const configuration = structuredClone(story.configurations[0]) as { hostward: { leaderElection: string } };
-    configuration.hostward.leaderElection = 'always';
+    const configuration = structuredClone(story.configurations[0]) as { hostward: object };
+    const election = { leaderElection: 'always', leaseDurationSeconds: demoLeaseSeconds };
+    configuration.hostward = { ...configuration.hostward, ...election };
     const at = { namespace: 't1', name: 'web' };
     const made = (version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
     const before: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, made(1)];
@@ -220,6 +224,15 @@ describe('the bounds', () => {
     await world.advance(20_000);
     await world.stop();
     expect(board.violations.map(({ kind }) => kind)).toEqual(['fail-over after a crash']);
+  });
+
+  it('hold the lease of the demo to six seconds', () => {
+    const loaded = loadConfiguration({
+      files: [{ name: 'demo', text: demoConfiguration }],
+      environment: { VCLUSTER_NAME: 'vc', NAMESPACE: 'host' },
+    });
+    expect(loaded.kind === 'ok' && loaded.settings.leaseDurationSeconds).toBe(demoLeaseSeconds);
+    expect(demoLeaseSeconds * 1000 + lookMs).toBeLessThanOrEqual(6_000);
   });
 
   it('tell the slope of memory, whatever one round says', () => {

@@ -114,6 +114,12 @@ export class World {
     return this.configurations.at(-1)?.configuration as object;
   }
 
+  /** A lease counts for so long after its last renewal. */
+  get leaseMs(): number {
+    const { hostward } = this.configuration as { hostward?: { leaseDurationSeconds?: number } };
+    return (hostward?.leaseDurationSeconds ?? 15) * 1000;
+  }
+
   startDaemon(position: number): RigDaemon {
     const name = `hostward-${this.everyDaemon.length}`;
     if (!this.#tokens.has(name)) throw new Error(`start a daemon: wanted at most ${mostDaemons} in a run, found more`);

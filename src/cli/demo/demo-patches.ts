@@ -5,7 +5,8 @@ import type { KubeObject } from '../../object/meta/object.ts';
 
 export const demoConfiguration = `
 hostward:
-  leaderElection: never
+  leaderElection: always
+  leaseDurationSeconds: 5
 sync:
   toHost:
     endpoints:

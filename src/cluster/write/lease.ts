@@ -22,6 +22,7 @@ export interface LeaseOptions {
   log: Log;
   metrics: Metrics;
   leaseMs?: number;
+  /** By default these two follow from leaseMs. */
   renewMs?: number;
   retryMs?: number;
 }
@@ -44,12 +45,13 @@ export interface Lease {
 }
 
 /**
- * The timings of kube-controller-manager: a standby waits for `defaultLeaseMs`, a holder relies on a renewal for
- * `defaultRenewMs`, and `defaultRetryMs` separates two attempts. A permitted write may travel for the first minus the second.
+ * The timings of kube-controller-manager, 15, 10 and 2 s, and the same proportions for other leases: a standby waits for
+ * `leaseMs`, a holder relies on a renewal for `renewMs`, and `retryMs` separates two attempts. A permitted write may travel for
+ * the first minus the second.
  */
 const defaultLeaseMs = 15_000;
-const defaultRenewMs = 10_000;
-const defaultRetryMs = 2_000;
+const renewShare = 10 / 15;
+const retryShare = 2 / 15;
 /** A standby looks more often than a leader renews, so that it takes a released lease at once. */
 const standbyLookMs = 400;
 /** A server that does not answer must not delay the stop for long. */
@@ -90,8 +92,8 @@ class HeldLease implements Lease {
     this.#options = options;
     this.#clock = options.clock;
     this.#leaseMs = options.leaseMs ?? defaultLeaseMs;
-    this.#renewMs = options.renewMs ?? defaultRenewMs;
-    this.#retryMs = options.retryMs ?? defaultRetryMs;
+    this.#renewMs = options.renewMs ?? Math.round(this.#leaseMs * renewShare);
+    this.#retryMs = options.retryMs ?? Math.round(this.#leaseMs * retryShare);
     this.#object = new LeaseObject(options);
     this.#metrics = leaseMetrics(options.metrics, `${options.namespace}/${options.name}`);
   }

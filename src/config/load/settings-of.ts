@@ -43,6 +43,7 @@ export interface Values {
     | 'exclude'
     | 'addressPolicy'
     | 'leaderElection'
+    | 'leaseDurationSeconds'
     | 'references'
     | 'listen'
     | 'listenNames'
@@ -87,6 +88,7 @@ export function settingsOf(from: {
     exclude: hostward.exclude,
     addressPolicy: hostward.addressPolicy,
     leaderElection: hostward.leaderElection,
+    leaseDurationSeconds: hostward.leaseDurationSeconds,
     maxWritesPerSecond: hostward.maxWritesPerSecond,
     proofIntervalMs: parseInterval(hostward.proofInterval) ?? 0,
     references: hostward.references,

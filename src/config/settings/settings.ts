@@ -61,6 +61,7 @@ export interface Settings {
   exclude: { labels: readonly string[]; annotations: readonly string[] };
   addressPolicy: { allow: readonly string[]; deny: readonly string[]; fqdn?: 'refuse' | 'allow' };
   leaderElection: 'auto' | 'always' | 'never';
+  leaseDurationSeconds: number;
   maxWritesPerSecond: number | undefined;
   /** hostward.proofInterval; 0 = no proofs. */
   proofIntervalMs: number;

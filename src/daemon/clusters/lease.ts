@@ -13,7 +13,7 @@ const toldAfterMs = 5_000;
 
 export function openDaemonLease(options: DaemonOptions, host: Connection): Lease {
   const { clock, random, log, metrics, environment, settings } = options;
-  const { hostNamespace, virtualClusterName } = settings;
+  const { hostNamespace, virtualClusterName, leaseDurationSeconds } = settings;
   const name = environment['POD_NAME'] ?? environment['HOSTNAME'] ?? 'hostward';
   const identity = `${name}_${Math.floor(random() * 0xffffffffffff)
     .toString(16)
@@ -23,6 +23,7 @@ export function openDaemonLease(options: DaemonOptions, host: Connection): Lease
     namespace: hostNamespace,
     name: `hostward-${virtualClusterName}`,
     identity,
+    leaseMs: leaseDurationSeconds * 1000,
     clock,
     random,
     log,

@@ -28,6 +28,7 @@ describe('Settings', () => {
       exclude: { labels: [], annotations: [] },
       addressPolicy: { allow: [], deny: [], fqdn: 'refuse' },
       leaderElection: 'auto',
+      leaseDurationSeconds: 15,
       maxWritesPerSecond: undefined,
       proofIntervalMs: 60_000,
       references: { naming: 'generated' },

@@ -5,8 +5,8 @@ import { hostNamespace, virtualCluster } from '../traffic/acts.ts';
 import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 
-/** The lease lasts 15 s, and a standby looks at it twice a second. */
-const afterCrashMs = 15_500;
+/** A standby looks at the lease twice a second. With the lease of the demo that is 5.5 s after a crash. */
+export const lookMs = 500;
 const afterStopMs = 500;
 /** These kill or stop the holder, and do nothing else. */
 const killers: ReadonlySet<string> = new Set(['F1', 'F2', 'F3', 'F4', 'F48']);
@@ -42,6 +42,7 @@ export class FailOver implements WorldEars {
   }
 
   #vacancy(sinceMs: number, isReleased: boolean): Vacancy {
+    const afterCrashMs = this.#world.leaseMs + lookMs;
     return { by: isReleased ? 'a release' : 'a crash', sinceMs, withinMs: isReleased ? afterStopMs : afterCrashMs };
   }
 

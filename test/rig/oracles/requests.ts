@@ -10,8 +10,6 @@ import { hasAllMarks, type Marked, ownedUidOf, ownerOf, versionIn, virtualKeyOf 
 
 const synced: readonly string[] = ['endpoints', 'endpointslices'];
 const content: readonly string[] = ['secrets', 'configmaps'];
-/** A lease counts for so long after its last renewal; DESIGN 3.16 takes the times of kube-controller-manager. */
-const leaseMs = 15_000;
 /** Longer than any loss stays unseen: a proof a minute, and five seconds to believe it. */
 const seenByThenMs = 90_000;
 
@@ -56,7 +54,7 @@ export class RequestOracle implements WorldEars {
     const holder = (last?.after?.['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity ?? '';
     if (!holder.startsWith(`${daemon}_`)) {
       this.#board.say('S6', 'not the holder', `${at}: the lease is held by "${holder}"`);
-    } else if (this.#world.clock.now() - (last?.atMs ?? 0) > leaseMs) {
+    } else if (this.#world.clock.now() - (last?.atMs ?? 0) > this.#world.leaseMs) {
       this.#board.say(
         'S6',
         'an old lease',

@@ -19,11 +19,16 @@ interface Variant {
   excluded: readonly string[];
   denied: readonly string[];
   leaderElection: 'always' | 'never';
+  leaseDurationSeconds: number;
   isMirrored: boolean;
   keepsNodeName: boolean;
   setOwner: boolean;
   exports: boolean;
 }
+
+/** Several replicas have the lease of the demo, which fails over within six seconds; one alone has the default. */
+export const demoLeaseSeconds = 5;
+const defaultLeaseSeconds = 15;
 
 const metadataPatches: Readonly<Record<string, object>> = {
   prefix: {
@@ -75,10 +80,14 @@ export function drawFeatures(chance: Chance): Features {
   const daemons = chance.isHit(0.2) ? 2 : 1;
   const reloads = chance.between(0, 2);
   const leaderElection = daemons > 1 || chance.isHit(0.25) ? 'always' : 'never';
-  const first = drawVariant(chance, leaderElection);
+  const election = {
+    leaderElection,
+    leaseDurationSeconds: daemons > 1 ? demoLeaseSeconds : defaultLeaseSeconds,
+  } as const;
+  const first = drawVariant(chance, election);
   const variants = [
     first,
-    ...Array.from({ length: reloads }, () => changed(first, drawVariant(chance, leaderElection), chance)),
+    ...Array.from({ length: reloads }, () => changed(first, drawVariant(chance, election), chance)),
   ];
   return {
     kinds,
@@ -90,13 +99,17 @@ export function drawFeatures(chance: Chance): Features {
   };
 }
 
-function drawVariant(chance: Chance, leaderElection: 'always' | 'never'): Variant {
+function drawVariant(
+  chance: Chance,
+  { leaderElection, leaseDurationSeconds }: Pick<Variant, 'leaderElection' | 'leaseDurationSeconds'>,
+): Variant {
   return {
     patches: [...Object.keys(metadataPatches), 'address'].filter(() => chance.isHit(0.3)),
     backSync: chance.isHit(0.9) ? 'all' : 'none',
     excluded: chance.isHit(0.1) ? ['team'] : [],
     denied: chance.isHit(0.15) ? ['10.6.0.0/16'] : [],
     leaderElection,
+    leaseDurationSeconds,
     isMirrored: chance.isHit(0.15),
     keepsNodeName: chance.isHit(0.8),
     setOwner: chance.isHit(0.8),
@@ -106,7 +119,7 @@ function drawVariant(chance: Chance, leaderElection: 'always' | 'never'): Varian
 
 /** Some members of another draw; what needs a restart stays. */
 function changed(first: Variant, other: Variant, chance: Chance): Variant {
-  const { setOwner: _, leaderElection: __, ...live } = other;
+  const { setOwner: _, leaderElection: __, leaseDurationSeconds: ___, ...live } = other;
   const taken = Object.entries(live).filter(() => chance.isHit(0.5));
   return { ...first, ...(Object.fromEntries(taken) as Partial<Variant>) };
 }
@@ -139,6 +152,7 @@ export function configurationsOf({ variants, kinds, isMapped }: Features): objec
         ...(variant.excluded.length > 0 && { exclude: { labels: variant.excluded } }),
         ...(variant.denied.length > 0 && { addressPolicy: { deny: variant.denied } }),
         leaderElection: variant.leaderElection,
+        leaseDurationSeconds: variant.leaseDurationSeconds,
       },
     };
   });

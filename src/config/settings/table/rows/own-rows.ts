@@ -140,6 +140,15 @@ export const ownRows: Setting[] = [
     about: 'Whether a lease is taken before anything is written. `auto`: with more than one replica.',
   },
   {
+    path: 'hostward.leaseDurationSeconds',
+    shape: { kind: 'integer', from: 3, to: 3600 },
+    default: 15,
+    field: 'leaseDurationSeconds',
+    change: 'restart',
+    about:
+      'How long the lease of a pod that died still holds the others back. The pod with the lease renews it every 2/15 of that time, and stops writing when no renewal has succeeded for 10/15 of it.',
+  },
+  {
     path: 'hostward.maxWritesPerSecond',
     shape: { kind: 'number', above: 0 },
     defaultWords: 'no limit',
