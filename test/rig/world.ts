@@ -7,7 +7,7 @@ import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
 import { FaultProxy, type OpenWatch, type ProxyEars, type WatchedLine } from './proxy/fault-proxy.ts';
 import type { Passing } from './proxy/passing.ts';
 import { Chance } from './random.ts';
-import { readFilesAsBefore, readFilesAtOnce } from './stage/prompt-files.ts';
+import { loadModulesBefore, readFilesAsBefore, readFilesAtOnce } from './stage/prompt-files.ts';
 import { RigClock } from './stage/rig-clock.ts';
 import { RigCluster, type RigSide, rigSides } from './stage/rig-cluster.ts';
 import { RigDaemon } from './stage/rig-daemon.ts';
@@ -95,6 +95,7 @@ export class World {
 
   /** Everything that stands there before a daemon starts. */
   async prepare(): Promise<void> {
+    await loadModulesBefore();
     readFilesAtOnce();
     for (const side of rigSides) await this.clusters[side].start();
     await this.people.prepare();

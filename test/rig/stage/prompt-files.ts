@@ -18,3 +18,14 @@ export function readFilesAsBefore(): void {
   files.readFile = threaded;
   syncBuiltinESMExports();
 }
+
+/** What a daemon or an API server imports only when it needs it: the first run of a process would differ from the second. */
+export async function loadModulesBefore(): Promise<void> {
+  await Promise.all([
+    import('undici'),
+    import('@kubernetes/client-node'),
+    import('@kubernetes/client-node/dist/config_types.js'),
+    import('yaml'),
+    import('js-yaml'),
+  ]);
+}
