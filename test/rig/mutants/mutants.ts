@@ -20,37 +20,37 @@ const plan = (name: string, file: string, find: string, replace: string): Mutant
 export const mutants: readonly Mutant[] = [
   plan(
     'virtual changes lose against host changes',
-    'merge-keys.ts',
+    'keys/merge-keys.ts',
     "if (isVirtualChanged) return 'bothVirtualWins';",
     "if (isVirtualChanged) return 'toVirtual';",
   ),
   plan(
     'host edits never flow back',
-    'merge-keys.ts',
+    'keys/merge-keys.ts',
     'const isShared = owner ===',
     'const isShared = false && owner ===',
   ),
   plan(
     'keys without a base are taken from the host',
-    'merge-keys.ts',
+    'keys/merge-keys.ts',
     "? 'toHost' : 'hostOnly';",
     "? 'hostOnly' : 'hostOnly';",
   ),
   plan(
     'what patches made stays when they are gone',
-    'merge-keys.ts',
+    'keys/merge-keys.ts',
     'isOnHostOnly && (entry?.isMade === true ||',
     'isOnHostOnly && (false && entry?.isMade === true ||',
   ),
   plan(
     'reverted edits stay on the host',
-    'merge-keys.ts',
+    'keys/merge-keys.ts',
     "return isOnHostOnly ? 'hostOnly' : 'reverted';",
     "return isOnHostOnly ? 'hostOnly' : 'same';",
   ),
   plan(
     'excluded keys stay on the host',
-    'merge-keys.ts',
+    'keys/merge-keys.ts',
     'for (const hostKey of excludedLeftovers(input)) merge.host.set(hostKey, null);',
     '',
   ),
