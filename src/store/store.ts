@@ -63,9 +63,9 @@ export interface Store {
   compact(upToRevision: number): Promise<void>;
   /**
    * Values beside the log, for frequent changes that must not raise the revision: no revision, no history, no watch, the last
-   * write wins. The caller owns the returned copy.
+   * write wins. In byte order of the keys; a page shorter than `limit` is the last one. The caller owns the returned copy.
    */
-  sideValues(prefix: string): Promise<Map<string, string>>;
+  sideValues(prefix: string, options?: { afterKey?: string; limit?: number }): Promise<Map<string, string>>;
   /** Undefined removes a value. All changes succeed or fail together. */
   writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void>;
 }

@@ -3,6 +3,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import { StoreFault } from './errors.ts';
 import { ageCheckIntervalMs, defaultHistoryLimits, type HistoryLimits } from './history-limits.ts';
+import { compareKeys } from './key-order.ts';
 import type { ListResult, Store, StoredRecord, StoreWatch, WriteResult } from './store.ts';
 import { Timeline, type Version } from './timeline.ts';
 import { WatchHub } from './watch-hub.ts';
@@ -40,9 +41,13 @@ export abstract class TimelineStore implements Store {
     return this.hub.watchCount;
   }
 
-  async sideValues(prefix: string): Promise<Map<string, string>> {
+  async sideValues(prefix: string, options: { afterKey?: string; limit?: number } = {}): Promise<Map<string, string>> {
     this.mustBeOpen('read');
-    return new Map([...this.#side].filter(([key]) => key.startsWith(prefix)));
+    const { afterKey, limit } = options;
+    const found = [...this.#side].filter(
+      ([key]) => key.startsWith(prefix) && (afterKey === undefined || compareKeys(key, afterKey) > 0),
+    );
+    return new Map(found.sort(([a], [b]) => compareKeys(a, b)).slice(0, limit));
   }
 
   protected setSideValues(changes: Iterable<readonly [string, string | undefined]>): void {

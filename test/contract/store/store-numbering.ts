@@ -52,7 +52,7 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
       if ('kind' in opened) return { ...opened, compactedRevision: countOf(opened.compactedRevision) };
       return countedWatch(opened, event);
     },
-    sideValues: (prefix) => store.sideValues(prefix),
+    sideValues: (prefix, options) => store.sideValues(prefix, options),
     writeSideValues: (changes) => store.writeSideValues(changes),
     compact: (upToRevision) => store.compact(revisionOf(upToRevision)),
   };

@@ -433,6 +433,18 @@ function sideContract(make: Make): void {
     expect((await store.get('/used/a')).record?.value).toBe('in the log');
   });
 
+  it('come in pages, in byte order of their keys', async () => {
+    const { store } = await make();
+    const keys = ['/u/c', '/u/a', '/u/\u{1f600}', '/v', '/u/\uffee', '/t', '/u/b'];
+    await store.writeSideValues(new Map(keys.map((key) => [key, `of ${key}`])));
+    const pages: string[][] = [];
+    for (let afterKey: string | undefined; pages.at(-1)?.length !== 0; afterKey = pages.at(-1)?.at(-1))
+      pages.push([
+        ...(await store.sideValues('/u/', { ...(afterKey !== undefined && { afterKey }), limit: 2 })).keys(),
+      ]);
+    expect(pages).toEqual([['/u/a', '/u/b'], ['/u/c', '/u/\uffee'], ['/u/\u{1f600}'], []]);
+  });
+
   it('belong to their reader', async () => {
     const { store } = await make();
     await store.writeSideValues(new Map([['/a', '1']]));

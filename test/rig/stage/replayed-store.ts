@@ -51,7 +51,7 @@ export class ReplayedStore implements Store {
   list: Store['list'] = (prefix, options) => this.#store.list(prefix, options);
   watch: Store['watch'] = (prefix, afterRevision) => this.#store.watch(prefix, afterRevision);
   compact: Store['compact'] = (upToRevision) => this.#store.compact(upToRevision);
-  sideValues: Store['sideValues'] = (prefix) => this.#store.sideValues(prefix);
+  sideValues: Store['sideValues'] = (prefix, options) => this.#store.sideValues(prefix, options);
   writeSideValues: Store['writeSideValues'] = (changes) => this.#store.writeSideValues(changes);
 
   write: Store['write'] = async (key, change) => {

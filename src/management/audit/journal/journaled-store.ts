@@ -124,8 +124,8 @@ export class JournaledStore implements Store {
     return this.#store.compact(upToRevision);
   }
 
-  sideValues(prefix: string): Promise<Map<string, string>> {
-    return this.#store.sideValues(prefix);
+  sideValues(prefix: string, options?: { afterKey?: string; limit?: number }): Promise<Map<string, string>> {
+    return this.#store.sideValues(prefix, options);
   }
 
   writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {

@@ -5,6 +5,8 @@ import type { Activity, ActivityStore } from '../life/activity.ts';
 
 export const activityPrefix = 'activity/';
 const cleanMark = 'activity-is-whole';
+/** A million keys have as many last uses, which must not lie in memory twice. */
+const pageValues = 5_000;
 
 export function activityStore(store: Store): ActivityStore {
   return {
@@ -15,8 +17,18 @@ export function activityStore(store: Store): ActivityStore {
 
 export async function loadActivity(store: Store, activity: Activity): Promise<void> {
   const afterCrash = !(await store.sideValues(cleanMark)).has(cleanMark);
-  for (const [key, value] of await store.sideValues(activityPrefix))
-    activity.load(key.slice(activityPrefix.length), Number(value), afterCrash);
+  let afterKey: string | undefined;
+  for (;;) {
+    const page = await store.sideValues(activityPrefix, {
+      ...(afterKey !== undefined && { afterKey }),
+      limit: pageValues,
+    });
+    for (const [key, value] of page) {
+      activity.load(key.slice(activityPrefix.length), Number(value), afterCrash);
+      afterKey = key;
+    }
+    if (page.size < pageValues) break;
+  }
   await store.writeSideValues(new Map([[cleanMark, undefined]]));
 }
 
