@@ -1,0 +1,82 @@
+// What happened, as data: who asked what, when the question left and when the answer came. Every judge reads a history and nothing else, so that
+// a history from a file is judged as the one that was just played.
+import type { StoredRecord, StoreEvent } from '../../../src/store/store.ts';
+
+export type Asked =
+  | { verb: 'write'; key: string; expect: number | undefined; value: string | undefined }
+  | { verb: 'get'; key: string; isFresh: boolean }
+  | { verb: 'list'; prefix: string; atRevision?: number; afterKey?: string; limit?: number }
+  | { verb: 'revision' }
+  | { verb: 'compact'; upTo: number };
+
+export type Answered =
+  | { kind: 'written'; revision: number; createRevision: number }
+  | { kind: 'refused'; current: StoredRecord | undefined; revision: number }
+  | { kind: 'record'; record: StoredRecord | undefined; revision: number }
+  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number }
+  | { kind: 'revision'; revision: number }
+  | { kind: 'compacted'; compactedRevision: number }
+  | { kind: 'futureRevision'; currentRevision: number }
+  | { kind: 'done' }
+  /** The answer never came, or the store could not say: a write may have happened, and may yet. */
+  | { kind: 'unknown'; why: string };
+
+/** Times count calls and returns of the whole history: whatever returned before another was called is earlier. */
+export interface Operation {
+  client: number;
+  asked: Asked;
+  answered: Answered;
+  calledAt: number;
+  returnedAt: number;
+}
+
+export type Delivery =
+  | { kind: 'events'; events: StoreEvent[] }
+  /** Everything up to this revision was delivered, says the store. */
+  | { kind: 'bookmark'; revision: number }
+  | { kind: 'end'; how: string };
+
+export interface Watched {
+  client: number;
+  prefix: string;
+  afterRevision: number;
+  calledAt: number;
+  returnedAt: number;
+  /** Absent: the watch was opened. */
+  compactedRevision?: number;
+  /** What brought the client here: it goes on where another watch of it ended. */
+  isResumed: boolean;
+  deliveries: { at: number; delivery: Delivery }[];
+  /** The last revision that this watch must have delivered when all was over; absent: it ended before. */
+  owes?: number;
+}
+
+export interface History {
+  store: string;
+  seed: number;
+  /** What the store promises beyond the interface. */
+  promises: Promises;
+  operations: Operation[];
+  watches: Watched[];
+  kills: number;
+  /** What went wrong while it was played: a watch that never came to rest, a store that did not open again. */
+  troubles: string[];
+}
+
+export interface Promises {
+  /** A read without a revision shows every write that was acknowledged before it; otherwise only `fresh` reads do. */
+  areReadsFresh: boolean;
+  /** Revisions may skip numbers. */
+  hasGaps: boolean;
+  canBeKilled: boolean;
+  canBeFull: boolean;
+}
+
+export interface Violation {
+  judge: string;
+  what: string;
+}
+
+export function isWrite(operation: Operation): operation is Operation & { asked: Extract<Asked, { verb: 'write' }> } {
+  return operation.asked.verb === 'write';
+}

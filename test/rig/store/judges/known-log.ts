@@ -1,0 +1,83 @@
+// The log as people saw it: every change whose revision somebody learned, from the answer to its write, a watch, or a record that was read.
+// Two stories about one revision are a violation by themselves.
+import type { StoredRecord, StoreEvent } from '../../../../src/store/store.ts';
+import { type History, isWrite, type Violation } from '../history.ts';
+
+export interface Change {
+  revision: number;
+  key: string;
+  /** Undefined for a delete. */
+  value: string | undefined;
+  /** Its writer got the answer. */
+  isAcknowledged: boolean;
+}
+
+export class KnownLog {
+  readonly violations: Violation[] = [];
+  #byRevision = new Map<number, Change>();
+  #byValue = new Map<string, Change>();
+
+  constructor(history: History) {
+    for (const operation of history.operations) {
+      const { answered } = operation;
+      if (isWrite(operation) && answered.kind === 'written') {
+        const { key, value } = operation.asked;
+        this.#learn({ revision: answered.revision, key, value, isAcknowledged: true });
+      }
+      if (answered.kind === 'refused') this.#learnRecord(answered.current);
+      if (answered.kind === 'record') this.#learnRecord(answered.record);
+      if (answered.kind === 'page') for (const record of answered.records) this.#learnRecord(record);
+    }
+    for (const { deliveries } of history.watches)
+      for (const { delivery } of deliveries)
+        if (delivery.kind === 'events') for (const event of delivery.events) this.#learnEvent(event);
+  }
+
+  /** In the order of their revisions. */
+  get changes(): Change[] {
+    return [...this.#byRevision.values()].sort((one, other) => one.revision - other.revision);
+  }
+
+  /** Values are written once, so that a value names its write. */
+  revisionOf(value: string): number | undefined {
+    return this.#byValue.get(value)?.revision;
+  }
+
+  #learnRecord(record: StoredRecord | undefined): void {
+    if (record !== undefined)
+      this.#learn({ revision: record.revision, key: record.key, value: record.value, isAcknowledged: false });
+  }
+
+  #learnEvent({ type, revision, key, value }: StoreEvent): void {
+    this.#learn({ revision, key, value: type === 'delete' ? undefined : value, isAcknowledged: false });
+  }
+
+  #learn(change: Change): void {
+    const known = this.#byRevision.get(change.revision);
+    if (known === undefined) {
+      this.#byRevision.set(change.revision, change);
+      if (change.value !== undefined) this.#learnValue(change.value, change);
+      return;
+    }
+    if (change.isAcknowledged) known.isAcknowledged = true;
+    if (known.key === change.key && known.value === change.value) return;
+    this.violations.push({
+      judge: 'unique',
+      what: `revision ${change.revision} is two changes: ${told(known)}, and ${told(change)}`,
+    });
+  }
+
+  #learnValue(value: string, change: Change): void {
+    const known = this.#byValue.get(value);
+    if (known !== undefined)
+      this.violations.push({
+        judge: 'unique',
+        what: `the one write of ${JSON.stringify(value)} has two revisions, ${known.revision} and ${change.revision}`,
+      });
+    this.#byValue.set(value, change);
+  }
+}
+
+export function told({ key, value }: { key: string; value: string | undefined }): string {
+  return value === undefined ? `${key} deleted` : `${key} = ${JSON.stringify(value)}`;
+}

@@ -1,0 +1,216 @@
+// One client of a store: does its steps one after the other, remembers what it was told, and keeps its watches going as a careful client does: after an
+// end it goes on from the last revision that it saw, and where that is too old it lists again.
+import type { Answered, Asked, Watched } from '../history.ts';
+import type { OpenWatch, Reach } from '../subjects/subject.ts';
+import type { Step } from './plan.ts';
+import type { Recorder } from './recorder.ts';
+
+interface Following {
+  watched: Watched;
+  open: OpenWatch;
+  /** The last revision that it has seen or was told of. */
+  last: number;
+  isClosed: boolean;
+  reached: { revision: number; resolve: () => void } | undefined;
+}
+
+/** A watch that ends again and again is a finding of its own. */
+const mostResumptions = 20;
+/** How far behind the past is that clients ask for, and how far ahead the future. */
+const oldest = 30;
+const ahead = 5;
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+export class Client {
+  #id: number;
+  #reach: Reach;
+  #recorder: Recorder;
+  #known = new Map<string, number>();
+  #latest = 0;
+  #written = 0;
+  #following = new Set<Following>();
+  #resuming = new Set<Promise<void>>();
+  #resumptions = 0;
+  #isOver = false;
+
+  constructor(id: number, reach: Reach, recorder: Recorder) {
+    this.#id = id;
+    this.#reach = reach;
+    this.#recorder = recorder;
+  }
+
+  async play(steps: readonly Step[]): Promise<void> {
+    for (const step of steps) await this.#do(step);
+  }
+
+  async write(key: string, expect: number | undefined, isDelete: boolean): Promise<Answered> {
+    const value = isDelete ? undefined : `${this.#id}-${this.#written++}`;
+    return this.#ask({ verb: 'write', key, expect, value });
+  }
+
+  async #do(step: Step): Promise<void> {
+    switch (step.do) {
+      case 'write': {
+        const { key, isDelete } = step;
+        const known = this.#known.get(key) ?? 0;
+        const expected = { absent: 0, known, stale: Math.max(1, known - 1), any: undefined };
+        await this.write(key, expected[step.expect], isDelete);
+        return;
+      }
+      case 'get':
+        await this.#ask({ verb: 'get', key: step.key, isFresh: step.isFresh });
+        return;
+      case 'list':
+        await this.#list(step);
+        return;
+      case 'pages':
+        await this.#page(step);
+        return;
+      case 'watch': {
+        const from = { now: this.#latest, old: this.#old(), start: 0, future: this.#latest + ahead };
+        await this.#follow(step.prefix, from[step.from], false);
+        return;
+      }
+      case 'unwatch': {
+        const [first] = this.#following;
+        if (first !== undefined) this.#close(first);
+        return;
+      }
+      case 'bookmark':
+        for (const { open } of [...this.#following]) await open.bookmark();
+        return;
+      case 'revision':
+        await this.#ask({ verb: 'revision' });
+        return;
+      case 'compact':
+        await this.#ask({ verb: 'compact', upTo: Math.max(0, this.#latest - step.keep) });
+        return;
+      case 'wait':
+        for (let nth = 0; nth < step.turns; nth++) await turn();
+        return;
+      default:
+        step satisfies never;
+    }
+  }
+
+  /** The watches of a client that are open have delivered everything up to the revision, or time runs out. */
+  async rest(markers: ReadonlyMap<string, number>, withinMs: number): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#resuming);
+    for (const following of this.#following) {
+      const due = [...markers]
+        .filter(([key]) => key.startsWith(following.watched.prefix))
+        .map(([, revision]) => revision);
+      const wanted = Math.max(0, ...due);
+      following.watched.owes = wanted;
+      if (following.last >= wanted) continue;
+      const arrived = new Promise<void>((resolve) => {
+        following.reached = { revision: wanted, resolve };
+      });
+      const inTime = await Promise.race([arrived.then(() => true), later(withinMs)]);
+      const { prefix, afterRevision } = following.watched;
+      if (!inTime)
+        this.#recorder.history.troubles.push(
+          `client ${this.#id}: the watch of ${prefix} after ${afterRevision} stopped at ${following.last} instead of ${wanted}`,
+        );
+    }
+    for (const following of [...this.#following]) this.#close(following);
+    await turn();
+  }
+
+  /** Reads everything once more, and the whole history as far as there is one. */
+  async witness(): Promise<void> {
+    await this.#ask({ verb: 'list', prefix: '/' });
+    this.#isOver = false;
+    await this.#follow('/', 0, false);
+  }
+
+  async #list({ prefix, at }: Extract<Step, { do: 'list' }>): Promise<void> {
+    const revisions = { now: undefined, old: this.#old(), future: this.#latest + ahead };
+    const atRevision = revisions[at];
+    await this.#ask({ verb: 'list', prefix, ...(atRevision !== undefined && { atRevision }) });
+  }
+
+  async #page({ prefix, limit, between }: Extract<Step, { do: 'pages' }>): Promise<void> {
+    let answered = await this.#ask({ verb: 'list', prefix, limit });
+    while (answered.kind === 'page' && answered.hasMore) {
+      const { records, revision } = answered;
+      const afterKey = records.at(-1)?.key ?? '';
+      for (let nth = 0; nth < between; nth++) await turn();
+      answered = await this.#ask({ verb: 'list', prefix, limit, afterKey, atRevision: revision });
+    }
+  }
+
+  async #follow(prefix: string, afterRevision: number, isResumed: boolean): Promise<void> {
+    const watched = this.#recorder.watched({ client: this.#id, prefix, afterRevision, isResumed });
+    const following: Following = { watched, open: nothing, last: afterRevision, isClosed: false, reached: undefined };
+    this.#following.add(following);
+    const open = await this.#reach.watch(prefix, afterRevision, (delivery) => {
+      if (following.isClosed) return;
+      watched.deliveries.push({ at: this.#recorder.now(), delivery });
+      if (delivery.kind === 'events')
+        for (const { key, type, revision } of delivery.events)
+          this.#learn(key, type === 'put' ? revision : 0, revision);
+      if (delivery.kind === 'events') following.last = Math.max(following.last, delivery.events.at(-1)?.revision ?? 0);
+      if (delivery.kind === 'bookmark') following.last = Math.max(following.last, delivery.revision);
+      if (following.reached !== undefined && following.last >= following.reached.revision) following.reached.resolve();
+      if (delivery.kind === 'end') this.#ended(following);
+    });
+    watched.returnedAt = this.#recorder.now();
+    if ('compactedRevision' in open) {
+      this.#following.delete(following);
+      watched.compactedRevision = open.compactedRevision;
+      const answered = await this.#ask({ verb: 'list', prefix });
+      if (answered.kind === 'page' && ++this.#resumptions < mostResumptions)
+        await this.#follow(prefix, answered.revision, true);
+      return;
+    }
+    following.open = open;
+  }
+
+  #ended(following: Following): void {
+    this.#following.delete(following);
+    following.reached?.resolve();
+    if (this.#isOver && following.reached !== undefined) return;
+    if (++this.#resumptions >= mostResumptions) return;
+    const resuming = this.#follow(following.watched.prefix, following.last, true);
+    this.#resuming.add(resuming);
+    void resuming.finally(() => this.#resuming.delete(resuming));
+  }
+
+  #close(following: Following): void {
+    following.isClosed = true;
+    this.#following.delete(following);
+    following.open.close();
+  }
+
+  async #ask(asked: Asked): Promise<Answered> {
+    const answered = await this.#recorder.ask(this.#id, this.#reach, asked);
+    if (answered.kind === 'written' && asked.verb === 'write')
+      this.#learn(asked.key, asked.value === undefined ? 0 : answered.revision, answered.revision);
+    if (answered.kind === 'refused' && asked.verb === 'write')
+      this.#learn(asked.key, answered.current?.revision ?? 0, answered.revision);
+    if (answered.kind === 'record' && asked.verb === 'get')
+      this.#learn(asked.key, answered.record?.revision ?? 0, answered.revision);
+    if (answered.kind === 'page' && asked.verb === 'list' && asked.atRevision === undefined)
+      for (const { key, revision } of answered.records) this.#learn(key, revision, answered.revision);
+    if (answered.kind === 'revision') this.#latest = Math.max(this.#latest, answered.revision);
+    return answered;
+  }
+
+  #learn(key: string, revision: number, at: number): void {
+    this.#known.set(key, revision);
+    this.#latest = Math.max(this.#latest, at);
+  }
+
+  /** Some revision of the past, always the same for the same history. */
+  #old(): number {
+    return Math.max(0, this.#latest - ((this.#latest * 7 + this.#id) % oldest));
+  }
+}
+
+const nothing: OpenWatch = { bookmark: async () => {}, close: () => {} };
+
+async function later(ms: number): Promise<false> {
+  return new Promise((resolve) => setTimeout(resolve, ms, false).unref());
+}

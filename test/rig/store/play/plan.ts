@@ -1,0 +1,76 @@
+// What a seed makes of a history: what each client does one after the other, and what befalls the store meanwhile. All of it is data; what a client
+// knows when it acts is not part of it.
+import { Chance } from '../../random.ts';
+import type { Promises } from '../history.ts';
+
+export type Step =
+  /** `expect`: what the client believes of the key. `known` may be out of date, which makes a conflict. */
+  | { do: 'write'; key: string; expect: 'absent' | 'known' | 'stale' | 'any'; isDelete: boolean }
+  | { do: 'get'; key: string; isFresh: boolean }
+  | { do: 'list'; prefix: string; at: 'now' | 'old' | 'future' }
+  /** All pages at the revision of the first, with `between` other steps of other clients in between. */
+  | { do: 'pages'; prefix: string; limit: number; between: number }
+  | { do: 'watch'; prefix: string; from: 'now' | 'old' | 'start' | 'future' }
+  | { do: 'unwatch' }
+  | { do: 'bookmark' }
+  | { do: 'revision' }
+  | { do: 'compact'; keep: number }
+  | { do: 'wait'; turns: number };
+
+/** Strikes when the nth question is asked, or answered. */
+export interface Blow {
+  does: 'kill' | 'fill' | 'makeRoom';
+  nth: number;
+  at: 'call' | 'return';
+}
+
+export interface Plan {
+  seed: number;
+  clients: Step[][];
+  blows: Blow[];
+}
+
+/** One is the beginning of another, so that a prefix which is a whole key covers more than that key. */
+export const keys = ['/a/1', '/a/10', '/a/2', '/b/1', '/b/2'] as const;
+const prefixes = ['/', '/', '/a/', '/b/', '/a/1'] as const;
+const shareKilled = 0.3;
+const shareFull = 0.2;
+
+export function planOf(seed: number, promises: Promises): Plan {
+  const chance = new Chance(seed, 'store');
+  const clients = Array.from({ length: chance.between(2, 5) }, () =>
+    Array.from({ length: chance.between(8, 24) }, () => stepOf(chance)),
+  );
+  const count = clients.reduce((sum, steps) => sum + steps.length, 0);
+  const nth = () => chance.between(Math.floor(count / 4), Math.floor((count * 3) / 4));
+  const at = () => chance.pick(['call', 'return'] as const);
+  const blows: Blow[] = [];
+  if (chance.isHit(shareKilled) && promises.canBeKilled)
+    for (let times = chance.between(1, 2); times > 0; times--) blows.push({ does: 'kill', nth: nth(), at: at() });
+  else if (chance.isHit(shareFull) && promises.canBeFull) {
+    const first = nth();
+    blows.push(
+      { does: 'fill', nth: first, at: at() },
+      { does: 'makeRoom', nth: first + chance.between(4, 15), at: at() },
+    );
+  }
+  return { seed, clients, blows };
+}
+
+function stepOf(chance: Chance): Step {
+  const key = chance.pick(keys);
+  const prefix = chance.pick(prefixes);
+  return chance.weigh<Step>([
+    [30, { do: 'write', key, expect: chance.pick(['known', 'known', 'absent']), isDelete: chance.isHit(0.2) }],
+    [12, { do: 'write', key, expect: chance.pick(['any', 'stale']), isDelete: chance.isHit(0.3) }],
+    [8, { do: 'get', key, isFresh: chance.isHit(0.5) }],
+    [7, { do: 'list', prefix, at: chance.pick(['now', 'now', 'now', 'old', 'old', 'old', 'future']) }],
+    [6, { do: 'pages', prefix, limit: chance.between(1, 2), between: chance.between(0, 6) }],
+    [10, { do: 'watch', prefix, from: chance.pick(['now', 'old', 'old', 'start', 'future']) }],
+    [2, { do: 'unwatch' }],
+    [6, { do: 'bookmark' }],
+    [4, { do: 'revision' }],
+    [3, { do: 'compact', keep: chance.between(0, 20) }],
+    [12, { do: 'wait', turns: chance.between(1, 8) }],
+  ]);
+}

@@ -1,0 +1,52 @@
+// Plays the plan of a seed on a store and writes down what happened.
+import type { History } from '../history.ts';
+import type { Subject } from '../subjects/subject.ts';
+import { Client } from './client.ts';
+import { type Blow, type Plan, planOf } from './plan.ts';
+import { Recorder } from './recorder.ts';
+
+/** A watch that is so long behind is not late but dead. */
+const restMs = 10_000;
+/** Under every prefix that is watched stands one of them. */
+const markerKeys = ['/a/10', '/b/1'] as const;
+
+export async function play(subject: Subject, seed: number): Promise<{ plan: Plan; history: History }> {
+  const plan = planOf(seed, subject.promises);
+  const stage = await subject.open();
+  const history: History = {
+    store: subject.name,
+    seed,
+    promises: subject.promises,
+    operations: [],
+    watches: [],
+    kills: 0,
+    troubles: [],
+  };
+  let blows: Promise<void> = Promise.resolve();
+  const strike = ({ does }: Blow): void => {
+    // A kill falls at this very moment; what else waits for it.
+    const struck = does === 'kill' ? stage.kill?.() : blows.then(() => stage.fill?.(does === 'fill'));
+    if (does === 'kill') history.kills++;
+    blows = Promise.all([blows, struck]).then(
+      () => undefined,
+      (error: unknown) => void history.troubles.push(`${does}: ${String(error)}`),
+    );
+  };
+  const recorder = new Recorder({ history, blows: plan.blows, strike });
+  const clients = plan.clients.map((_, id) => new Client(id, stage.reach(id), recorder));
+  await Promise.all(clients.map((client, id) => client.play(plan.clients[id] ?? [])));
+  recorder.calm();
+  await blows;
+  await stage.fill?.(false);
+  const last = new Client(clients.length, stage.reach(0), recorder);
+  const markers = new Map<string, number>();
+  for (const key of markerKeys) {
+    const answered = await last.write(key, undefined, false);
+    if (answered.kind === 'written') markers.set(key, answered.revision);
+    else history.troubles.push(`the last write of ${key} was answered ${JSON.stringify(answered)}`);
+  }
+  await last.witness();
+  for (const client of [...clients, last]) await client.rest(markers, restMs);
+  await stage.close();
+  return { plan, history };
+}

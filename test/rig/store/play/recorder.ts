@@ -1,0 +1,53 @@
+// Writes a history down while it is played, and lets blows fall at their question.
+import type { Answered, Asked, History, Operation, Watched } from '../history.ts';
+import type { Reach } from '../subjects/subject.ts';
+import type { Blow } from './plan.ts';
+
+export class Recorder {
+  readonly history: History;
+  #moment = 0;
+  #calls = 0;
+  #returns = 0;
+  #blows: Blow[];
+  #strike: (blow: Blow) => void;
+
+  constructor(options: { history: History; blows: readonly Blow[]; strike: (blow: Blow) => void }) {
+    this.history = options.history;
+    this.#blows = [...options.blows];
+    this.#strike = options.strike;
+  }
+
+  now(): number {
+    return this.#moment++;
+  }
+
+  async ask(client: number, reach: Reach, asked: Asked): Promise<Answered> {
+    const calledAt = this.now();
+    const asking = reach.ask(asked);
+    this.#fall('call', ++this.#calls);
+    const answered = await asking;
+    const operation: Operation = { client, asked, answered, calledAt, returnedAt: this.now() };
+    this.history.operations.push(operation);
+    this.#fall('return', ++this.#returns);
+    return answered;
+  }
+
+  /** Nothing falls any more. */
+  calm(): void {
+    this.#blows = [];
+  }
+
+  /** The caller fills in what is delivered. */
+  watched(watched: Omit<Watched, 'calledAt' | 'returnedAt' | 'deliveries'>): Watched {
+    const one: Watched = { ...watched, calledAt: this.now(), returnedAt: Number.POSITIVE_INFINITY, deliveries: [] };
+    this.history.watches.push(one);
+    return one;
+  }
+
+  #fall(at: 'call' | 'return', nth: number): void {
+    for (const blow of this.#blows.filter((one) => one.at === at && one.nth <= nth)) {
+      this.#blows.splice(this.#blows.indexOf(blow), 1);
+      this.#strike(blow);
+    }
+  }
+}

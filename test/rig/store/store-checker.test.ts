@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { judge } from './judges/judge.ts';
+import { planOf } from './play/plan.ts';
+import { play } from './play/play.ts';
+import { type Plant, plants } from './subjects/planted.ts';
+import { subjects } from './subjects/subjects.ts';
+import { Tally } from './tally.ts';
+
+async function tallyOf(store: string, seeds: readonly number[], plant?: Plant): Promise<Tally> {
+  const subject = subjects[store]?.(plant);
+  if (subject === undefined) throw new Error(`no store ${store}`);
+  const tally = new Tally(store, subject.promises);
+  try {
+    for (const seed of seeds) {
+      const { history } = await play(subject, seed);
+      tally.add(history, judge(history));
+    }
+  } finally {
+    await subject.stop();
+  }
+  return tally;
+}
+const seeds = (count: number) => Array.from({ length: count }, (_, seed) => seed);
+
+describe('the checker of stores', () => {
+  it('finds nothing in 60 histories of the memory store, and has seen all that such a store can show', async () => {
+    const { violations, missed } = await tallyOf('memory', seeds(60));
+    expect({ violations, missed }).toEqual({ violations: [], missed: [] });
+  });
+
+  it('plays the same history for the same seed', async () => {
+    const subject = subjects['memory']?.();
+    if (subject === undefined) throw new Error('no memory store');
+    const [one, other] = [await play(subject, 7), await play(subject, 7)];
+    expect(one.history).toEqual(other.history);
+    expect(one.history.operations.length).toBeGreaterThan(20);
+  });
+
+  const inMemory = Object.entries(plants).filter(([plant]) => plant !== 'early acknowledgement');
+  it.each(inMemory)('finds the planted bug "%s" by its judge "%s"', async (plant, name) => {
+    const { violations } = await tallyOf('memory', seeds(20), plant as Plant);
+    expect(violations.map(({ judge: spoke }) => spoke)).toContain(name);
+  });
+
+  it('finds a store that acknowledges before it has written, by killing it', async () => {
+    const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: false };
+    const killed = seeds(40).filter((seed) => planOf(seed, promises).blows.some(({ does }) => does === 'kill'));
+    const { violations, seen } = await tallyOf('sqlite', killed.slice(0, 2), 'early acknowledgement');
+    expect(seen.kills).toBeGreaterThan(0);
+    expect(violations.map(({ judge: spoke }) => spoke)).toContain(plants['early acknowledgement']);
+  });
+
+  it('says that it has checked nothing when the histories were tame', async () => {
+    const { missed } = await tallyOf('memory', [0]);
+    expect(missed).toContain('a list refused because of compaction');
+    const nothing = new Tally('sqlite', { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: true });
+    for (const sentence of ['a kill', 'a write refused because somebody else was first', 'a list of an old revision'])
+      expect(nothing.missed).toContain(sentence);
+  });
+});

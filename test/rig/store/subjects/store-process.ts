@@ -1,0 +1,108 @@
+// One process of a store and the ways to it. When it is killed, whatever was asked has no answer, and its watches end.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Answered, Asked, Delivery } from '../history.ts';
+import type { FromStore, ToStore } from './process-messages.ts';
+import type { OpenWatch, Reach } from './subject.ts';
+
+type Untold<Message> = Message extends unknown ? Omit<Message, 'id'> : never;
+
+export class StoreProcess implements Reach {
+  #child: ChildProcess;
+  #nextId = 1;
+  #pending = new Map<number, { resolve: (message: FromStore) => void; reject: (error: Error) => void }>();
+  #watches = new Map<number, (delivery: Delivery) => void>();
+  #isGone = false;
+
+  constructor(program: URL) {
+    // The environment may name other processes' files and flags.
+    this.#child = fork(program, { serialization: 'advanced', env: {}, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    this.#child.on('message', (message: FromStore) => this.#receive(message));
+    this.#child.on('exit', () => this.#lose());
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  async tell(message: Untold<ToStore>): Promise<FromStore> {
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      if (this.#isGone) return reject(new Error('the store is gone'));
+      this.#pending.set(id, { resolve, reject });
+      this.#child.send({ ...message, id }, () => undefined);
+    });
+  }
+
+  async ask(asked: Asked): Promise<Answered> {
+    const message = await this.#tellOrLose({ do: 'ask', asked });
+    return message !== undefined && 'answered' in message ? message.answered : { kind: 'unknown', why: 'killed' };
+  }
+
+  async watch(
+    prefix: string,
+    afterRevision: number,
+    deliver: (delivery: Delivery) => void,
+  ): Promise<OpenWatch | { compactedRevision: number }> {
+    const watch = this.#nextId++;
+    this.#watches.set(watch, deliver);
+    const message = await this.#tellOrLose({ do: 'watch', watch, prefix, afterRevision });
+    if (message !== undefined && 'compactedRevision' in message && message.compactedRevision !== undefined) {
+      this.#watches.delete(watch);
+      return { compactedRevision: message.compactedRevision };
+    }
+    return {
+      bookmark: async () => {
+        await this.#tellOrLose({ do: 'bookmark', watch });
+      },
+      close: () => void this.#tellOrLose({ do: 'unwatch', watch }),
+    };
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#end();
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.connected) this.#child.disconnect();
+    await this.#end();
+  }
+
+  async #end(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, 'exit');
+    this.#lose();
+  }
+
+  async #tellOrLose(message: Untold<ToStore>): Promise<FromStore | undefined> {
+    try {
+      return await this.tell(message);
+    } catch (error) {
+      if (this.#isGone) return undefined;
+      throw error;
+    }
+  }
+
+  #receive(message: FromStore): void {
+    if (this.#isGone) return;
+    if ('watch' in message) {
+      const deliver = this.#watches.get(message.watch);
+      if (message.delivery.kind === 'end') this.#watches.delete(message.watch);
+      deliver?.(message.delivery);
+      return;
+    }
+    const pending = this.#pending.get(message.id);
+    this.#pending.delete(message.id);
+    if ('fault' in message) pending?.reject(new Error(message.fault));
+    else pending?.resolve(message);
+  }
+
+  #lose(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    for (const { reject } of this.#pending.values()) reject(new Error('the store is gone'));
+    this.#pending.clear();
+    for (const deliver of this.#watches.values()) deliver({ kind: 'end', how: 'killed' });
+    this.#watches.clear();
+  }
+}
