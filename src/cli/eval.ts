@@ -5,11 +5,10 @@ import type { EvaluationError } from '../expression/evaluate/evaluation-error.ts
 import { compileExpression } from '../expression/language/compile.ts';
 import { lintExpression } from '../expression/language/lint.ts';
 import type { JsonMap } from '../expression/path/path.ts';
-import { isRecord } from '../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { exampleNames, loadSettings, loadWithNames, requireGood } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
-import { type EvalAnswer, type EvalRequest, EvalSession, failed } from './offline/eval-session.ts';
+import { type EvalAnswer, type EvalRequest, EvalSession, evalRequestOf, failed } from './offline/eval-session.ts';
 import { readObjects } from './offline/read-objects.ts';
 
 /** In characters; twice the largest request of the sandbox. */
@@ -88,25 +87,7 @@ function readRequest(line: InputLine, defaults: EvalRequest): EvalRequest | Eval
   } catch {
     return failed('syntax', 'the request is not JSON');
   }
-  if (!isRecord(said)) return failed('type', 'wanted a request as a JSON object');
-  const { expression = defaults.expression, path = defaults.path, object = said['virtualObject'] } = said;
-  if (typeof expression !== 'string') return failed('type', 'wanted the expression as a text');
-  if (path !== undefined && typeof path !== 'string') return failed('type', 'wanted the path as a text');
-  const { hostObject, valueExists, value = Object.hasOwn(said, 'value') ? null : defaults.value } = said;
-  for (const [name, one] of Object.entries({ object, hostObject })) {
-    if (one !== undefined && one !== null && !isRecord(one)) return failed('type', `wanted ${name} as a JSON object`);
-  }
-  if (valueExists !== undefined && typeof valueExists !== 'boolean')
-    return failed('type', 'wanted valueExists as true or false');
-  return {
-    expression,
-    path,
-    value,
-    valueExists,
-    object: isRecord(object) ? object : defaults.object,
-    hostObject: isRecord(hostObject) ? hostObject : defaults.hostObject,
-    isBack: said['back'] === true || defaults.isBack,
-  };
+  return evalRequestOf(said, defaults);
 }
 
 function print(

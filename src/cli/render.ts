@@ -11,11 +11,11 @@ import { type RenderResult, renderHost } from '../sync/report/render.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import { type GoodConfiguration, requireSettings } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
-import { shapeFaults } from './offline/check-shape.ts';
 import { hasPatches, isOfflineKind, offlineKinds } from './offline/offline-kinds.ts';
 import type { OfflineRender } from './offline/offline-render.ts';
 import { objectDiff, objectsText, objectsValue } from './offline/print-objects.ts';
-import { type ReadObject, readObjects } from './offline/read-objects.ts';
+import { readObjects } from './offline/read-objects.ts';
+import { wantedObjects } from './offline/wanted-objects.ts';
 
 export async function render(context: Context, options: Options): Promise<ExitCode> {
   const [files, hostFiles] = [options.texts('file'), options.texts('host-object')];
@@ -28,7 +28,7 @@ export async function render(context: Context, options: Options): Promise<ExitCo
     throw new CommandFault(exitCodes.usage, '--back wants an edited host object, found no --host-object');
   }
   const configuration = await requireSettings(context, options);
-  const objects = checkInput(await readObjects(context, files), 'Endpoints or EndpointSlices to render');
+  const objects = wantedObjects(await readObjects(context, files), 'Endpoints or EndpointSlices to render');
   const isPlain = !hasPatches(configuration.compiled) && hostFiles.length === 0 && !options.has('explain');
   if (isPlain) return renderPlain(context, options, { configuration, objects });
   // Loads the sandbox code only when the configuration needs it.
@@ -93,23 +93,8 @@ function noteBeside(
   for (const note of besideNotes(objects, results)) context.stderr.write(`${note}\n`);
 }
 
-/** Refuses input that an API server would refuse, and input without an object to render. */
-function checkInput(read: readonly ReadObject[], wanted: string): KubeObject[] {
-  const wantedOnes = read.filter(({ object }) => isOfflineKind(object));
-  if (wantedOnes.length === 0) {
-    const kinds = [...new Set(read.map(({ object }) => object.kind))].join(', ');
-    const found = kinds === '' ? 'nothing' : `only ${kinds}`;
-    throw new CommandFault(exitCodes.input, `wanted ${wanted}, found ${found} in the input`);
-  }
-  const faults = wantedOnes.flatMap(({ object, origin }) =>
-    shapeFaults(object).map((fault) => `${origin}: ${object.kind} "${object.metadata.name}": ${fault}`),
-  );
-  if (faults.length > 0) throw new CommandFault(exitCodes.input, faults.join('\n'));
-  return read.map(({ object }) => object);
-}
-
 async function hostObjectsOf(context: Context, files: readonly string[]): Promise<KubeObject[]> {
-  const read = checkInput(await readObjects(context, files), 'Endpoints or EndpointSlices of the host');
+  const read = wantedObjects(await readObjects(context, files), 'Endpoints or EndpointSlices of the host');
   return read.filter(isOfflineKind);
 }
 

@@ -8,7 +8,7 @@ import { type JsonMap, parsePath } from '../../expression/path/path.ts';
 import { silentLog } from '../../log.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { sandboxFunctions } from '../../sync/patch/run/open-patcher.ts';
-import type { Context } from '../line/context.ts';
+import type { OfflineMeans } from './offline-patches.ts';
 
 export interface EvalRequest {
   expression: string;
@@ -35,13 +35,14 @@ interface EvalTarget {
 export class EvalSession {
   readonly #trial: ExpressionTrial;
 
-  constructor(context: Context, settings: Settings) {
-    const { clock, nodePath } = context;
+  constructor(means: OfflineMeans, settings: Settings) {
+    const { clock, nodePath, openSandbox } = means;
     const { virtualClusterName, hostNamespace, vcluster } = settings;
     this.#trial = new ExpressionTrial({
       clock,
       log: silentLog,
       nodePath,
+      ...(openSandbox && { openSandbox }),
       vcluster: { name: virtualClusterName, namespace: hostNamespace, config: vcluster },
       functions: sandboxFunctions(settings, mappingsOf(settings)),
     });
@@ -73,6 +74,29 @@ export class EvalSession {
       return failed('crash', `the sandbox cannot be started: ${thrown instanceof Error ? thrown.message : thrown}`);
     }
   }
+}
+
+/** A request as JSON says it; the defaults fill in what it leaves out. */
+export function evalRequestOf(said: unknown, defaults: EvalRequest): EvalRequest | EvalAnswer {
+  if (!isRecord(said)) return failed('type', 'wanted a request as a JSON object');
+  const { expression = defaults.expression, path = defaults.path, object = said['virtualObject'] } = said;
+  if (typeof expression !== 'string') return failed('type', 'wanted the expression as a text');
+  if (path !== undefined && typeof path !== 'string') return failed('type', 'wanted the path as a text');
+  const { hostObject, valueExists, value = Object.hasOwn(said, 'value') ? null : defaults.value } = said;
+  for (const [name, one] of Object.entries({ object, hostObject })) {
+    if (one !== undefined && one !== null && !isRecord(one)) return failed('type', `wanted ${name} as a JSON object`);
+  }
+  if (valueExists !== undefined && typeof valueExists !== 'boolean')
+    return failed('type', 'wanted valueExists as true or false');
+  return {
+    expression,
+    path,
+    value,
+    valueExists,
+    object: isRecord(object) ? object : defaults.object,
+    hostObject: isRecord(hostObject) ? hostObject : defaults.hostObject,
+    isBack: said['back'] === true || defaults.isBack,
+  };
 }
 
 export function failed(kind: EvaluationError['kind'], message: string): { error: EvaluationError } {

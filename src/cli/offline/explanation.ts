@@ -15,7 +15,7 @@ export interface ExplainedPatch {
   path: string;
   /** Time of the calls to the sandbox process; a remembered answer takes almost no time. */
   tookMs: number;
-  matches: { at: string; before: unknown; after?: unknown; error?: string }[];
+  matches: { at: string; before: unknown; after?: unknown; error?: string; failed?: TraceEntry['failed'] }[];
 }
 
 export class Explanation {
@@ -37,7 +37,7 @@ export class Explanation {
     this.#sinceMs = this.#clock.now();
   }
 
-  add({ patch, path, at, before, after, error }: TraceEntry): void {
+  add({ patch, path, at, before, after, error, failed }: TraceEntry): void {
     const now = this.#now;
     if (now === undefined || now.isRepeat) return;
     const id = `${now.direction} ${now.object} ${patch}`;
@@ -48,7 +48,7 @@ export class Explanation {
     explained.tookMs += atMs - this.#sinceMs;
     this.#sinceMs = atMs;
     // Copies the values, because later patches write into them.
-    const result = error === undefined ? { after: structuredClone(after) } : { error };
+    const result = error === undefined ? { after: structuredClone(after) } : { error, ...(failed && { failed }) };
     explained.matches.push({ at, before: structuredClone(before), ...result });
   }
 

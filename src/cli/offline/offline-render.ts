@@ -11,12 +11,11 @@ import { backflowFailuresIn } from '../../sync/plan/backflow.ts';
 import type { PatchFailure } from '../../sync/plan/step.ts';
 import { type Rehearsed, rehearse } from '../../sync/report/rehearse.ts';
 import { withoutBookkeeping } from '../../sync/report/render.ts';
-import type { Context } from '../line/context.ts';
 import { CommandFault, exitCodes } from '../line/context.ts';
 import type { GoodConfiguration } from '../line/load-settings.ts';
 import { Explanation } from './explanation.ts';
 import { type OfflineKind, offlineKinds } from './offline-kinds.ts';
-import { openOfflinePatches, startSandbox } from './offline-patches.ts';
+import { type OfflineMeans, openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type NamedObject, withoutServerFields } from './print-objects.ts';
 
 export interface OfflineRenderInput {
@@ -35,24 +34,35 @@ export interface OfflineRenderInput {
 export interface OfflineRender {
   objects: { before: NamedObject; after: NamedObject }[];
   /** isRefusal: the tenant wants the object on the host, and a rule forbids it. */
-  notices: { message: string; isFailure: boolean; isRefusal?: boolean }[];
+  notices: Notice[];
   /** For each kind with objects, with --explain. */
-  explained: { explanation: Explanation; set: PatchSet }[];
+  explained: { explanation: Explanation; set: PatchSet; list: string }[];
 }
 
-export async function renderOffline(context: Context, input: OfflineRenderInput): Promise<OfflineRender> {
+export interface Notice {
+  message: string;
+  isFailure: boolean;
+  isRefusal?: boolean;
+  /** The failed patch, and the kind in whose list it stands. */
+  failed?: { kind: string; failure: PatchFailure };
+}
+
+export async function renderOffline(means: OfflineMeans, input: OfflineRenderInput): Promise<OfflineRender> {
   const { settings, compiled } = input.configuration;
   const result: OfflineRender = { objects: [], notices: [], explained: [] };
   let explanation: Explanation | undefined;
   const trace = input.isExplained ? (entry: TraceEntry) => explanation?.add(entry) : undefined;
-  const own = input.opened === undefined ? openOfflinePatches(context, input.configuration, trace) : undefined;
+  const own = input.opened === undefined ? openOfflinePatches(means, input.configuration, trace) : undefined;
   try {
     if (own !== undefined) await startSandbox(() => own.start());
     for (const one of offlineKinds(settings, compiled)) {
       if (!input.objects.some(({ kind }) => kind === one.kind.kind)) continue;
-      explanation = input.isExplained ? new Explanation(context.clock) : undefined;
+      explanation = input.isExplained ? new Explanation(means.clock) : undefined;
       await renderKind(one, { opened: input.opened ?? own, input, explanation, result });
-      if (explanation !== undefined) result.explained.push({ explanation, set: one.patches.set });
+      if (explanation !== undefined) {
+        const list = `${one.kind.settingsPath}.patches`;
+        result.explained.push({ explanation, set: one.patches.set, list });
+      }
     }
     return result;
   } finally {
@@ -129,7 +139,7 @@ function pairOf(
 }
 
 /** Explains why an object has no result; undefined when it has a result. */
-function noticeOf({ key, outcome, host }: Rehearsed, told: Told): OfflineRender['notices'][number] | undefined {
+function noticeOf({ key, outcome, host }: Rehearsed, told: Told): Notice | undefined {
   switch (outcome.kind) {
     case 'inSync':
       return undefined;
@@ -154,10 +164,11 @@ function noticeOf({ key, outcome, host }: Rehearsed, told: Told): OfflineRender[
   }
 }
 
-function failureNotice(key: Key, failure: PatchFailure, told: Told): OfflineRender['notices'][number] {
+function failureNotice(key: Key, failure: PatchFailure, told: Told): Notice {
   const path =
     failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is ${inQuotes(failure.path ?? '')}`;
-  return { message: `${told.positionOf(failure)}: ${told.kind} "${key}": ${failure.message}${path}`, isFailure: true };
+  const message = `${told.positionOf(failure)}: ${told.kind} "${key}": ${failure.message}${path}`;
+  return { message, isFailure: true, failed: { kind: told.kind, failure } };
 }
 
 function positionOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {

@@ -11,7 +11,10 @@ export interface ReadObject {
   origin: string;
 }
 
-export async function readObjects(context: Context, paths: readonly string[]): Promise<ReadObject[]> {
+export async function readObjects(
+  context: Pick<Context, 'cwd' | 'readStdin'> & { files: Pick<Context['files'], 'read'> },
+  paths: readonly string[],
+): Promise<ReadObject[]> {
   const found: ReadObject[] = [];
   for (const path of paths) {
     const origin = path === '-' ? 'standard input' : path;
@@ -21,14 +24,21 @@ export async function readObjects(context: Context, paths: readonly string[]): P
       const place = `${origin}:${parsed.line}:${parsed.column}`;
       throw new CommandFault(exitCodes.input, `${place}: the objects cannot be read as YAML or JSON: ${parsed.reason}`);
     }
-    for (const document of parsed.documents) gather(document, origin, found);
+    found.push(...objectsIn(parsed.documents, origin));
   }
   refuseDuplicates(found);
   return found;
 }
 
+/** The objects of the documents of one text. */
+export function objectsIn(documents: readonly unknown[], origin: string): ReadObject[] {
+  const found: ReadObject[] = [];
+  for (const document of documents) gather(document, origin, found);
+  return found;
+}
+
 /** Refuses two objects of the same kind and name, because the user can mean only one of them. */
-function refuseDuplicates(found: readonly ReadObject[]): void {
+export function refuseDuplicates(found: readonly ReadObject[]): void {
   const origins = new Map<string, string>();
   for (const { object, origin } of found) {
     const { namespace = '', name } = object.metadata;

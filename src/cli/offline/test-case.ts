@@ -13,7 +13,7 @@ import { exampleNames, type GoodConfiguration, loadWithNames } from '../line/loa
 import { systemFault } from '../line/system-fault.ts';
 import { shapeFaults } from './check-shape.ts';
 import { isOfflineKind, withServerDefaults } from './offline-kinds.ts';
-import { openOfflinePatches, startSandbox } from './offline-patches.ts';
+import { type OfflineMeans, openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type OfflineRender, renderOffline } from './offline-render.ts';
 import { sorted, withoutServerFields } from './print-objects.ts';
 import { readObjects } from './read-objects.ts';
@@ -28,8 +28,13 @@ export interface CaseResult {
   updated: string[];
 }
 
+/** The files of cases, and what running expressions takes. */
+export type CaseMeans = Pick<Context, 'cwd' | 'readStdin'> & {
+  files: Pick<Context['files'], 'read' | 'readConfiguration' | 'list' | 'write'>;
+} & OfflineMeans;
+
 interface Run {
-  context: Context;
+  context: CaseMeans;
   folder: string;
   isUpdate: boolean;
   /** Names of the files in the folder and in its folder back/. */
@@ -37,7 +42,7 @@ interface Run {
   result: CaseResult;
 }
 
-export async function runCase(context: Context, folder: string, how: { isUpdate: boolean }): Promise<CaseResult> {
+export async function runCase(context: CaseMeans, folder: string, how: { isUpdate: boolean }): Promise<CaseResult> {
   const result: CaseResult = { name: folder, tookMs: 0, problems: [], updated: [] };
   const startMs = context.clock.now();
   try {
@@ -52,7 +57,7 @@ export async function runCase(context: Context, folder: string, how: { isUpdate:
   return result;
 }
 
-async function namesIn(context: Context, folder: string): Promise<Set<string>> {
+async function namesIn(context: CaseMeans, folder: string): Promise<Set<string>> {
   const names = await context.files.list(resolve(context.cwd, folder));
   const back = names.includes('back/') ? await context.files.list(resolve(context.cwd, folder, 'back')) : [];
   return new Set([...names, ...back.map((name) => `back/${name}`)]);

@@ -3,9 +3,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { type CompiledExpression, compileExpression } from '../language/compile.ts';
-import type { SandboxSetup } from '../realm/harness.ts';
-import { ChildSandbox } from '../sandbox/child-sandbox.ts';
-import type { RunOptions } from '../sandbox/sandbox.ts';
+import { SharedSandbox } from '../sandbox/shared-sandbox.ts';
 import type { EvaluationError } from './evaluation-error.ts';
 import { createEvaluator, type EvaluatorOptions } from './evaluator.ts';
 
@@ -15,6 +13,8 @@ export interface TrialOptions {
   nodePath: string;
   vcluster: EvaluatorOptions['vcluster'];
   functions?: Record<string, string>;
+  /** Instead of a process of its own; the caller ends it. */
+  openSandbox?: EvaluatorOptions['openSandbox'];
 }
 
 export interface TrialInputs {
@@ -29,10 +29,11 @@ export type TrialResult = { kind: 'value'; value: unknown } | { kind: 'error'; e
 
 export class ExpressionTrial {
   readonly #options: TrialOptions;
-  #child: ChildSandbox | undefined;
+  readonly #shared: SharedSandbox;
 
   constructor(options: TrialOptions) {
     this.#options = options;
+    this.#shared = new SharedSandbox(options);
   }
 
   /** One trial at a time. A result of undefined becomes null, because both delete the field. */
@@ -63,7 +64,7 @@ export class ExpressionTrial {
       functions,
       clock,
       traces,
-      openSandbox: (setup) => this.#sharedSandbox(setup),
+      openSandbox: this.#options.openSandbox ?? this.#shared.open,
     });
     await evaluator.start();
     const { value, valueExists = true, path = '', hostObject = null, virtualObject = null } = inputs;
@@ -79,19 +80,6 @@ export class ExpressionTrial {
   }
 
   async stop(): Promise<void> {
-    await this.#child?.stop();
-    this.#child = undefined;
-  }
-
-  /** Hands the one process to an evaluator. stop() does nothing, because the process outlives the evaluator. */
-  #sharedSandbox(setup: SandboxSetup) {
-    const { clock, log, nodePath } = this.#options;
-    this.#child ??= new ChildSandbox({ setup, clock, log, nodePath });
-    const child = this.#child;
-    return {
-      start: () => child.reload(setup),
-      stop: async () => {},
-      run: (text: string, options?: RunOptions) => child.run(text, options),
-    };
+    await this.#shared.stop();
   }
 }

@@ -5,7 +5,7 @@ const contextLines = 3;
 /** 16 MiB of table; larger differences are shown as one replacement. */
 const cellLimit = 4 * 1024 * 1024;
 
-type DiffLine = { mark: ' ' | '-' | '+'; text: string };
+export type DiffLine = { mark: ' ' | '-' | '+'; text: string };
 
 /** Empty when the texts are equal. */
 export function unifiedDiff(before: { name: string; text: string }, after: { name: string; text: string }): string {
@@ -27,6 +27,11 @@ export function diffHunks(before: string, after: string): string {
   return `${out.join('\n')}\n`;
 }
 
+/** Every line of both texts, in order. */
+export function lineDifference(before: string, after: string): DiffLine[] {
+  return compare(linesOf(before), linesOf(after));
+}
+
 function linesOf(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
 }
@@ -43,13 +48,17 @@ function rangeOf({ start, length }: { start: number; length: number }): string {
 function compare(before: readonly string[], after: readonly string[]): DiffLine[] {
   let head = 0;
   while (head < Math.min(before.length, after.length) && before[head] === after[head]) head++;
-  const [a, b] = [before.slice(head), after.slice(head)];
-  const same: DiffLine[] = before.slice(0, head).map((text) => ({ mark: ' ', text }));
+  let tail = 0;
+  const most = Math.min(before.length, after.length) - head;
+  while (tail < most && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
+  const [a, b] = [before.slice(head, before.length - tail), after.slice(head, after.length - tail)];
+  const alike = (texts: readonly string[]): DiffLine[] => texts.map((text) => ({ mark: ' ', text }));
+  const [same, rest] = [alike(before.slice(0, head)), alike(before.slice(before.length - tail))];
   if (a.length * b.length > cellLimit) {
     const mark = (sign: '-' | '+', texts: string[]): DiffLine[] => texts.map((text) => ({ mark: sign, text }));
-    return [...same, ...mark('-', a), ...mark('+', b)];
+    return [...same, ...mark('-', a), ...mark('+', b), ...rest];
   }
-  return [...same, ...alongCommonLines(a, b)];
+  return [...same, ...alongCommonLines(a, b), ...rest];
 }
 
 function alongCommonLines(a: readonly string[], b: readonly string[]): DiffLine[] {

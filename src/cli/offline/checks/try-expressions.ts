@@ -20,25 +20,29 @@ import {
   type WrongResult,
 } from '../../../sync/patch/lint/wrong-results.ts';
 import { sandboxFunctions } from '../../../sync/patch/run/open-patcher.ts';
-import type { Context } from '../../line/context.ts';
 import type { LoadedAll } from '../../line/load-settings.ts';
-import { sandboxOpener, startSandbox } from '../offline-patches.ts';
+import { type OfflineMeans, sandboxOpener, startSandbox } from '../offline-patches.ts';
 
 /** `settings` may be those of a configuration with faults elsewhere, so that one run tells of all. */
-export async function tryExpressions(context: Context, configuration: LoadedAll, settings: Settings): Promise<Fault[]> {
+export async function tryExpressions(
+  means: OfflineMeans & { allowedMs?: number },
+  configuration: LoadedAll,
+  settings: Settings,
+): Promise<Fault[]> {
+  const { clock, allowedMs = patience } = means;
   const { compiled } = configuration;
   const { virtualClusterName, hostNamespace, vcluster } = settings;
   const evaluator = createEvaluator({
     expressions: [...compiled.set.expressions, ...compiled.slices.set.expressions],
     vcluster: { name: virtualClusterName, namespace: hostNamespace, config: vcluster },
     functions: sandboxFunctions(settings, mappingsOf(settings)),
-    openSandbox: sandboxOpener(context),
-    clock: context.clock,
+    openSandbox: sandboxOpener(means),
+    clock,
   });
   try {
     await startSandbox(() => evaluator.start());
-    const began = context.clock.now();
-    const isTimeUp = () => context.clock.now() - began > allowedMs;
+    const began = clock.now();
+    const isTimeUp = () => clock.now() - began > allowedMs;
     const placed: Fault[] = [];
     for (const { kind, set, path } of [
       { kind: endpointsKind, set: compiled.set, path: patchListPath },
@@ -57,20 +61,22 @@ export async function tryExpressions(context: Context, configuration: LoadedAll,
       const wrong = await findWrongResults(others, { ...trial, translation, policy, allowed });
       placed.push(...wrong.map((found) => wrongFault(found, configuration, path)));
     }
-    return isTimeUp() ? [...placed, notAllTried] : placed;
+    return isTimeUp() ? [...placed, notAllTried(allowedMs)] : placed;
   } finally {
     await evaluator.stop();
   }
 }
 
 /** Enough for some twenty endless expressions. A user interrupts a check that takes longer. */
-const allowedMs = 20_000;
+const patience = 20_000;
 
-const notAllTried = warning({
-  code: 'PATCH_NOT_TRIED',
-  sentence: `some expressions were not tried, because trying them took more than ${allowedMs / 1_000} seconds`,
-  fix: 'mend the expressions that run out of their time, then check again',
-});
+function notAllTried(allowedMs: number): Fault {
+  return warning({
+    code: 'PATCH_NOT_TRIED',
+    sentence: `some expressions were not tried, because trying them took more than ${allowedMs / 1_000} seconds`,
+    fix: 'mend the expressions that run out of their time, then check again',
+  });
+}
 
 const limitWords: Record<Endless['limit'], string> = {
   timeout: 'runs out of its time',

@@ -1,4 +1,5 @@
 // The state of one pass of patches over one object, and what all passes share. Types only.
+import type { EvaluationError } from '../../../expression/evaluate/evaluation-error.ts';
 import type { Evaluator } from '../../../expression/evaluate/evaluator.ts';
 import type { Draft, Translation } from '../../plan/draft.ts';
 import type { KeyOwner } from '../../plan/keys/merge-keys.ts';
@@ -45,6 +46,8 @@ export interface TraceEntry {
   before: unknown;
   after: unknown;
   error?: string;
+  /** What went wrong, and where in the text of the expression, if that is known. */
+  failed?: Pick<EvaluationError, 'kind' | 'position'>;
 }
 
 export type Trace = (entry: TraceEntry) => void;

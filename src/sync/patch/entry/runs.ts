@@ -51,6 +51,8 @@ export function traceFailure({ patch, matches, errors }: Failed, trace: Trace | 
   for (const { at, error } of errors) {
     const place = matches.paths?.[at] ?? patch.path.text;
     const before = matches.values[at];
-    trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: before, error: error.message });
+    const { message, kind, position } = error;
+    const failed = { kind, ...(position && { position }) };
+    trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: before, error: message, failed });
   }
 }

@@ -31,6 +31,8 @@ export interface OpenPatcherOptions {
   sourceOf?: PatcherOptions['sourceOf'];
   trace?: Trace;
   isOneByOne?: boolean;
+  /** As in EvaluatorOptions. */
+  traces?: boolean;
 }
 
 export interface OpenedPatcher {
@@ -53,6 +55,7 @@ export function openPatcher(options: OpenPatcherOptions): OpenedPatcher {
     functions: sandboxFunctions(settings, mappings),
     openSandbox: options.openSandbox,
     clock,
+    traces: options.traces ?? false,
     ...(options.expressionMetrics && { metrics: options.expressionMetrics }),
   });
   const naming = (): Naming => settings.references?.naming ?? 'generated';

@@ -1,0 +1,125 @@
+// The thread of the playground: one evaluation after the other. In: a kind and the body of a request. Out: an answer as JSON, or a
+// sentence. It has no environment, and reads no cluster, no configuration and no file. Expressions run in a sandbox process of its own.
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { pause, systemClock } from '../../../clock.ts';
+import { loadConfiguration } from '../../../config/load/load.ts';
+import { SharedSandbox } from '../../../expression/sandbox/shared-sandbox.ts';
+import { silentLog } from '../../../log.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import {
+  type Evaluated,
+  type EvaluationKind,
+  type Mark,
+  type PlaygroundCase,
+  playgroundLimits,
+  type RenderAnswer,
+  textNames,
+} from '../../../pages/playground-api.ts';
+import { safeText } from '../../../safe-text.ts';
+import { exampleNames, requireGood } from '../../line/load-settings.ts';
+import { EvalSession, evalRequestOf } from '../eval-session.ts';
+import { emptyDraft, renderCase } from './render-case.ts';
+import { testFiles } from './test-files.ts';
+
+export interface EvaluationThreadData {
+  nodePath: string;
+}
+
+export type ToThread = { kind: EvaluationKind; body: string } | { kind: 'stop' };
+export type FromThread = Exclude<Evaluated, { kind: 'busy' }>;
+
+const { nodePath } = workerData as EvaluationThreadData;
+const port = parentPort as MessagePort;
+const clock = systemClock;
+const sandbox = new SharedSandbox({ clock, log: silentLog, nodePath });
+const means = { clock, nodePath, openSandbox: sandbox.open };
+
+port.on('message', async (message: ToThread) => {
+  if (message.kind === 'stop') {
+    await sandbox.stop();
+    return port.close();
+  }
+  const answer = await evaluate(message.kind, message.body).catch((fault: unknown): FromThread => {
+    const said = fault instanceof Error ? fault.message : String(fault);
+    return { kind: 'failed', message: `the evaluation failed: ${said}` };
+  });
+  port.postMessage(answer);
+});
+
+const evaluators: Record<EvaluationKind, (request: Record<string, unknown>) => Promise<FromThread>> = {
+  render: renderTexts,
+  test: testTexts,
+  eval: evaluateExpression,
+};
+
+async function evaluate(kind: EvaluationKind, body: string): Promise<FromThread> {
+  let request: unknown;
+  try {
+    request = JSON.parse(body);
+  } catch {
+    return wrong('the body is not JSON');
+  }
+  return isRecord(request) ? evaluators[kind](request) : wrong('wanted a JSON object as the body');
+}
+
+async function renderTexts(request: Record<string, unknown>): Promise<FromThread> {
+  for (const name of textNames) {
+    const text = request[name];
+    const isWanted = name === 'config' || name === 'virtual';
+    if (typeof text !== 'string' && (isWanted || text !== undefined)) return wrong(`wanted "${name}" as a text`);
+  }
+  const began = clock.now();
+  const draft = emptyDraft();
+  const isInTime = await inTime(renderCase(means, request as unknown as PlaygroundCase, draft));
+  if (!isInTime) draft.marks = marksOfLate(draft.marks);
+  return answer({ ...draft, tookMs: Math.round(clock.now() - began) } satisfies RenderAnswer);
+}
+
+/** Its sandbox was taken away from the patch that ran, which therefore has a mark already. */
+function marksOfLate(marks: readonly Mark[]): Mark[] {
+  const isOfPatch = ({ code }: Mark) => code === 'PATCH_FAILED';
+  if (marks.some(isOfPatch)) return marks.map((mark) => (isOfPatch(mark) ? { ...mark, message: tooLong } : mark));
+  const whole = { text: 'config', severity: 'fault', code: 'EVALUATION_TIME', line: 1, column: 1 } as const;
+  return [...marks, { ...whole, message: tooLong }];
+}
+
+async function testTexts({ files, update = false }: Record<string, unknown>): Promise<FromThread> {
+  if (!isRecord(files) || !Object.values(files).every((text) => typeof text === 'string'))
+    return wrong('wanted "files" as a map of texts');
+  const asked = testFiles(means, { files: files as Record<string, string>, update: update === true });
+  return (await inTime(asked)) ? answer(await asked) : { kind: 'failed', message: tooLong };
+}
+
+async function evaluateExpression(said: Record<string, unknown>): Promise<FromThread> {
+  const flags = exampleNames;
+  const { settings } = requireGood(loadConfiguration({ files: [], flags, environment: {} }));
+  const nothing = { value: undefined, valueExists: undefined, path: undefined, object: undefined };
+  const request = evalRequestOf(said, { expression: '', ...nothing, hostObject: undefined, isBack: false });
+  if (!('expression' in request)) return answer(request);
+  const session = new EvalSession(means, settings);
+  const asked = session.answer(request);
+  return (await inTime(asked)) ? answer(await asked) : { kind: 'failed', message: tooLong };
+}
+
+const tooLong = `the evaluation took longer than ${playgroundLimits.evaluationMs / 1_000} seconds; make the texts smaller, or mend the expressions that take long`;
+
+/** False when the time is over: the sandbox has then been stopped, so that what is left of the work ends too. */
+async function inTime(work: Promise<unknown>): Promise<boolean> {
+  const over = new AbortController();
+  const isDone = await Promise.race([
+    work.then(() => true),
+    pause(clock, playgroundLimits.evaluationMs, over.signal).then(() => false),
+  ]).finally(() => over.abort());
+  if (isDone) return true;
+  await sandbox.stop();
+  await work.catch(() => {});
+  return false;
+}
+
+function answer(value: unknown): FromThread {
+  return { kind: 'answer', json: safeText(JSON.stringify(value)) };
+}
+
+function wrong(message: string): FromThread {
+  return { kind: 'wrong', message };
+}

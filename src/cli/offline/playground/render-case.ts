@@ -1,0 +1,279 @@
+// Answers the playground: what the patches of a text make of the objects of another text, forward and back. In: the texts of a case.
+// Out: differences, matches, messages, and every fault at its place. The code is that of check and render: this file contains no
+// rule of its own. It must never read a file, and never know who asks.
+import type { Fault } from '../../../config/fault.ts';
+import { loadConfiguration } from '../../../config/load/load.ts';
+import { knownSettings, patchListPath, slicePatchListPath, withPatches } from '../../../daemon/load-patches.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { lineDifference } from '../../../object/text/line-diff.ts';
+import {
+  type ChangedObject,
+  type Mark,
+  type PatchReport,
+  type PlaygroundCase,
+  playgroundLimits,
+  type RenderAnswer,
+  type RoundTrip,
+  type TextName,
+  type Way,
+} from '../../../pages/playground-api.ts';
+import { patchSetOf } from '../../../sync/patch/set/patch-set.ts';
+import { CommandFault } from '../../line/context.ts';
+import { exampleNames, faultsOf, type LoadedAll, loadWithNames } from '../../line/load-settings.ts';
+import { tryExpressions } from '../checks/try-expressions.ts';
+import { isOfflineKind } from '../offline-kinds.ts';
+import type { OfflineMeans } from '../offline-patches.ts';
+import { type Notice, type OfflineRender, renderOffline } from '../offline-render.ts';
+import { objectsText, sorted, withoutServerFields } from '../print-objects.ts';
+import { objectsIn, refuseDuplicates } from '../read-objects.ts';
+import { wantedObjects } from '../wanted-objects.ts';
+import { parseDocuments, toYaml } from '../yaml-text.ts';
+import { type ConfigText, configName, configText, kindOfList } from './config-text.ts';
+
+/** Filled while the evaluation goes on, so that one that takes too long has an answer as far as it got. */
+export type RenderDraft = { -readonly [Member in keyof RenderAnswer]: RenderAnswer[Member] } & { marks: Mark[] };
+
+export function emptyDraft(): RenderDraft {
+  return { marks: [], forward: undefined, back: undefined, roundTrips: [], tookMs: 0 };
+}
+
+/** What the members of a case are called in messages. */
+const fileNames: Record<TextName, string> = {
+  config: configName,
+  virtual: 'virtual.yaml',
+  hostBefore: 'host-before.yaml',
+  hostEdited: 'back/host.yaml',
+};
+
+export async function renderCase(means: OfflineMeans, given: PlaygroundCase, draft: RenderDraft): Promise<void> {
+  const config = configText(given.config, { kind: kindOfList(given.virtual) });
+  const loaded = await load(config.text);
+  draft.marks.push(...faultsOf(loaded).map((one) => markOf(one, config)));
+  draft.marks.push(...warningsOf(loaded, config.text).map((one) => markOf(one, config)));
+  const read = (name: TextName, wanted: string) => readObjects(given[name] ?? '', name, { wanted, marks: draft.marks });
+  const virtual = read('virtual', 'Endpoints or EndpointSlices to render');
+  const before = given.hostBefore ? read('hostBefore', wantedOnHost) : [];
+  const edited = given.hostEdited ? read('hostEdited', wantedOnHost) : undefined;
+  let isRunOut = false;
+  if (loaded.kind === 'ok' && virtual !== undefined && before !== undefined) {
+    const configuration = loaded;
+    const asked = { means, configuration, config, draft };
+    const forward = await run(asked, { objects: virtual, hostObjects: before, direction: 'forward' });
+    draft.forward = wayOf(forward, await plainOf(asked, { virtual, before, forward }), { config, way: 'forward' });
+    isRunOut = ranOut(forward);
+    if (edited !== undefined) {
+      const back = await run(asked, { objects: virtual, hostObjects: edited.filter(isOfflineKind), direction: 'back' });
+      const was = back.objects.map((one) => one.before.object);
+      draft.back = wayOf(back, was, { config, way: 'back' });
+      isRunOut ||= ranOut(back);
+    }
+  }
+  // An expression that runs out of its time would do so on the samples once more.
+  if (isRunOut) return;
+  const settings = knownSettings(loaded);
+  if (settings === undefined || !hasExpressions(loaded)) return;
+  const tried = await tryExpressions({ ...means, allowedMs: playgroundLimits.samplesMs }, loaded, settings);
+  draft.marks.push(...tried.map((one) => markOf(one, config)));
+  draft.roundTrips = roundTripsOf(loaded, tried);
+}
+
+const wantedOnHost = 'Endpoints or EndpointSlices of the host';
+
+async function load(text: string): Promise<LoadedAll> {
+  const files = [{ name: configName, text }];
+  const { loaded } = await loadWithNames(
+    async (flags) => withPatches(loadConfiguration({ files, flags, environment: {} })),
+    exampleNames,
+  );
+  return loaded;
+}
+
+/** A text of patches alone does not say who writes, and the warnings about two writers would stand above everybody's first patch. */
+function warningsOf({ warnings }: LoadedAll, text: string): Fault[] {
+  const saysWhoWrites = /\benabled\b/.test(text);
+  return warnings.filter(
+    ({ code }) => saysWhoWrites || !['CONFIG_TWO_WRITERS', 'CONFIG_UNSOUND_WRITERS'].includes(code),
+  );
+}
+
+function hasExpressions({ compiled }: LoadedAll): boolean {
+  return compiled.set.expressions.length + compiled.slices.set.expressions.length > 0;
+}
+
+function markOf({ severity, code, line = 1, column = 1, path, sentence, fix }: Fault, config: ConfigText): Mark {
+  const message = `${path === '' ? '' : `${path}: `}${sentence}${fix === '' ? '' : `; ${fix}`}`;
+  return { text: 'config', severity, code, ...config.placeOf(line, column), message: config.told(message) };
+}
+
+/** Undefined, and a mark, when the text holds no objects that can be rendered. */
+function readObjects(
+  text: string,
+  name: TextName,
+  { wanted, marks }: { wanted: string; marks: Mark[] },
+): KubeObject[] | undefined {
+  const mark = (line: number, column: number, message: string) =>
+    marks.push({ text: name, severity: 'fault', code: 'OBJECT', line, column, message });
+  const parsed = parseDocuments(text);
+  if (parsed.kind === 'fault') {
+    mark(parsed.line, parsed.column, `the objects cannot be read as YAML or JSON: ${parsed.reason}`);
+    return undefined;
+  }
+  try {
+    const found = objectsIn(parsed.documents, fileNames[name]);
+    refuseDuplicates(found);
+    return wantedObjects(found, wanted);
+  } catch (thrown) {
+    if (!(thrown instanceof CommandFault)) throw thrown;
+    for (const message of thrown.message.split('\n')) mark(1, 1, message.replace(`${fileNames[name]}: `, ''));
+    return undefined;
+  }
+}
+
+interface Asked {
+  means: OfflineMeans;
+  configuration: Extract<LoadedAll, { kind: 'ok' }>;
+  config: ConfigText;
+  draft: RenderDraft;
+}
+
+type Objects = Pick<Parameters<typeof renderOffline>[1], 'objects' | 'hostObjects' | 'direction'>;
+
+async function run({ means, configuration, config, draft }: Asked, objects: Objects): Promise<OfflineRender> {
+  const input = { ...objects, configuration, withBookkeeping: false, isExplained: true };
+  const rendered = await renderOffline(means, input);
+  // A pure expression throws the same error again, and the second run tells where.
+  const isPlaced = failuresIn(rendered).some(({ kind }) => kind === 'threw') && !ranOut(rendered);
+  const placed = isPlaced ? await renderOffline({ ...means, traces: true }, input) : rendered;
+  draft.marks.push(...failureMarks(placed, configuration, config));
+  return rendered;
+}
+
+/** Every failure of an expression, also those that onError lets pass. */
+function failuresIn({ explained }: OfflineRender) {
+  return explained.flatMap(({ explanation, set, list }) =>
+    explanation
+      .patches(set)
+      .flatMap(({ patch, direction, matches }) =>
+        matches.flatMap(({ at, error, failed }) =>
+          error === undefined || failed === undefined ? [] : [{ list, patch, direction, at, error, ...failed }],
+        ),
+      ),
+  );
+}
+
+function ranOut(rendered: OfflineRender): boolean {
+  return failuresIn(rendered).some(({ kind }) => ['timeout', 'memory', 'crash'].includes(kind));
+}
+
+function failureMarks(rendered: OfflineRender, { positions }: Asked['configuration'], config: ConfigText): Mark[] {
+  const marks = failuresIn(rendered).map(({ list, patch, direction, at, error, position }) => {
+    const field = direction === 'forward' ? 'expression' : 'reverseExpression';
+    const path = [...list.split('.'), patch, field];
+    const place = position
+      ? positions.positionInScalar(path, position.line, position.column)
+      : positions.positionOf(path);
+    return faultAt(place, config, `${error}; at ${at === '' ? 'the whole object' : at}`);
+  });
+  // A result that no object may hold is told of the object, not of one match.
+  const others = rendered.notices.flatMap(({ message, failed }: Notice) => {
+    const { patch } = failed?.failure ?? {};
+    if (failed === undefined || failuresIn(rendered).some((one) => one.patch === patch)) return [];
+    const list = failed.kind === 'EndpointSlice' ? slicePatchListPath : patchListPath;
+    const place = patch === undefined ? undefined : positions.positionOf([...list, patch]);
+    return [faultAt(place, config, failed.failure.message || message)];
+  });
+  return unique([...marks, ...others]);
+}
+
+function faultAt(place: { line: number; column: number } | undefined, config: ConfigText, message: string): Mark {
+  const { line, column } = config.placeOf(place?.line ?? 1, place?.column ?? 1);
+  return { text: 'config', severity: 'fault', code: 'PATCH_FAILED', line, column, message };
+}
+
+/** One mark for each place and message: an object with a thousand addresses fails a thousand times alike. */
+function unique(marks: readonly Mark[]): Mark[] {
+  const byPlace = new Map<string, Mark>();
+  for (const mark of marks) {
+    const id = `${mark.line}:${mark.column}`;
+    if (!byPlace.has(id)) byPlace.set(id, mark);
+  }
+  return [...byPlace.values()];
+}
+
+/** The same objects without any patch, in the order of the patched ones. */
+async function plainOf(
+  { means, configuration }: Asked,
+  {
+    virtual,
+    before,
+    forward,
+  }: { virtual: readonly KubeObject[]; before: readonly KubeObject[]; forward: OfflineRender },
+): Promise<KubeObject[]> {
+  const { compiled, settings } = configuration;
+  const none = { ...compiled, set: patchSetOf([]), slices: { ...compiled.slices, set: patchSetOf([]) } };
+  const plain = await renderOffline(means, {
+    configuration: { settings, compiled: none },
+    objects: virtual,
+    hostObjects: before,
+    direction: 'forward',
+    withBookkeeping: false,
+    isExplained: false,
+  });
+  return forward.objects.map(({ before: was, after }) => {
+    const same = plain.objects.find(
+      (one) => one.after.name === after.name && one.after.object.kind === after.object.kind,
+    );
+    return same?.after.object ?? was.object;
+  });
+}
+
+function wayOf(
+  { objects, notices, explained }: OfflineRender,
+  before: readonly KubeObject[],
+  { config, way }: { config: ConfigText; way: 'forward' | 'back' },
+): Way {
+  return {
+    objects: objects.map(({ after }, at) => changedObject(before[at] as KubeObject, after)),
+    patches: explained.flatMap(({ explanation, set, list }) =>
+      explanation
+        .patches(set)
+        .filter(({ direction }) => direction === way)
+        .map((one): PatchReport => {
+          const { patch, path, object, tookMs, matches } = one;
+          const shown = matches.slice(0, playgroundLimits.shownMatches);
+          const more = matches.length - shown.length;
+          return { list, patch, path, object, tookMs, matches: shown.map(({ failed: _, ...match }) => match), more };
+        }),
+    ),
+    output: objectsText(
+      objects.map(({ after }) => after.object),
+      'yaml',
+    ),
+    messages: notices.map(({ message }) => config.told(message)),
+  };
+}
+
+function changedObject(before: KubeObject, { name, object }: { name: string; object: KubeObject }): ChangedObject {
+  const textOf = (one: KubeObject) => toYaml(sorted(withoutServerFields(one)));
+  const lines = lineDifference(textOf(before), textOf(object));
+  const shown = lines.slice(0, playgroundLimits.shownLines);
+  return { name: `${object.kind} ${name}`, lines: shown, more: lines.length - shown.length };
+}
+
+/** Both lints look at the pair: what does not come back, and what comes back cut. */
+const pairLints: ReadonlySet<string> = new Set(['PATCH_ROUND_TRIP', 'PATCH_REVERSE_CUTS']);
+
+function roundTripsOf({ compiled }: LoadedAll, tried: readonly Fault[]): RoundTrip[] {
+  if (tried.some(({ code }) => code === 'PATCH_NOT_TRIED')) return [];
+  return [
+    { list: patchListPath.join('.'), set: compiled.set },
+    { list: slicePatchListPath.join('.'), set: compiled.slices.set },
+  ].flatMap(({ list, set }) =>
+    set.patches
+      .filter(({ forward, back }) => forward !== undefined && back !== undefined)
+      .map(({ index, entry }) => {
+        const found = tried.find((one) => pairLints.has(one.code) && one.path.startsWith(`${list}[${index}]`));
+        return { list, patch: index, path: entry.path, problem: found?.sentence };
+      }),
+  );
+}

@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../../../src/cli/command-line.ts';
+import { Evaluations } from '../../../../src/cli/offline/playground/evaluations.ts';
+import { type Clock, systemClock } from '../../../../src/clock.ts';
+import { type Evaluated, playgroundLimits, type RenderAnswer } from '../../../../src/pages/playground-api.ts';
+import { VirtualClock } from '../../../virtual-clock.ts';
+import { scene } from '../../scene.ts';
+
+const opened: Evaluations[] = [];
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.stop();
+});
+
+function open(clock: Clock = systemClock): Evaluations {
+  const evaluations = new Evaluations({ clock, nodePath: process.execPath });
+  opened.push(evaluations);
+  return evaluations;
+}
+
+const virtual = '{apiVersion: v1, kind: Endpoints, metadata: {name: a, namespace: n, labels: {app: x}}}';
+const render = (expression: string) =>
+  JSON.stringify({ config: `[{path: metadata.labels.app, expression: '${expression}'}]\n`, virtual });
+
+function answerIn(evaluated: Evaluated): unknown {
+  expect(evaluated).toMatchObject({ kind: 'answer' });
+  return JSON.parse((evaluated as { json: string }).json);
+}
+
+describe('Evaluations', () => {
+  it('renders in a thread, which ends after a minute without work and starts again', async () => {
+    const clock = new VirtualClock();
+    const evaluations = open(clock);
+    const body = render('"t-" + value').replace('[{', '- {').replace('}]', '}');
+    const first = answerIn(await evaluations.evaluate('render', body)) as RenderAnswer;
+    expect(first.forward?.output).toContain('app: t-x');
+    expect(evaluations.isRunning).toBe(true);
+    await clock.advance(playgroundLimits.idleMs);
+    expect(evaluations.isRunning).toBe(false);
+    answerIn(await evaluations.evaluate('render', body));
+    expect(evaluations.isRunning).toBe(true);
+  });
+
+  it('answers an expression with the bytes of hostward eval', async () => {
+    const evaluations = open();
+    for (const request of [
+      { expression: 'value + 1', value: 1 },
+      { expression: 'value.no.way', value: 1 },
+      { expression: 'value +' },
+      {
+        expression: '[value, context.path]',
+        path: 'metadata.labels.*',
+        object: { metadata: { labels: { a: 'b', c: 'd' } } },
+      },
+      { expression: 7 },
+    ]) {
+      const on = scene({ stdin: `${JSON.stringify(request)}\n` });
+      await runCommandLine(on.context, ['eval', '--stdin']);
+      const evaluated = await evaluations.evaluate('eval', JSON.stringify(request));
+      expect(evaluated).toEqual({ kind: 'answer', json: on.out().trimEnd() });
+    }
+  });
+
+  it('writes the expected files of a case as hostward test --update does, and the case then passes there', async () => {
+    const evaluations = open();
+    const config = 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.app, expression: value.no.way}]}}}';
+    const files = { 'config.yaml': config, 'virtual.yaml': virtual };
+    const body = JSON.stringify({ files, update: true });
+    const answer = answerIn(await evaluations.evaluate('test', body)) as { files: Record<string, string> };
+    expect(answer).toMatchObject({ problems: [], updated: ['says.txt'] });
+    expect(answer.files['says.txt']).toContain('patch 0 failed');
+    const inHome = Object.entries(answer.files).map(([name, text]) => [`/home/case/${name}`, text]);
+    const on = scene({ files: Object.fromEntries(inHome) });
+    expect(await runCommandLine(on.context, ['test', 'case'])).toBe(0);
+  });
+
+  it('says what is wrong with a request', async () => {
+    const evaluations = open();
+    const wrong = async (kind: 'render' | 'test', body: string) => await evaluations.evaluate(kind, body);
+    expect(await wrong('render', '{')).toEqual({ kind: 'wrong', message: 'the body is not JSON' });
+    expect(await wrong('render', '[]')).toEqual({ kind: 'wrong', message: 'wanted a JSON object as the body' });
+    expect(await wrong('render', '{"config": 1}')).toEqual({ kind: 'wrong', message: 'wanted "config" as a text' });
+    expect(await wrong('test', '{"files": {"a": 1}}')).toMatchObject({ kind: 'wrong' });
+  });
+
+  it('lets a few wait, and refuses more', async () => {
+    const evaluations = open();
+    const asked = Array.from({ length: playgroundLimits.waiting + 4 }, () => evaluations.evaluate('render', '{}'));
+    const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'busy').length).toBeGreaterThan(0);
+    expect(kinds.filter((kind) => kind === 'wrong').length).toBeGreaterThan(playgroundLimits.waiting);
+  });
+
+  it('answers what waits when it is stopped', async () => {
+    const evaluations = open();
+    const asked = [evaluations.evaluate('render', render('value')), evaluations.evaluate('render', '{}')];
+    await evaluations.stop();
+    for (const one of await Promise.all(asked)) expect(one).toMatchObject({ kind: 'failed' });
+    expect(evaluations.isRunning).toBe(false);
+  });
+});

@@ -1,0 +1,162 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { runCommandLine } from '../../../../src/cli/command-line.ts';
+import { emptyDraft, type RenderDraft, renderCase } from '../../../../src/cli/offline/playground/render-case.ts';
+import { systemClock } from '../../../../src/clock.ts';
+import { SharedSandbox } from '../../../../src/expression/sandbox/shared-sandbox.ts';
+import { silentLog } from '../../../../src/log.ts';
+import type { PlaygroundCase } from '../../../../src/pages/playground-api.ts';
+import { scene } from '../../scene.ts';
+
+const samples = fileURLToPath(new URL('../../../../fixtures/patches', import.meta.url));
+const cases = readdirSync(samples).filter((name) => existsSync(`${samples}/${name}/config.yaml`));
+
+const sandbox = new SharedSandbox({ clock: systemClock, log: silentLog, nodePath: process.execPath });
+afterAll(() => sandbox.stop());
+
+async function render(given: Partial<PlaygroundCase>): Promise<RenderDraft> {
+  const draft = emptyDraft();
+  const means = { clock: systemClock, nodePath: process.execPath, openSandbox: sandbox.open };
+  await renderCase(means, { config: '', virtual: endpoints, ...given }, draft);
+  return draft;
+}
+
+const endpoints = `apiVersion: v1
+kind: Endpoints
+metadata:
+  name: db
+  namespace: shop
+  labels: {team: ada}
+subsets:
+- addresses:
+  - ip: 10.0.0.1
+  ports:
+  - port: 5432
+`;
+
+const list = (expression: string, rest = '') => `- path: metadata.labels["team"]\n  expression: ${expression}\n${rest}`;
+
+function textOf(name: string, file: string): string {
+  const path = `${samples}/${name}/${file}`;
+  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+}
+
+async function rendered(files: Record<string, string>, ...options: string[]) {
+  const inHome = Object.fromEntries(Object.entries(files).map(([name, text]) => [`/home/${name}`, text]));
+  const on = scene({ files: inHome });
+  const names = ['--vcluster-name', 'my-vcluster', '--host-namespace', 'vcluster-my-vcluster'];
+  await runCommandLine(on.context, ['render', '-c', 'config.yaml', '-f', 'virtual.yaml', ...names, ...options]);
+  return { output: on.out(), messages: on.err() };
+}
+
+describe('renderCase() on the samples of fixtures/patches', () => {
+  it.each(cases)('%s gives the bytes of hostward render', async (name) => {
+    const files = { 'config.yaml': textOf(name, 'config.yaml'), 'virtual.yaml': textOf(name, 'virtual.yaml') };
+    const [hostBefore, hostEdited] = [textOf(name, 'host-before.yaml'), textOf(name, 'back/host.yaml')];
+    const found = await render({
+      config: files['config.yaml'],
+      virtual: files['virtual.yaml'],
+      hostBefore,
+      hostEdited,
+    });
+    const withBefore = hostBefore === '' ? files : { ...files, 'before.yaml': hostBefore };
+    const expected = await rendered(withBefore, ...(hostBefore === '' ? [] : ['--host-object', 'before.yaml']));
+    expect(found.forward?.output).toBe(expected.output);
+    expect(found.forward?.messages.map((one) => `${one}\n`).join('')).toBe(expected.messages);
+    if (hostEdited === '') return expect(found.back).toBeUndefined();
+    const back = await rendered({ ...files, 'edited.yaml': hostEdited }, '--host-object', 'edited.yaml', '--back');
+    expect(found.back?.output).toBe(back.output);
+    expect(found.back?.messages.map((one) => `${one}\n`).join('')).toBe(back.messages);
+  });
+});
+
+describe('renderCase()', () => {
+  it('shows what patches change, line by line, with the matches of each', async () => {
+    const { forward, marks, roundTrips } = await render({ config: list('\'"t-" + value\'') });
+    expect(marks).toEqual([]);
+    const [object] = forward?.objects ?? [];
+    expect(object?.name).toBe('Endpoints host vcluster-my-vcluster/db-x-shop-x-my-vcluster');
+    expect(object?.lines.filter(({ mark }) => mark !== ' ')).toEqual([
+      { mark: '-', text: '    team: ada' },
+      { mark: '+', text: '    team: t-ada' },
+    ]);
+    expect(forward?.patches).toMatchObject([
+      { patch: 0, path: 'metadata.labels["team"]', object: 'shop/db', matches: [{ before: 'ada', after: 't-ada' }] },
+    ]);
+    expect(roundTrips).toEqual([]);
+  });
+
+  it('takes a list of patches for the kind of the object beside it', async () => {
+    const slice = endpoints.replace('Endpoints', 'EndpointSlice').replace('v1', 'discovery.k8s.io/v1');
+    const text = slice.replace(
+      /subsets:[\s\S]*/,
+      'addressType: IPv4\nendpoints:\n- addresses: [10.0.0.1]\nports: [{port: 1}]\n',
+    );
+    const named = text.replace('{team: ada}', '{team: ada, kubernetes.io/service-name: db}');
+    const { forward, marks } = await render({ config: list('\'"t-" + value\''), virtual: named });
+    expect(marks.filter(({ severity }) => severity === 'fault')).toEqual([]);
+    expect(forward?.output).toContain('team: t-ada');
+  });
+
+  it('places every fault in the text of the user, also where that text is only a list', async () => {
+    const { marks, forward } = await render({
+      config: `# A list.\n${list("'value +'")}${list("'nobody'").replace('team', 'app')}`,
+    });
+    expect(marks.map(({ text, severity, line, column }) => ({ text, severity, line, column }))).toEqual([
+      { text: 'config', severity: 'fault', line: 3, column: 23 },
+      { text: 'config', severity: 'fault', line: 5, column: 16 },
+    ]);
+    expect(forward).toBeUndefined();
+  });
+
+  it('places a throw at its line and column', async () => {
+    const { marks, forward } = await render({ config: list('|\n    "a" +\n      value.no.way') });
+    expect(marks).toContainEqual(expect.objectContaining({ code: 'PATCH_FAILED', line: 4, column: 16 }));
+    expect(forward?.output).toBe('');
+    expect(forward?.messages.join()).toMatch(/^config\.yaml:2:15: Endpoints "shop\/db": patch 0 failed/);
+  });
+
+  it.each([
+    ['hangs', "'(() => { for (;;) {} })()'"],
+    ['swells', "'[...Array(90000).keys()].map((n) => Array(90000).fill(n)).length'"],
+    ['returns too much', '\'"x".repeat(1000000)\''],
+  ])('an expression that %s is a fault at its place', async (_, expression) => {
+    const { marks, forward } = await render({ config: list(expression) });
+    expect(marks.filter(({ severity }) => severity === 'fault')).toMatchObject([{ code: 'PATCH_FAILED', line: 2 }]);
+    expect(forward?.output).toBe('');
+  });
+
+  it('tells of a pair that does not come back', async () => {
+    const reverse = '  reverseExpression: \'value + "!"\'\n';
+    const { roundTrips, marks } = await render({ config: list('\'"t-" + value\'', reverse) });
+    expect(roundTrips).toMatchObject([{ patch: 0, problem: expect.stringContaining('does not undo') }]);
+    expect(marks).toContainEqual(expect.objectContaining({ severity: 'warning', code: 'PATCH_ROUND_TRIP', line: 3 }));
+  });
+
+  it('says in a sentence what is wrong with an object, and where', async () => {
+    const { marks } = await render({ virtual: 'kind: Endpoints\n metadata: {' });
+    expect(marks).toMatchObject([{ text: 'virtual', line: 2, column: 10, severity: 'fault' }]);
+    const pod = await render({ virtual: 'kind: Pod\nmetadata: {name: a}' });
+    expect(pod.marks).toMatchObject([
+      { text: 'virtual', message: 'wanted Endpoints or EndpointSlices to render, found only Pod in the input' },
+    ]);
+    const number = await render({ virtual: endpoints.replace('10.0.0.1', '7') });
+    expect(number.marks).toMatchObject([
+      { text: 'virtual', message: 'Endpoints "db": subsets[0].addresses[0].ip: wanted an IP address, found 7' },
+    ]);
+  });
+
+  it('shows what an edit on the host changes for the tenant', async () => {
+    const reverse = '  reverseExpression: value.slice(2)\n';
+    const config = list('\'"t-" + value\'', reverse);
+    const { forward } = await render({ config });
+    const hostEdited = forward?.output.replace('t-ada', 't-bob') ?? '';
+    const { back } = await render({ config, hostEdited });
+    expect(back?.objects[0]?.lines.filter(({ mark }) => mark !== ' ')).toEqual([
+      { mark: '-', text: '    team: ada' },
+      { mark: '+', text: '    team: bob' },
+    ]);
+    expect(back?.patches).toMatchObject([{ patch: 0, matches: [{ before: 't-bob', after: 'bob' }] }]);
+  });
+});
