@@ -5,6 +5,7 @@ import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { TokenBucket } from '../../token-bucket.ts';
 import type { Answer } from '../answer.ts';
 import { type WriterMetrics, type WriteVerb, writerMetrics } from '../metrics.ts';
 import type { ApiRequest, Connection, RequestHandle } from '../wire/connection.ts';
@@ -59,7 +60,7 @@ class PacedWriter implements Writer {
   #fieldManager: string;
   #onAnswer: ((answer: Answer, tookMs: number) => void) | undefined;
   #limit: InFlightLimit;
-  #bucket: { perSecond: number; tokens: number; atMs: number } | undefined;
+  #bucket: TokenBucket | undefined;
   #queue: (QueuedRequest | undefined)[] = [];
   /** Index of the first waiting request. An index, because shift() on a long array is slow. */
   #head = 0;
@@ -87,7 +88,10 @@ class PacedWriter implements Writer {
     this.#onAnswer = options.onAnswer;
     this.#limit = new InFlightLimit(options.maxInFlight);
     const perSecond = options.maxWritesPerSecond;
-    this.#bucket = perSecond === undefined ? undefined : { perSecond, tokens: 1, atMs: options.clock.now() };
+    if (perSecond !== undefined) {
+      const rate = { perSecond, burst: Math.max(1, perSecond * burstSeconds) };
+      this.#bucket = new TokenBucket(rate, options.clock.now(), 1);
+    }
   }
 
   get inFlight(): number {
@@ -179,14 +183,7 @@ class PacedWriter implements Writer {
   #waitMs(verb: WriteVerb): number {
     const nowMs = this.#clock.now();
     if (nowMs < this.#holdUntilMs) return this.#holdUntilMs - nowMs;
-    const bucket = this.#bucket;
-    if (bucket === undefined || verb === 'get') return 0;
-    const burst = Math.max(1, bucket.perSecond * burstSeconds);
-    bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * bucket.perSecond);
-    bucket.atMs = nowMs;
-    if (bucket.tokens < 1) return Math.max(1, Math.ceil(((1 - bucket.tokens) / bucket.perSecond) * 1000));
-    bucket.tokens -= 1;
-    return 0;
+    return verb === 'get' ? 0 : (this.#bucket?.take(nowMs) ?? 0);
   }
 
   async #send(sending: QueuedRequest): Promise<void> {

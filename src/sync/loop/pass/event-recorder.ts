@@ -7,6 +7,7 @@ import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Log } from '../../../log.ts';
 import { type Key, type KubeObject, splitKey } from '../../../object/meta/object.ts';
 import { safeValue } from '../../../safe-text.ts';
+import { TokenBucket } from '../../../token-bucket.ts';
 import type { SyncedKind } from '../../plan/kind.ts';
 
 export interface EventNote {
@@ -32,8 +33,7 @@ const digestLength = 16;
 /** Shortest time between two equal events of one object. */
 const repeatMs = 5 * 60_000;
 /** Tokens for new events: a storm of refusals must not become a storm of writes. */
-const burst = 50;
-const tokensPerSecond = 5;
+const rate = { burst: 50, perSecond: 5 };
 /** Remembered events. Beyond the limit the oldest is forgotten, so that it may be written again as a new one. */
 const memoryLimit = 5000;
 
@@ -59,19 +59,18 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #sent = new Map<string, SentEvent>();
-  #tokens = burst;
-  #refilledMs: number;
+  readonly #bucket: TokenBucket;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#refilledMs = options.clock.now();
+    this.#bucket = new TokenBucket(rate, options.clock.now());
   }
 
   record(note: EventNote): void {
     const { clock, log, onOutcome } = this.#options;
     const before = this.#sent.get(idOf(note));
     if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
-    if (!this.#takeToken()) {
+    if (this.#bucket.take(clock.now()) > 0) {
       onOutcome('dropped');
       return;
     }
@@ -84,15 +83,6 @@ class Recorder implements EventRecorder {
   forget(key: Key): void {
     // Another object may later have this name; its events must have their own count.
     for (const id of [...this.#sent.keys()]) if (id.startsWith(`${key} `)) this.#sent.delete(id);
-  }
-
-  #takeToken(): boolean {
-    const now = this.#options.clock.now();
-    this.#tokens = Math.min(burst, this.#tokens + ((now - this.#refilledMs) / 1000) * tokensPerSecond);
-    this.#refilledMs = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
   }
 
   async #send(note: EventNote, before: SentEvent | undefined): Promise<void> {
