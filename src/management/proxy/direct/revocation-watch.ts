@@ -1,7 +1,9 @@
 // Follows the revocations of the platform. In: a way to open a watch of them. Out: each revocation, and whether the platform has sent
 // a sign of life lately. A broken or silent watch is closed and opened again from the beginning: a server that lost its store has no
 // resourceVersion in common with the one before.
+
 import type { IncomingMessage } from 'node:http';
+import { backOffMs } from '../../../back-off.ts';
 import { type Clock, pause } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -16,9 +18,8 @@ export interface RevocationWatchOptions {
   log: Log;
 }
 
-const firstRetryMs = 200;
 /** Several tries fit into the shortest silence that can be configured. */
-const longestRetryMs = 2_000;
+const backOff = { firstMs: 200, mostMs: 2_000 };
 /** An entry has two hundred bytes. */
 const maxLineLength = 64 * 1024;
 /** Characters of a fault that the log shows. */
@@ -64,7 +65,7 @@ export class RevocationWatch {
 
   async #run(): Promise<void> {
     const { clock, log } = this.#options;
-    let retryMs = firstRetryMs;
+    let failures = 0;
     while (!this.#ended.signal.aborted) {
       const before = this.#heardMs;
       try {
@@ -73,8 +74,8 @@ export class RevocationWatch {
         if (!this.#ended.signal.aborted)
           log.warn({ component: 'direct', error: String(error) }, 'revocations not followed');
       }
-      retryMs = this.#heardMs === before ? Math.min(retryMs * 2, longestRetryMs) : firstRetryMs;
-      await pause(clock, retryMs, this.#ended.signal);
+      failures = this.#heardMs === before ? failures + 1 : 1;
+      await pause(clock, backOffMs(failures, backOff), this.#ended.signal);
     }
   }
 

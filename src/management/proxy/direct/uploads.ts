@@ -1,6 +1,7 @@
 // Sends the audit lines of a direct endpoint, and the last uses of access keys, to the platform. In: lines and uses as they come. Out:
 // requests of limited size, tried again with growing pauses until the platform takes them. A limited number of lines waits; the
 // files of the endpoint keep those that had to be dropped.
+import { backOffMs } from '../../../back-off.ts';
 import { type Clock, pause, type Timer } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import type { AuditEntry } from '../../audit/entries.ts';
@@ -31,8 +32,7 @@ export const maxWaitingLines = 10_000;
 const maxWaitingUses = 10_000;
 /** Lines of one burst share a request; a shorter life of a key than a few seconds cannot be prolonged. */
 export const gatherMs = 1_000;
-const firstRetryMs = 1_000;
-const longestRetryMs = 60_000;
+const backOff = { firstMs: 1_000, mostMs: 60_000 };
 /** Time for the last lines of a process that stops. */
 const lastTryMs = 2_000;
 
@@ -44,7 +44,7 @@ export class Uploads {
   #lost = 0;
   #timer: Timer | undefined;
   #sending: Promise<void> | undefined;
-  #retryMs = 0;
+  #failures = 0;
 
   constructor(options: UploadsOptions) {
     this.#options = options;
@@ -75,13 +75,13 @@ export class Uploads {
   async stop(): Promise<void> {
     this.#timer?.cancel();
     const { clock } = this.#options;
-    if (this.#retryMs === 0) await Promise.race([this.#send(), pause(clock, lastTryMs, this.#ended.signal)]);
+    if (this.#failures === 0) await Promise.race([this.#send(), pause(clock, lastTryMs, this.#ended.signal)]);
     this.#ended.abort();
   }
 
   #schedule(): void {
     if (this.#timer !== undefined || this.#sending !== undefined || this.#ended.signal.aborted) return;
-    this.#timer = this.#options.clock.after(Math.max(gatherMs, this.#retryMs), () => {
+    this.#timer = this.#options.clock.after(Math.max(gatherMs, backOffMs(this.#failures, backOff)), () => {
       this.#timer = undefined;
       void this.#send();
     });
@@ -99,16 +99,16 @@ export class Uploads {
     try {
       while (this.#lines.length > 0) await this.#sendLines();
       while (this.#uses.size > 0) await this.#sendUses();
-      if (this.#retryMs > 0)
+      if (this.#failures > 0)
         this.#options.log.info({ component: 'direct' }, 'the platform takes audit and activity again');
-      this.#retryMs = 0;
+      this.#failures = 0;
     } catch (error) {
-      if (this.#retryMs === 0)
+      if (this.#failures === 0)
         this.#options.log.warn(
           { component: 'direct', error: String(error), waiting: this.#lines.length },
           'audit and activity not sent; trying again',
         );
-      this.#retryMs = Math.min(Math.max(this.#retryMs * 2, firstRetryMs), longestRetryMs);
+      this.#failures++;
     }
   }
 
