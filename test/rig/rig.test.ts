@@ -92,6 +92,14 @@ describe('a run', { timeout }, () => {
     }
   });
 
+  it('a copy that says it is of an object elsewhere is refused and told, not waited for', async () => {
+    const at = { namespace: 't1', name: 'web' };
+    const mark = 'vcluster.loft.sh/object-name';
+    const acts: Act[] = [{ do: 'damage', resource: 'endpoints', at, mark, value: 'wrong' }, { do: 'calm' }];
+    const scenario = { ...storyOf('objects stood there before the daemon'), acts: [{ do: 'calm' } as Act, ...acts] };
+    expect((await play({ seed: 1, scenario, faults: [] })).violations).toEqual([]);
+  });
+
   it('model and daemon give a shared name to one of two Services, for both kinds together', async () => {
     const [one, other] = [
       { namespace: 't1', name: 'a-x-b' },

@@ -117,7 +117,7 @@ function teller(world: World, tell: (line: string) => void) {
   return {
     acted: (act: object) => tell(`${at()}  people   ${JSON.stringify(act)}`),
     answered: (passing: Passing, status: number) => {
-      if (passing.method !== 'GET' || passing.fate !== undefined)
+      if (passing.verb !== 'other' && (passing.method !== 'GET' || passing.fate !== undefined))
         tell(
           `${at()}  ${passing.daemon} → ${passing.side}  ${passing.method} ${passing.path.split('?')[0]} ${status} ${passing.fate ?? ''} ${passing.body.slice(0, 600)}`,
         );

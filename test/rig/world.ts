@@ -45,7 +45,6 @@ export class World {
   readonly configurations: { configuration: object; sinceMs: number }[] = [];
   /** Daemons that did not end in time after SIGTERM. */
   readonly overdue: string[] = [];
-  /** Where the API servers are reached. */
   readonly hostnames: Record<RigSide, string> = { virtual: 'virtual.rig', host: 'host.rig' };
   /** Nothing is ever set back behind these. */
   readonly preparedRevision: Record<RigSide, number> = { virtual: 0, host: 0 };
@@ -169,6 +168,8 @@ export class World {
         return this.restart(act.daemon % this.daemons.length);
       case 'kill':
         return this.kill(act.daemon % this.daemons.length);
+      case 'down':
+        return this.crash(this.daemons[act.daemon % this.daemons.length]?.name ?? '', act.ms);
       default:
         return this.people.play(act);
     }

@@ -47,7 +47,7 @@ export class WatchBack implements WorldEars {
 
   /** Other rules may need other watches, and another process begins anew. */
   acted(act: Act): void {
-    if (['reload', 'restart', 'kill'].includes(act.do)) this.#awaited = [];
+    if (['reload', 'restart', 'kill', 'down'].includes(act.do)) this.#awaited = [];
   }
 
   event(watch: OpenWatch, { type }: WatchedLine): void {

@@ -41,6 +41,8 @@ export type Act =
   | { do: 'reload'; configuration: number }
   | { do: 'restart'; daemon: number }
   | { do: 'kill'; daemon: number }
+  /** kill -9, and nobody there for a while. */
+  | { do: 'down'; daemon: number; ms: number }
   | { do: 'wait'; ms: number }
   /** People are still until the daemon must have finished; then everything is compared. */
   | { do: 'calm' };

@@ -144,6 +144,7 @@ export class Draw {
       [3, () => [{ do: 'reload', configuration: chance.whole(this.#features.reloads + 1) }]],
       [2, () => [{ do: chance.isHit(0.5) ? 'restart' : 'kill', daemon: chance.whole(this.#features.daemons) }]],
       [2, () => this.#rival(at, resource)],
+      [3, () => this.#editsUnseen({ resource, at, field, key })],
       ...(this.#features.hasReferences
         ? ([
             [6, () => [this.#content(chance.isHit(0.6) ? 'virtual' : 'host')]],
@@ -176,6 +177,20 @@ export class Draw {
         : []),
     ]);
     return acts();
+  }
+
+  /** Both sides change one key while no daemon looks: the host first, so that only the rule decides who wins. */
+  #editsUnseen(edited: { resource: Synced; at: At; field: 'labels' | 'annotations'; key: string }): Act[] {
+    const chance = this.#chance;
+    const downs = Array.from(
+      { length: this.#features.daemons },
+      (_, daemon): Act => ({ do: 'down', daemon, ms: 3_000 }),
+    );
+    const edit = (side: 'virtual' | 'host'): Act => {
+      const value = chance.isHit(0.2) ? null : chance.pick(values);
+      return { do: 'edit', side, ...edited, value };
+    };
+    return [...downs, edit('host'), { do: 'wait', ms: 10 }, edit('virtual'), { do: 'wait', ms: 4_000 }];
   }
 
   /** A program of the host that undoes our writes, several times in a second. */

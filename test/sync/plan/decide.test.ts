@@ -77,7 +77,7 @@ const rows: Row[] = [
     step: 'refused HostNameTaken',
   },
   { rule: '4: foreign', facts: { host: foreign }, step: 'refused NotOwned' },
-  { rule: '4: ours for another key', facts: { host: ofOther }, step: 'waiting HostNameBusy' },
+  { rule: '4: it names another key, which has another place', facts: { host: ofOther }, step: 'refused NotOwned' },
   { rule: '4: ours and damaged', facts: host(asLabel(markerLabel, undefined)), step: 'host patch' },
   {
     rule: '5: another uid, and an edit on the host',

@@ -1,10 +1,13 @@
 // Decides the next step for one key: a request, or the outcome of the pass. In: the facts about the key and the memory of
 // the pass. Out: a step. Pure, so that a test can enumerate a crash after every write. It must never know a window, a
 // writer, a timer or the log.
+
+import type { Key } from '../../../object/meta/object.ts';
 import { type Draft, renderCreate, type Translation } from '../draft.ts';
+import { markerLabel } from '../keys/reserved-keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import { ownerReference } from '../owner.ts';
-import { judgeOwnership } from '../ownership.ts';
+import { isSamePlace, judgeOwnership } from '../ownership.ts';
 import type { Place } from '../placement.ts';
 import {
   ask,
@@ -18,7 +21,7 @@ import {
 } from '../step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
 import { decideContest } from './contest.ts';
-import { addressRefused, notOurCopy, sourcePending, takenByService } from './outcomes.ts';
+import { addressRefused, notOurCopy, notOwned, sourcePending, takenByService } from './outcomes.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 
 /** The reason of the write that makes a native object our copy. */
@@ -47,6 +50,12 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   return decidePresence(facts, memory, translation);
 }
 
+/** Whether somebody removes the copy of another key here: the key itself, or a pass over what its old mapping left behind. */
+function isLeaving(host: HostItem, key: Key, { placement }: Translation): boolean {
+  if (isSamePlace(host, placement.placeOf(key))) return true;
+  return placement.mode === 'mapped' && host.labels?.[markerLabel] === placement.virtualCluster;
+}
+
 /** Brings the host copy of an eligible object into the state that the draft describes. */
 function decidePresence(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   const virtual = facts.virtual as VirtualItem;
@@ -67,6 +76,10 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
     case 'ours':
       return decideOurs(facts, ownership, { virtual, host, draft, translation, memory });
     case 'oursForOther':
+      if (!isLeaving(host, ownership.key, translation)) {
+        const detail = `it says that it is the copy of "${ownership.key}", which belongs elsewhere`;
+        return done(notOwned(detail));
+      }
       // Remove the strays meanwhile: the other key may in turn wait for a place that an old copy of this key holds.
       return decideStrays(facts, translation, {
         kind: 'waiting',
@@ -75,12 +88,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
         wakes: ownership.key,
       });
     case 'foreign':
-      return done({
-        kind: 'refused',
-        reason: 'NotOwned',
-        message: 'its host name is taken by an object that Hostward does not manage',
-        detail: ownership.why,
-      });
+      return done(notOwned(ownership.why));
     case 'native':
       return decideNative(facts, memory, {
         virtual,

@@ -72,3 +72,12 @@ export function nameBusy(leaving: Key): Outcome {
     retryAfterMs: leavingRetryMs,
   };
 }
+
+export function notOwned(detail: string): Outcome {
+  return {
+    kind: 'refused',
+    reason: 'NotOwned',
+    message: 'its host name is taken by an object that Hostward does not manage',
+    detail,
+  };
+}
