@@ -7,7 +7,13 @@ export type StoreFaultCode =
   | 'STORE_LOCKED'
   | 'STORE_CORRUPT'
   | 'STORE_WRITE_FAILED'
-  | 'STORE_WORKER_GONE';
+  | 'STORE_WORKER_GONE'
+  /** The API server that keeps the records did not do what was asked, or did not say whether it did. */
+  | 'STORE_HOST_FAILED'
+  /** It took a change and has not reported it. */
+  | 'STORE_HOST_SILENT'
+  /** It was set back to an older state. */
+  | 'STORE_ROLLED_BACK';
 
 export class StoreFault extends Error {
   readonly code: StoreFaultCode;

@@ -123,6 +123,11 @@ export class Timeline {
     this.#historyBytes += historyBytesOf(version);
   }
 
+  /** An external log has reached this revision, and no key has changed. */
+  reach(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+  }
+
   /** Loads the versions at the compacted revision after a restart. Must run before the first apply(). */
   restore(base: { versions: Iterable<Version>; compactedRevision: number }): void {
     for (const version of base.versions) this.#put(version);

@@ -9,6 +9,12 @@ export function storeSentence(code: StoreFaultCode): string {
       return 'too many writes wait for the disk, so nothing was changed; try again later';
     case 'STORE_WORKER_GONE':
       return 'the store has failed and takes no writes until the server is started again; nothing was changed';
+    case 'STORE_HOST_FAILED':
+      return 'the cluster that keeps the records does not answer as it should; look whether the change was made before you try again';
+    case 'STORE_HOST_SILENT':
+      return 'the cluster that keeps the records took the change and does not report it; look whether it was made before you try again';
+    case 'STORE_ROLLED_BACK':
+      return 'the cluster that keeps the records was set back to an older state; an operator must run "hostward store recover"';
     case 'STORE_NOT_OPEN':
       return 'the store is not open: the server is starting or stopping';
     case 'STORE_OPEN_FAILED':

@@ -42,7 +42,8 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
       }
     },
     async write(key, { expect, value }): Promise<WriteResult> {
-      const result = await store.write(key, { expect: expect === undefined ? undefined : revisionOf(expect), value });
+      // 0 is no revision here: the key must not exist.
+      const result = await store.write(key, { expect: expect ? revisionOf(expect) : expect, value });
       const revision = countOf(result.revision);
       if (result.ok) return { ok: true, revision, createRevision: countOf(result.createRevision) };
       return { ok: false, current: result.current === undefined ? undefined : record(result.current), revision };

@@ -17,8 +17,8 @@ export type MakeStore = (settings: StoreSettings) => Promise<Store> | Store;
 
 export interface StoreContractOptions {
   modelRuns?: number;
-  /** Absent = from 1 without gaps. */
-  numbering?: Numbering;
+  /** Absent = from 1 without gaps. A function for a store that begins where its log is. */
+  numbering?: Numbering | ((started: Store) => Numbering);
   /** Writes behind the store's back; the store has not heard of it yet. */
   elsewhere?: (store: Store, key: string, value: string) => void;
   /** Makes the store miss a change and find out; it writes `value` to `key` behind the store's back. */
@@ -32,7 +32,8 @@ export function storeContract(name: string, makeStore: MakeStore, options: Store
     const made = await makeStore({ clock, ...settings });
     await made.start();
     open.push(made);
-    const store = options.numbering === undefined ? made : counted(made, options.numbering);
+    const numbering = typeof options.numbering === 'function' ? options.numbering(made) : options.numbering;
+    const store = numbering === undefined ? made : counted(made, numbering);
     return { store, clock, made };
   };
   afterEach(async () => {
@@ -42,7 +43,7 @@ export function storeContract(name: string, makeStore: MakeStore, options: Store
   describe(`${name}: write()`, () => writeContract(make));
   describe(`${name}: list()`, () => listContract(make));
   describe(`${name}: history`, () => historyContract(make));
-  describe(`${name}: watch()`, () => watchContract(make));
+  describe(`${name}: watch()`, () => watchContract(make, typeof options.numbering !== 'function'));
   describe(`${name}: revisions`, () => revisionContract(make));
   describe(`${name}: values beside the log`, () => sideContract(make));
   const { elsewhere, lose } = options;
@@ -287,7 +288,7 @@ function historyContract(make: Make): void {
   });
 }
 
-function watchContract(make: Make): void {
+function watchContract(make: Make, knowsNextNumbers: boolean): void {
   it('delivers history and then new revisions, each once and in order', async () => {
     const { store } = await make();
     for (let n = 0; n < 10; n++) await put(store, `/r/${n % 3}`, `v${n}`);
@@ -325,7 +326,7 @@ function watchContract(make: Make): void {
     expect(await eventsFrom(store, '/', 1)).toMatchObject([{ revision: 2, previous: 'one', createRevision: 1 }]);
   });
 
-  it('starts at a future revision when asked to', async () => {
+  it.runIf(knowsNextNumbers)('starts at a future revision when asked to', async () => {
     const { store } = await make();
     const seen = collect(await openWatch(store, '/', 2));
     for (let n = 1; n <= 4; n++) await put(store, '/a', `v${n}`);
@@ -391,6 +392,7 @@ function watchContract(make: Make): void {
 function revisionContract(make: Make): void {
   it('are whole numbers, unique, and rise from write to write, over all keys', async () => {
     const { made } = await make();
+    const before = await made.currentRevision();
     const revisions: number[] = [];
     for (let n = 0; n < 50; n++) {
       const { ok, revision } = await made.write(`/${n % 3}`, {
@@ -398,11 +400,12 @@ function revisionContract(make: Make): void {
         value: n % 7 === 6 ? undefined : 'x',
       });
       if (ok) revisions.push(revision);
-      expect(await made.currentRevision()).toBe(revisions.at(-1));
+      // A log that is not ours may have gone on since.
+      expect(await made.currentRevision()).toBeGreaterThanOrEqual(revisions.at(-1) ?? before);
     }
     expect(revisions.every(Number.isSafeInteger)).toBe(true);
     expect(revisions).toEqual([...new Set(revisions)].toSorted((a, b) => a - b));
-    expect((await eventsFrom(made, '/', 0)).map(({ revision }) => revision)).toEqual(revisions);
+    expect((await eventsFrom(made, '/', before)).map(({ revision }) => revision)).toEqual(revisions);
   });
 }
 

@@ -1,0 +1,11 @@
+// What the host did not do, as a fault of the store.
+import type { Answer } from '../../../cluster/answer.ts';
+import { StoreFault } from '../../../store/errors.ts';
+
+/** A write that takes longer is no use to the client that waits for it. */
+export const requestTimeoutMs = 10_000;
+
+export function hostFault(verb: string, name: string, answer: Exclude<Answer, { kind: 'ok' }>): StoreFault {
+  const why = answer.kind === 'notSent' ? 'it was not sent' : answer.message;
+  return new StoreFault('STORE_HOST_FAILED', `Cannot ${verb} record "${name}": ${why}`);
+}

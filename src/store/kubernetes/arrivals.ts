@@ -1,0 +1,53 @@
+// Waiters for changes that the host has taken and its stream has not brought yet.
+import type { Clock } from '../../clock.ts';
+import { StoreFault } from '../errors.ts';
+
+interface Waiter {
+  isMet(): boolean;
+  settle(fault?: StoreFault): void;
+}
+
+/** A replica that hears nothing for so long answers nobody. */
+const longestWaitMs = 5_000;
+
+export class Arrivals {
+  readonly #clock: Clock;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  wait(isMet: () => boolean): Promise<void> {
+    if (isMet()) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = {
+        isMet,
+        settle: (fault) => {
+          timer.cancel();
+          this.#waiters.delete(waiter);
+          if (fault === undefined) resolve();
+          else reject(fault);
+        },
+      };
+      const timer = this.#clock.after(longestWaitMs, () => waiter.settle(unconfirmed()));
+      this.#waiters.add(waiter);
+    });
+  }
+
+  /** After every change that has arrived. */
+  look(): void {
+    for (const waiter of [...this.#waiters]) if (waiter.isMet()) waiter.settle();
+  }
+
+  endAll(fault: StoreFault): void {
+    for (const waiter of [...this.#waiters]) waiter.settle(fault);
+  }
+}
+
+function unconfirmed(): StoreFault {
+  return new StoreFault(
+    'STORE_HOST_SILENT',
+    `Cannot confirm: the host has reported no change for ${longestWaitMs / 1000} s`,
+  );
+}

@@ -1,0 +1,99 @@
+// The pulse of one replica: it changes a record of its own every two seconds and looks for the change in the stream of changes. Only
+// that shows that the stream lives; a request that is answered does not. Each replica has its own, so none is silenced by the end of
+// another. A beat is also the way to a fresh read: when it has come back, everything written before it is here.
+import type { Clock, Timer } from '../../clock.ts';
+import { StoreFault } from '../errors.ts';
+
+export interface PulseOptions {
+  clock: Clock;
+  /** Changes the own record; the host's version of the change. */
+  write(beat: number): Promise<number>;
+  /** Resolves when the stream of changes has reached the version. */
+  reached(version: number): Promise<void>;
+  /** The host answers and the stream is silent. */
+  isDeaf(): void;
+}
+
+const beatEveryMs = 2_000;
+/** A replica that has not seen its own change for so long does not know what was revoked. */
+export const silenceMs = 5_000;
+
+export class Pulse {
+  readonly #options: PulseOptions;
+  #beat = 0;
+  /** When the newest beat that came back was sent. */
+  #provenMs = Number.NEGATIVE_INFINITY;
+  #answeredMs = Number.NEGATIVE_INFINITY;
+  #fault: string | undefined;
+  #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
+  /** The beat that has not begun; all who ask meanwhile share it. */
+  #next: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(options: PulseOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#isStopped) return;
+    void this.beat().catch(() => undefined);
+    this.#lookForSilence();
+    this.#timer = this.#options.clock.after(beatEveryMs, () => this.start());
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#running?.catch(() => undefined);
+  }
+
+  get count(): number {
+    return this.#beat;
+  }
+
+  /** How long ago this replica was last shown to know everything. */
+  get silentMs(): number {
+    return this.#options.clock.now() - this.#provenMs;
+  }
+
+  /** Undefined while the replica knows all changes but those of the last seconds. */
+  get trouble(): string | undefined {
+    if (this.silentMs <= silenceMs) return undefined;
+    return this.#fault ?? 'it answers, but does not report changes';
+  }
+
+  /** Resolves when everything that was written before the call is here. */
+  beat(): Promise<void> {
+    if (this.#next !== undefined) return this.#next;
+    const next = (this.#running?.catch(() => undefined) ?? Promise.resolve()).then(() => {
+      this.#next = undefined;
+      this.#running = this.#send();
+      return this.#running;
+    });
+    this.#next = next;
+    return next;
+  }
+
+  async #send(): Promise<void> {
+    const { clock, write, reached } = this.#options;
+    const sentMs = clock.now();
+    this.#beat++;
+    try {
+      const version = await write(this.#beat);
+      this.#answeredMs = clock.now();
+      await reached(version);
+      this.#provenMs = Math.max(this.#provenMs, sentMs);
+      this.#fault = undefined;
+    } catch (error) {
+      this.#fault = error instanceof StoreFault ? error.message : String(error);
+      throw error;
+    }
+  }
+
+  #lookForSilence(): void {
+    const { clock, isDeaf } = this.#options;
+    const hearsNothing = this.silentMs > silenceMs && clock.now() - this.#answeredMs < silenceMs;
+    if (hearsNothing && this.#provenMs > 0) isDeaf();
+  }
+}

@@ -1,0 +1,111 @@
+// How a record of the store lies in a record of the host, and under which name. A name is made of the key alone, so that the host's
+// create is the reservation of the key. Pure.
+import { createHash } from 'node:crypto';
+import type { StoredRecord } from '../store.ts';
+import type { HostRecord } from './host-records.ts';
+
+/** A record of a later format is left alone: a newer program has written it. */
+export const recordFormat = 1;
+
+/** The offset of revisions and the epoch that they belong to. */
+export const metaName = 'hostward-meta';
+const replicaPrefix = 'hostward-replica-';
+const namePrefix = 'hw-';
+
+export interface StoreMeta {
+  /** A revision is the host's version and this. Rises with every restore and migration. */
+  offset: number;
+  /** Another epoch is another history: revisions of an older one mean nothing any more. */
+  epoch: string;
+}
+
+export type HostData = Readonly<Record<string, string>>;
+
+export type ReadRecord =
+  | { kind: 'record'; record: StoredRecord }
+  | { kind: 'meta'; meta: StoreMeta }
+  | { kind: 'replica'; replica: string; beat: number; about: string }
+  /** Somebody else's, damaged, or of a newer program. */
+  | { kind: 'unusable'; why: string };
+
+/** 160 bits of the key's hash in 32 characters that a name may have; what was found under it is compared with the key. */
+export function nameOf(key: string): string {
+  return namePrefix + base32(createHash('sha256').update(key).digest().subarray(0, 20));
+}
+
+export function replicaName(replica: string): string {
+  return replicaPrefix + replica;
+}
+
+/** `known`: the record that is replaced. Its version is written too: for the host, a write of the same data is no change. */
+export function recordData(key: string, value: string, known: StoredRecord | undefined, offset: number): HostData {
+  const data = { format: String(recordFormat), key, value };
+  if (known === undefined) return data;
+  const { createRevision, revision } = known;
+  return { ...data, created: String(createRevision - offset), replaced: String(revision - offset) };
+}
+
+export function metaData({ offset, epoch }: StoreMeta): HostData {
+  return { format: String(recordFormat), offset: String(offset), epoch };
+}
+
+/** `beat` makes every write of a replica a change. */
+export function replicaData(replica: string, beat: number, about: string): HostData {
+  return { format: String(recordFormat), replica, beat: String(beat), about };
+}
+
+export function readRecord({ name, version, data }: HostRecord, offset: number): ReadRecord {
+  const format = Number(data['format']);
+  if (!Number.isInteger(format) || format < 1) return { kind: 'unusable', why: 'it is damaged, or of another program' };
+  if (format > recordFormat)
+    return {
+      kind: 'unusable',
+      why: `a newer version has written it in format ${format}; this one reads ${recordFormat}`,
+    };
+  if (name === metaName) return readMeta(data);
+  if (name.startsWith(replicaPrefix)) return readReplica(data);
+  const { key, value, created } = data;
+  if (key === undefined || value === undefined) return { kind: 'unusable', why: 'its key or its value is missing' };
+  if (name !== nameOf(key)) return { kind: 'unusable', why: 'its name does not belong to its key' };
+  const createdVersion = created === undefined ? version : wholeNumber(created);
+  if (createdVersion === undefined || createdVersion > version)
+    return { kind: 'unusable', why: 'its creation is damaged' };
+  const record = { key, value, createRevision: offset + createdVersion, revision: offset + version };
+  return { kind: 'record', record };
+}
+
+function readMeta({ offset, epoch }: HostData): ReadRecord {
+  const number = wholeNumber(offset ?? '');
+  if (number === undefined || epoch === undefined || epoch === '')
+    return { kind: 'unusable', why: 'its offset or its epoch is damaged' };
+  return { kind: 'meta', meta: { offset: number, epoch } };
+}
+
+function readReplica({ replica, beat, about = '' }: HostData): ReadRecord {
+  const number = wholeNumber(beat ?? '');
+  if (number === undefined || replica === undefined) return { kind: 'unusable', why: 'it is damaged' };
+  return { kind: 'replica', replica, beat: number, about };
+}
+
+function wholeNumber(text: string): number | undefined {
+  const number = Number(text);
+  return /^\d+$/.test(text) && Number.isSafeInteger(number) ? number : undefined;
+}
+
+const alphabet = '0123456789abcdefghijklmnopqrstuv';
+
+function base32(bytes: Uint8Array): string {
+  let text = '';
+  let bits = 0;
+  let held = 0;
+  for (const byte of bytes) {
+    held = (held << 8) | byte;
+    bits += 8;
+    while (bits >= 5) {
+      bits -= 5;
+      text += alphabet[(held >> bits) & 31];
+    }
+    held &= (1 << bits) - 1;
+  }
+  return text;
+}

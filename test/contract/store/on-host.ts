@@ -1,0 +1,83 @@
+// Kubernetes stores on a namespace of an API server, embedded or real, as tests make them.
+
+import { systemClock } from '../../../src/clock.ts';
+import { openConnection } from '../../../src/cluster/wire/transport.ts';
+import { silentLog } from '../../../src/log.ts';
+import { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
+import { KubernetesStore, type KubernetesStoreOptions } from '../../../src/store/kubernetes/kubernetes-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { ApiClient } from '../client.ts';
+import type { Numbering } from './store-numbering.ts';
+
+export interface HostServer {
+  url: string;
+  caPem: string;
+  adminToken: string;
+}
+
+export function connectionTo({ url, caPem, adminToken }: HostServer) {
+  const tls = { ca: caPem, cert: undefined, key: undefined, servername: undefined, rejectUnauthorized: true };
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const read = async () => ({ server: url, proxy: undefined, headers, tls, from: 'files' as const });
+  const credentials = { server: url, source: 'the test', namespace: undefined, proxy: undefined, read };
+  return openConnection({ name: 'host', credentials, clock: systemClock, log: silentLog });
+}
+
+let namespaces = 0;
+
+export async function newNamespace({ url, caPem, adminToken }: HostServer): Promise<string> {
+  const name = `records-${++namespaces}`;
+  const client = new ApiClient({ url, caPem, token: adminToken });
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+  const { status, text } = await client.request('POST', '/api/v1/namespaces', { body });
+  if (status !== 201) throw new Error(`namespace ${name} was answered ${status}: ${text}`);
+  return name;
+}
+
+export function storeOn(
+  server: HostServer,
+  namespace: string,
+  options: Partial<KubernetesStoreOptions> = {},
+): NumberedStore {
+  const { replica = 'one' } = options;
+  const common = { clock: systemClock, random: Math.random, log: silentLog };
+  const host = new HostSecrets({ ...common, connection: connectionTo(server), namespace, replica });
+  return new NumberedStore({
+    clock: systemClock,
+    host,
+    replica,
+    newEpoch: () => 'first',
+    hostClock: systemClock,
+    ...options,
+  });
+}
+
+/** Remembers the revisions of its changes, so that they can be counted. */
+export class NumberedStore extends KubernetesStore {
+  readonly revisions: number[] = [];
+  base = 0;
+
+  override async start(): Promise<void> {
+    await super.start();
+    this.base = await this.currentRevision();
+    const publish = this.hub.publish.bind(this.hub);
+    this.hub.publish = (event) => {
+      this.revisions.push(event.revision);
+      publish(event);
+    };
+  }
+}
+
+/** Far beyond what a test writes. */
+const future = 1_000_000;
+
+export function numberingOf(store: Store): Numbering {
+  const { revisions, base } = store as NumberedStore;
+  return {
+    revisionOf(count) {
+      if (count <= 0) return count === 0 ? base : 0;
+      return revisions[count - 1] ?? (revisions.at(-1) ?? base) + future * (count - revisions.length);
+    },
+    countOf: (revision) => revisions.filter((each) => each <= revision).length,
+  };
+}
