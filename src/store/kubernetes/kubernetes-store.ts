@@ -5,6 +5,7 @@
 import type { Clock } from '../../clock.ts';
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
+import { compareKeys } from '../key-order.ts';
 import type { StoredRecord, WriteResult } from '../store.ts';
 import { eventOf, type Version } from '../timeline.ts';
 import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
@@ -56,6 +57,7 @@ export class KubernetesStore extends TimelineStore {
   readonly #keys = new Map<string, string>();
   #meta: StoreMeta = { offset: 0, epoch: '' };
   #reached = 0;
+  #side: [string, string][] = [];
   #hasListed = false;
   #hostTrouble: string | undefined;
   /** Ends only with a restart. */
@@ -165,10 +167,13 @@ export class KubernetesStore extends TimelineStore {
     this.timeline.compact(upToRevision);
   }
 
-  override async sideValues(prefix: string): Promise<Map<string, string>> {
+  /** The first page asks the host; later ones go on with its answer. */
+  override async sideValues(prefix: string, options: { afterKey?: string; limit?: number } = {}) {
     this.mustBeOpen('read');
-    const all = await this.#host.sideValues();
-    return new Map([...all].filter(([key]) => key.startsWith(prefix)));
+    const { afterKey, limit } = options;
+    if (afterKey === undefined) this.#side = [...(await this.#host.sideValues())].sort(([a], [b]) => compareKeys(a, b));
+    const isNext = (key: string) => afterKey === undefined || compareKeys(key, afterKey) > 0;
+    return new Map(this.#side.filter(([key]) => key.startsWith(prefix) && isNext(key)).slice(0, limit));
   }
 
   async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
