@@ -187,7 +187,7 @@ describe('the samples in config/', () => {
 
   it('name commands for the rights in the clusters behind that the program has', () => {
     for (const file of ['management.yaml', 'direct.yaml']) {
-      const found = [...read(file).text.matchAll(/hostward (upstream-rbac [^|\n]*)/g)].map(([, words = '']) =>
+      const found = [...read(file).text.matchAll(/hostward (upstream-rbac [^>\n]*)/g)].map(([, words = '']) =>
         words.trim(),
       );
       expect(found).not.toEqual([]);

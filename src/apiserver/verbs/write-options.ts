@@ -19,7 +19,7 @@ const defaults: WriteOptions = { dryRun: false, fieldValidation: 'Warn', force: 
 
 export function writeOptions(query: URLSearchParams, optionsKind: string): WriteOptions {
   if (query.size === 0) return defaults;
-  // As kube-apiserver: an empty value is none that it knows, and whoever sends one wants no real write.
+  // As kube-apiserver does, an empty value is refused: whoever sends the parameter at all does not want a real write.
   const dryRun = query.getAll('dryRun');
   const validation = query.get('fieldValidation') ?? '';
   const errors = [];

@@ -49,7 +49,7 @@ export class FollowedAccess {
     return this.#cache.current();
   }
 
-  /** After a 401, or when no connection could be opened with `used`: the newer access, or undefined when there is none. */
+  /** Called when the server answered 401, or when no connection could be opened with `used`. Undefined: there is no newer access. */
   renew(used: ClusterAccess): Promise<ClusterAccess | undefined> {
     return this.#cache.renew(used);
   }

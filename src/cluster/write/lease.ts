@@ -1,7 +1,7 @@
+// Long because one state machine holds all that may happen to a lease.
 // Leader election by a Lease object: only the holder of the lease may write. The clocks of two machines are never compared:
 // a standby waits until it has seen the lease unchanged for the whole duration, and a holder counts from the moment before
 // it sent its last renewal. In: a connection. Out: isHeld(), which is true only while no other process can hold the lease.
-// Long because one state machine holds all that may happen to a lease.
 import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';

@@ -18,7 +18,7 @@ describe('hostward doctor', () => {
     const { out } = await stage.doctor([], { configuration });
     const commands = ['c1', 'c2'].map(
       (name) =>
-        `hostward upstream-rbac --cluster ${name} --config /home/vcluster.yaml | kubectl --kubeconfig ADMIN-THERE apply -f -`,
+        `hostward upstream-rbac --cluster ${name} --config /home/vcluster.yaml >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml`,
     );
     const lines = out.split('\n');
     const at = lines.findIndex((line) => line.endsWith(`mend: ${commands[0]}`));

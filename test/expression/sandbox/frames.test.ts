@@ -63,7 +63,7 @@ describe('FrameReader', () => {
     ['a character that is not a digit', '0000000g00000001100'],
     ['upper-case digits', '0000000A000000011xxxxxxxxxx'],
     ['a minus sign', '-000000100000001100'],
-    ['a number that is none', '00000001 000000g100'],
+    ['a number with characters that are not digits', '00000001 000000g100'],
     ['an unknown kind', '0000000100000001zx'],
     ['a missing kind', '0000000100000001 x'],
     ['a length beyond the limit', '010000010000000111'],

@@ -40,7 +40,7 @@ describe.skipIf(assets === undefined || kubelet === undefined)('the proxy before
     const before = await proxied.kubectl(alice, instance, 'create', 'configmap', 'early');
     expect(before.code).toBe(1);
     expect(before.stderr).toContain(
-      'hostward upstream-rbac --instance shop/v1 --config FILE | kubectl --kubeconfig ADMIN-THERE apply -f -',
+      'hostward upstream-rbac --instance shop/v1 --config FILE >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml',
     );
     const missing = () => (proxied.bench.api.status() as { upstreams?: { missing: string[] }[] }).upstreams;
     await until(() => missing() !== undefined, 'the missing rights in the status');

@@ -55,7 +55,7 @@ describe('an embedded cluster behind the management server', () => {
     expect(refused).toMatchObject({ code: 403 });
     // The cluster may lack the bindings of the project, and only its operator can tell.
     expect(refused.headers['warning']).toMatch(
-      /^299 hostward "virtual cluster shop\/v1 itself refused this; .* hostward upstream-rbac --instance shop\/v1 --config FILE \| kubectl --kubeconfig ADMIN-THERE apply -f -"$/,
+      /^299 hostward "virtual cluster shop\/v1 itself refused this; .* hostward upstream-rbac --instance shop\/v1 --config FILE >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml"$/,
     );
     const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
     const whoAmI = await ask('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body: review });

@@ -326,7 +326,7 @@ describe('a cluster that cannot answer', () => {
     const answer = await ask('GET', `${instance}${pods}`);
     expect(answer).toMatchObject({ code: 502 });
     expect(answer.text).toContain(
-      'hostward upstream-rbac --instance shop/v1 --config FILE | kubectl --kubeconfig ADMIN-THERE apply -f -',
+      'hostward upstream-rbac --instance shop/v1 --config FILE >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml',
     );
     for (const text of ['{"message":"no"}', 'x'.repeat(100_000)]) {
       behind.answerWith((_request, response) => void response.writeHead(403).end(text));

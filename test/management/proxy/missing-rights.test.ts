@@ -58,7 +58,7 @@ describe('the rights of the server in the clusters behind it', () => {
     ]);
     expect(status().upstreams?.[0]).toMatchObject({
       missing: expect.arrayContaining(['impersonate users hostward:user:alice']),
-      mend: 'hostward upstream-rbac --cluster c1 --config FILE | kubectl --kubeconfig ADMIN-THERE apply -f -',
+      mend: 'hostward upstream-rbac --cluster c1 --config FILE >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml',
     });
     expect(bench.api.status().troubles?.[0]).toMatch(
       /^Hostward lacks rights in cluster c1 \(impersonate .* and \d+ more\); give them with: hostward upstream-rbac --cluster c1/,

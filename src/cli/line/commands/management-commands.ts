@@ -100,7 +100,7 @@ export const managementCommands: readonly CommandSpec[] = [
     examples: [
       {
         line: 'hostward upstream-rbac --cluster c1 --config hostward.yaml',
-        says: 'into `kubectl apply -f -` of an administrator there',
+        says: 'into a file that an administrator there reads and applies',
       },
       {
         line: 'hostward upstream-rbac --instance shop/v1 --user system:serviceaccount:hostward:hostward -c hostward.yaml',

@@ -41,7 +41,7 @@ export class Revocations {
   }
 }
 
-/** Reads a Revocation; undefined when the value is none. With an unreadable time, the entry stays for the longest life of a token. */
+/** Undefined when the value is not a Revocation. An entry with an unreadable time is kept for as long as any token may live. */
 export function readEntry(value: unknown, nowMs: number): RevocationEntry | undefined {
   if (!isRecord(value) || !isRecord(value['metadata']) || !isRecord(value['spec'])) return undefined;
   const { name: key } = value['metadata'];

@@ -31,7 +31,7 @@ export function upstreamFault(answer: BadAnswer, at: Step): StatusFault {
   switch (answer.kind) {
     case 'forbidden':
       return badGateway(
-        `Hostward has no right to ${step} in the ${where}; its operator grants the right with: hostward upstream-rbac --instance ${instanceText(instance)} | kubectl apply -f -`,
+        `Hostward has no right to ${step} in the ${where}; its operator grants the right with: hostward upstream-rbac --instance ${instanceText(instance)} --config FILE >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml`,
       );
     case 'unauthorized':
       return badGateway(`Hostward cannot log in to the ${where}; ask the operator of Hostward to renew the kubeconfig`);

@@ -50,7 +50,7 @@ export class DirectUpstream {
       return;
     }
     const connection = new RawConnection({ name, credentials: result.credentials, clock, log });
-    const mendRights = `hostward upstream-rbac --cluster ${settings.cluster} | kubectl apply -f -`;
+    const mendRights = `hostward upstream-rbac --cluster ${settings.cluster} --config FILE >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml`;
     this.#upstream = { name, connection, mendRights };
   }
 
