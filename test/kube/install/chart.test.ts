@@ -6,10 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
 import { until } from '../../contract/sync-stage/backend.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';
-import { chart, chartSkipReason, helm, root, run as runProgram, set } from './helm.ts';
+import { chart, chartSkipReason, helms, root, run as runProgram, set, tools } from './helm.ts';
 
 const namespace = 'vcluster-my-vcluster';
-const reason = chartSkipReason();
 
 interface Manifest {
   readonly apiVersion: string;
@@ -48,15 +47,15 @@ const switches: Readonly<Record<string, readonly string[]>> = {
   'where the pods go': ['nodeSelector.a=b', 'tolerations[0].key=c', 'priorityClassName=high', 'podLabels.d=e'],
 };
 
-describe.skipIf(reason !== undefined)(
-  `the chart${reason === undefined ? '' : ` (skipped: ${reason})`}`,
-  { timeout: 60_000 },
-  () => {
+describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (_, program) => {
+  const reason = chartSkipReason(program);
+  const helm = join(tools, program);
+  describe.skipIf(reason !== undefined)(reason === undefined ? 'on a real API server' : `skipped: ${reason}`, () => {
     let cluster: KubeCluster;
     let folder: string;
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'hostward-chart-'));
-      cluster = await startKube({ name: 'chart', controllerManager: true });
+      cluster = await startKube({ name: `chart-${program}`, controllerManager: true });
       for (const name of [namespace, 'b']) await cluster.kubectl('create', 'namespace', name);
     });
     afterAll(async () => {
@@ -331,5 +330,5 @@ describe.skipIf(reason !== undefined)(
       expect(await everything()).toEqual(before);
       expect(parseYaml(readFileSync(join(folderOf, 'kustomization.yaml'), 'utf8')).resources).toContain('role.yaml');
     });
-  },
-);
+  });
+});

@@ -9,12 +9,14 @@ export const root = join(import.meta.dirname, '..', '..', '..');
 export const chart = join(root, 'config', 'chart');
 export const tools = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'hostward', 'tools');
 export const helm = join(tools, 'helm');
+/** Both major versions that people have. */
+export const helms = { 'Helm 3': 'helm', 'Helm 4': 'helm4' } as const;
 
 /** Why the suites of the chart are skipped; undefined if they run. */
-export function chartSkipReason(): string | undefined {
+export function chartSkipReason(program: (typeof helms)[keyof typeof helms] = 'helm'): string | undefined {
   const assets = kubeAssets();
   if (assets.found === undefined) return assets.reason;
-  return isThere(helm) ? undefined : 'no helm; run .ci/tools helm';
+  return isThere(join(tools, program)) ? undefined : `no ${program}; run .ci/tools ${program}`;
 }
 
 export function isThere(program: string): boolean {
