@@ -10,6 +10,7 @@ import { ownerSuite } from '../contract/sync/owner.ts';
 import { referencesSuite } from '../contract/sync/references.ts';
 import { slicesSuite } from '../contract/sync/slices.ts';
 import { twoWaySuite } from '../contract/sync/two-way.ts';
+import { everyVerbSuite } from '../contract/sync-stage/every-verb.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 describe('live sync between two embedded API servers', () => {
@@ -28,4 +29,5 @@ describe('live sync between two embedded API servers', () => {
   referencesSuite(() => backend);
   goldenSlicesSuite(() => backend);
   twoWaySuite(() => backend);
+  everyVerbSuite(() => backend);
 });

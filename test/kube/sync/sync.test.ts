@@ -15,6 +15,7 @@ import { rightsSuite } from '../../contract/sync/rights.ts';
 import { rotationSuite } from '../../contract/sync/rotation.ts';
 import { slicesSuite } from '../../contract/sync/slices.ts';
 import { twoWaySuite } from '../../contract/sync/two-way.ts';
+import { everyVerbSuite } from '../../contract/sync-stage/every-verb.ts';
 import { outagesSuite } from '../../contract/sync-stage/outages.ts';
 import { processSuite } from '../../contract/sync-stage/process.ts';
 import { kubeAssets } from '../start/assets.ts';
@@ -52,6 +53,7 @@ describe.skipIf(assets.found === undefined)(
     rotationSuite(() => backend);
     outagesSuite(() => backend);
     processSuite(() => backend);
+    everyVerbSuite(() => backend);
     // The last one: it looks back at what all of them did.
     shippedRolesSuite(() => backend);
   },
