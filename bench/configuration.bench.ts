@@ -7,7 +7,7 @@ import { formatFault } from '../src/config/fault.ts';
 import { loadSteps } from '../src/config/load/load.ts';
 import { runInTurns } from '../src/config/steps.ts';
 import { maxFileBytes } from '../src/config/yaml/source-text.ts';
-import { patchSteps } from '../src/daemon/load-patches.ts';
+import { patchSteps } from '../src/daemon/options/load-patches.ts';
 import { nastyFiles } from '../test/config/nasty-files.ts';
 
 const allowedMs = 2_000;

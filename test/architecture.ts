@@ -49,6 +49,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
     ground: ['answer.ts', 'errors.ts', 'metrics.ts'],
   },
   config: { floors: { yaml: 1, settings: 2, load: 3, '.': 4 }, ground: ['fault.ts', 'steps.ts'] },
+  daemon: { floors: { process: 1, operations: 1, options: 2, synced: 3, clusters: 4, '.': 5 }, ground: [] },
   devcluster: { floors: { rbac: 1, kinds: 2, '.': 3 }, ground: [] },
   expression: {
     floors: { path: 1, language: 1, realm: 2, sandbox: 3, evaluate: 4, '.': 5 },

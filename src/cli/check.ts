@@ -3,8 +3,8 @@
 import { countOf, type Fault, formatFault, listFaults, type Position, warning } from '../config/fault.ts';
 import { isOfPatches, type LoadedList } from '../config/load/load.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { knownSettings, patchListPath, pathOf, slicePatchListPath } from '../daemon/load-patches.ts';
-import { rulesOf } from '../daemon/rules-of.ts';
+import { knownSettings, patchListPath, pathOf, slicePatchListPath } from '../daemon/options/load-patches.ts';
+import { rulesOf } from '../daemon/options/rules-of.ts';
 import { type CompatNote, compatNotes, type NameContext } from '../sync/patch/lint/compat.ts';
 import type { CompiledPatch } from '../sync/patch/set/patch-set.ts';
 import { auditSpaceWarnings } from './line/audit-space.ts';

@@ -2,7 +2,7 @@
 // a configuration and objects. Out: objects, and a message for each object without a result. The functions are the daemon's
 // own; no cluster is needed.
 import type { Settings } from '../config/settings/settings.ts';
-import { rulesOf } from '../daemon/rules-of.ts';
+import { rulesOf } from '../daemon/options/rules-of.ts';
 import { type KubeObject, keyOf } from '../object/meta/object.ts';
 import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
 import { managedByLabel, mirroringController, serviceLabel } from '../sync/kinds/endpointslices/eligibility.ts';

@@ -12,13 +12,10 @@ import { type CheckedSettings, checkContent, checkRights, checkStart } from './c
 import { Clusters, isRecent } from './clusters/connections.ts';
 import { needsLease, openDaemonLease, openWriters } from './clusters/lease.ts';
 import { Outages } from './clusters/outages.ts';
-import { sentencesOf } from './clusters/permissions.ts';
-import type { Daemon, DaemonModule, DaemonOptions, Started } from './daemon-options.ts';
 import { Gauges } from './gauges.ts';
-import { endpoints, slices } from './kinds.ts';
 import { RunningManagement } from './management.ts';
 import type { Readiness } from './operations/operations-server.ts';
-import { referenceSettings } from './references.ts';
+import type { Daemon, DaemonModule, DaemonOptions, Started } from './options/daemon-options.ts';
 import {
   type DaemonView,
   isManagementAlone,
@@ -30,7 +27,10 @@ import {
   syncs,
   syncsOf,
 } from './report.ts';
-import { SyncedCluster } from './synced-cluster.ts';
+import { endpoints, slices } from './synced/kinds.ts';
+import { sentencesOf } from './synced/permissions.ts';
+import { referenceSettings } from './synced/references.ts';
+import { SyncedCluster } from './synced/synced-cluster.ts';
 
 /** SIGTERM must end the daemon within five seconds; the remaining two are for releasing the lease. */
 const drainWithinMs = 3000;

@@ -4,7 +4,7 @@ import type { Lease } from '../cluster/write/lease.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import { setGauges } from '../sync/report/gauges.ts';
 import type { Outages } from './clusters/outages.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import type { DaemonOptions } from './options/daemon-options.ts';
 import { wantsWrites } from './report.ts';
 
 /** A gauge must be current before the next scrape. */

@@ -7,8 +7,8 @@ import type { ClusterFault } from '../cluster/errors.ts';
 import { messageOf } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { settingNaming } from '../config/settings/table/named-files.ts';
-import type { DaemonOptions, ManagementService } from './daemon-options.ts';
 import type { ReadinessPart } from './operations/operations-server.ts';
+import type { DaemonOptions, ManagementService } from './options/daemon-options.ts';
 
 const place = ['hostward', 'management'];
 

@@ -11,12 +11,12 @@ import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.
 import type { Clusters } from './clusters/connections.ts';
 import { leadershipOf, leaseTrouble } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
-import type { DaemonOptions } from './daemon-options.ts';
 import type { RunningManagement } from './management.ts';
 import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
-import type { RunningPatches } from './patches.ts';
-import type { RunningKind } from './running-kind.ts';
-import type { OpenedWindow } from './windows.ts';
+import type { DaemonOptions } from './options/daemon-options.ts';
+import type { RunningPatches } from './synced/patches.ts';
+import type { RunningKind } from './synced/running-kind.ts';
+import type { OpenedWindow } from './synced/windows.ts';
 
 export interface DaemonView {
   options: DaemonOptions;

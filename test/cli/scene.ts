@@ -1,6 +1,6 @@
 import type { Context, SignalKind } from '../../src/cli/line/context.ts';
 import { closedFile } from '../../src/config/load/read-files.ts';
-import type { DaemonModule } from '../../src/daemon/daemon-options.ts';
+import type { DaemonModule } from '../../src/daemon/options/daemon-options.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 /** A simulated process: files in a map, output in strings, signals sent by the test. */

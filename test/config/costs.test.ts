@@ -4,7 +4,7 @@ import { countOf, formatFault, listedFaults } from '../../src/config/fault.ts';
 import { loadSteps } from '../../src/config/load/load.ts';
 import { runAtOnce, runInTurns, turnMs } from '../../src/config/steps.ts';
 import { maxFileBytes } from '../../src/config/yaml/source-text.ts';
-import { patchSteps } from '../../src/daemon/load-patches.ts';
+import { patchSteps } from '../../src/daemon/options/load-patches.ts';
 import { named } from './loading.ts';
 import { nastyFiles } from './nasty-files.ts';
 

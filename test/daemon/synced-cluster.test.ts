@@ -1,7 +1,7 @@
 // Two virtual clusters on one host in one process: they share the queue, the connection to the host and the clock, and neither
 // sees, delays or overwrites the other. The last case proves that a further kind is one folder and one line.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { registeredKinds } from '../../src/daemon/kinds.ts';
+import { registeredKinds } from '../../src/daemon/synced/kinds.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
 import { until } from '../contract/sync-stage/backend.ts';
 import { noteKind } from '../sync/kinds/notes/note-kind.ts';

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../src/cluster/answer.ts';
 import { Outages } from '../../src/daemon/clusters/outages.ts';
 import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../src/daemon/report.ts';
-import type { OpenedWindow } from '../../src/daemon/windows.ts';
+import type { OpenedWindow } from '../../src/daemon/synced/windows.ts';
 import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { listObjects } from '../../src/sync/report/object-list.ts';

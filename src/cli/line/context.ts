@@ -3,7 +3,7 @@
 import type { Clock } from '../../clock.ts';
 import type { ReadFile } from '../../config/load/read-files.ts';
 import type { Turn } from '../../config/steps.ts';
-import type { LoadDaemon } from '../../daemon/daemon-options.ts';
+import type { LoadDaemon } from '../../daemon/options/daemon-options.ts';
 
 /** One of the two output streams. */
 export interface Sink {

@@ -6,7 +6,7 @@ import { type ReadFile, readConfigurationFiles } from '../../config/load/read-fi
 import type { Settings } from '../../config/settings/settings.ts';
 import { runAtOnce, runInTurns, type Steps } from '../../config/steps.ts';
 import type { SourceFile } from '../../config/yaml/source-text.ts';
-import { type LoadedPatches, patchSteps } from '../../daemon/load-patches.ts';
+import { type LoadedPatches, patchSteps } from '../../daemon/options/load-patches.ts';
 import { CommandFault, type Context, exitCodes } from './context.ts';
 import type { Options } from './parse-arguments.ts';
 

@@ -1,8 +1,8 @@
 // The kinds that the offline commands render, each with its patches. In: a configuration. Out: for each kind its rules and its
 // compiled patches.
 import type { Settings } from '../../config/settings/settings.ts';
-import type { KindPatches, LoadedPatches } from '../../daemon/load-patches.ts';
-import { sliceKindOf } from '../../daemon/rules-of.ts';
+import type { KindPatches, LoadedPatches } from '../../daemon/options/load-patches.ts';
+import { sliceKindOf } from '../../daemon/options/rules-of.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
 import type { EndpointSubset } from '../../sync/kinds/endpoints/items.ts';

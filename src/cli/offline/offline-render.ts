@@ -1,7 +1,7 @@
 // Renders objects with their patches, forward and back: it runs the daemon's rules between two clusters in memory. In: a
 // configuration and objects. Out: objects, and a message for each object without a result. Prints nothing.
 
-import { rulesOf } from '../../daemon/rules-of.ts';
+import { rulesOf } from '../../daemon/options/rules-of.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { inQuotes } from '../../object/text/in-quotes.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';

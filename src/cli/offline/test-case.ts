@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path';
 import { formatFault } from '../../config/fault.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
-import { withPatches } from '../../daemon/load-patches.ts';
+import { withPatches } from '../../daemon/options/load-patches.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { unifiedDiff } from '../../object/text/line-diff.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';

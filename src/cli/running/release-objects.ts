@@ -5,7 +5,7 @@ import { type Clock, pause } from '../../clock.ts';
 import { endpointsResource, type ResourceRef } from '../../cluster/wire/scope.ts';
 import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespaces.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import { rulesOf } from '../../daemon/rules-of.ts';
+import { rulesOf } from '../../daemon/options/rules-of.ts';
 import { type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { type ContentKind, contentKinds } from '../../sync/kinds/content/content-kind.ts';
 import { holdOf, isOwnCopy } from '../../sync/kinds/content/own-copy.ts';

@@ -5,9 +5,9 @@ import type { Connection } from '../../cluster/wire/connection.ts';
 import { checkNamespace } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
-import type { DaemonOptions } from '../daemon-options.ts';
-import { referenceSettings } from '../references.ts';
-import { contentPermissions, missingPermissions, permissionsOf, sentencesOf } from './permissions.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
+import { contentPermissions, missingPermissions, permissionsOf, sentencesOf } from '../synced/permissions.ts';
+import { referenceSettings } from '../synced/references.ts';
 
 interface BothClusters {
   virtual: Connection;

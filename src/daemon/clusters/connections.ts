@@ -10,7 +10,7 @@ import { probe } from '../../cluster/wire/probe.ts';
 import type { AddressState } from '../../cluster/wire/same-cluster.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { DaemonOptions } from '../daemon-options.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
 import { compareClusters } from './compare-clusters.ts';
 
 export type Reached =

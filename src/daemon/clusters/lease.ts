@@ -6,7 +6,7 @@ import { type Lease, openLease } from '../../cluster/write/lease.ts';
 import { openWriter } from '../../cluster/write/open-writer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { DaemonOptions } from '../daemon-options.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
 import type { Outages } from './outages.ts';
 
 const toldAfterMs = 5_000;

@@ -4,8 +4,8 @@
 import { isFailure, isUnreachable, WriteOutage } from '../../cluster/write/write-outage.ts';
 import { readSeries } from '../../metrics.ts';
 import { type Outage, outageSentence } from '../../sync/report/verdict.ts';
-import type { DaemonOptions } from '../daemon-options.ts';
-import type { OpenedWindow } from '../windows.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
+import type { OpenedWindow } from '../synced/windows.ts';
 
 const sides = ['virtual', 'host'] as const;
 type Side = (typeof sides)[number];

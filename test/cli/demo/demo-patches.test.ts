@@ -5,7 +5,7 @@ import { firstEndpoints, samples } from '../../../src/cli/demo/demo-samples.ts';
 import { hostNamespace, virtualClusterName } from '../../../src/cli/demo/demo-story.ts';
 import { renderOffline } from '../../../src/cli/offline/offline-render.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
-import { withPatches } from '../../../src/daemon/load-patches.ts';
+import { withPatches } from '../../../src/daemon/options/load-patches.ts';
 import { scene } from '../scene.ts';
 
 const loaded = withPatches(

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { endpointsResource, servicesResource } from '../../../src/cluster/wire/scope.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
-import type { Daemon } from '../../../src/daemon/daemon-options.ts';
+import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import { turnMs } from '../../../src/config/steps.ts';
-import type { Daemon, DaemonOptions, Started } from '../../../src/daemon/daemon-options.ts';
+import type { Daemon, DaemonOptions, Started } from '../../../src/daemon/options/daemon-options.ts';
 import { freePort } from '../../free-ports.ts';
 import { settle } from '../../virtual-clock.ts';
 import { type Scene, scene } from '../scene.ts';

@@ -1,12 +1,12 @@
-// Tests daemon/patches.ts, which starts and stops the sandbox process of the running configuration.
+// Tests daemon/synced/patches.ts, which starts and stops the sandbox process of the running configuration.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
-import { withPatches } from '../../../src/daemon/load-patches.ts';
-import { RunningPatches } from '../../../src/daemon/patches.ts';
+import { withPatches } from '../../../src/daemon/options/load-patches.ts';
+import { RunningPatches } from '../../../src/daemon/synced/patches.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import type { ReferenceResolver } from '../../../src/sync/references/reference-names.ts';

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import { durationMs } from '../../../src/cli/line/duration.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
-import type { Daemon } from '../../../src/daemon/daemon-options.ts';
+import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
 import { closeServer } from '../../cluster/scripted-server.ts';
 import { passing, until } from '../../cluster/subject.ts';
 import { type Scene, scene } from '../scene.ts';

@@ -2,8 +2,8 @@
 // stopped well, killed at any moment, held as by SIGSTOP, and its wall clock can jump.
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
-import type { Daemon } from '../../../src/daemon/daemon-options.ts';
-import { withPatches } from '../../../src/daemon/load-patches.ts';
+import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
+import { withPatches } from '../../../src/daemon/options/load-patches.ts';
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import type { Sandbox } from '../../../src/expression/sandbox/sandbox.ts';
 import { createLog } from '../../../src/log.ts';

@@ -2,8 +2,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
-import type { Daemon } from '../../../src/daemon/daemon-options.ts';
-import { withPatches } from '../../../src/daemon/load-patches.ts';
+import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
+import { withPatches } from '../../../src/daemon/options/load-patches.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';

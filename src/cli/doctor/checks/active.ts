@@ -1,5 +1,5 @@
 // The checks of `--active`: one proof, judged step by step.
-import { rulesOf, sliceKindOf } from '../../../daemon/rules-of.ts';
+import { rulesOf, sliceKindOf } from '../../../daemon/options/rules-of.ts';
 import { keyOf } from '../../../object/meta/object.ts';
 import { prove, type SyncProof, type SyncProofOptions } from '../active/proof.ts';
 import { type TestPlace, testAddresses } from '../active/test-objects.ts';

@@ -3,8 +3,8 @@
 import { type Permission, reviewAll } from '../../../cluster/wire/probe.ts';
 import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namespaces.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
-import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/clusters/permissions.ts';
-import { referenceSettings } from '../../../daemon/references.ts';
+import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
+import { referenceSettings } from '../../../daemon/synced/references.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient, Side } from '../patient/patient.ts';

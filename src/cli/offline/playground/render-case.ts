@@ -3,7 +3,7 @@
 // rule of its own. It must never read a file, and never know who asks.
 import type { Fault } from '../../../config/fault.ts';
 import { loadConfiguration } from '../../../config/load/load.ts';
-import { knownSettings, patchListPath, slicePatchListPath, withPatches } from '../../../daemon/load-patches.ts';
+import { knownSettings, patchListPath, slicePatchListPath, withPatches } from '../../../daemon/options/load-patches.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { lineDifference } from '../../../object/text/line-diff.ts';
 import {

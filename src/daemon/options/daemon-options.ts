@@ -1,15 +1,15 @@
 // The daemon as the commands see it: the options it needs, and the interface it offers.
 import type { buildConnector } from 'undici';
-import type { Clock } from '../clock.ts';
-import type { ClusterFault } from '../cluster/errors.ts';
-import type { ManagementServerSettings, ManagementSettings } from '../config/settings/management-settings.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { SandboxSetup } from '../expression/realm/harness.ts';
-import type { Sandbox } from '../expression/sandbox/sandbox.ts';
-import type { Log } from '../log.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Clock } from '../../clock.ts';
+import type { ClusterFault } from '../../cluster/errors.ts';
+import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { SandboxSetup } from '../../expression/realm/harness.ts';
+import type { Sandbox } from '../../expression/sandbox/sandbox.ts';
+import type { Log } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { OperationsAnswers } from '../operations/operations-server.ts';
 import type { LoadedPatches } from './load-patches.ts';
-import type { OperationsAnswers } from './operations/operations-server.ts';
 
 export interface DaemonOptions {
   settings: Settings;

@@ -1,17 +1,17 @@
 // Runs one kind from the moment on that the configuration asks for it and, where the daemon can go on without the kind, both
 // clusters grant its verbs. In: settings and what the virtual cluster has opened. Out: a Sync, and the missing verbs for status.
-import type { Timer } from '../clock.ts';
-import type { Connection } from '../cluster/wire/connection.ts';
-import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { References } from '../sync/loop/content/references.ts';
-import type { Engine } from '../sync/loop/engine.ts';
-import { createRules, type SyncRules } from '../sync/loop/pass/rules.ts';
-import type { Sync } from '../sync/loop/sync.ts';
-import { missingPermissions, sentencesOf } from './clusters/permissions.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import type { Timer } from '../../clock.ts';
+import type { Connection } from '../../cluster/wire/connection.ts';
+import type { CompiledMappings } from '../../config/settings/namespace-mappings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { References } from '../../sync/loop/content/references.ts';
+import type { Engine } from '../../sync/loop/engine.ts';
+import { createRules, type SyncRules } from '../../sync/loop/pass/rules.ts';
+import type { Sync } from '../../sync/loop/sync.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
 import type { RegisteredKind } from './kinds.ts';
 import type { RunningPatches } from './patches.ts';
+import { missingPermissions, sentencesOf } from './permissions.ts';
 import type { DaemonWindows } from './windows.ts';
 
 /** People grant a missing verb, so a look a minute is enough. */

@@ -1,11 +1,11 @@
 // The kinds that a daemon syncs: one line for each, with what the settings say of it. What a kind does lies in its folder.
-import type { Settings } from '../config/settings/settings.ts';
-import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
-import type { OpenedPatcher } from '../sync/patch/run/open-patcher.ts';
-import type { Patcher } from '../sync/patch/run/patcher.ts';
-import type { SyncedKind } from '../sync/plan/kind.ts';
-import { type Needs, type Permissions, slicePermissions } from './clusters/permissions.ts';
-import { sliceKindOf } from './rules-of.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
+import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
+import type { Patcher } from '../../sync/patch/run/patcher.ts';
+import type { SyncedKind } from '../../sync/plan/kind.ts';
+import { sliceKindOf } from '../options/rules-of.ts';
+import { type Needs, type Permissions, slicePermissions } from './permissions.ts';
 
 export interface RegisteredKind {
   of: (settings: Settings) => SyncedKind;

@@ -1,18 +1,18 @@
 // Opens the windows onto both clusters. In: settings and mappings. Out: windows for sync and for references, each with a name
 // that people can read.
 
-import { combineWindows, narrowWindow } from '../cluster/window/combined-window.ts';
-import { openWindow } from '../cluster/window/open-window.ts';
-import type { Item, Window } from '../cluster/window/window.ts';
-import type { Connection } from '../cluster/wire/connection.ts';
-import { type ResourceRef, servicesResource } from '../cluster/wire/scope.ts';
-import { isWide, namedHostNamespaces } from '../config/settings/host-namespaces.ts';
-import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { KubeObject } from '../object/meta/object.ts';
-import type { ContentKind } from '../sync/kinds/content/content-kind.ts';
-import type { ContentWindows } from '../sync/loop/content/content-world.ts';
-import { instanceKey, markerLabel } from '../sync/plan/keys/reserved-keys.ts';
+import { combineWindows, narrowWindow } from '../../cluster/window/combined-window.ts';
+import { openWindow } from '../../cluster/window/open-window.ts';
+import type { Item, Window } from '../../cluster/window/window.ts';
+import type { Connection } from '../../cluster/wire/connection.ts';
+import { type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
+import { isWide, namedHostNamespaces } from '../../config/settings/host-namespaces.ts';
+import type { CompiledMappings } from '../../config/settings/namespace-mappings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
+import type { ContentKind } from '../../sync/kinds/content/content-kind.ts';
+import type { ContentWindows } from '../../sync/loop/content/content-world.ts';
+import { instanceKey, markerLabel } from '../../sync/plan/keys/reserved-keys.ts';
 import {
   type HostItem,
   type HostServiceItem,
@@ -20,9 +20,9 @@ import {
   projectService,
   type SyncedKind,
   type VirtualItem,
-} from '../sync/plan/kind.ts';
-import type { Windows } from '../sync/world/sources.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+} from '../../sync/plan/kind.ts';
+import type { Windows } from '../../sync/world/sources.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
 import { openContentWindows, type WindowScope } from './references.ts';
 
 /**

@@ -1,18 +1,18 @@
 // One virtual cluster as a value: its windows, rules, patches, references and engine. In: its settings, connections and writers,
 // and what several virtual clusters may share: queue, sandbox, host connection, clock. Out: an engine with a sync for each kind.
 // Nothing here may be one for the whole process.
-import type { Connection } from '../cluster/wire/connection.ts';
-import type { Writer } from '../cluster/write/writer.ts';
-import { copyNamespaces, mappingsOf } from '../config/settings/host-namespaces.ts';
-import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { WorkQueue } from '../queue/work-queue.ts';
-import type { ContentKind } from '../sync/kinds/content/content-kind.ts';
-import type { FoundCopies } from '../sync/loop/content/leftovers.ts';
-import { References } from '../sync/loop/content/references.ts';
-import { Engine } from '../sync/loop/engine.ts';
-import type { Sync } from '../sync/loop/sync.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import type { Connection } from '../../cluster/wire/connection.ts';
+import type { Writer } from '../../cluster/write/writer.ts';
+import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespaces.ts';
+import type { CompiledMappings } from '../../config/settings/namespace-mappings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { WorkQueue } from '../../queue/work-queue.ts';
+import type { ContentKind } from '../../sync/kinds/content/content-kind.ts';
+import type { FoundCopies } from '../../sync/loop/content/leftovers.ts';
+import { References } from '../../sync/loop/content/references.ts';
+import { Engine } from '../../sync/loop/engine.ts';
+import type { Sync } from '../../sync/loop/sync.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
 import { type RegisteredKind, registeredKinds } from './kinds.ts';
 import { RunningPatches } from './patches.ts';
 import { findCopies, referenceSettings } from './references.ts';

@@ -1,15 +1,15 @@
 // Compiles the patches of a configuration. In: a loaded configuration. Out: compiled patches, and one report of all faults and
 // warnings. The config room knows the position of an expression, the expression room knows its faults; here both meet.
-import { type Fault, fault, listFaults, warning } from '../config/fault.ts';
-import type { Loaded, LoadedList } from '../config/load/load.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import { itemsAPart, runAtOnce, type Steps } from '../config/steps.ts';
-import type { SettingsPath } from '../config/yaml/settings-path.ts';
-import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
-import type { PatcherOptions } from '../sync/patch/entry/pass.ts';
-import { lintPatches, type PatchWarning } from '../sync/patch/lint/lint-patches.ts';
-import { compileSteps, type PatchFault, type PatchSet } from '../sync/patch/set/patch-set.ts';
-import type { SyncedKind } from '../sync/plan/kind.ts';
+import { type Fault, fault, listFaults, warning } from '../../config/fault.ts';
+import type { Loaded, LoadedList } from '../../config/load/load.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { itemsAPart, runAtOnce, type Steps } from '../../config/steps.ts';
+import type { SettingsPath } from '../../config/yaml/settings-path.ts';
+import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
+import type { PatcherOptions } from '../../sync/patch/entry/pass.ts';
+import { lintPatches, type PatchWarning } from '../../sync/patch/lint/lint-patches.ts';
+import { compileSteps, type PatchFault, type PatchSet } from '../../sync/patch/set/patch-set.ts';
+import type { SyncedKind } from '../../sync/plan/kind.ts';
 import { anySliceKind, rulesOf } from './rules-of.ts';
 
 export interface KindPatches {

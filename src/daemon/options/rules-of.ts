@@ -1,12 +1,12 @@
 // Builds the rules of a configuration for commands that run without a daemon. The rules are the same as the daemon's.
-import { mappingsOf } from '../config/settings/host-namespaces.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
-import type { MirroredSlices } from '../sync/kinds/endpointslices/eligibility.ts';
-import { createEndpointSliceKind } from '../sync/kinds/endpointslices/endpointslice-kind.ts';
-import { createRules, type SyncRules } from '../sync/loop/pass/rules.ts';
-import type { Patcher } from '../sync/patch/run/patcher.ts';
-import type { SyncedKind } from '../sync/plan/kind.ts';
+import { mappingsOf } from '../../config/settings/host-namespaces.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
+import type { MirroredSlices } from '../../sync/kinds/endpointslices/eligibility.ts';
+import { createEndpointSliceKind } from '../../sync/kinds/endpointslices/endpointslice-kind.ts';
+import { createRules, type SyncRules } from '../../sync/loop/pass/rules.ts';
+import type { Patcher } from '../../sync/patch/run/patcher.ts';
+import type { SyncedKind } from '../../sync/plan/kind.ts';
 
 /** For questions whose answer no setting changes, such as the fields of a slice. */
 export const anySliceKind: SyncedKind = createEndpointSliceKind({ mirrored: 'always', dropsNodeName: false });

@@ -1,14 +1,14 @@
 // Holds the patches of the running configuration and their sandbox process. In: settings and compiled patches. Out: a patcher,
 // or undefined when there are no patches; then no process runs. A new configuration gets a new sandbox process, and the old
 // process ends a little later.
-import type { Timer } from '../clock.ts';
-import type { CompiledMappings } from '../config/settings/namespace-mappings.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import { createExpressionMetrics, type ExpressionMetrics } from '../expression/evaluate/expression-metrics.ts';
-import { ChildSandbox } from '../expression/sandbox/child-sandbox.ts';
-import { type OpenedPatcher, openPatcher } from '../sync/patch/run/open-patcher.ts';
-import type { ReferenceResolver } from '../sync/references/reference-names.ts';
-import type { DaemonOptions } from './daemon-options.ts';
+import type { Timer } from '../../clock.ts';
+import type { CompiledMappings } from '../../config/settings/namespace-mappings.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import { createExpressionMetrics, type ExpressionMetrics } from '../../expression/evaluate/expression-metrics.ts';
+import { ChildSandbox } from '../../expression/sandbox/child-sandbox.ts';
+import { type OpenedPatcher, openPatcher } from '../../sync/patch/run/open-patcher.ts';
+import type { ReferenceResolver } from '../../sync/references/reference-names.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
 
 /** An object that is being synced may still use the old rules for this long. */
 const lingerMs = 10_000;

@@ -1,28 +1,28 @@
 // Finds the kinds that the reference patches of a configuration name, and opens windows onto these kinds. Other kinds are not
 // watched; the daemon searches them once for copies that earlier patches left behind.
 
-import { listPages } from '../cluster/window/list-pages.ts';
-import type { Item, Window } from '../cluster/window/window.ts';
-import type { Connection } from '../cluster/wire/connection.ts';
-import { checkPermissions, type Permission } from '../cluster/wire/probe.ts';
-import type { ResourceRef } from '../cluster/wire/scope.ts';
-import type { Settings } from '../config/settings/settings.ts';
-import type { KubeObject } from '../object/meta/object.ts';
+import { listPages } from '../../cluster/window/list-pages.ts';
+import type { Item, Window } from '../../cluster/window/window.ts';
+import type { Connection } from '../../cluster/wire/connection.ts';
+import { checkPermissions, type Permission } from '../../cluster/wire/probe.ts';
+import type { ResourceRef } from '../../cluster/wire/scope.ts';
+import type { Settings } from '../../config/settings/settings.ts';
+import type { KubeObject } from '../../object/meta/object.ts';
 import {
   type ContentKind,
   contentKinds,
   projectCopy,
   projectImportable,
   projectVirtualContent,
-} from '../sync/kinds/content/content-kind.ts';
-import { endpointsKind } from '../sync/kinds/endpoints/endpoints-kind.ts';
-import type { ContentWindows } from '../sync/loop/content/content-world.ts';
-import type { FoundCopies, FoundCopy } from '../sync/loop/content/leftovers.ts';
-import type { ReferenceSettings } from '../sync/loop/content/references.ts';
-import type { PatchSet } from '../sync/patch/set/patch-set.ts';
-import { importableLabel, markerLabel } from '../sync/plan/keys/reserved-keys.ts';
-import type { DaemonOptions } from './daemon-options.ts';
-import { anySliceKind } from './rules-of.ts';
+} from '../../sync/kinds/content/content-kind.ts';
+import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
+import type { ContentWindows } from '../../sync/loop/content/content-world.ts';
+import type { FoundCopies, FoundCopy } from '../../sync/loop/content/leftovers.ts';
+import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
+import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
+import { importableLabel, markerLabel } from '../../sync/plan/keys/reserved-keys.ts';
+import type { DaemonOptions } from '../options/daemon-options.ts';
+import { anySliceKind } from '../options/rules-of.ts';
 
 export interface WindowScope {
   namespace?: string;
