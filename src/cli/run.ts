@@ -46,13 +46,13 @@ async function runDaemon(context: Context, options: Options, { log, useFormat }:
   useFormat(settings.logFormat);
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
-  const notes = new ConfigurationNotes(log, metrics);
+  const notes = new ConfigurationNotes(log, metrics, context.clock);
   notes.warn([...loaded.warnings, ...(await auditSpaceWarnings(context, loaded))]);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
   const isDryRun = options.has('dry-run');
   const daemon = await assemble(context, loaded, { isDryRun, waitMs, log, metrics });
-  const operations = openOperations(daemon, settings, { metrics, notes });
+  const operations = openOperations(context, daemon, { settings, metrics, notes });
   const watch = watchFiles(context, prepared, { options, daemon, settings, log, useFormat, notes });
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = stopRequested(context);
@@ -94,10 +94,11 @@ async function assemble(
 }
 
 function openOperations(
+  { clock }: Context,
   daemon: Daemon,
-  { listen, listenNames }: Settings,
-  { metrics, notes }: { metrics: Metrics; notes: ConfigurationNotes },
+  { settings, metrics, notes }: { settings: Settings; metrics: Metrics; notes: ConfigurationNotes },
 ): OperationsServer {
+  const { listen, listenNames } = settings;
   const address = parseListen(listen) as { host: string; port: number };
   const status = (): unknown => notes.addTo(daemon.status() as object);
   const answers = {
@@ -109,7 +110,7 @@ function openOperations(
     objectStatus: (key: string) => daemon.objectStatus(key),
   };
   return new OperationsServer(address, answers, {
-    pages: new Pages({ status, port: () => address.port }),
+    pages: new Pages({ clock, status, facts: daemon.pageFacts, port: () => address.port }),
     names: listenNames,
   });
 }

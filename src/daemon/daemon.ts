@@ -6,7 +6,9 @@ import type { Lease } from '../cluster/write/lease.ts';
 import { settingChanges } from '../config/load/difference.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
+import { createPageFacts, type PageFacts } from '../sync/report/look/page-facts.ts';
 import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
+import { VerdictSince } from '../sync/report/verdict-since.ts';
 import { Changes } from './changes.ts';
 import { type CheckedSettings, checkContent, checkRights, checkStart } from './clusters/checks.ts';
 import { Clusters, isRecent } from './clusters/connections.ts';
@@ -20,6 +22,7 @@ import {
   type DaemonView,
   isManagementAlone,
   logSwitch,
+  noteVerdict,
   objectStatusOf,
   readinessOf,
   readySyncs,
@@ -39,6 +42,7 @@ export const daemonModule: DaemonModule = { assembleDaemon: (options) => new Ass
 
 class AssembledDaemon implements Daemon {
   readonly ended: Promise<string>;
+  readonly pageFacts: PageFacts;
   readonly #options: DaemonOptions;
   readonly #clusters: Clusters;
   readonly #cluster: SyncedCluster;
@@ -52,6 +56,8 @@ class AssembledDaemon implements Daemon {
   #end: (why: string) => void = () => {};
   #phase: DaemonView['phase'] = 'new';
   readonly #changes: Changes;
+  readonly #since = new VerdictSince();
+  #ticks = 0;
 
   constructor(options: DaemonOptions) {
     const isStopped = (): boolean => this.#phase === 'stopped';
@@ -79,6 +85,12 @@ class AssembledDaemon implements Daemon {
       switchedOn: () => syncsOf(this.#view()),
       lease: () => this.#lease,
       outages: this.#outages,
+      tick: () => this.#noteVerdict(),
+    });
+    this.pageFacts = createPageFacts({
+      clock: options.clock,
+      syncs: () => readySyncs(this.#view()),
+      contents: () => this.#cluster.references.syncs,
     });
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
@@ -88,6 +100,7 @@ class AssembledDaemon implements Daemon {
   async start(): Promise<Started> {
     this.#phase = 'starting';
     this.#startedMs = this.#options.clock.now();
+    noteVerdict(this.#view());
     const setUp = this.#startParts();
     // A new configuration may arrive while the start waits for a cluster, so applying it waits for the set-up.
     this.#changes.waitFor(setUp);
@@ -206,6 +219,12 @@ class AssembledDaemon implements Daemon {
     return statusOf(this.#view());
   }
 
+  /** Counting keys takes time, so with a management API the time of a change is known to ten seconds. */
+  #noteVerdict(): void {
+    this.#ticks++;
+    if (this.#settings.management === undefined || this.#ticks % 10 === 0) noteVerdict(this.#view());
+  }
+
   #view(): DaemonView {
     const { windows, references, patches } = this.#cluster;
     const [ofEndpoints, ofSlices] = [endpoints, slices].map((kind) => this.#cluster.kind(kind));
@@ -224,6 +243,7 @@ class AssembledDaemon implements Daemon {
       patches,
       outages: this.#outages,
       management: this.#management,
+      since: this.#since,
       notApplied: this.#changes.notApplied,
     };
   }

@@ -16,6 +16,8 @@ export interface GaugeSources {
   switchedOn: () => readonly Sync[];
   lease: () => Lease | undefined;
   outages: Outages;
+  /** Called with each look at the gauges. */
+  tick: () => void;
 }
 
 export class Gauges {
@@ -33,6 +35,7 @@ export class Gauges {
     const lease = this.#sources.lease();
     const isLeader = !isDryRun && (lease === undefined || lease.isHeld());
     const syncs = this.#sources.syncs();
+    this.#sources.tick();
     for (const sync of syncs) setGauges(sync, { isLeader });
     if (syncs.length > 0) {
       const areWritesWanted = this.#sources.switchedOn().some((sync) => wantsWrites({ sync, lease }));

@@ -6,8 +6,16 @@ import type { References } from '../sync/loop/content/references.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import { type Beside, besideOthers } from '../sync/report/beside.ts';
 import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
-import { areWritesWanted, syncStatus, verdictFacts, waitingObjects } from '../sync/report/status.ts';
+import {
+  areWritesWanted,
+  joinedFacts,
+  summed,
+  syncStatus,
+  verdictFacts,
+  waitingObjects,
+} from '../sync/report/status.ts';
 import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
+import type { VerdictSince } from '../sync/report/verdict-since.ts';
 import type { Clusters } from './clusters/connections.ts';
 import { leadershipOf, leaseTrouble } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
@@ -33,6 +41,7 @@ export interface DaemonView {
   patches: RunningPatches;
   outages: Outages;
   management: RunningManagement;
+  since: VerdictSince;
   /** Why a valid new configuration is not in force. */
   notApplied?: string | undefined;
 }
@@ -124,7 +133,7 @@ export function statusOf(view: DaemonView): unknown {
   const management = view.management.status();
   if (isManagementAlone(view.settings)) return aloneStatus(view, management);
   return {
-    verdict: verdict(view, management?.troubles),
+    verdict: sinceWhen(view, verdict(view, management?.troubles)),
     ...(view.notApplied !== undefined && { newConfigurationNotTakenOver: view.notApplied }),
     version,
     virtualCluster: virtualClusterName,
@@ -147,7 +156,7 @@ export function statusOf(view: DaemonView): unknown {
       },
     }),
     ...(references && { references }),
-    ...(patches.current && { patches: patches.current.counts.totals() }),
+    ...(patches.current && { patches: patches.current.counts.totals(), sandbox: patches.sandbox }),
     ...(management && { management }),
     windows: view.windows.map(({ name, window }) => ({
       window: name,
@@ -177,7 +186,7 @@ function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement[
   const late = view.notApplied;
   const more = [...(late === undefined ? [] : [lateSentence(late)]), ...(management?.troubles ?? [])];
   return {
-    verdict: { isWell: isReady && more.length === 0, sentence: [sentence, ...more].join('; ') },
+    verdict: sinceWhen(view, { isWell: isReady && more.length === 0, sentence: [sentence, ...more].join('; ') }),
     ...(late !== undefined && { newConfigurationNotTakenOver: late }),
     version,
     isDryRun,
@@ -185,6 +194,16 @@ function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement[
     uptimeSeconds: Math.round((clock.now() - view.startedMs) / 1000),
     ...(management && { management }),
   };
+}
+
+function sinceWhen<V extends Partial<Verdict>>({ since, options }: DaemonView, said: V): V & { since: string } {
+  return { ...said, since: since.note(said, options.clock.wallTime()) };
+}
+
+/** To be called each second, so that the time of a change is known although nobody asked. */
+export function noteVerdict(view: DaemonView): void {
+  if (isManagementAlone(view.settings)) statusOf(view);
+  else sinceWhen(view, verdict(view, view.management.status()?.troubles));
 }
 
 function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
@@ -195,7 +214,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
   const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
   const ready = readySyncs(view);
-  const facts = hasBegun ? ready.map(verdictFacts).reduce(joined, nothingKnown) : nothingKnown;
+  const facts = joinedFacts(hasBegun ? ready.map(verdictFacts) : []);
   const result = verdictOf({
     ...facts,
     gaps: hasBegun ? summed(facts.gaps, view.references.gaps) : facts.gaps,
@@ -243,36 +262,6 @@ function liesTold({ references, sync, slices }: DaemonView): string[] {
 
 function lateSentence(late: string): string {
   return `the new configuration could not be applied: ${late}`;
-}
-
-const nothingKnown: ReturnType<typeof verdictFacts> = {
-  differences: 0,
-  objects: 0,
-  ownerMissing: undefined,
-  blocked: new Map(),
-  gaps: new Map(),
-  waiting: 0,
-  oldestSeconds: 0,
-};
-
-type Facts = ReturnType<typeof verdictFacts>;
-
-function joined(one: Facts, other: Facts): Facts {
-  return {
-    differences: one.differences + other.differences,
-    objects: one.objects + other.objects,
-    ownerMissing: one.ownerMissing ?? other.ownerMissing,
-    blocked: summed(one.blocked, other.blocked),
-    gaps: summed(one.gaps, other.gaps),
-    waiting: one.waiting + other.waiting,
-    oldestSeconds: Math.max(one.oldestSeconds, other.oldestSeconds),
-  };
-}
-
-function summed(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
-  const sums = new Map(one);
-  for (const [reason, count] of other) sums.set(reason, (sums.get(reason) ?? 0) + count);
-  return sums;
 }
 
 /** Returns a promise when the answer needs the object's patches to run. */

@@ -1,39 +1,132 @@
-// The pages that a daemon shows to people: `/` and `/objects`. In: functions that answer what the daemon knows, and requests.
-// Out: HTML. Pages change nothing. This room must never decide what is well: facts and words come from sync/report.
+// The pages that a daemon shows to people: `/`, `/objects` and `/objects/NAMESPACE/NAME`. In: functions that answer what the daemon
+// knows, and requests. Out: HTML, or 304 while nothing is new. Pages change nothing. This room must never decide what is well: facts
+// and words come from sync/report.
+import { createHash } from 'node:crypto';
 import { type LocalReply, type LocalRequest, type LocalRoutes, plainReply } from '../apiserver/local/routes.ts';
+import type { Clock } from '../clock.ts';
+import type { PageFacts } from '../sync/report/look/page-facts.ts';
+import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
 import { pageReply } from './frame/frame.ts';
-import { type StatusAnswers, statusMain } from './status/status-page.ts';
+import { type Html, html } from './frame/html.ts';
+import { objectMain } from './status/object-page.ts';
+import { keyInPath, objectsPath } from './status/object-paths.ts';
+import { objectsMain, objectsQuery } from './status/objects-page.ts';
+import { statusMain } from './status/status-page.ts';
+
+export interface PagesAnswers {
+  clock: Clock;
+  /** What `hostward status -o json` prints. */
+  status(): unknown;
+  facts: PageFacts;
+  /** Of the local address, for the command that leads to it. */
+  port(): number;
+}
 
 const readOnly = { methods: ['GET', 'HEAD'], bodyBytes: 0 };
+/** Several people may look at once; none of them sees a difference within a second. */
+const statusIsGoodForMs = 1_000;
+const links = [
+  { path: '/', words: 'Status' },
+  { path: objectsPath, words: 'Objects' },
+];
+
+interface Page {
+  title: string;
+  main: Html;
+  status?: number;
+}
 
 export class Pages implements LocalRoutes {
-  readonly #answers: StatusAnswers;
+  readonly #answers: PagesAnswers;
   readonly #assets: Assets;
+  #known: { atMs: number; asOf: Date; status: StatusJson; version: string } | undefined;
 
-  constructor(answers: StatusAnswers, assets = new Assets()) {
+  constructor(answers: PagesAnswers, assets = new Assets()) {
     this.#answers = answers;
     this.#assets = assets;
   }
 
   takes(path: string): { methods: readonly string[]; bodyBytes: number } | undefined {
-    return path === '/' || path.startsWith(assetsPath) ? readOnly : undefined;
+    const isOurs =
+      path === '/' || path === objectsPath || path.startsWith(`${objectsPath}/`) || path.startsWith(assetsPath);
+    return isOurs ? readOnly : undefined;
   }
 
-  async answer({ path, isLoopback }: LocalRequest): Promise<LocalReply> {
+  async answer(request: LocalRequest): Promise<LocalReply> {
+    const { path, headers } = request;
     if (path.startsWith(assetsPath)) return this.#assets.answer(path);
-    if (!isLoopback) return plainReply(403, forwardSentence(this.#answers.port()));
+    if (!request.isLoopback) return plainReply(403, forwardSentence(this.#answers.port()));
+    const { version: ofStatus, asOf } = this.#now();
+    const ofObjects = path === '/' ? '' : this.#answers.facts.changes();
+    // Weak, because ages differ in every answer.
+    const etag = `W/"${createHash('sha256').update(`${ofStatus} ${ofObjects}`).digest('base64url').slice(0, 22)}"`;
+    if (headers['if-none-match'] === etag)
+      return { status: 304, contentType: 'text/html; charset=utf-8', text: '', headers: { etag } };
+    const { title, main, status = 200 } = await this.#page(request);
     return pageReply({
-      title: 'Hostward status',
+      title: `${title} · Hostward`,
       scripts: [await this.#assets.path('status.js')],
       styles: [await this.#assets.path('pages.css')],
-      links: [{ path: '/', words: 'Status' }],
-      current: '/',
-      main: statusMain(this.#answers),
+      links,
+      current: path,
+      main: html`<p class="asof">As of <time id="asof" datetime="${asOf.toISOString()}">${asOf.toISOString().replace(/\.\d+Z$/, 'Z')}</time><span id="unchanged"></span></p>
+<div id="page" data-version="${etag}">
+${main}
+</div>`,
+      policy: { hasForm: true },
+      status,
+      headers: { etag },
     });
+  }
+
+  async #page({ path, query }: LocalRequest): Promise<Page> {
+    const { facts } = this.#answers;
+    const { status, asOf } = this.#now();
+    if (path === '/') return { title: 'Status', main: statusMain(status, facts.lastHour(), asOf) };
+    if (path === objectsPath) {
+      const asked = objectsQuery(query);
+      const kinds = facts.kinds();
+      return {
+        title: 'Objects',
+        main: objectsMain(asked, await facts.page(asked), { kinds, verdict: status['verdict'] }),
+      };
+    }
+    const key = keyInPath(path);
+    if (key === undefined)
+      return {
+        title: 'No such page',
+        main: html`<h1>No such page</h1><p>Wanted ${objectsPath}/NAMESPACE/NAME.</p>`,
+        status: 404,
+      };
+    const found = await facts.details(key);
+    const isKnown = found.objects.length + found.contents.length > 0;
+    return {
+      title: key,
+      main: objectMain(key, found, query.get('kind') ?? undefined),
+      ...(!isKnown && { status: 404 }),
+    };
+  }
+
+  /** The status, at most a second old. */
+  #now(): { asOf: Date; status: StatusJson; version: string } {
+    const { clock } = this.#answers;
+    const atMs = clock.now();
+    if (this.#known !== undefined && atMs - this.#known.atMs < statusIsGoodForMs) return this.#known;
+    const told = this.#answers.status();
+    const status = isFacts(told) ? told : {};
+    const version = createHash('sha256').update(JSON.stringify(status, withoutAges)).digest('base64url');
+    this.#known = { atMs, asOf: clock.wallTime(), status, version };
+    return this.#known;
   }
 }
 
+/** Ages grow with every look, and are no news. */
+function withoutAges(name: string, value: unknown): unknown {
+  if (name === 'sentence') return String(value).replace(/\d+ s old/g, 'old');
+  return /[sS]econds(Ago)?$/.test(name) ? undefined : value;
+}
+
 function forwardSentence(port: number): string {
-  return `pages answer programs on this machine alone, because they name objects; from elsewhere use:\nkubectl port-forward POD ${port}:${port}\nand open http://localhost:${port}/`;
+  return `pages name objects, so they answer programs on this machine alone; from elsewhere run\nkubectl port-forward POD ${port}:${port}\nand open http://localhost:${port}/`;
 }

@@ -8,6 +8,7 @@ import { createLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { listObjects } from '../../src/sync/report/object-list.ts';
 import type { Verdict } from '../../src/sync/report/verdict.ts';
+import { VerdictSince } from '../../src/sync/report/verdict-since.ts';
 import { type FakeOptions, FakeWorld, putPair } from './fake-sync.ts';
 
 let world: FakeWorld;
@@ -67,6 +68,7 @@ async function stage(options: FakeOptions = {}) {
     patches: { current: undefined, troubles: [] },
     outages,
     management: { readiness: () => undefined, status: () => undefined },
+    since: new VerdictSince(),
   } as unknown as DaemonView;
   const pass = async (ms: number) => {
     for (let at = 0; at < ms; at += 1000) {
@@ -264,6 +266,7 @@ describe('a valid configuration that could not be applied', () => {
       state: 'inStep',
       isWell: false,
       sentence: 'in step: 0 objects; the new configuration could not be applied: may not list secrets',
+      since: '2026-01-01T00:00:00Z',
     });
     expect(on.readiness().isReady).toBe(true);
   });

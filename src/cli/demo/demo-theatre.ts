@@ -152,7 +152,14 @@ export class Theatre {
         objects: (filter) => daemon.objects(filter),
         objectStatus: (key) => daemon.objectStatus(key),
       },
-      { pages: new Pages({ status: () => daemon.status(), port: () => this.#operations?.address.port ?? 0 }) },
+      {
+        pages: new Pages({
+          clock,
+          status: () => daemon.status(),
+          facts: daemon.pageFacts,
+          port: () => this.#operations?.address.port ?? 0,
+        }),
+      },
     );
     await this.#operations.start();
   }

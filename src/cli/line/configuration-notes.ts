@@ -2,6 +2,7 @@
 // the result of every reload. Out: log lines, series, and additions to the status. Readiness does not change, because the
 // configuration in force is valid.
 import { Counter, Gauge } from 'prom-client';
+import type { Clock } from '../../clock.ts';
 import { type Fault, formatFault } from '../../config/fault.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -20,9 +21,13 @@ export class ConfigurationNotes {
   #warnings: readonly string[] = [];
   #refused: readonly string[] = [];
   #waitsForRestart: readonly string[] = [];
+  readonly #clock: Clock;
+  /** When the present notes were made, RFC 3339. */
+  #since = '';
 
-  constructor(log: Log, metrics: Metrics) {
+  constructor(log: Log, metrics: Metrics, clock: Clock) {
     this.#log = log;
+    this.#clock = clock;
     const registers = [metrics];
     this.#reloads = new Counter({
       name: 'hostward_config_reloads_total',
@@ -65,6 +70,7 @@ export class ConfigurationNotes {
     this.#refused = [];
     const isNews = change.needsRestart.some((setting) => !this.#waitsForRestart.includes(setting));
     this.#waitsForRestart = change.needsRestart;
+    this.#noteTime();
     this.#log.info({ component: 'config', ...change }, 'configuration applied');
     if (isNews) this.#log.warn({ component: 'config', settings: change.needsRestart }, 'settings wait for a restart');
   }
@@ -80,8 +86,16 @@ export class ConfigurationNotes {
   rejected(faults: readonly Fault[], texts: Parameters<typeof formatFault>[1]): void {
     this.#reloads.inc({ result: 'rejected' });
     this.#refused = faults.map((fault) => formatFault(fault));
+    this.#noteTime();
     const shown = faults.map((fault) => formatFault(fault, texts));
     this.#log.error({ component: 'config', faults: shown }, 'new configuration is invalid, the old one stays');
+  }
+
+  #noteTime(): void {
+    this.#since = this.#clock
+      .wallTime()
+      .toISOString()
+      .replace(/\.\d+Z$/, 'Z');
   }
 
   /** Adds the notes to the daemon's own status and to its verdict, which stays first. */
@@ -95,6 +109,8 @@ export class ConfigurationNotes {
       ...verdict,
       isWell: verdict.isWell && sentences.length === 0,
       sentence: [verdict.sentence, ...sentences].join('; '),
+      // What was well is not since the note was made.
+      ...(verdict.isWell && sentences.length > 0 && { since: this.#since }),
     };
     return { ...(added && { verdict: added }), ...rest, ...this.#notes() };
   }

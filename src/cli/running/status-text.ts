@@ -1,11 +1,18 @@
 // Prints the daemon's status for people: facts become lines, lists become tables. The text knows only the verdict and
 // the messages by name, so that an older command line shows every field of a newer daemon.
 
-import { safeValue } from '../../safe-text.ts';
+import {
+  columnsOf,
+  type StatusJson as Facts,
+  isBlock,
+  isFacts,
+  say,
+  stateOrder,
+  titleOf,
+  wordsOf,
+} from '../../sync/report/words.ts';
 import { wrap } from '../line/help.ts';
 import { textTable } from '../line/text-table.ts';
-
-type Facts = Record<string, unknown>;
 
 /** A narrower terminal gets tables of this width. */
 const narrowest = 40;
@@ -23,9 +30,6 @@ export function wholeText(status: Facts, columns?: number): string {
     ? `${say(verdict['sentence'])}\n\n${statusText(facts, columns)}`
     : statusText(status, columns);
 }
-
-/** States that need attention come first; objects of one state are sorted by name. */
-export const stateOrder = ['refused', 'retry', 'waiting', 'pending', 'left', 'inSync', 'ineligible'];
 
 /** Prints the verdict in one line, then a table with a row for each object. */
 export function objectsText({ verdict, objects }: Facts, columns = Number.POSITIVE_INFINITY): string {
@@ -79,9 +83,7 @@ function block(value: unknown, width: number): string[] {
 }
 
 function table(rows: readonly Facts[], width: number): string[] {
-  const found = new Set(rows.flatMap((row) => Object.keys(row)));
-  // A long message would push the cells behind it out of sight.
-  const names = found.delete('message') ? [...found, 'message'] : [...found];
+  const names = columnsOf(rows);
   const columns = names.map((name) => {
     const isNumber = rows.every((row) => row[name] === undefined || typeof row[name] === 'number');
     return {
@@ -95,36 +97,4 @@ function table(rows: readonly Facts[], width: number): string[] {
     rows.map((row) => names.map((name) => say(row[name], '-'))),
     width,
   );
-}
-
-/** Whether a value gets a section of its own; an empty list or map gets a line with the word "none". */
-function isBlock(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length > 0;
-  return isFacts(value) && Object.keys(value).length > 0;
-}
-
-function isFacts(value: unknown): value is Facts {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function say(value: unknown, nothing = 'none'): string {
-  if (value === undefined || value === null || value === '') return nothing;
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  if (typeof value === 'number') return String(Math.round(value * 1000) / 1000);
-  if (typeof value === 'string') return safeValue(value);
-  if (Array.isArray(value)) return value.length === 0 ? nothing : value.map((item) => say(item)).join(', ');
-  return Object.keys(value).length === 0 ? nothing : JSON.stringify(value);
-}
-
-/** `hostNamespace` -> `host namespace`. */
-function wordsOf(name: string): string {
-  return safeValue(name).replace(
-    /([a-z0-9])([A-Z])/g,
-    (_, before: string, after: string) => `${before} ${after.toLowerCase()}`,
-  );
-}
-
-function titleOf(name: string): string {
-  const words = wordsOf(name);
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

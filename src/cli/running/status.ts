@@ -2,10 +2,11 @@
 // daemon's answer with its verdict first, and an exit code that repeats the verdict for scripts.
 
 import { pause } from '../../clock.ts';
+import { stateOrder } from '../../sync/report/words.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { addressOf, askDaemon, type DaemonAnswer } from './ask-daemon.ts';
-import { objectsText, stateOrder, statusText, wholeText } from './status-text.ts';
+import { objectsText, statusText, wholeText } from './status-text.ts';
 
 /** Often enough for a person, and rarely enough to cost the daemon almost nothing. */
 const watchEveryMs = 2_000;

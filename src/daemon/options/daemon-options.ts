@@ -8,6 +8,7 @@ import type { SandboxSetup } from '../../expression/realm/harness.ts';
 import type { Sandbox } from '../../expression/sandbox/sandbox.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
+import type { PageFacts } from '../../sync/report/look/page-facts.ts';
 import type { OperationsAnswers } from '../operations/operations-server.ts';
 import type { LoadedPatches } from './load-patches.ts';
 
@@ -66,6 +67,8 @@ export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
   stop(): Promise<void>;
   /** Applies a new configuration. Settings that need a restart keep their old values and are named in the result. */
   apply(settings: Settings, patches?: LoadedPatches): { needsRestart: readonly string[] };
+  /** What pages ask beside the status. */
+  readonly pageFacts: PageFacts;
   /** Reads both kubeconfigs at once. */
   rereadKubeconfigs(): void;
   /** Resolves with the reason when the daemon cannot go on by itself. */

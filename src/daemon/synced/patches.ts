@@ -51,6 +51,13 @@ export class RunningPatches {
     ];
   }
 
+  /** For status: how often the process of expressions ended by itself, and what is set aside for a while. */
+  get sandbox(): { restarts: number; expressionsSetAside: number; valuesSetAside: number } {
+    const { expressions, values } = this.#opened?.quarantined() ?? { expressions: 0, values: 0 };
+    const restarts = this.#expressionMetrics?.restarts ?? 0;
+    return { restarts, expressionsSetAside: expressions, valuesSetAside: values };
+  }
+
   /** Resolves once the sandbox runs, and rejects otherwise, because no object may be written unpatched. */
   async take(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
     if (this.#isStopped) return;

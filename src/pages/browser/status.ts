@@ -1,2 +1,137 @@
-// The script of the status pages.
-export {};
+// Keeps a status page current in place. It asks for the page again with the version that it shows, so that a daemon with nothing new
+// answers 304; parts that differ are replaced, and what the reader has opened, selected or focused elsewhere stays. When the daemon is
+// gone it says so. XMLHttpRequest parses the answer into a document, so that no text becomes HTML in this script.
+
+const askEveryMs = 3_000;
+const patienceMs = 10_000;
+/** Ages are news after this time, although nothing else is. */
+const wholeEveryMs = 60_000;
+
+let goneSince: Date | undefined;
+let wholeAtMs = performance.now();
+let timer = 0;
+
+function byId(id: string, within: Document = document): HTMLElement | null {
+  return within.getElementById(id);
+}
+
+function clock(at: Date): string {
+  return at.toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+function ask(): void {
+  const request = new XMLHttpRequest();
+  request.open('GET', location.href.replace(/#.*$/, ''));
+  request.responseType = 'document';
+  request.timeout = patienceMs;
+  const isWhole = performance.now() - wholeAtMs > wholeEveryMs;
+  const version = byId('page')?.dataset['version'];
+  if (!isWhole && version !== undefined) request.setRequestHeader('If-None-Match', version);
+  request.onload = () => {
+    answered();
+    if (request.status === 304) unchanged(request.getResponseHeader('Date'));
+    // A page about an object that is gone is news as well.
+    else if (request.response !== null && (request.status === 200 || request.status === 404)) take(request.response);
+    later();
+  };
+  request.onerror = request.ontimeout = () => {
+    gone();
+    later();
+  };
+  request.send();
+}
+
+function later(): void {
+  clearTimeout(timer);
+  if (document.visibilityState === 'visible') timer = setTimeout(ask, askEveryMs);
+}
+
+function unchanged(date: string | null): void {
+  const words = byId('unchanged');
+  if (words !== null && date !== null) words.textContent = `, unchanged at ${clock(new Date(date))}`;
+}
+
+function gone(): void {
+  goneSince ??= new Date();
+  const banner = byId('gone') ?? document.createElement('p');
+  if (banner.id === '') {
+    banner.id = 'gone';
+    banner.setAttribute('role', 'alert');
+    byId('main')?.prepend(banner);
+  }
+  const words = `The daemon does not answer since ${clock(goneSince)}. What stands here is older.`;
+  if (banner.textContent !== words) banner.textContent = words;
+}
+
+function answered(): void {
+  goneSince = undefined;
+  byId('gone')?.remove();
+}
+
+function take(found: Document): void {
+  const [now, then] = [byId('page'), byId('page', found)];
+  if (now === null || then === null) return;
+  wholeAtMs = performance.now();
+  merge(now, then);
+  now.dataset['version'] = then.dataset['version'] ?? '';
+  const [asOf, newAsOf] = [byId('asof'), byId('asof', found)];
+  if (asOf !== null && newAsOf !== null) asOf.replaceWith(document.adoptNode(newAsOf));
+  const words = byId('unchanged');
+  if (words !== null) words.textContent = '';
+  document.title = found.title;
+}
+
+/** Both pages have the same parts, by their ids; otherwise the whole content is replaced. */
+function merge(now: Element, then: Element): void {
+  const idsOf = (one: Element) => [...one.children].map(({ tagName, id }) => `${tagName} ${id}`).join(',');
+  if (idsOf(now) !== idsOf(then)) {
+    replace(now, then);
+    return;
+  }
+  const pairs = [...now.children].map((child, at) => [child, then.children[at] as Element] as const);
+  for (const [own, other] of pairs) {
+    if (own instanceof HTMLFormElement || shownIn(own) === shownIn(other)) continue;
+    own.className = other.className;
+    replace(own, other);
+  }
+}
+
+/** Whether a fold is open is the reader's business, and no difference. */
+function shownIn(part: Element): string {
+  const copy = part.cloneNode(true) as Element;
+  for (const fold of [copy, ...copy.querySelectorAll('details')]) fold.removeAttribute('open');
+  return copy.outerHTML;
+}
+
+function replace(own: Element, other: Element): void {
+  const openIds = [...own.querySelectorAll('details[open]')].map(nameOf);
+  const focused = own.contains(document.activeElement) ? placeOf(own, document.activeElement as Element) : undefined;
+  own.replaceChildren(...[...other.childNodes].map((node) => document.adoptNode(node)));
+  for (const fold of own.querySelectorAll('details')) if (openIds.includes(nameOf(fold))) fold.open = true;
+  if (focused !== undefined)
+    own.querySelectorAll<HTMLElement>(focused.selector)[focused.at]?.focus({ preventScroll: true });
+}
+
+/** A fold without an id goes by its summary without numbers, which change. */
+function nameOf(fold: Element): string {
+  return fold.id || (fold.querySelector('summary')?.textContent ?? '').replace(/\d+/g, '');
+}
+
+function placeOf(own: Element, element: Element): { selector: string; at: number } {
+  const selector = element.tagName.toLowerCase();
+  return { selector, at: [...own.querySelectorAll(selector)].indexOf(element) };
+}
+
+document.addEventListener('visibilitychange', () => {
+  clearTimeout(timer);
+  if (document.visibilityState === 'visible') ask();
+});
+// A page that comes back from the browser's memory shows what was true then.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) ask();
+});
+// A folded part that holds what a link names is opened, and everything is printed.
+addEventListener('beforeprint', () => {
+  for (const fold of document.querySelectorAll('details')) fold.open = true;
+});
+later();

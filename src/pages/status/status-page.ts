@@ -1,16 +1,114 @@
-// The status page: first the verdict, then what needs a person, then everything that `hostward status` tells. In: the daemon's
-// status as plain data. Out: HTML.
+// The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` tells, folded.
+// In: the daemon's status as plain data. Out: HTML. Facts and words are those of the command.
+import { type AttentionItem, attentionOf } from '../../sync/report/attention.ts';
+import type { PageFacts } from '../../sync/report/look/page-facts.ts';
+import { isFacts, type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
+import { chartHtml } from './chart.ts';
+import { blockHtml, factsHtml } from './facts-html.ts';
+import { objectPath } from './object-paths.ts';
 
-export interface StatusAnswers {
-  /** What `hostward status -o json` prints. */
-  status(): unknown;
-  /** Of the local address, for the command that leads to it. */
-  port(): number;
+/** The fields of each section, in order; every other field stands in the last one. */
+const sections: readonly { id: string; title: string; fields: readonly string[] }[] = [
+  {
+    id: 'objects',
+    title: 'Objects',
+    fields: [
+      'objects',
+      'queue',
+      'lag',
+      'owner',
+      'deletesWithheld',
+      'listsInDoubt',
+      'trouble',
+      'contested',
+      'differences',
+      'endpointSlices',
+    ],
+  },
+  { id: 'patches', title: 'Patches', fields: ['patches', 'sandbox'] },
+  { id: 'references', title: 'References', fields: ['references'] },
+  { id: 'proofs', title: 'Proofs and windows', fields: ['proven', 'windows'] },
+  { id: 'management', title: 'Management API', fields: ['management'] },
+];
+
+/** Attention rows that are shown at once. */
+const itemsShown = 20;
+
+export function statusMain(status: StatusJson, hour: ReturnType<PageFacts['lastHour']>, asOf: Date): Html {
+  const { verdict } = status;
+  const known = new Set(['verdict', ...sections.flatMap(({ fields }) => fields)]);
+  const rest = Object.fromEntries(Object.entries(status).filter(([name]) => !known.has(name)));
+  return html`<h1>Status</h1>
+${isFacts(verdict) && verdictHtml(verdict)}
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionOf(status))}</section>
+<section id="hour" aria-label="The last hour">${hourHtml(hour, asOf)}</section>
+${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest)}`;
 }
 
-export function statusMain(answers: StatusAnswers): Html {
-  const { verdict } = answers.status() as { verdict?: { isWell: boolean; sentence: string } };
-  return html`<h1>Status</h1>
-<p class="${verdict?.isWell === false ? 'verdict bad' : 'verdict good'}">${verdict?.sentence ?? 'no verdict'}</p>`;
+function verdictHtml({ isWell, sentence, since, ...more }: StatusJson): Html {
+  return html`<div id="verdict" class="verdict ${isWell === false ? 'bad' : 'good'}" role="status">
+<p><strong>${isWell === false ? 'Not well' : 'Well'}:</strong> ${say(sentence)}</p>
+<p class="quiet">${since !== undefined && html`since <time datetime="${say(since)}">${say(since)}</time>; `}is well: ${say(isWell)}${Object.entries(more).map(([name, value]) => html`; ${name}: ${say(value)}`)}</p>
+</div>`;
+}
+
+function attentionHtml(items: readonly AttentionItem[]): Html {
+  if (items.length === 0) return html`<h2 id="attention-title">Nothing needs a person</h2>`;
+  const [shown, folded] = [items.slice(0, itemsShown), items.slice(itemsShown)];
+  return html`<h2 id="attention-title">${items.length} ${items.length === 1 ? 'thing needs' : 'things need'} a person</h2>
+<ul class="attention">
+${shown.map(itemHtml)}</ul>
+${
+  folded.length > 0 &&
+  html`<details id="more-attention"><summary>${folded.length} more</summary><ul class="attention">
+${folded.map(itemHtml)}</ul></details>`
+}`;
+}
+
+function itemHtml({ about, object, reason, message, sinceSeconds, remedy, command }: AttentionItem): Html {
+  const name =
+    object === undefined ? html`<strong>${about}</strong>` : html`<a href="${objectPath(object)}">${about}</a>`;
+  return html`<li><p>${name} <span class="reason">${reason}</span>${sinceSeconds !== undefined && html` <span class="quiet">for ${say(sinceSeconds)} s</span>`}</p>
+<p>${message}</p>
+<p class="remedy">${remedy}: <code>${command}</code></p></li>
+`;
+}
+
+function hourHtml(hour: ReturnType<PageFacts['lastHour']>, until: Date): Html {
+  const line = (name: string, style: 'first' | 'second', valueAt: (point: (typeof hour)[0]) => number | undefined) => ({
+    name,
+    style,
+    points: hour.flatMap((point) => {
+      const value = valueAt(point);
+      return value === undefined ? [] : [{ at: point.at, value }];
+    }),
+  });
+  return html`<h2>The last hour</h2>
+<div class="charts">
+${chartHtml({
+  title: 'From an event to the host copy',
+  unit: 'ms',
+  until,
+  lines: [line('p50', 'first', ({ p50Ms }) => p50Ms), line('p99', 'second', ({ p99Ms }) => p99Ms)],
+})}${chartHtml({
+  title: 'Writes',
+  unit: 'a second',
+  until,
+  lines: [line('writes', 'first', ({ writesPerSecond }) => writesPerSecond)],
+})}</div>`;
+}
+
+function section(id: string, title: string, facts: StatusJson): Html | undefined {
+  const { length } = Object.keys(facts);
+  if (length === 0) return undefined;
+  const [[name, value]] = Object.entries(facts) as [[string, unknown]];
+  const isOne = length === 1 && typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+  return html`<details id="${id}" class="section"><summary><h2>${title}</h2></summary>
+${isOne ? blockHtml(name, value, 2) : factsHtml(facts)}</details>
+`;
+}
+
+function picked(status: StatusJson, fields: readonly string[]): StatusJson {
+  return Object.fromEntries(fields.flatMap((name) => (status[name] === undefined ? [] : [[name, status[name]]])));
 }

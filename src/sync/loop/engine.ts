@@ -10,6 +10,7 @@ import type { Withheld } from '../world/doubt/doubted-list.ts';
 import { Ledger } from '../world/ledger.ts';
 import { Registry } from '../world/registry.ts';
 import type { Standing } from '../world/standing.ts';
+import { Recent } from './pass/recent.ts';
 import { createReferencePorts } from './reference-ports.ts';
 import { SelfWakeBrake } from './self-wake-brake.ts';
 import { Sync } from './sync.ts';
@@ -17,6 +18,7 @@ import type { EngineOptions, KindOptions } from './sync-options.ts';
 
 export class Engine {
   readonly ledger = new Ledger();
+  readonly recent = new Recent();
   readonly #options: EngineOptions;
   readonly #syncs = new Map<string, Sync>();
   readonly #registry: Registry;
@@ -68,6 +70,7 @@ export class Engine {
         namedLike: (service) => this.#namedLike(service),
         withheldForOthers: (kind) => this.#withheldForOthers(kind),
         referencePorts: this.#referencePorts,
+        recent: this.recent,
       },
     );
     this.#syncs.set(kind.rules.translation.kind.kind, sync);

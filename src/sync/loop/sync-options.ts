@@ -12,6 +12,7 @@ import type { Withheld } from '../world/doubt/doubted-list.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { Registry } from '../world/registry.ts';
 import type { Windows } from '../world/sources.ts';
+import type { Recent } from './pass/recent.ts';
 import type { SyncRules } from './pass/rules.ts';
 import type { SelfWakeBrake } from './self-wake-brake.ts';
 
@@ -52,4 +53,5 @@ export interface EngineParts {
   /** What a doubted list withholds for all kinds but this one. */
   withheldForOthers: (kind: string) => Withheld;
   referencePorts: ReferencePorts;
+  recent: Recent;
 }

@@ -42,6 +42,7 @@ export class Sync {
   readonly metrics: SyncMetrics;
   readonly queue: QueuePart;
   readonly options: SyncOptions;
+  readonly recent: EngineParts['recent'];
   readonly #events: EventRecorder;
   readonly #ports: ReconcilePorts;
   readonly #referencePorts: EngineParts['referencePorts'];
@@ -59,7 +60,7 @@ export class Sync {
 
   constructor(
     options: SyncOptions,
-    { ledger, registry, brake, begun, namedLike, withheldForOthers, referencePorts }: EngineParts,
+    { ledger, registry, brake, begun, namedLike, withheldForOthers, referencePorts, recent }: EngineParts,
   ) {
     const { clock, random, log } = options;
     const { kind } = options.rules.translation;
@@ -67,6 +68,7 @@ export class Sync {
     this.#begun = begun;
     this.namedLike = namedLike;
     this.#referencePorts = referencePorts;
+    this.recent = recent;
     this.ledger = ledger.page(kind.kind);
     this.world = new World(
       { ...options, registry },
@@ -104,6 +106,7 @@ export class Sync {
       enqueue: (key: Key) => this.enqueue(key),
       tell: (note: EventNote) => this.#tell(note),
       writes: this.#writes,
+      recent,
       doubtOwner: () => this.doubtOwner(),
       noteChanges: () => brake.noteChanges(),
     };

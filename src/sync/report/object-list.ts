@@ -56,7 +56,7 @@ function* wanted(row: ObjectRow, { state }: ObjectFilter): Generator<ObjectRow> 
   if (state === undefined || row.state === state || row.state.startsWith(`${state}/`)) yield row;
 }
 
-function rowOf(sync: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow {
+export function rowOf(sync: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow {
   const { ledger, options } = sync;
   if (entry !== undefined) {
     const sinceSeconds = Math.round((options.clock.now() - entry.sinceMs) / 100) / 10;

@@ -59,7 +59,8 @@ export async function patchedObjectStatus(sync: Sync, key: Key): Promise<ObjectS
   return statusOf(sync, patcher === undefined ? seen : await createPatching(patcher, world).forward(seen));
 }
 
-function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
+/** For an object whose patches have run. */
+export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const { world, ledger } = sync;
   const { key } = facts;
   if (facts.virtual === undefined && facts.host === undefined && facts.service === undefined) return undefined;

@@ -60,10 +60,13 @@ export function syncStatus(sync: Sync): SyncStatus {
   };
 }
 
+type SyncFacts = Pick<
+  VerdictFacts,
+  'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'gaps' | 'waiting' | 'oldestSeconds'
+>;
+
 /** The facts of sync for the verdict on the whole daemon. */
-export function verdictFacts(
-  sync: Sync,
-): Pick<VerdictFacts, 'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'gaps' | 'waiting' | 'oldestSeconds'> {
+export function verdictFacts(sync: Sync): SyncFacts {
   const { ledger, options } = sync;
   const owner = sync.world.ownerState();
   const dirty = ledger.dirty();
@@ -76,6 +79,26 @@ export function verdictFacts(
     waiting: Math.max(dirty.count, sync.queue.waiting),
     oldestSeconds: dirty.oldestMs === undefined ? 0 : (options.clock.now() - dirty.oldestMs) / 1000,
   };
+}
+
+/** The facts of all syncs as those of one. */
+export function joinedFacts(all: readonly SyncFacts[]): SyncFacts {
+  const sumOf = (one: (facts: SyncFacts) => number) => all.reduce((sum, facts) => sum + one(facts), 0);
+  return {
+    differences: sumOf(({ differences }) => differences),
+    objects: sumOf(({ objects }) => objects),
+    ownerMissing: all.find(({ ownerMissing }) => ownerMissing !== undefined)?.ownerMissing,
+    blocked: all.map(({ blocked }) => blocked).reduce(summed, new Map()),
+    gaps: all.map(({ gaps }) => gaps).reduce(summed, new Map()),
+    waiting: sumOf(({ waiting }) => waiting),
+    oldestSeconds: Math.max(0, ...all.map(({ oldestSeconds }) => oldestSeconds)),
+  };
+}
+
+export function summed(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {
+  const sums = new Map(one);
+  for (const [reason, count] of other) sums.set(reason, (sums.get(reason) ?? 0) + count);
+  return sums;
 }
 
 /** Counts the objects that wait for one reason, with the message of the first; undefined without such objects. */

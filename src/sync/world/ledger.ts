@@ -60,6 +60,7 @@ export class LedgerPage {
   readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
   #lagAt = 0;
+  #changes = 0;
 
   constructor(changed: (key: Key) => void) {
     this.#changed = changed;
@@ -99,6 +100,7 @@ export class LedgerPage {
   /** Returns the previous entry. Objects in sync have no entry, so that ten thousand of them need no memory. */
   set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
     const before = this.#set(key, outcome, nowMs);
+    this.#changes++;
     this.#changed(key);
     return before;
   }
@@ -121,6 +123,11 @@ export class LedgerPage {
     return before;
   }
 
+  /** Rises with everything that changes, so that a reader knows that nothing did. */
+  get changes(): number {
+    return this.#changes;
+  }
+
   get inSync(): number {
     return this.#inSync.size;
   }
@@ -140,6 +147,7 @@ export class LedgerPage {
 
   setLapse(key: Key, message: string | undefined): string | undefined {
     const before = this.#lapses.get(key);
+    if (message !== before) this.#changes++;
     if (message === undefined) this.#lapses.delete(key);
     else if (message !== before) this.#lapses.set(key, message);
     return before;
@@ -152,6 +160,7 @@ export class LedgerPage {
   /** Returns what was known before. */
   setBackflowFailures(key: Key, failures: BackflowFailures | undefined): BackflowFailures | undefined {
     const before = this.#backflowFailures.get(key);
+    if (failures !== before) this.#changes++;
     if (failures === undefined) this.#backflowFailures.delete(key);
     else this.#backflowFailures.set(key, failures);
     return before;

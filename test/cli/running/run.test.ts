@@ -42,6 +42,13 @@ function stage(
     status: () => ({}),
     objects: () => [],
     objectStatus: () => undefined,
+    pageFacts: {
+      changes: () => '',
+      lastHour: () => [],
+      kinds: () => [],
+      page: async () => ({ rows: [], matching: 0, hasBefore: false, hasAfter: false }),
+      details: async () => ({ objects: [], contents: [] }),
+    },
   };
   const made = scene({
     ...(columns !== undefined && { columns }),
@@ -282,7 +289,8 @@ describe('hostward run', () => {
     const rejected = 'new configuration is invalid, the old one stays';
     await take(yaml(', backSync: some'), rejected);
     const column = yaml(', backSync: some').indexOf('some') + 1;
-    expect(await verdict()).toEqual({
+    expect(await verdict()).toMatchObject({
+      since: expect.stringMatching(/Z$/),
       state: 'inStep',
       isWell: false,
       sentence: `in step: 1 object; the new configuration is invalid and the old one is in force: v.yaml:1:${column}: hostward.backSync: wanted one of all, none, found "some"`,

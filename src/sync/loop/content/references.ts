@@ -214,6 +214,11 @@ export class References implements SharedReferences {
     }
   }
 
+  /** The content of each kind that crosses. */
+  get syncs(): Iterable<ContentSync> {
+    return this.#syncs.values();
+  }
+
   /** See Sync.hurry(). */
   hurry(): void {
     for (const sync of this.#syncs.values()) sync.hurry();

@@ -20,6 +20,7 @@ import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
+import type { Recent } from './recent.ts';
 import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
 import { StoredAsRequested } from './stored-as-requested.ts';
@@ -46,6 +47,7 @@ export interface ReconcilePortsOptions {
   metrics: SyncMetrics;
   /** The log of ordinary writes. */
   writes: WriteLog;
+  recent: Recent;
   /** Rises with every change of the rules, so that the writes it causes do not count as repairs. */
   generation: () => number;
   enqueue: (key: Key) => void;
@@ -136,6 +138,8 @@ class SyncPorts implements ReconcilePorts {
     if (answer.kind !== 'ok') return;
     this.#given.noteChanges();
     this.#logWrite(facts.key, request);
+    const { recent, world, options } = this.#given;
+    recent.noteWrite({ kind: world.rules.translation.kind.kind, key: facts.key }, request, options.clock.now());
     if (request.side === 'virtual') {
       this.#backFlow.noteWrite(facts);
       return;

@@ -12,11 +12,13 @@ import { headsOf } from '../../world/proven.ts';
 import { forbiddenDelayMs, rejectedDelayMs } from '../../world/refused-requests.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
+import type { Recent } from './recent.ts';
 import { versionOf } from './reconcile-ports.ts';
 import type { SyncWorld } from './rules.ts';
 
 export interface RecordOutcomeOptions {
   ledger: LedgerPage;
+  recent: Recent;
   contest: Contest;
   queue: QueuePart;
   metrics: SyncMetrics;
@@ -49,6 +51,7 @@ export function recordOutcome(
       if (dirtySince !== undefined) {
         options.metrics.lag.observe((now - dirtySince) / 1000);
         ledger.noteLag(now - dirtySince);
+        options.recent.hour.noteDelay(now - dirtySince, now);
       }
       ledger.settle(key, versionOf(facts, options.generation()));
       ledger.setEqualHeads(key, headsOf(facts, options.generation()));

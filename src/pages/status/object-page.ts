@@ -1,0 +1,88 @@
+// Everything about one name: for each kind why it is or is not on the host, both sides, what would be written, and its patches. In:
+// details as plain data. Out: HTML. Values of Secrets and ConfigMaps are not in the data. Pure.
+import type { ContentDetail } from '../../sync/report/look/content-detail.ts';
+import type { DetailPatch, ObjectDetail } from '../../sync/report/look/object-detail.ts';
+import { type StatusJson, say } from '../../sync/report/words.ts';
+import { type Html, html } from '../frame/html.ts';
+import { factsHtml } from './facts-html.ts';
+import { objectPath } from './object-paths.ts';
+
+export interface FoundDetails {
+  objects: readonly ObjectDetail[];
+  contents: readonly ContentDetail[];
+}
+
+export function objectMain(key: string, { objects, contents }: FoundDetails, kind: string | undefined): Html {
+  const kinds = [...objects.map(({ status }) => status.kind ?? ''), ...contents.map((one) => one.kind)];
+  const isShown = (one: string | undefined): boolean => kind === undefined || one === kind;
+  const shown = [
+    ...objects.filter(({ status }) => isShown(status.kind)).map(objectHtml),
+    ...contents.filter((one) => isShown(one.kind)).map(contentHtml),
+  ];
+  return html`<h1>${key}</h1>
+${kinds.length > 1 && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && html`<p>Neither cluster has ${kind ?? 'an object'} of this name.</p>`}${shown}`;
+}
+
+function objectHtml({ status, virtual, host, plan, diff, lastWrite, patches }: ObjectDetail): Html {
+  const id = status.kind ?? 'object';
+  return html`<section id="${id}" aria-labelledby="${id}-title">
+<h2 id="${id}-title">${status.kind}</h2>
+<p class="verdict ${toneOf(status.state)}"><strong>${status.state}</strong>${status.message !== undefined && html`: ${status.message}`}</p>
+<h3>What would be written</h3>
+<p>${plan}</p>
+${diff !== undefined && diffHtml(diff, 'The planned write')}${
+  lastWrite &&
+  html`<h3>Last write</h3>
+<p>${lastWrite.request}, ${say(lastWrite.secondsAgo)} s ago</p>
+${lastWrite.lines === '' ? html`<p class="quiet">its body is not kept</p>` : diffHtml(lastWrite.lines, 'The last write')}`
+}<h3>Patches that match it</h3>
+${patches.length === 0 ? html`<p class="quiet">none</p>` : patches.map(patchHtml)}
+<h3>Both sides</h3>
+<div class="sides">
+${sideHtml('Virtual', virtual)}${sideHtml('Host', host)}</div>
+<h3>Why</h3>
+${factsHtml(status as unknown as StatusJson, 4)}<p class="remedy">On the command line: <code>hostward status ${status.object}</code></p>
+</section>
+`;
+}
+
+function toneOf(state: string): string {
+  return ['refused', 'waiting', 'retry', 'pending'].includes(state.split('/')[0] as string) || state.includes('Failed')
+    ? 'bad'
+    : 'good';
+}
+
+/** Lines are text; their first character says what they are, so that colour is not needed to read them. */
+function diffHtml(diff: string, label: string): Html {
+  const lines = diff.replace(/\n$/, '').split('\n');
+  const classOf = (line: string): string =>
+    line.startsWith('+') ? 'added' : line.startsWith('-') ? 'removed' : 'same';
+  return html`<pre class="diff" tabindex="0" role="region" aria-label="${label}">${lines.map((line) => html`<span class="${classOf(line)}">${line}\n</span>`)}</pre>
+`;
+}
+
+function patchHtml({ patch, path, expression, reverseExpression, matches, failure }: DetailPatch): Html {
+  return html`<div class="patch">
+<p>patch ${patch}: <code>${path}</code>, ${matches} ${matches === 1 ? 'match' : 'matches'}</p>
+${expression !== undefined && html`<pre tabindex="0" role="region" aria-label="Expression of patch ${patch}">${expression}</pre>`}${reverseExpression !== undefined && html`<pre tabindex="0" role="region" aria-label="Reverse expression of patch ${patch}">${reverseExpression}</pre>`}${
+  failure &&
+  html`<p class="bad">failed at <code>${failure.at}</code> (${failure.class}): ${failure.message}${failure.source !== undefined && html`; in the configuration: ${failure.source}`}</p>`
+}</div>
+`;
+}
+
+function sideHtml(name: string, yaml: string | undefined): Html {
+  return html`<div><h4>${name}</h4>
+${yaml === undefined ? html`<p class="quiet">missing</p>` : html`<pre tabindex="0" role="region" aria-label="${name} side">${yaml}</pre>`}
+</div>
+`;
+}
+
+function contentHtml(detail: ContentDetail): Html {
+  const { kind, ...facts } = detail;
+  return html`<section id="${kind}" aria-labelledby="${kind}-title">
+<h2 id="${kind}-title">${kind}</h2>
+<p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
+${factsHtml(facts as unknown as StatusJson)}</section>
+`;
+}

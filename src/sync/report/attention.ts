@@ -1,0 +1,213 @@
+// Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
+// end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
+import { isFacts, type StatusJson, say } from './words.ts';
+
+export interface AttentionItem {
+  /** What it is about: an object, a cluster, a file. */
+  about: string;
+  /** The key, where it is an object that can be looked at. */
+  object?: string;
+  reason: string;
+  message: string;
+  sinceSeconds?: number;
+  /** What to do, in a sentence. */
+  remedy: string;
+  /** A command to copy. */
+  command: string;
+}
+
+interface Remedy {
+  remedy: string;
+  command: string;
+}
+
+type CommandOf = (given: { object: string; hostNamespace: string; virtualCluster: string }) => string;
+
+const look: CommandOf = ({ object }) => `hostward status ${object}`;
+const doctor: CommandOf = () => 'hostward doctor --config vcluster.yaml';
+
+/** Reason → what a person does about it. */
+const remedies: Readonly<Record<string, [string, CommandOf]>> = {
+  AddressRefused: ['let the tenant correct the address, or change hostward.addressPolicy', look],
+  BackflowFailed: ['correct the value on the host, or the reverse expression', look],
+  Contested: ['find the other client that writes the copy, and stop one of the two', look],
+  DeleteWithheld: ['nothing, if the objects come back; a second list decides within a minute', look],
+  Forbidden: ['grant the verbs that doctor names', doctor],
+  HostNameTaken: ['rename the virtual object, or remove the other object on the host', look],
+  HostNamespaceMissing: ['create the host namespace, or correct the mapping', look],
+  HostRefused: ['correct what the host cluster refuses', look],
+  NameCollision: ['rename one of the two virtual objects', look],
+  NotOwned: ['rename the virtual object, or remove the other object on the host', look],
+  OwnerMissing: [
+    'bring the Service of the virtual cluster back on the host',
+    ({ hostNamespace, virtualCluster }) => `kubectl --namespace ${hostNamespace} get service ${virtualCluster}`,
+  ],
+  PatchFailed: ['correct the expression, or the value that it fails on', look],
+};
+
+const others: [string, CommandOf] = ['look at the object', look];
+
+export function attentionOf(status: StatusJson): AttentionItem[] {
+  return [
+    ...configurationItems(status),
+    ...outageItems(status),
+    ...rightsItems(status),
+    ...objectItems(status),
+    ...contestedItems(status),
+    ...referenceItems(status),
+    ...managementItems(status),
+  ];
+}
+
+function configurationItems(status: StatusJson): AttentionItem[] {
+  const late = status['newConfigurationNotTakenOver'];
+  const waiting = textsOf(status['settingsWaitForRestart']);
+  return [
+    ...textsOf(status['newConfigurationIsInvalid']).map((fault) => {
+      const file = /^(.*?):\d+(:\d+)?:? /.exec(fault)?.[1] ?? 'vcluster.yaml';
+      const remedy = 'correct the file; until then the configuration before it is in force';
+      return item('configuration', 'ConfigurationInvalid', fault, {
+        remedy,
+        command: `hostward check --config ${file}`,
+      });
+    }),
+    ...(typeof late === 'string'
+      ? [
+          item('configuration', 'ConfigurationNotTakenOver', late, {
+            remedy: 'correct what it names; until then the configuration before it is in force',
+            command: 'hostward check --config vcluster.yaml',
+          }),
+        ]
+      : []),
+    ...(waiting.length > 0
+      ? [
+          item('configuration', 'RestartNeeded', `waiting for a restart: ${waiting.join(', ')}`, {
+            remedy: 'start the daemon again when it suits',
+            command: 'kubectl delete pod POD',
+          }),
+        ]
+      : []),
+  ];
+}
+
+function outageItems(status: StatusJson): AttentionItem[] {
+  const remedy = { remedy: 'see whether the API server answers, and to whom', command: doctor(noObject) };
+  const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) =>
+    item(`${say(cluster)} cluster`, say(kind), say(message), remedy, Number(seconds)),
+  );
+  const known = new Set(outages.map(({ message }) => message));
+  const troubles = textsOf(status['waitingFor']).filter((one) => ![...known].some((message) => one.includes(message)));
+  return [...outages, ...troubles.map((message) => item('clusters', 'Unreachable', message, remedy))];
+}
+
+const noObject = { object: '', hostNamespace: '', virtualCluster: '' };
+
+function rightsItems(status: StatusJson): AttentionItem[] {
+  const remedy = { remedy: 'grant the verbs', command: doctor(noObject) };
+  return Object.values(status).flatMap((block) =>
+    isFacts(block)
+      ? textsOf(block['missingVerbs']).map((message) => item('permissions', 'MissingVerbs', message, remedy))
+      : [],
+  );
+}
+
+/** The status itself and its block for each further kind. */
+function blocksOf(status: StatusJson): StatusJson[] {
+  return [status, ...Object.values(status).filter(isFacts)].filter(({ trouble }) => Array.isArray(trouble));
+}
+
+function objectItems(status: StatusJson): AttentionItem[] {
+  return blocksOf(status).flatMap(({ trouble }) =>
+    rowsOf(trouble)
+      .filter(({ state }) => needsPerson(say(state)))
+      .map(({ object, state, message, sinceSeconds }) =>
+        objectItem(status, { object: say(object), state: say(state), message: say(message), since: sinceSeconds }),
+      ),
+  );
+}
+
+/** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it. */
+function needsPerson(state: string): boolean {
+  const [kind, reason = ''] = state.split('/') as [string, string?];
+  return kind === 'waiting' ? Object.hasOwn(remedies, reason) : kind !== 'left' && kind !== 'ineligible';
+}
+
+function contestedItems(status: StatusJson): AttentionItem[] {
+  return blocksOf(status).flatMap(({ contested }) =>
+    rowsOf(contested).map(({ object, by, sinceSeconds }) =>
+      objectItem(status, {
+        object: say(object),
+        state: 'inSync/Contested',
+        message: `the host copy keeps being changed by "${say(by)}"`,
+        since: sinceSeconds,
+      }),
+    ),
+  );
+}
+
+function objectItem(
+  status: StatusJson,
+  { object, state, message, since }: { object: string; state: string; message: string; since: unknown },
+): AttentionItem {
+  const reason = state.split('/')[1] ?? state;
+  const [remedy, commandOf] = remedies[reason] ?? others;
+  const command = commandOf({
+    object,
+    hostNamespace: say(status['hostNamespace']),
+    virtualCluster: say(status['virtualCluster']),
+  });
+  return { ...item(object, reason, message, { remedy, command }, Number(since)), object };
+}
+
+function referenceItems(status: StatusJson): AttentionItem[] {
+  const kinds = isFacts(status['references']) ? Object.entries(status['references']) : [];
+  return kinds.flatMap(([kind, facts]) =>
+    isFacts(facts)
+      ? rowsOf(facts['trouble']).map((row) => {
+          const reason = say(row['state']).split('/').at(-1) as string;
+          const object = say(row['object']);
+          const remedy = remedies[reason]?.[0] ?? 'create the object, or correct the name that the patch reads';
+          return item(`${kind} ${object}`, reason, say(row['message']), { remedy, command: 'hostward status --all' });
+        })
+      : [],
+  );
+}
+
+function managementItems({ management }: StatusJson): AttentionItem[] {
+  if (!isFacts(management)) return [];
+  const soon = Number(management['expiringWithinSevenDays'] ?? 0);
+  return [
+    ...textsOf(management['troubles']).map((message) =>
+      item('management API', 'Trouble', message, {
+        remedy: 'see what the message names',
+        command: 'hostward status --all',
+      }),
+    ),
+    ...(soon > 0
+      ? [
+          item('access keys', 'EndingSoon', `${soon} ${soon === 1 ? 'key ends' : 'keys end'} within seven days`, {
+            remedy: 'make new ones before',
+            command: 'hostward keys list',
+          }),
+        ]
+      : []),
+  ];
+}
+
+function item(
+  about: string,
+  reason: string,
+  message: string,
+  { remedy, command }: Remedy,
+  sinceSeconds = Number.NaN,
+): AttentionItem {
+  return { about, reason, message, ...(Number.isFinite(sinceSeconds) && { sinceSeconds }), remedy, command };
+}
+
+function rowsOf(value: unknown): StatusJson[] {
+  return Array.isArray(value) ? value.filter(isFacts) : [];
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}

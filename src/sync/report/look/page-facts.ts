@@ -1,0 +1,53 @@
+// What pages ask beside the status: the last hour, the list of objects page by page, and everything about one name. In: running
+// Syncs. Out: plain data. It must never change anything, and never know HTML.
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../../clock.ts';
+import type { Key } from '../../../object/meta/object.ts';
+import type { ContentSync } from '../../loop/content/content-sync.ts';
+import type { MeasuredPoint } from '../../loop/pass/measured-hour.ts';
+import type { Sync } from '../../loop/sync.ts';
+import { type ContentDetail, contentDetail } from './content-detail.ts';
+import { type ObjectDetail, objectDetail } from './object-detail.ts';
+import { type ObjectPage, type ObjectPageQuery, objectPage } from './object-page.ts';
+
+export interface PageFacts {
+  /** Another text after every change of an object; while it is the same, a page of objects is the same but for ages. */
+  changes(): string;
+  /** Oldest first, with wall times. */
+  lastHour(): (MeasuredPoint & { at: Date })[];
+  kinds(): readonly string[];
+  page(query: ObjectPageQuery): Promise<ObjectPage>;
+  /** Every kind that has this name. */
+  details(key: Key): Promise<{ objects: ObjectDetail[]; contents: ContentDetail[] }>;
+}
+
+export interface PageSources {
+  clock: Clock;
+  /** Those that have their first lists. */
+  syncs(): readonly Sync[];
+  contents(): Iterable<ContentSync>;
+}
+
+export function createPageFacts({ clock, syncs, contents }: PageSources): PageFacts {
+  const salt = randomBytes(32);
+  return {
+    changes: () =>
+      syncs()
+        .map(({ ledger, world }) => `${ledger.changes}.${world.windows.virtual.size}`)
+        .join(' '),
+    lastHour() {
+      const [now, wallMs] = [clock.now(), clock.wallTime().getTime()];
+      const points = syncs()[0]?.recent.hour.points(now) ?? [];
+      return points.map((point) => ({ ...point, at: new Date(wallMs - (now - point.atMs)) }));
+    },
+    kinds: () => syncs().map(({ world }) => world.rules.translation.kind.kind),
+    page: (query) => objectPage(syncs(), query),
+    async details(key) {
+      const found = await Promise.all(syncs().map((sync) => objectDetail(sync, key)));
+      return {
+        objects: found.filter((one) => one !== undefined),
+        contents: [...contents()].flatMap((content) => contentDetail(content, key, salt) ?? []),
+      };
+    },
+  };
+}
