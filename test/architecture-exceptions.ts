@@ -16,27 +16,4 @@ export const wideToday: readonly string[] = [
 export const circlesToday: readonly string[] = [];
 
 /** Names that are more than one type. */
-export const doublesToday: readonly string[] = [
-  'Asked',
-  'AuditEntry',
-  'IssueParts',
-  'Judged',
-  'ManagementOptions',
-  'Memory',
-  'Needs',
-  'Outcome',
-  'Place',
-  'PolicyRule',
-  'Removal',
-  'ResourceRequest',
-  'ServingCertificate',
-  'Session',
-  'Side',
-  'Standing',
-  'Subject',
-  'Target',
-  'Verdict',
-  'Verified',
-  'WindowListener',
-  'WindowScope',
-];
+export const doublesToday: readonly string[] = ['Standing', 'Target'];

@@ -5,7 +5,7 @@ import { invalid, pathNotFound } from '../object/meta/status.ts';
 import { visibleRecord } from './caller/visibility.ts';
 import type { ServedRequest } from './chain/served-request.ts';
 import { faultSubject, groupVersionOf, type Kind, type Subresource, type WriteContext } from './kinds/kind.ts';
-import type { Call, Kit, Outcome } from './kinds/kit.ts';
+import type { Call, Kit, VerbOutcome } from './kinds/kit.ts';
 import { schemaErrors } from './kinds/schema-errors.ts';
 import { timestamp } from './meta/object-meta.ts';
 import { negotiate } from './request/negotiate.ts';
@@ -102,7 +102,11 @@ function allows(kind: Kind, subresource: Subresource | undefined, target: Target
   }
 }
 
-async function carryOut(call: Call, request: IncomingMessage, subresource: Subresource | undefined): Promise<Outcome> {
+async function carryOut(
+  call: Call,
+  request: IncomingMessage,
+  subresource: Subresource | undefined,
+): Promise<VerbOutcome> {
   const { target, kind } = call;
   switch (target.verb) {
     case 'get':
@@ -190,7 +194,7 @@ async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void
   await trail.ends(response.statusCode, { bytes: stream.sentBytes, durationMs });
 }
 
-async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<Outcome> {
+async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<VerbOutcome> {
   const { kind } = call;
   checkSchema(call, object);
   const reply = await kind.answer?.(object, { ...contextOf(call, dryRun), object: undefined });
@@ -206,7 +210,7 @@ async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions):
 type Action = Extract<Subresource, { mode: 'action' }>;
 
 /** Serves a subresource that creates something from the object, e.g. a token for a service account. */
-async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<Outcome> {
+async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<VerbOutcome> {
   const { kit, kind, target } = call;
   const { record: stored } = await kit.store.get(storageKey(kind, target.namespace, target.name));
   const record = visibleRecord(call, stored);

@@ -3,7 +3,7 @@
 import { items } from '../apiserver/kinds/fields.ts';
 import type { Kind } from '../apiserver/kinds/kind.ts';
 import type { Kit } from '../apiserver/kinds/kit.ts';
-import { type Chore, kindsByStorage, type Place } from '../apiserver/owners/caretaker.ts';
+import { type Chore, kindsByStorage, type ObjectPlace } from '../apiserver/owners/caretaker.ts';
 import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from '../apiserver/verbs/system-call.ts';
 import { storagePrefix } from '../apiserver/wire/stored-text.ts';
 import type { KubeObject } from '../object/meta/object.ts';
@@ -21,12 +21,12 @@ export class NamespaceChore implements Chore {
     this.#kinds = kindsByStorage(kit.catalog);
   }
 
-  async marked({ kind, name }: Place, object: KubeObject): Promise<void> {
+  async marked({ kind, name }: ObjectPlace, object: KubeObject): Promise<void> {
     if (kind.namespaced || !items(object, 'spec', 'finalizers').includes(contentFinalizer)) return;
     await this.#emptyNamespace(name, object.metadata.uid ?? '');
   }
 
-  async gone({ namespace }: Place): Promise<void> {
+  async gone({ namespace }: ObjectPlace): Promise<void> {
     const uid = this.#emptying.get(namespace);
     if (uid !== undefined) await this.#finishNamespace(namespace, uid);
   }
@@ -76,7 +76,7 @@ export class ClaimChore implements Chore {
     this.#kit = kit;
   }
 
-  async marked({ kind, namespace, name }: Place, object: KubeObject): Promise<void> {
+  async marked({ kind, namespace, name }: ObjectPlace, object: KubeObject): Promise<void> {
     if (object.metadata.finalizers?.includes(claimProtection) !== true) return;
     const uid = object.metadata.uid ?? '';
     await changeIfPresent(systemCall(this.#kit, kind, { namespace, name }), uid, (claim) => {

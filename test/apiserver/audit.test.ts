@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Audit, AuditEntry } from '../../src/apiserver/kinds/kit.ts';
+import type { Audit, AuditedRequest } from '../../src/apiserver/kinds/kit.ts';
 import { StatusFault } from '../../src/apiserver/request/status-fault.ts';
 import { createLog } from '../../src/log.ts';
 import { serviceUnavailable } from '../../src/object/meta/status.ts';
@@ -24,11 +24,11 @@ describe('an audit', () => {
     const heard: string[] = [];
     let isBlocked = false;
     const audit = {
-      begins: ({ target, user }: AuditEntry) => {
+      begins: ({ target, user }: AuditedRequest) => {
         heard.push(`${user?.name} begins ${target.verb}`);
         if (isBlocked) throw new StatusFault(serviceUnavailable('nowhere to write it down'));
       },
-      ends: ({ target }: AuditEntry, code: number) => void heard.push(`${target.verb} ends ${code}`),
+      ends: ({ target }: AuditedRequest, code: number) => void heard.push(`${target.verb} ends ${code}`),
     };
     const shop = await start({ audit });
     await shop.call('POST', collection, widget('a'));

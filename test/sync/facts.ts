@@ -7,14 +7,14 @@ import { createRules } from '../../src/sync/loop/pass/rules.ts';
 import { type Draft, draftHost, renderCreate } from '../../src/sync/plan/draft.ts';
 import type { HostItem, VirtualItem } from '../../src/sync/plan/kind.ts';
 import { ownerReference } from '../../src/sync/plan/owner.ts';
-import type { Place } from '../../src/sync/plan/placement.ts';
+import type { HostPlace } from '../../src/sync/plan/placement.ts';
 import type { Facts, Outcome, PlanStep } from '../../src/sync/plan/step.ts';
 import { defaultSettings, endpoints } from './fake-sync.ts';
 
 export const key = 'default/web';
 export const rules = createRules(endpointsKind, defaultSettings);
 export const { translation } = rules;
-export const place: Place = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
+export const place: HostPlace = { namespace: 'vcluster-vc', name: 'web-x-default-x-vc' };
 const owner = { kind: 'present', name: 'vc', uid: 'owner-1' } as const;
 
 export type Change = (object: KubeObject) => void;

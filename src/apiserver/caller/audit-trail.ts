@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { WrittenText } from '../kinds/kind.ts';
-import type { Audit, AuditEntry, AuditedStream, PassedStream } from '../kinds/kit.ts';
+import type { Audit, AuditedRequest, AuditedStream, PassedStream } from '../kinds/kit.ts';
 import type { Target } from '../request/target.ts';
 
 /** The deletion of a selection may go through a hundred thousand objects, and their texts wait for its end. */
@@ -10,17 +10,17 @@ export const mostWritten = 100;
 
 export class AuditTrail {
   #audit: Audit | undefined;
-  #entry: AuditEntry;
+  #entry: AuditedRequest;
   #hasEnded = false;
   /** Set after authorization has allowed the request. */
   isAllowed = false;
 
-  constructor(audit: Audit | undefined, entry: AuditEntry) {
+  constructor(audit: Audit | undefined, entry: AuditedRequest) {
     this.#audit = audit;
     this.#entry = entry;
   }
 
-  get entry(): AuditEntry {
+  get entry(): AuditedRequest {
     return this.#entry;
   }
 
@@ -53,7 +53,7 @@ export class AuditTrail {
 /** The form of a client's own id for a request: short, and without characters that could start another log line. */
 const plainId = /^[\w-]{1,64}$/;
 
-export function entryOf(request: IncomingMessage, target: Target): AuditEntry {
+export function entryOf(request: IncomingMessage, target: Target): AuditedRequest {
   const { method = '', headers, socket } = request;
   const userAgent = headers['user-agent'] ?? '';
   const given = headers['audit-id'];

@@ -48,16 +48,16 @@ export interface Audit {
    * Runs after authorization and before the request is carried out. Throws a StatusFault to stop the request, so that no
    * request happens without an audit record.
    */
-  begins(entry: AuditEntry): void | Promise<void>;
+  begins(entry: AuditedRequest): void | Promise<void>;
   /** Runs when a watch begins to flow. */
-  streamStarts?(entry: AuditEntry): void | Promise<void>;
+  streamStarts?(entry: AuditedRequest): void | Promise<void>;
   /** Runs at the end of a stream or session that a route passed on; `ends` has run before its first byte. */
-  streamEnds?(entry: AuditEntry, end: PassedStream): void | Promise<void>;
+  streamEnds?(entry: AuditedRequest, end: PassedStream): void | Promise<void>;
   /** Runs once for each request: before the answer is sent, or after the end of a watch. */
-  ends(entry: AuditEntry, code: number, stream?: AuditedStream): void | Promise<void>;
+  ends(entry: AuditedRequest, code: number, stream?: AuditedStream): void | Promise<void>;
 }
 
-export interface AuditEntry {
+export interface AuditedRequest {
   /** The Audit-Id of the answer: the client's own, or a new one. */
   id: string;
   target: Target;
@@ -131,7 +131,7 @@ export interface Call {
 }
 
 /** The result of a verb; sendOutcome() turns it into the negotiated representation. */
-export type Outcome =
+export type VerbOutcome =
   /** `once` replaces the stored text in this answer only, and the answer carries `Cache-Control: no-store`. */
   | { kind: 'stored'; code: number; text: string; revision: number; once?: KubeObject }
   | { kind: 'value'; code: number; value: object; holdsSecret?: boolean }

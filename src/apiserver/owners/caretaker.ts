@@ -13,7 +13,7 @@ const root = '/registry/';
 const pageRecords = 500;
 
 /** The location of a present or former object. */
-export interface Place {
+export interface ObjectPlace {
   kind: Kind;
   namespace: string;
   name: string;
@@ -22,9 +22,9 @@ export interface Place {
 /** Background work of the tenant. */
 export interface Chore {
   /** Runs for an object with a deletionTimestamp, after each write and at the start. */
-  marked(place: Place, object: KubeObject): Promise<void>;
+  marked(place: ObjectPlace, object: KubeObject): Promise<void>;
   /** Runs after an object has been removed. */
-  gone(place: Place): Promise<void>;
+  gone(place: ObjectPlace): Promise<void>;
 }
 
 export class Caretaker {
@@ -136,7 +136,7 @@ export function kindsByStorage(catalog: Catalog): Map<string, Kind> {
 }
 
 /** Only the storage name may contain a slash; namespace and name cannot. */
-function placeOf(key: string, kinds: ReadonlyMap<string, Kind>): Place | undefined {
+function placeOf(key: string, kinds: ReadonlyMap<string, Kind>): ObjectPlace | undefined {
   const parts = key.slice(root.length).split('/');
   for (const length of [1, 2]) {
     const kind = kinds.get(parts.slice(0, length).join('/'));

@@ -6,7 +6,7 @@ import { equalJson, isRecord, type Json } from '../../object/text/json.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { visibleRecord } from '../caller/visibility.ts';
 import { faultSubject, type Kind, type ObjectUpdate, type Subresource } from '../kinds/kind.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { checkCounts, checkSize, countErrors } from '../kinds/object-limits.ts';
 import { schemaErrors } from '../kinds/schema-errors.ts';
 import { sameButForTimes, trackUpdate } from '../meta/managers.ts';
@@ -23,7 +23,7 @@ export interface Change {
   /** Returns the wanted object. It may share members with `old`, and must not change `old`. */
   compute(old: KubeObject): KubeObject | Promise<KubeObject>;
   /** Called when the object is missing; absent = answer 404. */
-  create?(): Promise<Outcome>;
+  create?(): Promise<VerbOutcome>;
   /** The body of a PUT, before it was decoded. */
   sent?: unknown;
   /** A patch that is merged, as the client sent it. */
@@ -34,7 +34,7 @@ export interface Change {
   keepsManagers?: boolean;
 }
 
-export async function changeObject(call: Call, change: Change): Promise<Outcome> {
+export async function changeObject(call: Call, change: Change): Promise<VerbOutcome> {
   const { kind, kit, target } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);

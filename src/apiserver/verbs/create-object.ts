@@ -3,7 +3,7 @@ import { requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../../object/meta/status.ts';
 import { faultSubject, groupVersionOf, type ObjectWrite } from '../kinds/kind.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { checkCounts, checkSize } from '../kinds/object-limits.ts';
 import { schemaErrors } from '../kinds/schema-errors.ts';
 import { trackCreate } from '../meta/managers.ts';
@@ -22,7 +22,7 @@ export interface CreateOptions {
 /** Same number as the real server; afterwards the client must try again. */
 const generatedNameAttempts = 8;
 
-export async function createObject(call: Call, submitted: KubeObject, options: CreateOptions): Promise<Outcome> {
+export async function createObject(call: Call, submitted: KubeObject, options: CreateOptions): Promise<VerbOutcome> {
   const { generateName, name } = submitted.metadata;
   const { kind, kit } = call;
   checkCounts(submitted, { kind, name: name ?? '', before: undefined, limits: kit.limits });
@@ -56,7 +56,7 @@ function shownOnce({ kind, warnings }: Call, write: ObjectWrite, revision: numbe
   return { once: { ...type, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest } };
 }
 
-async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<Outcome | 'taken'> {
+async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<VerbOutcome | 'taken'> {
   const { kind, kit, user } = call;
   const { strategy } = kind;
   const { namespace } = call.target;

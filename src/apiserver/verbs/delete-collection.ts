@@ -1,6 +1,6 @@
 // Serves DELETE on a list: deletes what a list with the same query would show, each object through the same pipeline as a
 // single delete.
-import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { fromStoredText, storagePrefix } from '../wire/stored-text.ts';
 import { collect } from './collect-records.ts';
@@ -13,7 +13,7 @@ import type { DeleteOptions } from './write-options.ts';
 /** Objects between two turns of the event loop. */
 const turnObjects = 100;
 
-export async function deleteCollection(call: Call, options: DeleteOptions): Promise<Outcome> {
+export async function deleteCollection(call: Call, options: DeleteOptions): Promise<VerbOutcome> {
   const { kind, target } = call;
   const query = listQuery(target.query);
   const selection = selectionOf(call);

@@ -2,7 +2,7 @@
 import type { KubeObject } from '../../object/meta/object.ts';
 import { conflict, notFound, success } from '../../object/meta/status.ts';
 import { visibleRecord } from '../caller/visibility.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { timestamp } from '../meta/object-meta.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { fromStoredText, storageKey, toStoredText } from '../wire/stored-text.ts';
@@ -11,7 +11,7 @@ import type { DeleteOptions, Propagation } from './write-options.ts';
 /** A delete retries at every version, so only a client that writes without pause can exhaust the attempts. */
 const attempts = 20;
 
-export async function deleteObject(call: Call, options: DeleteOptions): Promise<Outcome> {
+export async function deleteObject(call: Call, options: DeleteOptions): Promise<VerbOutcome> {
   const { kind, kit, target, user } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
@@ -42,7 +42,12 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
   throw new StatusFault(conflict(resource, target.name));
 }
 
-function outcomeOf(call: Call, next: { object: KubeObject; gone: boolean }, text: string, revision: number): Outcome {
+function outcomeOf(
+  call: Call,
+  next: { object: KubeObject; gone: boolean },
+  text: string,
+  revision: number,
+): VerbOutcome {
   const { kind, target } = call;
   if (!next.gone || kind.strategy.deletion?.returnsObject === true)
     return { kind: 'stored', code: 200, text, revision };

@@ -3,7 +3,7 @@
 import { notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import { checkView, visibleRecord } from '../caller/visibility.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { type ListMeta, type ListWriter, listWriter, yamlListWriter } from '../wire/representation.ts';
 import { storageKey, storagePrefix } from '../wire/stored-text.ts';
@@ -12,7 +12,7 @@ import { decodeContinue, encodeContinue, sealOf } from './continue-token.ts';
 import { listQuery, notOlderThan } from './revision-query.ts';
 import { selectionOf } from './selection.ts';
 
-export async function getObject(call: Call): Promise<Outcome> {
+export async function getObject(call: Call): Promise<VerbOutcome> {
   const { kind, kit, target } = call;
   const minRevision = notOlderThan(target.query);
   const { record: stored, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
@@ -25,7 +25,7 @@ export async function getObject(call: Call): Promise<Outcome> {
   return { kind: 'stored', code: 200, text: record.value, revision: record.revision };
 }
 
-export async function listObjects(call: Call): Promise<Outcome> {
+export async function listObjects(call: Call): Promise<VerbOutcome> {
   const { kind, target } = call;
   const query = listQuery(target.query);
   const selection = selectionOf(call);
@@ -87,7 +87,7 @@ export function listOf(
   meta: ListMeta,
   records: readonly StoredRecord[],
   further?: AsyncIterable<readonly StoredRecord[]>,
-): Outcome {
+): VerbOutcome {
   const writer = listWriter(call, meta);
   if (further === undefined && isShort(records, shortLength[call.negotiated.mediaType]))
     return { kind: 'json', code: 200, json: [...pieces(writer, records), writer.tail].join('') };

@@ -1,13 +1,13 @@
 // Serves PUT: replaces the whole object, or creates it where the kind allows creation by PUT.
 import { conflict } from '../../object/meta/status.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { changeObject } from './change-object.ts';
 import { createObject } from './create-object.ts';
 import { checkName, incomingObject, placeInNamespace, type Submitted } from './incoming-object.ts';
 import type { WriteOptions } from './write-options.ts';
 
-export async function updateObject(call: Call, submitted: Submitted, options: WriteOptions): Promise<Outcome> {
+export async function updateObject(call: Call, submitted: Submitted, options: WriteOptions): Promise<VerbOutcome> {
   const wanted = incomingObject(call, submitted, options.fieldValidation);
   checkName(call, wanted);
   placeInNamespace(call, wanted);

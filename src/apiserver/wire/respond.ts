@@ -1,7 +1,7 @@
 // Sends answers: JSON or YAML, Status objects and streams.
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../../object/meta/status.ts';
-import type { Call, Outcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { isTrue, readQuery } from '../request/query.ts';
 import { splitUrl } from '../request/target.ts';
 import { oneObject } from './representation.ts';
@@ -9,7 +9,7 @@ import { warningHeaders } from './warnings.ts';
 
 export type Headers = Record<string, string | number | string[]>;
 
-export async function sendOutcome(response: ServerResponse, call: Call, outcome: Outcome): Promise<void> {
+export async function sendOutcome(response: ServerResponse, call: Call, outcome: VerbOutcome): Promise<void> {
   const holdsSecret =
     outcome.kind === 'stored' ? outcome.once !== undefined : outcome.kind === 'value' && outcome.holdsSecret;
   const headers = { ...warningHeaders(call), ...(holdsSecret ? { 'cache-control': 'no-store' } : {}) };
@@ -20,7 +20,7 @@ export async function sendOutcome(response: ServerResponse, call: Call, outcome:
   sendJson(response, outcome.code, json, headers);
 }
 
-function outcomeJson(call: Call, outcome: Exclude<Outcome, { kind: 'stream' }>): string {
+function outcomeJson(call: Call, outcome: Exclude<VerbOutcome, { kind: 'stream' }>): string {
   switch (outcome.kind) {
     case 'stored':
       if (outcome.once !== undefined && call.negotiated.representation === 'object')
@@ -42,7 +42,7 @@ const stalledMs = 30_000;
 async function sendStream(
   response: ServerResponse,
   call: Call,
-  outcome: Extract<Outcome, { kind: 'stream' }>,
+  outcome: Extract<VerbOutcome, { kind: 'stream' }>,
   headers: Headers,
 ): Promise<void> {
   response.writeHead(outcome.code, { 'cache-control': 'no-cache, private', ...headers });

@@ -3,7 +3,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Item } from '../../cluster/window/window.ts';
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
-import type { Side } from './demo-story.ts';
+import type { Side } from '../line/cluster-client.ts';
 
 export interface ShownObject extends Item {
   /** Equal on both sides when they agree. */

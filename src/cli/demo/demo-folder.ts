@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import { silentLog } from '../../log.ts';
+import type { Side } from '../line/cluster-client.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
-import type { Side } from './demo-story.ts';
 
 /** More demos than a person watches at a time; a tenth demo is probably a script that starts demos in a loop. */
 const demoLimit = 9;

@@ -12,10 +12,11 @@ import type { ManagementSettings } from '../../config/settings/management-settin
 import { silentLog } from '../../log.ts';
 import { DirectEndpoint } from '../../management/proxy/direct/direct-endpoint.ts';
 import { ManagementApi } from '../../management/server/server.ts';
+import type { Side } from '../line/cluster-client.ts';
 import type { Context } from '../line/context.ts';
 import { shellWord } from '../line/parse-arguments.ts';
 import { kubeconfigIn } from './demo-folder.ts';
-import { type Side, virtualClusterName } from './demo-story.ts';
+import { virtualClusterName } from './demo-story.ts';
 
 /** Words of the commands that a newcomer types, so short. */
 const files = {

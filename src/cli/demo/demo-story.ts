@@ -3,9 +3,8 @@
 import { endpointsResource, type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
 import { generatedName } from '../../object/meta/names.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import type { Side } from '../line/cluster-client.ts';
 import { secretAnnotation, teamLabel } from './demo-patches.ts';
-
-export type Side = 'virtual' | 'host';
 
 export interface Spot {
   side: Side;

@@ -18,13 +18,14 @@ import { subjectNamed, type UpstreamPlace, upstreamObjects } from '../../managem
 import { createMetrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { Pages } from '../../pages/pages.ts';
+import type { Side } from '../line/cluster-client.ts';
 import { ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import type { Context } from '../line/context.ts';
 import { freeFolder, kubeconfigIn } from './demo-folder.ts';
 import { DemoManagement } from './demo-management.ts';
 import { demoConfiguration, patchLines } from './demo-patches.ts';
-import { hostNamespace, namespaceObject, namespacesResource, type Side, virtualClusterName } from './demo-story.ts';
+import { hostNamespace, namespaceObject, namespacesResource, virtualClusterName } from './demo-story.ts';
 
 export const sides: readonly Side[] = ['virtual', 'host'];
 

@@ -4,9 +4,10 @@
 import { type Clock, pause } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import { eventsResource } from '../../cluster/wire/scope.ts';
+import type { Side } from '../line/cluster-client.ts';
 import { type ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { differences } from '../offline/difference.ts';
-import type { Act, Expectation, Side, Spot, StoryStep } from './demo-story.ts';
+import type { Act, Expectation, Spot, StoryStep } from './demo-story.ts';
 
 export interface Stage {
   clients: Record<Side, ClusterClient>;

@@ -3,7 +3,7 @@
 import { join, resolve } from 'node:path';
 import { type Digest, keyedDigest, plainDigest } from '../../management/audit/chain/chain.ts';
 import { chainFiles } from '../../management/audit/chain/chain-file.ts';
-import { type Before, linesBefore, type Verified, verifyFiles } from '../../management/audit/chain/verify.ts';
+import { type Before, linesBefore, type VerifiedChain, verifyFiles } from '../../management/audit/chain/verify.ts';
 import { auditName, readSecrets } from '../../management/keys/folder/data-folder.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
@@ -78,7 +78,7 @@ async function auditKeyIn(folder: string): Promise<Uint8Array> {
 
 interface Found {
   name: string;
-  result: Verified;
+  result: VerifiedChain;
 }
 
 function beforeText(before: Before, removedBecause: string): string[] {

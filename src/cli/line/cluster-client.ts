@@ -8,6 +8,8 @@ import type { Preconditions } from '../../cluster/write/writer.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { CommandFault, exitCodes } from './context.ts';
 
+export type Side = 'virtual' | 'host';
+
 export interface ObjectName {
   namespace: string;
   name: string;

@@ -36,8 +36,7 @@ export interface DaemonOptions {
   createManagement?: CreateManagement;
 }
 
-export interface ManagementOptions
-  extends Pick<DaemonOptions, 'clock' | 'log' | 'version' | 'metrics' | 'environment'> {
+export interface ManagementInput extends Pick<DaemonOptions, 'clock' | 'log' | 'version' | 'metrics' | 'environment'> {
   settings: ManagementSettings;
   server: ManagementServerSettings;
 }
@@ -56,7 +55,7 @@ export interface ManagementService {
   status(): object & { troubles?: readonly string[] };
 }
 
-export type CreateManagement = (options: ManagementOptions) => Promise<ManagementService>;
+export type CreateManagement = (options: ManagementInput) => Promise<ManagementService>;
 
 export type Started = { kind: 'started' } | { kind: 'faults'; faults: readonly ClusterFault[] };
 

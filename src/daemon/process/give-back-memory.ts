@@ -15,7 +15,7 @@ export interface Heap {
   growSlowly(): void;
 }
 
-export interface Memory {
+export interface MemoryKeeper {
   clock: Clock;
   /** How busy the event loop was since the last call, from 0 to 1. */
   busy: () => number;
@@ -37,7 +37,7 @@ const heapLimitBytes = 128 * 1024 * 1024;
 /** Of what stayed after the last collection. The garbage of a hundred thousand passes is as large as what stays. */
 const growthPercent = 25;
 
-export function giveBackMemory({ clock, busy, heap }: Memory): { stop(): void } {
+export function giveBackMemory({ clock, busy, heap }: MemoryKeeper): { stop(): void } {
   let timer: Timer | undefined;
   let hasWorked = false;
   let isSlow = false;

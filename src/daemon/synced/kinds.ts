@@ -5,14 +5,14 @@ import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
 import type { Patcher } from '../../sync/patch/run/patcher.ts';
 import type { SyncedKind } from '../../sync/plan/kind.ts';
 import { sliceKindOf } from '../options/rules-of.ts';
-import { type Needs, type Permissions, slicePermissions } from './permissions.ts';
+import { type NeededFor, type Permissions, slicePermissions } from './permissions.ts';
 
 export interface RegisteredKind {
   of: (settings: Settings) => SyncedKind;
   isOn: (settings: Settings) => boolean;
   patcherOf?: (opened: OpenedPatcher) => Patcher | undefined;
   /** The daemon goes on without the kind while these rights are missing. Without this member they are checked at the start. */
-  rights?: (needs: Pick<Needs, 'copyNamespaces' | 'isDryRun'>) => Permissions;
+  rights?: (needs: Pick<NeededFor, 'copyNamespaces' | 'isDryRun'>) => Permissions;
 }
 
 export const endpoints: RegisteredKind = {

@@ -7,7 +7,7 @@ import type { Settings } from '../../config/settings/settings.ts';
 import { contentKinds } from '../../sync/kinds/content/content-kind.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 
-export interface Needs {
+export interface NeededFor {
   settings: Pick<Settings, 'hostNamespace' | 'setOwner' | 'namespaces' | 'endpointsEnabled'>;
   references: ReferenceSettings;
   /** Host namespaces that may hold copies; undefined = all of them. */
@@ -41,11 +41,11 @@ export function sentencesOf(faults: readonly ClusterFault[]): string[] {
   return faults.map(({ message, fix }) => `${message}; ${fix}`);
 }
 
-export function permissionsOf(needs: Needs): Permissions {
+export function permissionsOf(needs: NeededFor): Permissions {
   return { virtual: virtualPermissions(needs), host: hostPermissions(needs) };
 }
 
-function virtualPermissions({ settings, references, isDryRun }: Needs): Permission[] {
+function virtualPermissions({ settings, references, isDryRun }: NeededFor): Permission[] {
   const ofEndpoints = settings.endpointsEnabled
     ? grant('endpoints', [...reads, ...(isDryRun ? [] : (['patch'] as const))], undefined)
     : [];
@@ -58,7 +58,7 @@ function virtualPermissions({ settings, references, isDryRun }: Needs): Permissi
   ];
 }
 
-function hostPermissions({ settings, references, copyNamespaces, isDryRun, needsLease }: Needs): Permission[] {
+function hostPermissions({ settings, references, copyNamespaces, isDryRun, needsLease }: NeededFor): Permission[] {
   const { hostNamespace, setOwner, namespaces, endpointsEnabled } = settings;
   const permissions: Permission[] = copyNamespaces.flatMap((namespace) => [
     ...(endpointsEnabled ? grant('endpoints', isDryRun ? reads : [...reads, ...writes], namespace) : []),
@@ -76,7 +76,7 @@ function hostPermissions({ settings, references, copyNamespaces, isDryRun, needs
 export function slicePermissions({
   copyNamespaces,
   isDryRun,
-}: Pick<Needs, 'copyNamespaces' | 'isDryRun'>): Permissions {
+}: Pick<NeededFor, 'copyNamespaces' | 'isDryRun'>): Permissions {
   const ofSlices = (verbs: readonly Permission['verb'][], namespace: string | undefined): Permission[] =>
     grant('endpointslices', verbs, namespace).map((one) => ({ ...one, group: 'discovery.k8s.io' }));
   const onHost = isDryRun ? reads : [...reads, ...writes];

@@ -24,7 +24,7 @@ import { importableLabel, markerLabel } from '../../sync/plan/keys/reserved-keys
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import { anySliceKind } from '../options/rules-of.ts';
 
-export interface WindowScope {
+export interface ContentScope {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;

@@ -23,7 +23,7 @@ import {
 } from '../../sync/plan/kind.ts';
 import type { Windows } from '../../sync/world/sources.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
-import { openContentWindows, type WindowScope } from './references.ts';
+import { type ContentScope, openContentWindows } from './references.ts';
 
 /**
  * Watches the Services of mapped host namespaces, because there a Service of the host may already use a name. In its own
@@ -107,7 +107,7 @@ export class DaemonWindows {
   /** Both clusters must have been reached. */
   openSync(kind: SyncedKind, { hostNamespace, virtualClusterName, setOwner }: WindowSettings): Windows {
     const { payloadFields } = kind;
-    const openHost = (scope: WindowScope, isKept?: (object: KubeObject) => boolean): Window<HostItem> =>
+    const openHost = (scope: ContentScope, isKept?: (object: KubeObject) => boolean): Window<HostItem> =>
       this.#open('host', kind.resource, { ...scope, payloadFields }, (object) =>
         isKept === undefined || isKept(object) ? kind.projectHost(object) : undefined,
       );
@@ -156,7 +156,7 @@ export class DaemonWindows {
   #open<T extends Item>(
     side: 'virtual' | 'host',
     ref: ResourceRef,
-    scope: WindowScope,
+    scope: ContentScope,
     project: (object: KubeObject) => T | undefined,
   ): Window<T> {
     const { clock, random, log, metrics } = this.#options;

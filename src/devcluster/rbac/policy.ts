@@ -5,7 +5,7 @@ import type { Target } from '../../apiserver/request/target.ts';
 import { quoted } from '../../object/meta/field-error.ts';
 import { allows, goTexts, missingRules, type PolicyRule, ruleLines } from './rules.ts';
 
-export interface Subject {
+export interface BoundSubject {
   kind: string;
   name: string;
   /** Of a service account; empty = the namespace of the binding. */
@@ -22,7 +22,7 @@ export interface Binding {
   /** Empty for a ClusterRoleBinding. */
   namespace: string;
   roleRef: RoleRef;
-  subjects: readonly Subject[];
+  subjects: readonly BoundSubject[];
 }
 
 export interface Policy {
@@ -57,7 +57,7 @@ export function roleMissing({ kind, name }: RoleRef): string {
   return `${kind.toLowerCase()}.rbac.authorization.k8s.io ${quoted(name)} not found`;
 }
 
-function isUser({ kind, name, namespace }: Subject, user: User, bindingNamespace: string): boolean {
+function isUser({ kind, name, namespace }: BoundSubject, user: User, bindingNamespace: string): boolean {
   switch (kind) {
     case 'User':
       return user.name === name;
@@ -73,7 +73,7 @@ function isUser({ kind, name, namespace }: Subject, user: User, bindingNamespace
 }
 
 /** The real server writes name before namespace here. */
-function sourceOf(binding: Binding, subject: Subject): string {
+function sourceOf(binding: Binding, subject: BoundSubject): string {
   const { name, namespace, roleRef } = binding;
   const kind = namespace === '' ? 'ClusterRoleBinding' : 'RoleBinding';
   const which = namespace === '' ? name : `${name}/${namespace}`;

@@ -2,7 +2,7 @@
 // believes the people who ran it.
 
 /** A file of the release, or the image, by its SHA-256. */
-export interface Subject {
+export interface ReleasedFile {
   readonly name: string;
   readonly sha256: string;
 }
@@ -15,9 +15,9 @@ interface Build {
   /** The commit that everything was made from. */
   readonly revision: string;
   readonly created: number;
-  readonly subjects: readonly Subject[];
+  readonly subjects: readonly ReleasedFile[];
   /** What went in beside the commit. */
-  readonly materials: readonly Subject[];
+  readonly materials: readonly ReleasedFile[];
   /** Of the programs that made it. */
   readonly builderVersions: Readonly<Record<string, string>>;
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { sha256 } from '../image/layout.ts';
 import { file, writeTar } from '../image/tar.ts';
-import { provenanceOf, type Subject } from './provenance.ts';
+import { provenanceOf, type ReleasedFile } from './provenance.ts';
 import { sbomOf } from './sbom.ts';
 import { attach, blobBundle, type Statement, signatureStatement } from './sign.ts';
 
@@ -45,7 +45,7 @@ export function writeRelease(order: ReleaseOrder): void {
     node: nodeOf(root),
   });
   write('sbom.spdx.json', json(sbom));
-  const named = (path: string): Subject => ({ name: path, sha256: sha256(readFileSync(join(root, path))) });
+  const named = (path: string): ReleasedFile => ({ name: path, sha256: sha256(readFileSync(join(root, path))) });
   const materials = ['package-lock.json', 'config/image/debian.lock.json'].map(named);
   const image = { name: 'image', sha256: imageDigest.replace('sha256:', '') };
   const files = filesBelow(folder, '').filter((path) => !path.startsWith('image/'));

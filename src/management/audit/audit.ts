@@ -3,7 +3,7 @@
 // In: the audit hooks of the kit, events of the store, backups. Out: lines in files, and a database that keeps revoked keys dead.
 // A write whose line cannot be stored is not carried out. Must never know how a request is served, nor a secret, a body or a header.
 import { randomUUID } from 'node:crypto';
-import type { Audit, AuditedStream, AuditEntry as KitEntry, PassedStream } from '../../apiserver/kinds/kit.ts';
+import type { Audit, AuditedRequest, AuditedStream, PassedStream } from '../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -36,7 +36,7 @@ const patienceMs = 5_000;
 
 export class AuditLog implements Audit {
   readonly #options: AuditLogOptions;
-  readonly #begun = new WeakSet<KitEntry>();
+  readonly #begun = new WeakSet<AuditedRequest>();
   #removing: Promise<void> = Promise.resolve();
   #looking: Promise<void> = Promise.resolve();
   #damage: string | undefined;
@@ -93,7 +93,7 @@ export class AuditLog implements Audit {
     return this.#removing;
   }
 
-  async begins(entry: KitEntry): Promise<void> {
+  async begins(entry: AuditedRequest): Promise<void> {
     if (!this.#isWritten(entry)) return;
     this.#begun.add(entry);
     try {
@@ -104,7 +104,7 @@ export class AuditLog implements Audit {
     }
   }
 
-  async ends(entry: KitEntry, code: number, stream?: AuditedStream): Promise<void> {
+  async ends(entry: AuditedRequest, code: number, stream?: AuditedStream): Promise<void> {
     const hasBegun = this.#begun.has(entry);
     // Refusals at the door have no beginning; a source that is told to wait is not written down each time.
     const isRefusal = code === 401 || code === 403;
@@ -135,15 +135,15 @@ export class AuditLog implements Audit {
   }
 
   /** A watch, or a stream or session behind us, begins to flow; only after `begins`. */
-  async streamStarts(entry: KitEntry): Promise<void> {
+  async streamStarts(entry: AuditedRequest): Promise<void> {
     await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamStart' });
   }
 
-  async streamEnds(entry: KitEntry, end: PassedStream): Promise<void> {
+  async streamEnds(entry: AuditedRequest, end: PassedStream): Promise<void> {
     await this.#follow(entry, { ...this.#common(entry.id), stage: 'streamEnd', ...end });
   }
 
-  async #follow(entry: KitEntry, line: AuditEntry): Promise<void> {
+  async #follow(entry: AuditedRequest, line: AuditEntry): Promise<void> {
     if (!this.#begun.has(entry)) return;
     try {
       await this.#write(line);
@@ -152,7 +152,7 @@ export class AuditLog implements Audit {
     }
   }
 
-  #isWritten(entry: KitEntry): boolean {
+  #isWritten(entry: AuditedRequest): boolean {
     const request = requestOf(entry);
     const group = request.isResource ? request.group : '';
     const isReview = group === 'authorization.k8s.io' || group === 'authentication.k8s.io';
@@ -166,7 +166,7 @@ export class AuditLog implements Audit {
     return { time: this.#options.clock.wallTime().toISOString(), id };
   }
 
-  #intent(asked: KitEntry): AuditEntry {
+  #intent(asked: AuditedRequest): AuditEntry {
     const { id, source, user } = asked;
     const subject = this.#subjectOf(user);
     const request = requestOf(asked);
@@ -174,7 +174,7 @@ export class AuditLog implements Audit {
     return entry.stage === 'intent' ? { ...entry, request: entry.request.slice(0, longestRequest) } : entry;
   }
 
-  #subjectOf(user: KitEntry['user']): AuditSubject {
+  #subjectOf(user: AuditedRequest['user']): AuditSubject {
     const session = user === undefined ? undefined : this.#options.callers.sessionOf(user);
     if (session === undefined) return { kind: 'unknown', name: '', key: '' };
     const { subject, keyName } = session.credential;
@@ -197,11 +197,11 @@ export class AuditLog implements Audit {
   }
 }
 
-function requestOf({ target }: KitEntry): AccessRequest {
+function requestOf({ target }: AuditedRequest): AccessRequest {
   return proxiedIn(target)?.request ?? managementRequest(target);
 }
 
-function urlOf({ target }: KitEntry): string {
+function urlOf({ target }: AuditedRequest): string {
   const proxied = proxiedIn(target);
   if (proxied !== undefined) return proxied.prefix + proxied.rest;
   const { path, query } = target;

@@ -1,6 +1,6 @@
 // The entries of the audit log: the user, the request and its answer, and the begin and end of streams. An entry holds only names
 // and numbers, never a body, a header or a secret.
-import type { AuditEntry as KitEntry } from '../../apiserver/kinds/kit.ts';
+import type { AuditedRequest } from '../../apiserver/kinds/kit.ts';
 import { type AccessRequest, requestText } from '../scope/request.ts';
 import { type WrittenObject, writtenObject } from './written-objects.ts';
 
@@ -59,13 +59,13 @@ export function intentEntry(
 export function outcomeEntry(
   common: Common,
   code: number,
-  { note, written }: Pick<KitEntry, 'note' | 'written'> = {},
+  { note, written }: Pick<AuditedRequest, 'note' | 'written'> = {},
 ): AuditEntry {
   const said = note === undefined ? {} : { reason: withoutSecrets(note) };
   return { ...common, stage: 'outcome', code, ...said, ...objectsIn(written) };
 }
 
-function objectsIn(written: KitEntry['written']): object {
+function objectsIn(written: AuditedRequest['written']): object {
   if (written === undefined) return {};
   const objects = written.first.map(writtenObject);
   return { objects, ...(written.count > objects.length && { moreObjects: written.count - objects.length }) };

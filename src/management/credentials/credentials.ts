@@ -10,7 +10,7 @@ import type { Log } from '../../log.ts';
 import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { Store } from '../../store/store.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
-import { type IssueParts, issueToken } from './tokens/issue-token.ts';
+import { issueToken, type TokenIssueParts } from './tokens/issue-token.ts';
 import { keySetPath } from './tokens/key-set-path.ts';
 import { PublishedRevocations } from './tokens/published-revocations.ts';
 import { revocationKind } from './tokens/revocation-kind.ts';
@@ -37,7 +37,7 @@ export interface OpenIssuingOptions {
   clock: Clock;
   log: Log;
   issuer: string;
-  callerOf: IssueParts['callerOf'];
+  callerOf: TokenIssueParts['callerOf'];
   visibleSince: NonNullable<Kind['visibleTo']>;
   deadText: TokenCallersParts['deadText'];
   userOf: TokenCallersParts['userOf'];

@@ -3,7 +3,7 @@
 // delay these like every delete.
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';
-import type { Chore, Place } from '../../apiserver/owners/caretaker.ts';
+import type { Chore, ObjectPlace } from '../../apiserver/owners/caretaker.ts';
 import { deleteIfPresent, systemCall } from '../../apiserver/verbs/system-call.ts';
 import { fromStoredText, toStoredText } from '../../apiserver/wire/stored-text.ts';
 import type { Timer } from '../../clock.ts';
@@ -29,13 +29,13 @@ export class GraceChore implements Chore {
     this.#kind = kind;
   }
 
-  async marked({ kind, name }: Place, object: KubeObject): Promise<void> {
+  async marked({ kind, name }: ObjectPlace, object: KubeObject): Promise<void> {
     const { deletionTimestamp, deletionGracePeriodSeconds = 0, uid } = object.metadata;
     if (kind !== this.#kind || deletionTimestamp === undefined || deletionGracePeriodSeconds === 0) return;
     this.#set(name, uid, Date.parse(deletionTimestamp));
   }
 
-  async gone({ name }: Place): Promise<void> {
+  async gone({ name }: ObjectPlace): Promise<void> {
     this.#timers.get(name)?.cancel();
     this.#timers.delete(name);
   }

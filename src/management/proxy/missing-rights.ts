@@ -9,7 +9,7 @@ import type { ManagementSettings } from '../../config/settings/management-settin
 import type { Log } from '../../log.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Directory } from '../scope/directory.ts';
-import { type PolicyRule, proxyRules, type UpstreamPlace } from './upstream-roles.ts';
+import { proxyRules, type UpstreamPlace, type UpstreamRule } from './upstream-roles.ts';
 import { type ProxiedDestination, UnusableUpstream, type Upstreams } from './upstreams.ts';
 
 export interface UpstreamHealth {
@@ -102,7 +102,7 @@ function placesIn({ clusters, projects }: ManagementSettings): UpstreamPlace[] {
   return [...named, ...instances];
 }
 
-function questionsFor(rules: readonly PolicyRule[]): Question[] {
+function questionsFor(rules: readonly UpstreamRule[]): Question[] {
   const questions = rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [''] }) =>
     apiGroups.flatMap((group) =>
       resources.flatMap((full) => {

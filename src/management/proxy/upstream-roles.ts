@@ -13,7 +13,7 @@ import {
   userName,
 } from './forward/upstream-identity.ts';
 
-export interface PolicyRule {
+export interface UpstreamRule {
   apiGroups: string[];
   resources: string[];
   verbs: string[];
@@ -61,7 +61,7 @@ export function upstreamObjects(
 }
 
 /** The rights that Hostward itself needs there. */
-export function proxyRules(settings: ManagementSettings, place: UpstreamPlace): PolicyRule[] | undefined {
+export function proxyRules(settings: ManagementSettings, place: UpstreamPlace): UpstreamRule[] | undefined {
   const projects = projectsAt(settings, place);
   if (projects === undefined) return undefined;
   const { userNames } = new Directory(settings);
@@ -80,13 +80,13 @@ export function proxyRules(settings: ManagementSettings, place: UpstreamPlace): 
 }
 
 /** Only for a virtual cluster whose own signer signs client certificates. */
-function certificateRules(settings: ManagementSettings, place: UpstreamPlace): PolicyRule[] {
+function certificateRules(settings: ManagementSettings, place: UpstreamPlace): UpstreamRule[] {
   if ('cluster' in place) return [];
   const { ingress, signing, clientCert } = instanceAt(settings, place) ?? {};
   if (ingress?.servedBy !== 'virtualCluster' || clientCert === undefined) return [];
   const certificates = 'certificates.k8s.io';
   const requests = 'certificatesigningrequests';
-  const asking: PolicyRule[] = [
+  const asking: UpstreamRule[] = [
     { apiGroups: [certificates], resources: [requests], verbs: ['create', 'get', 'watch', 'delete'] },
     { apiGroups: [certificates], resources: [`${requests}/approval`], verbs: ['update'] },
     { apiGroups: [certificates], resources: ['signers'], verbs: ['approve'], resourceNames: [clientSigner] },

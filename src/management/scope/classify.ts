@@ -18,7 +18,7 @@ export type Classified =
   | { kind: 'notFound' }
   | { kind: 'bad'; message: string };
 
-export interface Asked {
+export interface ArrivedRequest {
   method: string;
   /** The URL as the client sent it, without the path of the base address. */
   url: string;
@@ -51,7 +51,7 @@ export function isProxiedUrl(url: string): boolean {
  * The classification in the form that goes through the chain of filters. A `fault` is answered before anybody looks who sent the
  * request. `isLocal`: the request came through the socket of this machine, which leads to no cluster.
  */
-export function targetOf(asked: Asked & { isLocal?: boolean }): {
+export function targetOf(asked: ArrivedRequest & { isLocal?: boolean }): {
   target: Target & { proxied?: Proxied };
   fault?: Status;
 } {
@@ -78,7 +78,7 @@ export function targetOf(asked: Asked & { isLocal?: boolean }): {
 }
 
 /** For the audit log: the path of a request that could not be classified. */
-function unclear({ method, url }: Asked, fault: Status): Target & { proxied: Proxied } {
+function unclear({ method, url }: ArrivedRequest, fault: Status): Target & { proxied: Proxied } {
   const target = parseTarget(method, splitUrl(url).path);
   const request = {
     ...{ isResource: false as const, target: { kind: 'Management' as const } },
@@ -87,7 +87,7 @@ function unclear({ method, url }: Asked, fault: Status): Target & { proxied: Pro
   return { ...target, proxied: { request, prefix: '', rest: url, fault } };
 }
 
-export function classify(asked: Asked): Classified {
+export function classify(asked: ArrivedRequest): Classified {
   const read = readAsked(asked);
   if (read.kind !== 'request') return read;
   const { target: _target, ...classified } = read;
@@ -96,7 +96,7 @@ export function classify(asked: Asked): Classified {
 
 type Read = Exclude<Classified, { kind: 'request' }> | (Extract<Classified, { kind: 'request' }> & { target: Target });
 
-function readAsked({ method, url, isUpgrade }: Asked): Read {
+function readAsked({ method, url, isUpgrade }: ArrivedRequest): Read {
   const { path, query } = splitUrl(url);
   if (!isUnambiguous(path)) return { kind: 'bad', message: 'the path is not plain: no empty, dot or encoded steps' };
   const fault = queryFault(query);

@@ -2,7 +2,7 @@
 
 import { matchesPattern, namesProxy } from './patterns/resource-patterns.ts';
 import { matchesURL } from './patterns/url-patterns.ts';
-import { type AccessRequest, type Destination, namespaceOfProject, type ResourceRequest } from './request.ts';
+import { type AccessRequest, type Destination, namespaceOfProject, type ScopedRequest } from './request.ts';
 import type { RuleEntry } from './scope.ts';
 
 export function matchesRule(rule: RuleEntry, request: AccessRequest): boolean {
@@ -27,12 +27,12 @@ function matchesPath(rule: RuleEntry, path: string): boolean {
   return rule.resources.length === 0 && rule.namespaces.length === 0;
 }
 
-function matchesResource(rule: RuleEntry, request: ResourceRequest): boolean {
+function matchesResource(rule: RuleEntry, request: ScopedRequest): boolean {
   if (rule.nonResourceURLs.length > 0) return false;
   return matchesKind(rule, request) && matchesName(rule, request) && matchesNamespace(rule, request);
 }
 
-function matchesKind(rule: RuleEntry, { target, group, resource, subresource }: ResourceRequest): boolean {
+function matchesKind(rule: RuleEntry, { target, group, resource, subresource }: ScopedRequest): boolean {
   // Behind a proxy, `proxy` leads to anything that a pod or a node serves: only a pattern that names it means it.
   const needsName = target.kind !== 'Management' && subresource === 'proxy';
   if (rule.resources.length === 0) return !needsName;
@@ -45,13 +45,13 @@ function matchesKind(rule: RuleEntry, { target, group, resource, subresource }: 
   });
 }
 
-function matchesName(rule: RuleEntry, { verb, name }: ResourceRequest): boolean {
+function matchesName(rule: RuleEntry, { verb, name }: ScopedRequest): boolean {
   if (rule.resourceNames.length === 0) return true;
   // The name of a new object is in the body, which an authorizer does not see.
   return verb !== 'create' && name !== '' && rule.resourceNames.includes(name);
 }
 
-function matchesNamespace(rule: RuleEntry, { namespace, allNamespaces }: ResourceRequest): boolean {
+function matchesNamespace(rule: RuleEntry, { namespace, allNamespaces }: ScopedRequest): boolean {
   if (rule.namespaces.length === 0) return true;
   // A request across all namespaces shows the objects of every namespace, so it does not count as one without a namespace.
   return rule.namespaces.includes(namespace) && !(namespace === '' && allNamespaces === true);

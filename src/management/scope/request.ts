@@ -7,7 +7,7 @@ export type Destination =
   | { kind: 'ProjectSpace'; project: string; space: string }
   | { kind: 'ProjectVirtualCluster'; project: string; virtualCluster: string };
 
-export interface ResourceRequest {
+export interface ScopedRequest {
   isResource: true;
   target: Destination;
   /** An upgrade counts as create, with every method. */
@@ -36,7 +36,7 @@ export interface PathRequest {
   path: string;
 }
 
-export type AccessRequest = ResourceRequest | PathRequest;
+export type AccessRequest = ScopedRequest | PathRequest;
 
 export const managementGroup = 'management.platform';
 export const keyResource = 'ownedaccesskeys';
@@ -63,7 +63,7 @@ export function projectOfNamespace(namespace: string): string | undefined {
     : undefined;
 }
 
-export function isManagementResource(request: AccessRequest, resource: string): request is ResourceRequest {
+export function isManagementResource(request: AccessRequest, resource: string): request is ScopedRequest {
   return (
     request.isResource &&
     request.target.kind === 'Management' &&

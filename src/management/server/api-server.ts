@@ -60,7 +60,7 @@ export interface ApiServerParts {
   /** Why no change can be stored. */
   writeTrouble(): string | undefined;
   backUp(folder: string, withSecrets: boolean): Promise<BackupTaken>;
-  at: { host: string; port: number; tls: ServingCertificate['tls'] };
+  at: { host: string; port: number; tls: ServedCertificate['tls'] };
   clock: Clock;
   log: Log;
   version: string;
@@ -202,7 +202,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
   };
 }
 
-export interface ServingCertificate {
+export interface ServedCertificate {
   tls: ServingPair | { files: CertificatePaths };
   /** Of the own authority; empty when the certificate comes from files. */
   caPem: string;
@@ -212,7 +212,7 @@ export async function servingCertificate(
   host: string,
   { tls: files, dataDir, baseURL }: ManagementServerSettings,
   now: Date,
-): Promise<ServingCertificate> {
+): Promise<ServedCertificate> {
   if (files !== undefined) return { tls: { files }, caPem: '' };
   const authority = await authorityIn(dataDir, 'hostward-management', now);
   const isEverywhere = host === '0.0.0.0' || host === '::';

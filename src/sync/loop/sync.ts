@@ -24,7 +24,7 @@ import { type RecordOutcomeOptions, recordOutcome } from './pass/record-outcome.
 import type { SyncRules, SyncWorld } from './pass/rules.ts';
 import { SelfWakes } from './self-wake-brake.ts';
 import type { EngineParts, SyncOptions } from './sync-options.ts';
-import { allWindows, WindowListener } from './window-listener.ts';
+import { allWindows, WindowFollower } from './window-listener.ts';
 
 /** Keys processed at once; the writer limits the number of requests by itself. */
 const concurrency = 48;
@@ -54,7 +54,7 @@ export class Sync {
   readonly #begun: () => void;
   readonly #selfWakes: SelfWakes;
   #phase: 'new' | 'syncing' | 'running' | 'stopped' = 'new';
-  readonly #listener: WindowListener;
+  readonly #listener: WindowFollower;
   #audit: Timer | undefined;
   #generation = 0;
 
@@ -120,7 +120,7 @@ export class Sync {
     this.massDelete = new MassDelete({ ...options, world, others, enqueue: shared.enqueue });
     const { massDelete } = this;
     this.#ports = createReconcilePorts({ ...shared, options, world, queue, guard: massDelete.guard });
-    this.#listener = new WindowListener({
+    this.#listener = new WindowFollower({
       ...shared,
       world,
       massDelete,

@@ -25,7 +25,7 @@ export function allWindows(windows: Windows): Windows['virtual'][] | NonNullable
   return [virtual, services, host, ...some] as Windows['virtual'][];
 }
 
-export class WindowListener {
+export class WindowFollower {
   readonly #options: WindowListenerOptions;
   #unsubscribe: readonly (() => void)[] = [];
 

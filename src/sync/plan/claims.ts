@@ -1,7 +1,7 @@
 // Records which virtual objects claim which host name. Two of them may claim one ("api-x-default" in "default" and "api" in
 // "default-x-default"). The winner is the same after every restart, and when it goes, the losers can be found here.
 import { type Key, keyOf } from '../../object/meta/object.ts';
-import type { Place } from './placement.ts';
+import type { HostPlace } from './placement.ts';
 
 export class Claims {
   /** A single key costs less memory than a set, and a name almost always has only one claimant. */
@@ -9,7 +9,7 @@ export class Claims {
   /** Number of places with several claimants; zero in most clusters. */
   #contested = 0;
 
-  add(key: Key, place: Place): void {
+  add(key: Key, place: HostPlace): void {
     const at = placeText(place);
     const held = this.#byPlace.get(at);
     if (held === undefined || held === key) this.#byPlace.set(at, key);
@@ -19,7 +19,7 @@ export class Claims {
     } else held.add(key);
   }
 
-  remove(key: Key, place: Place): void {
+  remove(key: Key, place: HostPlace): void {
     const at = placeText(place);
     const held = this.#byPlace.get(at);
     if (held === key) this.#byPlace.delete(at);
@@ -35,7 +35,7 @@ export class Claims {
     return this.#contested > 0;
   }
 
-  claimants(place: Place): readonly Key[] {
+  claimants(place: HostPlace): readonly Key[] {
     const held = this.#byPlace.get(placeText(place));
     if (held === undefined) return [];
     return typeof held === 'string' ? [held] : [...held];
@@ -65,6 +65,6 @@ function isBefore(one: Claimant, other: Claimant): boolean {
   return one.key < other.key;
 }
 
-function placeText(place: Place): string {
+function placeText(place: HostPlace): string {
   return keyOf(place.namespace, place.name);
 }

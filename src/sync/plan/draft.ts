@@ -15,7 +15,7 @@ import {
   objectKeys,
 } from './keys/reserved-keys.ts';
 import type { OwnKey, Payload, SyncedKind, VirtualItem } from './kind.ts';
-import type { Place, Placement } from './placement.ts';
+import type { HostPlace, Placement } from './placement.ts';
 
 /** The rules that turn a virtual object into a host object; one value per configuration. */
 export interface Translation {
@@ -28,7 +28,7 @@ export interface Translation {
 }
 
 export interface Draft {
-  place: Place;
+  place: HostPlace;
   /** Translated labels and annotations of the tenant, in host spelling, without our own keys. */
   labels: ReadonlyMap<string, string>;
   annotations: ReadonlyMap<string, string>;
@@ -39,7 +39,7 @@ export interface Draft {
   ownerOf?: (map: 'labels' | 'annotations', hostKey: string) => KeyOwner;
 }
 
-export function draftHost(virtual: VirtualItem, place: Place, translation: Translation): Draft {
+export function draftHost(virtual: VirtualItem, place: HostPlace, translation: Translation): Draft {
   const { kind, placement } = translation;
   return {
     place,
@@ -70,7 +70,7 @@ export function fixedLabels(virtual: VirtualItem, { kind, placement }: FixedBy):
 type FixedBy = Pick<Translation, 'kind' | 'placement'>;
 
 /** The six, and in mapped mode the instance, because plain names do not identify the owner. */
-export function fixedAnnotations(virtual: VirtualItem, place: Place, { kind, placement }: FixedBy): OwnKey[] {
+export function fixedAnnotations(virtual: VirtualItem, place: HostPlace, { kind, placement }: FixedBy): OwnKey[] {
   const fixed: OwnKey[] = [
     [objectKeys.name, virtual.name],
     [objectKeys.namespace, virtual.namespace],

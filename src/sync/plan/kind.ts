@@ -5,7 +5,7 @@ import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import type { ObjectPath } from './excerpt.ts';
 import { annotatedKeyOf } from './ownership.ts';
-import type { Place, Placement } from './placement.ts';
+import type { HostPlace, Placement } from './placement.ts';
 
 export interface VirtualItem extends Item {
   creationTimestamp: string;
@@ -38,7 +38,7 @@ export interface HostServiceItem extends ServiceItem {
 
 export type OwnKey = [key: string, value: string | undefined];
 
-export type Verdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
+export type EligibilityVerdict = { kind: 'eligible' } | { kind: 'ineligible'; reason: string; sentence: string };
 
 /** The fields of an object besides metadata. */
 export type Payload = Record<string, unknown>;
@@ -46,8 +46,8 @@ export type Payload = Record<string, unknown>;
 /** An object that a payload refers to, with its place on each side. */
 export interface Renamed {
   kind: string;
-  virtual: Place;
-  host: Place;
+  virtual: HostPlace;
+  host: HostPlace;
 }
 
 /** What may stand at a field, to tell a path that can never match from a path that does not match today. */
@@ -117,7 +117,10 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   hostServiceOf?(host: H): string | undefined;
   /** Values of `ownLabels` on the host copy, and annotations of ours; undefined = the key must not stand there. */
   ownKeys?(virtual: V, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] };
-  judge(key: Key, facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean }): Verdict;
+  judge(
+    key: Key,
+    facts: { virtual: V | undefined; service: ServiceItem | undefined; isPlaced: boolean },
+  ): EligibilityVerdict;
   /** The host payload before patches, from the virtual object alone. */
   translate(virtual: V, placement: Placement): Payload;
   /** The references that translate() renamed, so that a patch can find the tenant's name of each. */

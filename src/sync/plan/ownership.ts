@@ -9,7 +9,7 @@ import {
   objectKeys,
   theSix,
 } from './keys/reserved-keys.ts';
-import type { Place, Placement } from './placement.ts';
+import type { HostPlace, Placement } from './placement.ts';
 
 export interface HostLook {
   namespace: string;
@@ -117,7 +117,7 @@ function otherMarkerOf(host: HostLook, { virtualCluster }: Placement): string | 
   return `its label ${markerLabel} is "${marker}", not "${virtualCluster}"`;
 }
 
-export function isSamePlace(host: HostLook, place: Place | undefined): boolean {
+export function isSamePlace(host: HostLook, place: HostPlace | undefined): boolean {
   return place !== undefined && host.namespace === place.namespace && host.name === place.name;
 }
 

@@ -3,7 +3,7 @@
 import { hostName, nameSeparator, splitsOf } from '../../object/meta/names.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 
-export interface Place {
+export interface HostPlace {
   namespace: string;
   name: string;
 }
@@ -23,9 +23,9 @@ export interface Placement {
   readonly hostNamespace: string;
   /** `<HNS>/<VC>`: identifies the owner of a copy where two virtual clusters may have one name. */
   readonly instance: string;
-  placeOf(key: Key): Place | undefined;
+  placeOf(key: Key): HostPlace | undefined;
   /** The host place of any referenced object, not only of the synced kind. */
-  placeOfObject(virtual: Place): Place | undefined;
+  placeOfObject(virtual: HostPlace): HostPlace | undefined;
   /** The virtual namespace whose objects keep their names in this host namespace. */
   virtualNamespaceOf(hostNamespace: string): string | undefined;
 }
@@ -36,11 +36,11 @@ export function createPlacement(options: {
   mapping?: NamespaceMapping | undefined;
 }): Placement {
   const { virtualCluster, hostNamespace, mapping } = options;
-  const rewritten = (virtual: Place): Place => ({
+  const rewritten = (virtual: HostPlace): HostPlace => ({
     namespace: virtual.namespace === '' ? '' : hostNamespace,
     name: hostName(virtual, virtualCluster),
   });
-  const placeOfObject = (virtual: Place): Place | undefined => {
+  const placeOfObject = (virtual: HostPlace): HostPlace | undefined => {
     if (virtual.name === '') return { namespace: '', name: '' };
     if (mapping === undefined) return rewritten(virtual);
     const mapped = virtual.namespace === '' ? '' : mapping.hostNamespaceOf(virtual.namespace);

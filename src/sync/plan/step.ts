@@ -5,9 +5,9 @@ import type { Key, KubeObject, OwnerReference } from '../../object/meta/object.t
 import type { AddressRefusal } from './address-policy.ts';
 import type { Draft } from './draft.ts';
 import type { Agreement } from './keys/base.ts';
-import type { HostItem, HostServiceItem, ServiceItem, Verdict, VirtualItem } from './kind.ts';
+import type { EligibilityVerdict, HostItem, HostServiceItem, ServiceItem, VirtualItem } from './kind.ts';
 import type { OwnerState } from './owner.ts';
-import type { Place } from './placement.ts';
+import type { HostPlace } from './placement.ts';
 
 /** Virtual spelling → value for the virtual object, null to remove. */
 export interface BackValues {
@@ -54,9 +54,9 @@ export interface Facts {
   service: ServiceItem | undefined;
   /** The virtual Service that decides about the object, and where that Service stands on the host. */
   serviceKey: Key | undefined;
-  servicePlace: Place | undefined;
-  place: Place | undefined;
-  verdict: Verdict;
+  servicePlace: HostPlace | undefined;
+  place: HostPlace | undefined;
+  verdict: EligibilityVerdict;
   host: HostItem | undefined;
   /** The host Service at servicePlace; known only in mapped namespaces, where host Services are watched. */
   hostService?: HostServiceItem | undefined;
@@ -108,25 +108,25 @@ export type PlannedRequest =
   | {
       side: 'host';
       verb: 'patch';
-      place: Place;
+      place: HostPlace;
       mergePatch: HostMergePatch;
       reason: string;
       touches: string[];
       conflicts: number;
     }
-  | { side: 'host'; verb: 'remove'; place: Place; preconditions: Preconditions; reason: string }
-  | { side: 'host'; verb: 'get'; what: 'object' | 'service'; place: Place }
+  | { side: 'host'; verb: 'remove'; place: HostPlace; preconditions: Preconditions; reason: string }
+  | { side: 'host'; verb: 'get'; what: 'object' | 'service'; place: HostPlace }
   | {
       side: 'virtual';
       verb: 'patch';
-      place: Place;
+      place: HostPlace;
       mergePatch: object;
       reason: string;
       back: BackValues;
       /** The agreement after this write; the base on the host records it only with the following host write. */
       agreed: Agreement;
     }
-  | { side: 'virtual'; verb: 'get'; place: Place };
+  | { side: 'virtual'; verb: 'get'; place: HostPlace };
 
 export type WaitReason =
   | 'OwnerMissing'

@@ -5,7 +5,7 @@ import { apiServerKinds } from '../../config/settings/table/patch-rules.ts';
 import { generatedName, hasGivenForm, hostName, splitHostName } from '../../object/meta/names.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
-import type { Place, Placement } from '../plan/placement.ts';
+import type { HostPlace, Placement } from '../plan/placement.ts';
 
 export type Naming = 'generated' | 'vcluster';
 /** A name of either is turned back: vCluster's own copy of an object has the long name wherever Hostward writes generated ones. */
@@ -30,13 +30,13 @@ export type Standing =
   | 'unresolved';
 
 export interface Resolution {
-  place: Place;
+  place: HostPlace;
   standing: Standing;
 }
 
 /** What a name on the host means to the tenant. */
 export type TurnedBack =
-  | { kind: 'known'; place: Place }
+  | { kind: 'known'; place: HostPlace }
   /** It has no form that Hostward or vCluster gives to names, so it is the same on both sides. */
   | { kind: 'plain' }
   /** Written as it is, it would mean no object. `isEarly`: the objects that may tell are not all known yet. */
@@ -44,7 +44,7 @@ export type TurnedBack =
 
 export interface HostReference {
   kind: string;
-  host: Place;
+  host: HostPlace;
   /** The virtual namespace that is meant. */
   namespace: string;
   /** The namespace stands beside the name and is translated with it: the object may be in another one. */
@@ -68,13 +68,13 @@ export interface KnownObjects {
 /** Every kind that a reference can name is of the core group. */
 export const referenceApiVersion = 'v1';
 
-const apiServer: Place = { namespace: 'default', name: 'kubernetes' };
+const apiServer: HostPlace = { namespace: 'default', name: 'kubernetes' };
 
 /** The place of the copy of a virtual object, whether Hostward or vCluster makes the copy. */
 export function copyPlaceOf(
   reference: Reference,
   { placement, naming }: { placement: Placement; naming: Naming },
-): Place | undefined {
+): HostPlace | undefined {
   const { virtualCluster, hostNamespace, mode } = placement;
   const { kind, namespace, name } = reference;
   const place = placement.placeOfObject({ namespace, name });
@@ -86,12 +86,12 @@ export function copyPlaceOf(
   return isApiServer ? { namespace: hostNamespace, name: virtualCluster } : place;
 }
 
-export function generatedPlaceOf(reference: Reference, { hostNamespace, virtualCluster }: Placement): Place {
+export function generatedPlaceOf(reference: Reference, { hostNamespace, virtualCluster }: Placement): HostPlace {
   return { namespace: hostNamespace, name: generatedName(reference, virtualCluster) };
 }
 
 /** The host place of an object that has the same name on both sides. */
-export function sameNamePlaceOf(reference: Reference, placement: Placement): Place | undefined {
+export function sameNamePlaceOf(reference: Reference, placement: Placement): HostPlace | undefined {
   const place = placement.placeOfObject(reference);
   return place === undefined ? undefined : { namespace: place.namespace, name: reference.name };
 }
@@ -134,11 +134,11 @@ export class ReferenceNames implements ReferenceResolver {
     // The name of an import, and every name of a mapped namespace, is the tenant's already.
     const asIs = this.#resolve({ kind, ...same }, placement, naming);
     if (asIs !== undefined && isAt(asIs.place, host)) return { kind: 'known', place: same };
-    const isMeant = (one: Place): boolean => mayBeElsewhere || one.namespace === namespace;
+    const isMeant = (one: HostPlace): boolean => mayBeElsewhere || one.namespace === namespace;
     const named = this.#namedBy(reference, placement, naming);
     const meant = named.filter(isMeant);
     const found = meant.length > 1 ? meant.filter((one) => this.#known.has({ kind, ...one })) : meant;
-    if (found.length === 1) return { kind: 'known', place: found[0] as Place };
+    if (found.length === 1) return { kind: 'known', place: found[0] as HostPlace };
     const mapped = named.length > 0 ? undefined : placement.virtualNamespaceOf(host.namespace);
     const inMapped = mapped !== undefined && { namespace: mapped, name: host.name };
     if (inMapped && isMeant(inMapped)) return { kind: 'known', place: inMapped };
@@ -161,7 +161,7 @@ export class ReferenceNames implements ReferenceResolver {
   }
 
   /** The virtual objects that get this place on the host, by whichever naming. */
-  #namedBy({ kind, host }: HostReference, placement: Placement, naming: Naming): Place[] {
+  #namedBy({ kind, host }: HostReference, placement: Placement, naming: Naming): HostPlace[] {
     const { virtualCluster } = placement;
     const index = this.#indexes.get(kind) ?? new NameIndex(kind, this.#known);
     this.#indexes.set(kind, index);
@@ -175,7 +175,7 @@ export class ReferenceNames implements ReferenceResolver {
   }
 }
 
-function isAt(place: Place | undefined, { namespace, name }: Place): boolean {
+function isAt(place: HostPlace | undefined, { namespace, name }: HostPlace): boolean {
   return place?.namespace === namespace && place.name === name;
 }
 

@@ -7,7 +7,7 @@ import { serviceCollisionMessage } from '../plan/decide/outcomes.ts';
 import { draftHost, renderCreate, type Translation } from '../plan/draft.ts';
 import { projectService, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { ownerReference } from '../plan/owner.ts';
-import { type Place, type Placement, sameNamed } from '../plan/placement.ts';
+import { type HostPlace, type Placement, sameNamed } from '../plan/placement.ts';
 
 export interface RenderResult {
   objects: { key: string; virtual: KubeObject; host: KubeObject }[];
@@ -29,7 +29,7 @@ interface Candidate {
   key: string;
   object: KubeObject;
   virtual: VirtualItem;
-  place: Place;
+  place: HostPlace;
   /** The Service that the object belongs to. */
   service: Key;
 }

@@ -4,14 +4,14 @@ import type { Key } from '../../object/meta/object.ts';
 import type { AddressRefusal } from '../plan/address-policy.ts';
 import type { Claimant } from '../plan/claims.ts';
 import { type Draft, draftHost } from '../plan/draft.ts';
-import { needsOf, type ObjectRef, type ServiceItem, type Verdict, type VirtualItem } from '../plan/kind.ts';
-import type { Place } from '../plan/placement.ts';
+import { type EligibilityVerdict, needsOf, type ObjectRef, type ServiceItem, type VirtualItem } from '../plan/kind.ts';
+import type { HostPlace } from '../plan/placement.ts';
 import type { Standings } from './registry.ts';
 import type { Rules, Windows } from './sources.ts';
 import type { Standing } from './standing.ts';
 
 export interface Judged {
-  verdict: Verdict;
+  verdict: EligibilityVerdict;
   /** Nobody knows yet whether the object that this one was made from may stand on the host. */
   isSourcePending: boolean;
 }
@@ -100,7 +100,7 @@ export class Candidates {
   }
 
   /** Remembered, because objects are looked at again after host edits and for their rivals: it depends on object and rules alone. */
-  draftOf(virtual: VirtualItem, place: Place): Wanted {
+  draftOf(virtual: VirtualItem, place: HostPlace): Wanted {
     const rules = this.#rules();
     const known = this.#wanted.get(virtual);
     if (known?.rules === rules) return known;

@@ -3,7 +3,7 @@
 // meaning, and costs a search in a text.
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { type Claimant, chooseWinner } from '../plan/claims.ts';
-import { type Place, type Placement, sameNamed } from '../plan/placement.ts';
+import { type HostPlace, type Placement, sameNamed } from '../plan/placement.ts';
 import type { NameContest } from '../plan/step.ts';
 import { type Behind, CopiesBehind } from './copies-behind.ts';
 
@@ -31,7 +31,7 @@ export interface NameView {
   /** Undefined for a host object that is no copy of ours. */
   behindOf(hostKey: Key): Behind | undefined;
   /** For a kind whose objects are named like their Services: which claimant the object at the place belongs to. */
-  incumbentAt?(place: Place, eligible: readonly Claimant[]): Key | undefined;
+  incumbentAt?(place: HostPlace, eligible: readonly Claimant[]): Key | undefined;
 }
 
 /** The names of all kinds. */
@@ -89,7 +89,7 @@ export class ServiceNames {
   }
 
   /** Undefined for a name that no other Service can get. */
-  contestOf(service: Key, place: Place, hostKey: Key): NameContest | undefined {
+  contestOf(service: Key, place: HostPlace, hostKey: Key): NameContest | undefined {
     const others = this.#sameNamed(service);
     if (others.length === 0) return undefined;
     const rivals = others.filter((one) => this.#view.hasService(one));
@@ -128,7 +128,7 @@ export class ServiceNames {
   }
 
   /** A Service with a copy behind the name keeps it. Without one the oldest object decides. */
-  #holder(services: readonly Key[], place: Place): Key | undefined {
+  #holder(services: readonly Key[], place: HostPlace): Key | undefined {
     const worlds = this.#shared.all.filter((names) => names === this || names.#view.isWritten());
     const eligible = worlds.map((names) => names.#eligible(services));
     const [incumbent] = worlds.flatMap((names, at) => names.#incumbent(services, place, eligible[at] ?? []) ?? []);
@@ -146,7 +146,7 @@ export class ServiceNames {
     });
   }
 
-  #incumbent(services: readonly Key[], place: Place, eligible: readonly Claimant[]): Key | undefined {
+  #incumbent(services: readonly Key[], place: HostPlace, eligible: readonly Claimant[]): Key | undefined {
     const found = this.#view.incumbentAt?.(place, eligible);
     if (found !== undefined) return eligible.some(({ key }) => key === found) ? found : undefined;
     const at = keyOf(place.namespace, place.name);

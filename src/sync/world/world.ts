@@ -6,7 +6,7 @@ import { markerLabel } from '../plan/keys/reserved-keys.ts';
 import { type HostItem, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
 import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
-import type { Place } from '../plan/placement.ts';
+import type { HostPlace } from '../plan/placement.ts';
 import type { Facts } from '../plan/step.ts';
 import { Candidates } from './candidates.ts';
 import type { Behind } from './copies-behind.ts';
@@ -171,11 +171,11 @@ export class World<R extends Rules = Rules> {
     return this.claims.claimants(splitKey(hostKey));
   }
 
-  placeOf(key: Key): Place | undefined {
+  placeOf(key: Key): HostPlace | undefined {
     return this.#rules.translation.placement.placeOf(key);
   }
 
-  hostOf(place: Place): HostItem | undefined {
+  hostOf(place: HostPlace): HostItem | undefined {
     return this.windows.host.get(keyOf(place.namespace, place.name));
   }
 
@@ -237,7 +237,7 @@ export class World<R extends Rules = Rules> {
     };
   }
 
-  #winnerAt(key: Key, place: Place): Key | undefined {
+  #winnerAt(key: Key, place: HostPlace): Key | undefined {
     if (this.claims.claimants(place).length < 2) return undefined;
     const host = this.hostOf(place);
     const claimants = this.#claimantsBeside(key, place);
@@ -247,7 +247,7 @@ export class World<R extends Rules = Rules> {
   }
 
   /** Without those of rival Services: their contest has decided, and its loser would keep the name from its winner here. */
-  #claimantsBeside(key: Key, place: Place): readonly Key[] {
+  #claimantsBeside(key: Key, place: HostPlace): readonly Key[] {
     const claimants = this.claims.claimants(place);
     if (this.#rules.translation.kind.needs === undefined) return claimants;
     return claimants.filter((other) => !this.names.areRivals(this.serviceKeyOf(key), this.serviceKeyOf(other)));
@@ -258,7 +258,7 @@ export class World<R extends Rules = Rules> {
     return this.names.contestOf(serviceKey, servicePlace, keyOf(place.namespace, place.name));
   }
 
-  #incumbentAt(place: Place, eligible: readonly Claimant[]): Key | undefined {
+  #incumbentAt(place: HostPlace, eligible: readonly Claimant[]): Key | undefined {
     const host = this.hostOf(place);
     const known = eligible.flatMap(({ key }) => this.candidates.claimantOf(key) ?? []);
     return host && incumbentOf(host, known, this.#rules.translation.placement);
@@ -279,7 +279,7 @@ export class World<R extends Rules = Rules> {
     return service === undefined ? undefined : { service, copyOf };
   }
 
-  #straysOf(key: Key, place: Place | undefined): HostItem[] {
+  #straysOf(key: Key, place: HostPlace | undefined): HostItem[] {
     const { placement } = this.#rules.translation;
     const strays: HostItem[] = [];
     for (const hostKey of this.#copies.hostKeysOf(key)) {

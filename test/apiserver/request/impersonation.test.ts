@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { AuditEntry } from '../../../src/apiserver/kinds/kit.ts';
+import type { AuditedRequest } from '../../../src/apiserver/kinds/kit.ts';
 import { type AccessRule, covers } from '../../../src/apiserver/request/access-rules.ts';
 import type { Authorize, User } from '../../../src/apiserver/request/identity.ts';
 import type { WantedUser } from '../../../src/apiserver/request/impersonation.ts';
@@ -199,9 +199,9 @@ describe('a server that allows impersonation', () => {
   });
 
   it('runs the request as the other user, and both users stand in the audit and in the journal', async () => {
-    const heard: AuditEntry[] = [];
+    const heard: AuditedRequest[] = [];
     const records: RequestRecord[] = [];
-    const audit = { begins: () => {}, ends: (entry: AuditEntry) => void heard.push(entry) };
+    const audit = { begins: () => {}, ends: (entry: AuditedRequest) => void heard.push(entry) };
     shop = await openShop({ allowsImpersonation: true, audit });
     shop.server.journal.subscribe((record) => void records.push(record));
     const { status, json } = await shop.call('GET', collection, undefined, { 'impersonate-user': 'jane' });

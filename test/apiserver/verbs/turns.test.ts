@@ -1,7 +1,7 @@
 // One request holds the event loop for a moment only, however many or large the objects are that it reads: others get their turn.
 import { threadCpuUsage } from 'node:process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Call, Outcome } from '../../../src/apiserver/kinds/kit.ts';
+import type { Call, VerbOutcome } from '../../../src/apiserver/kinds/kit.ts';
 import { collect } from '../../../src/apiserver/verbs/collect-records.ts';
 import { deleteCollection } from '../../../src/apiserver/verbs/delete-collection.ts';
 import { listObjects } from '../../../src/apiserver/verbs/read-objects.ts';
@@ -63,7 +63,7 @@ async function longestHold(run: () => Promise<unknown>): Promise<number> {
   return Math.max(longest, cpuMs() - last);
 }
 
-async function readWhole(outcome: Promise<Outcome>): Promise<void> {
+async function readWhole(outcome: Promise<VerbOutcome>): Promise<void> {
   const found = await outcome;
   if (found.kind === 'stream') for await (const part of found.parts) expect(part.length).toBeLessThan(600_000);
 }

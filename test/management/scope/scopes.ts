@@ -1,7 +1,7 @@
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import { Directory, type KeyGroups, type Subject, type SubjectName } from '../../../src/management/scope/directory.ts';
 import { parseScope } from '../../../src/management/scope/parse-scope.ts';
-import type { AccessRequest, Destination, ResourceRequest } from '../../../src/management/scope/request.ts';
+import type { AccessRequest, Destination, ScopedRequest } from '../../../src/management/scope/request.ts';
 import type { Scope } from '../../../src/management/scope/scope.ts';
 import { fieldErrorText } from '../../../src/object/meta/field-error.ts';
 
@@ -68,7 +68,7 @@ export function request(text: string): AccessRequest {
   const dot = resource.indexOf('.');
   const [plain = '', subresource = ''] = (dot < 0 ? resource : resource.slice(0, dot)).split('/');
   const group = dot < 0 ? '' : resource.slice(dot + 1);
-  const found: ResourceRequest = {
+  const found: ScopedRequest = {
     isResource: true,
     target,
     verb,

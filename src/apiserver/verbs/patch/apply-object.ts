@@ -7,7 +7,7 @@ import type { KubeObject } from '../../../object/meta/object.ts';
 import { conflict, invalid } from '../../../object/meta/status.ts';
 import { equalJson, isJsonObject, type Json } from '../../../object/text/json.ts';
 import { groupVersionOf } from '../../kinds/kind.ts';
-import type { Call, Outcome } from '../../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../../kinds/kit.ts';
 import { checkCounts } from '../../kinds/object-limits.ts';
 import type { Node } from '../../kinds/schema.ts';
 import { managerOptions } from '../../meta/managers.ts';
@@ -20,7 +20,7 @@ import { createObject } from '../create-object.ts';
 import { checkName, fitted, incomingType, placeInNamespace, type Submitted } from '../incoming-object.ts';
 import type { WriteOptions } from '../write-options.ts';
 
-export async function applyObject(call: Call, submitted: Submitted, options: WriteOptions): Promise<Outcome> {
+export async function applyObject(call: Call, submitted: Submitted, options: WriteOptions): Promise<VerbOutcome> {
   if ((call.target.query.get('fieldManager') ?? '') === '') {
     const errors = [requiredValue('fieldManager', 'is required for apply patch')];
     throw new StatusFault(invalid({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', errors));

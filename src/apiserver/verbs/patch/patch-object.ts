@@ -7,7 +7,7 @@ import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../object/text/json.ts';
 import { isTooDeep } from '../../../object/text/nesting.ts';
 import { groupVersionOf } from '../../kinds/kind.ts';
-import type { Call, Kit, Outcome } from '../../kinds/kit.ts';
+import type { Call, Kit, VerbOutcome } from '../../kinds/kit.ts';
 import { checkCounts } from '../../kinds/object-limits.ts';
 import { badRequest, StatusFault, unknownPatchType } from '../../request/status-fault.ts';
 import { nestedTooDeep, notJson, parseYamlText } from '../../wire/request-body.ts';
@@ -29,7 +29,7 @@ export async function patchObject(
   body: Buffer,
   mediaType: string,
   options: WriteOptions,
-): Promise<Outcome> {
+): Promise<VerbOutcome> {
   if (mediaType === patchTypes.apply)
     return applyObject(call, await parseYamlText(body.toString('utf8'), call.kit.limits), options);
   if (call.target.query.has('force')) {

@@ -6,11 +6,12 @@ import { probe } from '../../../cluster/wire/probe.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { compareClusters } from '../../../daemon/clusters/compare-clusters.ts';
 import { silentLog } from '../../../log.ts';
+import type { Side } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { judgeEndings } from '../patient/endings.ts';
 import { type Finding, fault, ok, warning } from '../patient/finding.ts';
 import { meet } from '../patient/meet.ts';
-import type { Patient, Side } from '../patient/patient.ts';
+import type { Patient } from '../patient/patient.ts';
 import { minorOf } from '../patient/versions.ts';
 
 /** Since this minor version of 1, discovery.k8s.io/v1 is served. */

@@ -5,9 +5,10 @@ import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namesp
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
+import type { Side } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
-import type { Patient, Side } from '../patient/patient.ts';
+import type { Patient } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
 

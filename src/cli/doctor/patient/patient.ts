@@ -2,13 +2,11 @@
 // A check that needs a fact names the check that finds it, so that an absent fact is a bug.
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
-import { ClusterClient } from '../../line/cluster-client.ts';
+import { ClusterClient, type Side } from '../../line/cluster-client.ts';
 import type { Context } from '../../line/context.ts';
 import type { GoodConfiguration } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import type { Meeting } from './meet.ts';
-
-export type Side = 'virtual' | 'host';
 
 /** A cluster that has answered. */
 export interface ReachedCluster extends Meeting {

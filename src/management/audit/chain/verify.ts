@@ -2,7 +2,7 @@
 import { beginning, type ChainState, type Digest, looksTorn, type ReadLine, readLine } from './chain.ts';
 import type { Removal } from './retention.ts';
 
-export type Verified =
+export type VerifiedChain =
   /** `state` is the state for the next file. A torn last line comes from a crash; it was never acknowledged. */
   | { kind: 'whole'; lines: number; state: ChainState; torn: boolean; first?: First; removals: readonly RemovalNoted[] }
   /** `line` counts from 1. */
@@ -55,7 +55,7 @@ export class ChainCheck {
   }
 }
 
-export function verifyChain(text: string, options: VerifyOptions): Verified {
+export function verifyChain(text: string, options: VerifyOptions): VerifiedChain {
   const lines = text.split('\n');
   const rest = lines.pop() ?? '';
   const check = new ChainCheck(options.digest, options.after);
@@ -63,7 +63,7 @@ export function verifyChain(text: string, options: VerifyOptions): Verified {
     const broken = check.next(line);
     if (broken !== undefined) return { kind: 'broken', ...broken };
   }
-  const broken = (reason: string): Verified => ({ kind: 'broken', line: lines.length + 1, reason });
+  const broken = (reason: string): VerifiedChain => ({ kind: 'broken', line: lines.length + 1, reason });
   if (!looksTorn(rest)) return broken('another program wrote the end of the file');
   const { state: end = beginning, first, removals } = check;
   if (options.last !== undefined && end.previous !== options.last)
@@ -81,10 +81,10 @@ function removalIn({ entry: { stage, through, last, time } }: ReadLine): Removal
 export async function verifyFiles(
   files: readonly { name: string; read(): Promise<string> }[],
   options: VerifyOptions,
-): Promise<{ name: string; result: Verified }[]> {
+): Promise<{ name: string; result: VerifiedChain }[]> {
   const { last, ...shared } = options;
   let after = options.after;
-  const found: { name: string; result: Verified }[] = [];
+  const found: { name: string; result: VerifiedChain }[] = [];
   for (const [index, { name, read }] of files.entries()) {
     const isLast = index === files.length - 1;
     const given = {
@@ -108,7 +108,7 @@ export type Before =
   /** Somebody moved the files away, or the files are not given. */
   | { kind: 'elsewhere'; through: number };
 
-export function linesBefore(results: readonly Verified[]): Before {
+export function linesBefore(results: readonly VerifiedChain[]): Before {
   const whole = results.filter((result) => result.kind === 'whole');
   const [one] = results;
   if (one?.kind !== 'whole' || one.first === undefined || one.first.seq === 1) return { kind: 'nothing' };

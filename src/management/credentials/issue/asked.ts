@@ -20,7 +20,7 @@ export interface KubeconfigSpec {
 }
 
 /** The input of one form of a kubeconfig. */
-export interface Asked {
+export interface FormInput {
   spec: KubeconfigSpec;
   asker: Asker;
   instance: Instance;
@@ -38,20 +38,20 @@ export interface Form {
   made: string;
 }
 
-export type MakeForm = (parts: IssueParts, asked: Asked) => Promise<Form>;
+export type MakeForm = (parts: IssueParts, asked: FormInput) => Promise<Form>;
 
 /** 422: the values can never be right. */
-export function unacceptable({ ctx }: Asked, errors: Parameters<typeof invalid>[2]): StatusFault {
+export function unacceptable({ ctx }: FormInput, errors: Parameters<typeof invalid>[2]): StatusFault {
   return new StatusFault(invalid({ group: managementGroup, kind: kubeconfigKindName }, ctx.name, errors));
 }
 
 /** 409: the configuration of the virtual cluster lacks something. */
-export function missing({ ctx }: Asked, why: string): StatusFault {
+export function missing({ ctx }: FormInput, why: string): StatusFault {
   return new StatusFault(conflict(instanceGroupResource, ctx.name, why));
 }
 
 /** 409, with the setting that an operator would write. */
-export function withoutIngress(asked: Asked): StatusFault {
+export function withoutIngress(asked: FormInput): StatusFault {
   const where = instanceText(asked.instance);
   const setting = 'hostward.management.projects[].virtualClusters[].ingress';
   return missing(

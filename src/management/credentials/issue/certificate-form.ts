@@ -16,7 +16,7 @@ import { endOf, type IssueRecord } from '../certificates/issue-record.ts';
 import { certificateLife, daySeconds, yearSeconds } from '../kubeconfig/life.ts';
 import { instanceText, issueGroup, upstreamUser } from '../kubeconfig/names.ts';
 import { certificatesIn } from '../kubeconfig/pem.ts';
-import { type Asked, type Form, instanceGroupResource, type MakeForm, missing, unacceptable } from './asked.ts';
+import { type Form, type FormInput, instanceGroupResource, type MakeForm, missing, unacceptable } from './asked.ts';
 import { type IssueParts, leftSeconds } from './asker.ts';
 import { ingressPlace } from './ingress-place.ts';
 import type { Revoker } from './revoker.ts';
@@ -71,7 +71,7 @@ type Place = Pick<Form, 'server' | 'authorityPem'>;
 async function hostedForm(
   { book, revoker, authority, reach }: CertificateParts,
   parts: IssueParts,
-  of: { asked: Asked; facts: KeyFacts; seconds: number | undefined; place: Place },
+  of: { asked: FormInput; facts: KeyFacts; seconds: number | undefined; place: Place },
 ): Promise<Form> {
   const { asked, facts, seconds = yearSeconds, place } = of;
   if (asked.ctx.dryRun) return { ...place, user: undefined, expiresMs: undefined, made: '' };
@@ -94,13 +94,13 @@ async function hostedForm(
 }
 
 /** The certificate ends with the calling key, so a caller without a key is refused. */
-function keyOf({ asker, ctx }: Asked): KeyFacts {
+function keyOf({ asker, ctx }: FormInput): KeyFacts {
   if (asker.facts !== undefined) return asker.facts;
   const why = 'a client certificate ends with the access key that asks for it; ask with a key, through --server';
   throw new StatusFault(forbidden(instanceGroupResource, ctx.name, why));
 }
 
-function lifeOf(parts: IssueParts, asked: Asked): number | undefined {
+function lifeOf(parts: IssueParts, asked: FormInput): number | undefined {
   const { spec, asker, instance, ctx } = asked;
   const left = leftSeconds(asker, parts.clock.wallTime().getTime());
   const life = certificateLife(spec.certificateTTL, {
@@ -112,7 +112,7 @@ function lifeOf(parts: IssueParts, asked: Asked): number | undefined {
   return life.seconds;
 }
 
-async function clusterPlace(asked: Asked): Promise<Pick<Form, 'server' | 'authorityPem'>> {
+async function clusterPlace(asked: FormInput): Promise<Pick<Form, 'server' | 'authorityPem'>> {
   const { ingress } = asked.instance.settings;
   const file = ingress?.certificateAuthority;
   if (ingress === undefined || file === undefined)
@@ -128,7 +128,7 @@ async function clusterPlace(asked: Asked): Promise<Pick<Form, 'server' | 'author
   return { server: ingress.server, authorityPem };
 }
 
-function requireRoom(parts: IssueParts, book: IssueBook, { instance }: Asked, { name, record }: KeyFacts): void {
+function requireRoom(parts: IssueParts, book: IssueBook, { instance }: FormInput, { name, record }: KeyFacts): void {
   const asked = { key: keyIn({ name, record }), subject: record.subject, instance: instance.uid };
   const why = noRoom(book.all(), asked, parts.limits().perOwner);
   if (why !== undefined) throw forbiddenBecause(instanceGroupResource, instance.name, why, []);
@@ -140,7 +140,7 @@ function keyIn({ name, record }: Pick<KeyFacts, 'name' | 'record'>): IssueRecord
 
 function newRecord(
   parts: IssueParts,
-  { instance }: Asked,
+  { instance }: FormInput,
   facts: KeyFacts,
   undo: Pick<IssueRecord, 'by' | 'kubeconfig'>,
 ): IssueRecord {
@@ -162,7 +162,7 @@ function newRecord(
 
 async function issue(
   own: CertificateParts,
-  asked: Asked,
+  asked: FormInput,
   record: IssueRecord,
   seconds: number | undefined,
 ): Promise<SignedClient> {
@@ -207,7 +207,7 @@ async function issue(
 async function sign(
   cluster: VirtualCluster,
   { reach }: CertificateParts,
-  { instance }: Asked,
+  { instance }: FormInput,
   record: IssueRecord,
   seconds: number | undefined,
 ): Promise<SignedClient> {
@@ -226,7 +226,7 @@ async function sign(
   }
 }
 
-function warningsOf({ clock }: IssueParts, { instance }: Asked, { notAfterMs }: SignedClient): string[] {
+function warningsOf({ clock }: IssueParts, { instance }: FormInput, { notAfterMs }: SignedClient): string[] {
   const leftSeconds = (notAfterMs - clock.wallTime().getTime()) / 1000;
   const until = new Date(notAfterMs).toISOString();
   const long = leftSeconds > daySeconds ? [`the client certificate is valid until ${until}`] : [];

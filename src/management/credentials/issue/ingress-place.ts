@@ -2,11 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { instanceText } from '../kubeconfig/names.ts';
 import { authorityOf } from '../kubeconfig/pem.ts';
-import { type Asked, type Form, withoutIngress } from './asked.ts';
+import { type Form, type FormInput, withoutIngress } from './asked.ts';
 import type { IssueParts } from './asker.ts';
 import { notReady } from './upstream-fault.ts';
 
-export async function ingressPlace(parts: IssueParts, asked: Asked): Promise<Pick<Form, 'server' | 'authorityPem'>> {
+export async function ingressPlace(
+  parts: IssueParts,
+  asked: FormInput,
+): Promise<Pick<Form, 'server' | 'authorityPem'>> {
   const { ingress } = asked.instance.settings;
   const where = instanceText(asked.instance);
   if (ingress === undefined) throw withoutIngress(asked);

@@ -15,8 +15,8 @@ import { kubeconfigText } from '../kubeconfig/text.ts';
 import { kubeconfigKindName } from '../schema/kubeconfig-schema.ts';
 import {
   type ActionContext,
-  type Asked,
   type Form,
+  type FormInput,
   instanceGroupResource,
   type KubeconfigSpec,
   type MakeForm,
@@ -41,7 +41,7 @@ export function kubeconfigAction(parts: IssueParts, certificateForm: MakeForm): 
   };
 }
 
-function askedIn(parts: IssueParts, body: KubeObject, ctx: ActionContext): Asked {
+function askedIn(parts: IssueParts, body: KubeObject, ctx: ActionContext): FormInput {
   const asker = parts.asker(ctx.user);
   if (asker === undefined) throw badRequest('make a kubeconfig: want a caller with a key');
   const { name = '', namespace = '' } = body.metadata;
@@ -66,7 +66,7 @@ function specIn(body: KubeObject): KubeconfigSpec {
 }
 
 /** The authorizer sees only the path, but the wish for a certificate is in the body. */
-function requireCertificateRight({ directory }: IssueParts, { asker, instance, ctx }: Asked): void {
+function requireCertificateRight({ directory }: IssueParts, { asker, instance, ctx }: FormInput): void {
   const decision = allows(
     directory(),
     asker.caller.credential,
@@ -78,7 +78,7 @@ function requireCertificateRight({ directory }: IssueParts, { asker, instance, c
   throw forbiddenBecause(instanceGroupResource, ctx.name, why, causes);
 }
 
-async function answerOf(body: KubeObject, { spec, instance, ctx }: Asked, form: Form): Promise<KubeObject> {
+async function answerOf(body: KubeObject, { spec, instance, ctx }: FormInput, form: Form): Promise<KubeObject> {
   const { name } = body.metadata;
   const answer = {
     kind: kubeconfigKindName,

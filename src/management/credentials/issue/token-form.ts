@@ -3,11 +3,11 @@
 import { forbiddenBecause, StatusFault } from '../../../apiserver/request/status-fault.ts';
 import { tokenLife } from '../kubeconfig/life.ts';
 import { instanceText, keyNamePrefix } from '../kubeconfig/names.ts';
-import { type Asked, type Form, instanceGroupResource, unacceptable } from './asked.ts';
+import { type Form, type FormInput, instanceGroupResource, unacceptable } from './asked.ts';
 import { type IssueParts, leftSeconds, type MadeKey } from './asker.ts';
 import { ingressPlace } from './ingress-place.ts';
 
-export async function tokenForm(parts: IssueParts, asked: Asked): Promise<Form> {
+export async function tokenForm(parts: IssueParts, asked: FormInput): Promise<Form> {
   const { spec, asker, instance, ctx } = asked;
   const left = leftSeconds(asker, parts.clock.wallTime().getTime());
   const life = tokenLife(spec.certificateTTL, { leftSeconds: left, maxSeconds: parts.limits().maxTTL });
@@ -30,7 +30,7 @@ export async function tokenForm(parts: IssueParts, asked: Asked): Promise<Form> 
 }
 
 /** The address that accepts a key or token: the ingress that we serve, or our proxy. */
-async function tokenPlace(parts: IssueParts, asked: Asked): Promise<Pick<Form, 'server' | 'authorityPem'>> {
+async function tokenPlace(parts: IssueParts, asked: FormInput): Promise<Pick<Form, 'server' | 'authorityPem'>> {
   const { project, name, settings } = asked.instance;
   if (settings.ingress?.servedBy === 'hostward') return ingressPlace(parts, asked);
   return {
@@ -39,7 +39,7 @@ async function tokenPlace(parts: IssueParts, asked: Asked): Promise<Pick<Form, '
   };
 }
 
-async function made(parts: IssueParts, { instance, ctx }: Asked, object: object): Promise<MadeKey | undefined> {
+async function made(parts: IssueParts, { instance, ctx }: FormInput, object: object): Promise<MadeKey | undefined> {
   const { project, name, uid } = instance;
   const mark = { project, virtualCluster: name, instance: uid };
   try {

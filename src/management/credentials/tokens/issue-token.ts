@@ -27,7 +27,7 @@ export interface IssuingCaller {
   facts: KeyFacts | undefined;
 }
 
-export interface IssueParts {
+export interface TokenIssueParts {
   keys: TokenKeys;
   ledger: TokenLedger;
   world: KeyWorld;
@@ -38,7 +38,7 @@ export interface IssueParts {
 const about = { group: managementGroup, kind: tokenKindName };
 const resource = { group: managementGroup, resource: tokenResource };
 
-export function issueToken(parts: IssueParts): SubresourceAction {
+export function issueToken(parts: TokenIssueParts): SubresourceAction {
   return async (body, ctx) => {
     const caller = parts.callerOf(ctx.user);
     if (caller?.facts === undefined)
@@ -82,7 +82,7 @@ function endOf(facts: KeyFacts, world: KeyWorld): number | undefined {
 }
 
 function claimsOf(
-  { issuer }: IssueParts,
+  { issuer }: TokenIssueParts,
   { name, record }: KeyFacts,
   { reached, ...rights }: ReachingRights,
   made: Pick<TokenClaims, 'id' | 'issuedAt' | 'expires' | 'generation'>,

@@ -1,6 +1,6 @@
 // Writes the audit of a direct endpoint into its log and its files, without headers, bodies and secrets, and offers it to the
 // platform. In: the audit entries of requests that pass. A change whose line cannot be written is not carried out.
-import type { Audit, AuditEntry as KitEntry } from '../../../apiserver/kinds/kit.ts';
+import type { Audit, AuditedRequest } from '../../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
@@ -18,7 +18,7 @@ export interface AuditLinesParts {
   /** Whether lines about this target are sent. Requests for other places were refused, and the platform does not take them. */
   isSent(target: Proxied['request']['target']): boolean;
   /** Kind and name of the owner, and the name of the key behind the token. */
-  subjectOf(user: KitEntry['user']): {
+  subjectOf(user: AuditedRequest['user']): {
     kind: 'user' | 'team' | 'subject' | 'unknown';
     name: string;
     key: string;
@@ -33,14 +33,14 @@ const longestRequest = 1_000;
 /** Reads are not written down, unless they are refused. */
 export function auditLines(parts: AuditLinesParts): Audit {
   const { clock, log, file, offer, isSent, subjectOf } = parts;
-  const begun = new WeakSet<KitEntry>();
+  const begun = new WeakSet<AuditedRequest>();
   const common = (id: string) => ({ time: clock.wallTime().toISOString(), id });
   const write = async ({ request: { target } }: Proxied, entry: AuditEntry) => {
     log.info({ component: 'audit', ...entry }, entry.stage);
     await file.append(entry);
     if (isSent(target)) offer(entry);
   };
-  const intent = ({ id, user, source }: KitEntry, proxied: Proxied) => {
+  const intent = ({ id, user, source }: AuditedRequest, proxied: Proxied) => {
     const { request, prefix, rest } = proxied;
     const entry = intentEntry(common(id), { subject: subjectOf(user), source, request, url: prefix + rest });
     return write(

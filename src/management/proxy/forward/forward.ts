@@ -23,7 +23,7 @@ import { internalError, type Status } from '../../../object/meta/status.ts';
 import { PassedAnswer } from './answer.ts';
 import { requestLines, withoutLines } from './headers.ts';
 import { badGateway, brokenOff, foreignAnswer, isBrokenOff, statusOfFailure } from './own-answers.ts';
-import { joined, type Session, type StreamEnd } from './session.ts';
+import { joined, type ProxySession, type StreamEnd } from './session.ts';
 import { upgradeOf } from './upgrade.ts';
 import { impersonationLines, type UpstreamIdentity } from './upstream-identity.ts';
 
@@ -91,7 +91,7 @@ class Forward implements Passage {
   readonly #given: Forwarding;
   #exchange: RawExchange | undefined;
   #answer: PassedAnswer | undefined;
-  #session: Session | undefined;
+  #session: ProxySession | undefined;
   #response: ServerResponse | undefined;
   #closedBecause: Status | undefined;
   #hasOutcome = false;

@@ -60,7 +60,7 @@ export function statusOfFailure({ because, message, fix }: Failure, { name }: Ab
   }
 }
 
-export type Judged =
+export type JudgedAnswer =
   /**
    * `location` replaces the upstream's header, which goes where it is undefined; `start` is the body, if it was already read; `warning` is
    * for the person at the client.
@@ -68,7 +68,7 @@ export type Judged =
   | { kind: 'passes'; location: string | undefined; start: Buffer | undefined; warning?: string }
   | { kind: 'refused'; status: Status };
 
-const passes: Judged = { kind: 'passes', location: undefined, start: undefined };
+const passes: JudgedAnswer = { kind: 'passes', location: undefined, start: undefined };
 
 /** Whether an upstream's answer may be passed on. */
 export async function foreignAnswer(
@@ -78,7 +78,7 @@ export async function foreignAnswer(
     prefix: string;
     reshape: { body(bytes: Buffer): Buffer } | undefined;
   },
-): Promise<Judged> {
+): Promise<JudgedAnswer> {
   const { upstream, prefix, reshape } = about;
   const code = response.statusCode ?? 0;
   if (!isPlain(response))
@@ -116,13 +116,13 @@ function belowPrefix(location: string, server: string, prefix: string): string |
 const refusedCaller = /User \\?"hostward:/;
 
 /** Clients cannot send Impersonate-* headers, so a refused impersonation means that Hostward itself lacks the right. */
-async function missingRight(response: IncomingMessage, { name, mendRights }: About): Promise<Judged> {
+async function missingRight(response: IncomingMessage, { name, mendRights }: About): Promise<JudgedAnswer> {
   const start = await startOf(response, maxRefusalBytes);
   if (start === 'broken') return { kind: 'refused', status: brokenOff(name) };
   if (start === 'long') return passes;
   const text = start.toString('latin1');
   if (!/cannot [\w:-]*impersonate/.test(text)) {
-    const passed: Judged = { kind: 'passes', location: undefined, start };
+    const passed: JudgedAnswer = { kind: 'passes', location: undefined, start };
     if (!refusedCaller.test(text)) return passed;
     const warning = `${name} itself refused this; where it has no bindings yet, its operator makes them with: ${mendRights}`;
     return { ...passed, warning };
@@ -135,7 +135,7 @@ async function reshaped(
   response: IncomingMessage,
   { name }: About,
   { body }: { body(bytes: Buffer): Buffer },
-): Promise<Judged> {
+): Promise<JudgedAnswer> {
   const start = await startOf(response, maxReshapedBytes);
   if (start === 'broken') return { kind: 'refused', status: brokenOff(name) };
   if (start === 'long') return { kind: 'refused', status: badGateway(`the answer of ${name} is too long to pass on`) };

@@ -21,7 +21,7 @@ export interface StreamEnd {
   reason: string;
 }
 
-export interface Session {
+export interface ProxySession {
   readonly done: Promise<StreamEnd>;
   /** A WebSocket, and exec and attach over SPDY, get the reason in the last frames. */
   close(because: Status): void;
@@ -50,11 +50,11 @@ export function joined(
   client: { socket: Socket; head: Buffer },
   upgraded: { response: IncomingMessage; socket: Duplex; head: Buffer },
   options: SessionOptions,
-): Session {
+): ProxySession {
   return new Joined(client, upgraded, options);
 }
 
-class Joined implements Session {
+class Joined implements ProxySession {
   readonly done: Promise<StreamEnd>;
   readonly #options: SessionOptions;
   readonly #near: Socket;

@@ -3,7 +3,7 @@
 // to users who have left, a damaged audit log. Pure.
 import { type LeaversKeys, leaverSentence } from '../../keys/life/leavers.ts';
 
-export interface Removal {
+export interface FailedRemoval {
   /** PROJECT/NAME. */
   instance: string;
   /** Empty before the first attempt has ended. */
@@ -20,7 +20,7 @@ export interface UpstreamTrouble {
 }
 
 export function troublesIn(of: {
-  removalsWaiting: readonly Removal[];
+  removalsWaiting: readonly FailedRemoval[];
   upstreams: readonly UpstreamTrouble[];
   leavers: readonly LeaversKeys[];
   damage?: string | undefined;
@@ -35,7 +35,7 @@ export function troublesIn(of: {
   ];
 }
 
-function removalSentence(instance: string, all: readonly Removal[]): string {
+function removalSentence(instance: string, all: readonly FailedRemoval[]): string {
   const here = all.filter((each) => each.instance === instance);
   const certificates = here.length === 1 ? 'a client certificate' : `${here.length} client certificates`;
   const trouble = here.find((each) => each.trouble !== '')?.trouble;

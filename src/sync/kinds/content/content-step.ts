@@ -4,7 +4,7 @@ import type { Preconditions } from '../../../cluster/write/writer.ts';
 import type { Key, KubeObject } from '../../../object/meta/object.ts';
 import type { KeyRules } from '../../plan/keys/key-rules.ts';
 import type { OwnerState } from '../../plan/owner.ts';
-import type { Place, Placement } from '../../plan/placement.ts';
+import type { HostPlace, Placement } from '../../plan/placement.ts';
 import type { ContentKind, HostContent, VirtualContent } from './content-kind.ts';
 
 export interface ContentFacts {
@@ -14,12 +14,12 @@ export interface ContentFacts {
   labels: KeyRules;
   virtual: VirtualContent | undefined;
   /** The place of the copy on the host and the object there; undefined where the namespace has no place on the host. */
-  copyPlace: Place | undefined;
+  copyPlace: HostPlace | undefined;
   copy: HostContent | undefined;
   /** Copies of ours for this key in other places, left there by earlier mappings. */
   strays: readonly HostContent[];
   /** The host place of the tenant's own name, and the object there if tenants may import it. */
-  importPlace: Place | undefined;
+  importPlace: HostPlace | undefined;
   importable: HostContent | undefined;
   /** For an import whose host object no window shows: the host's answer to a read. */
   lost: 'unknown' | 'there' | 'gone' | 'unlabelled';
@@ -32,11 +32,11 @@ export interface ContentFacts {
 }
 
 export type ContentRequest =
-  | { side: 'host' | 'virtual'; verb: 'create'; object: KubeObject; place: Place }
-  | { side: 'host' | 'virtual'; verb: 'patch'; place: Place; mergePatch: object }
-  | { side: 'host' | 'virtual'; verb: 'remove'; place: Place; preconditions: Preconditions }
+  | { side: 'host' | 'virtual'; verb: 'create'; object: KubeObject; place: HostPlace }
+  | { side: 'host' | 'virtual'; verb: 'patch'; place: HostPlace; mergePatch: object }
+  | { side: 'host' | 'virtual'; verb: 'remove'; place: HostPlace; preconditions: Preconditions }
   /** On the host it tells why an import has lost its object; on the virtual side it fetches content, which is not kept. */
-  | { side: 'host' | 'virtual'; verb: 'get'; place: Place };
+  | { side: 'host' | 'virtual'; verb: 'get'; place: HostPlace };
 
 export type ContentOutcome =
   | { kind: 'settled'; as: 'exported' | 'imported' | 'none' }

@@ -4,7 +4,7 @@ import { entriesOf } from '../../plan/keys/key-rules.ts';
 import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys } from '../../plan/keys/reserved-keys.ts';
 import { ownerReference, repairOwners } from '../../plan/owner.ts';
 import { annotatedKeyOf, judgeOwnership } from '../../plan/ownership.ts';
-import type { Place } from '../../plan/placement.ts';
+import type { HostPlace } from '../../plan/placement.ts';
 import { changeOfCopy, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
 import { readOf, removalOf } from './import-plan.ts';
@@ -66,7 +66,7 @@ function isVclusters(copy: HostContent, { key, placement }: ContentFacts): boole
 
 interface Copied {
   virtual: VirtualContent;
-  place: Place;
+  place: HostPlace;
 }
 
 function render(facts: ContentFacts, copied: Copied): KubeObject {

@@ -1,11 +1,11 @@
 // Plans the copy of a host object in the virtual cluster: create, keep equal to the host's, and remove. Pure.
 import { type KubeObject, splitKey } from '../../../object/meta/object.ts';
 import { importedFromKey } from '../../plan/keys/reserved-keys.ts';
-import type { Place } from '../../plan/placement.ts';
+import type { HostPlace } from '../../plan/placement.ts';
 import { changeOfImport, type HostContent, type VirtualContent } from './content-kind.ts';
 import { ask, type ContentFacts, type ContentRequest, type ContentStep, done, notCounted } from './content-step.ts';
 
-export function renderImport(facts: ContentFacts, importable: HostContent): { object: KubeObject; place: Place } {
+export function renderImport(facts: ContentFacts, importable: HostContent): { object: KubeObject; place: HostPlace } {
   const place = splitKey(facts.key);
   const object: KubeObject = {
     apiVersion: 'v1',
@@ -54,6 +54,6 @@ export function removalOf(item: VirtualContent | HostContent, side: 'host' | 'vi
   return { side, verb: 'remove', place: placeOf(item), preconditions: { uid, resourceVersion } };
 }
 
-function placeOf({ namespace, name }: Place): Place {
+function placeOf({ namespace, name }: HostPlace): HostPlace {
   return { namespace, name };
 }

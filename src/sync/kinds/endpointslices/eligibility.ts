@@ -1,7 +1,7 @@
 // Whether a virtual EndpointSlice has a place on the host, judged by the virtual side and the configuration. Pure; the address
 // policy and the name contest are judged elsewhere, because they need more than these two objects.
 import { keyOf } from '../../../object/meta/object.ts';
-import type { ServiceItem, Verdict } from '../../plan/kind.ts';
+import type { EligibilityVerdict, ServiceItem } from '../../plan/kind.ts';
 import { isControlledByOther } from '../../plan/ownership.ts';
 import type { VirtualSlice } from './items.ts';
 
@@ -42,7 +42,7 @@ export function judgeEligibility(facts: {
   service: ServiceItem | undefined;
   isPlaced: boolean;
   mirrored: MirroredSlices;
-}): Verdict {
+}): EligibilityVerdict {
   const { slice, service, mirrored } = facts;
   if (slice === undefined) return ineligible('NoEndpointSlice');
   const named = namedService(slice);
@@ -71,6 +71,6 @@ export function isMirrored(slice: VirtualSlice): boolean {
   return makerOf(slice) === mirroringController;
 }
 
-function ineligible(reason: keyof typeof sentences): Verdict {
+function ineligible(reason: keyof typeof sentences): EligibilityVerdict {
   return { kind: 'ineligible', reason, sentence: sentences[reason] };
 }

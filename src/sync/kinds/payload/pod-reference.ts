@@ -1,6 +1,6 @@
 // References from a payload to Pods: a Pod has another name on the host. Pure.
 import type { Renamed } from '../../plan/kind.ts';
-import type { Place } from '../../plan/placement.ts';
+import type { HostPlace } from '../../plan/placement.ts';
 
 export interface ObjectReference {
   apiVersion?: string;
@@ -12,7 +12,7 @@ export interface ObjectReference {
   fieldPath?: string;
 }
 
-export type PlaceOfPod = (pod: Place) => Place | undefined;
+export type PlaceOfPod = (pod: HostPlace) => HostPlace | undefined;
 
 /** Name and namespace of the Pod on the host; each kind handles the other fields of the reference itself. */
 export function translatePodReference(reference: ObjectReference, placeOfPod: PlaceOfPod): ObjectReference {

@@ -5,7 +5,7 @@ import { type Key, keyOf, splitKey } from '../../../object/meta/object.ts';
 import { type ContentKind, type HostContent, isToken, type VirtualContent } from '../../kinds/content/content-kind.ts';
 import { isOwnCopy } from '../../kinds/content/own-copy.ts';
 import { annotatedKeyOf, isSamePlace } from '../../plan/ownership.ts';
-import type { Place } from '../../plan/placement.ts';
+import type { HostPlace } from '../../plan/placement.ts';
 import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from '../../references/reference-names.ts';
 import type { Rules } from '../../world/sources.ts';
 
@@ -52,7 +52,7 @@ export class ContentWorld {
   }
 
   /** Our copies have generated names with every `naming`, because vCluster keeps copies under its own names. */
-  copyPlaceOf(key: Key): Place | undefined {
+  copyPlaceOf(key: Key): HostPlace | undefined {
     const { placement } = this.rules.translation;
     const place = copyPlaceOf(this.referenceOf(key), { placement, naming: 'generated' });
     if (place !== undefined) this.#keyAt.set(keyOf(place.namespace, place.name), key);
@@ -60,11 +60,11 @@ export class ContentWorld {
     return place;
   }
 
-  importPlaceOf(key: Key): Place | undefined {
+  importPlaceOf(key: Key): HostPlace | undefined {
     return sameNamePlaceOf(this.referenceOf(key), this.rules.translation.placement);
   }
 
-  importableAt(place: Place | undefined): HostContent | undefined {
+  importableAt(place: HostPlace | undefined): HostContent | undefined {
     return place && this.windows.importable.get(keyOf(place.namespace, place.name));
   }
 

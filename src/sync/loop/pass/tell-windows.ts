@@ -5,7 +5,7 @@ import type { Answer } from '../../../cluster/answer.ts';
 import type { Item, Window } from '../../../cluster/window/window.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { isSamePlace } from '../../plan/ownership.ts';
-import type { Place } from '../../plan/placement.ts';
+import type { HostPlace } from '../../plan/placement.ts';
 import { type Facts, isHostWrite, type PlannedRequest } from '../../plan/step.ts';
 import type { World } from '../../world/world.ts';
 
@@ -47,7 +47,12 @@ export function announceWrite(
 
 function tellWindow(
   window: Window<Item>,
-  { request, answer, place, seen }: { request: PlannedRequest; answer: Answer; place: Place; seen: Item | undefined },
+  {
+    request,
+    answer,
+    place,
+    seen,
+  }: { request: PlannedRequest; answer: Answer; place: HostPlace; seen: Item | undefined },
 ): void {
   const key = keyOf(place.namespace, place.name);
   if (answer.kind === 'notFound') {

@@ -45,7 +45,7 @@ export interface KeyView {
 }
 
 /** A patch to run back, the view that it sees, and its matches there. */
-export interface Asked {
+export interface BackwardRun {
   patch: CompiledPatch;
   view: KeyView;
   matches: Matches;

@@ -7,10 +7,10 @@ import { type Cell, mapOfCell, referencesBack } from '../entry/reference-patch.t
 import { withPlaces } from '../entry/runs.ts';
 import { failureOf } from '../set/failure.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
-import type { Asked, BackInput, ChangedKey } from './back-types.ts';
+import type { BackInput, BackwardRun, ChangedKey } from './back-types.ts';
 import { readBack } from './write-back.ts';
 
-export function referBack(asked: Asked, input: BackInput, options: PatcherOptions): void {
+export function referBack(asked: BackwardRun, input: BackInput, options: PatcherOptions): void {
   const { patch, matches, view, keys } = asked;
   const { translation, host, virtual } = input;
   const reference = patch.reference as CompiledReference;
@@ -50,7 +50,7 @@ export function referBack(asked: Asked, input: BackInput, options: PatcherOption
 const earlyRetryMs = 10_000;
 
 /** The changed keys that one match of a reference reads. */
-function keysRead(reference: CompiledReference, { view, matches, keys }: Asked, at: number): ChangedKey[] {
+function keysRead(reference: CompiledReference, { view, matches, keys }: BackwardRun, at: number): ChangedKey[] {
   const paths = [reference.namePath, reference.namespacePath, reference.kindPath, reference.apiVersionPath];
   const below = paths.filter((path): path is CompiledPath => path !== undefined);
   if (reference.namePath === undefined) return view.keysAt(matches, at, keys);

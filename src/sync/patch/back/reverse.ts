@@ -9,7 +9,7 @@ import { isOfWholeMap, mapsOnPath } from '../set/changed-parts.ts';
 import { type Failed, failureOf } from '../set/failure.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
 import { hostObjectOf, virtualObjectOf } from '../set/view.ts';
-import type { Asked, BackInput, KeyView, Reversed } from './back-types.ts';
+import type { BackInput, BackwardRun, KeyView, Reversed } from './back-types.ts';
 import { type ChangedKeys, changedKeysOf } from './changed-keys.ts';
 import { referBack } from './refer-back.ts';
 import { writeBack } from './write-back.ts';
@@ -41,7 +41,7 @@ async function runBack(run: readonly CompiledPatch[], changed: ChangedKeys, opti
   );
 }
 
-function placesIn(view: KeyView, patch: CompiledPatch, { trace }: PatcherOptions): Asked[] {
+function placesIn(view: KeyView, patch: CompiledPatch, { trace }: PatcherOptions): BackwardRun[] {
   const matches = matchesIn({ view: view.object, trace }, patch, 'back');
   return matches.values.length === 0 ? [] : [{ patch, view, matches, keys: view.keys }];
 }
@@ -53,7 +53,10 @@ interface Evaluation {
   mayIsolate: boolean;
 }
 
-async function evaluateBack(asked: readonly Asked[], { changed, options, mayIsolate }: Evaluation): Promise<void> {
+async function evaluateBack(
+  asked: readonly BackwardRun[],
+  { changed, options, mayIsolate }: Evaluation,
+): Promise<void> {
   if (asked.length === 0) return;
   const { virtual, host, translation } = changed.input;
   const groups = asked.map(
@@ -69,7 +72,7 @@ async function evaluateBack(asked: readonly Asked[], { changed, options, mayIsol
     virtualObject: virtualObjectOf(virtual, translation.kind),
     groups,
   });
-  const alone: Asked[] = [];
+  const alone: BackwardRun[] = [];
   for (const [at, one] of asked.entries()) {
     const result = results[at];
     if (result === undefined) continue;
@@ -93,13 +96,13 @@ async function evaluateBack(asked: readonly Asked[], { changed, options, mayIsol
 const isolatedKeys = 32;
 
 /** One value can fail the expression of a whole map, and must not hold back the other keys of the map. */
-function isWorthIsolating({ errors }: Failed, { patch, keys }: Asked): boolean {
+function isWorthIsolating({ errors }: Failed, { patch, keys }: BackwardRun): boolean {
   // An expression that ran out of time or memory would do so once for every key.
   const isQuick = errors.every(({ error: { kind } }) => kind === 'threw');
   return isOfWholeMap(patch.path) && isQuick && keys.length > 1 && keys.length <= isolatedKeys;
 }
 
-function noteErrors(failed: Failed, { patch, view, matches, keys }: Asked, options: PatcherOptions): void {
+function noteErrors(failed: Failed, { patch, view, matches, keys }: BackwardRun, options: PatcherOptions): void {
   options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
   traceFailure(failed, options.trace);
   for (const error of failed.errors) {

@@ -4,11 +4,11 @@ import { writeResults } from '../../../expression/path/write-results.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { MapName } from '../set/changed-parts.ts';
-import type { Asked } from './back-types.ts';
+import type { BackwardRun } from './back-types.ts';
 import { wrongValue } from './wrong-value.ts';
 
 /** Returns how many values changed. */
-export function writeBack(asked: Asked, { results }: Pick<GroupResult, 'results'>): number {
+export function writeBack(asked: BackwardRun, { results }: Pick<GroupResult, 'results'>): number {
   const { patch, matches } = asked;
   const written = writeResults(matches, results);
   const { index, entry } = patch;
@@ -27,7 +27,7 @@ export function writeBack(asked: Asked, { results }: Pick<GroupResult, 'results'
 }
 
 /** Takes the values of the keys from the view, or records why they failed. */
-export function readBack({ patch, view, keys }: Asked, fault?: PatchFailure): void {
+export function readBack({ patch, view, keys }: BackwardRun, fault?: PatchFailure): void {
   for (const one of keys) {
     if (one.failure !== undefined) continue;
     const made = madeOf(view.object, one.map);

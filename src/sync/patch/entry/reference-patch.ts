@@ -7,7 +7,7 @@ import { inQuotes } from '../../../object/text/in-quotes.ts';
 import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownKey } from '../../plan/excerpt.ts';
 import type { Renamed } from '../../plan/kind.ts';
-import type { Place, Placement } from '../../plan/placement.ts';
+import type { HostPlace, Placement } from '../../plan/placement.ts';
 import {
   type Naming,
   type Reference,
@@ -147,8 +147,8 @@ export function namingOf({ reference }: CompiledReference, kind: string): Naming
 }
 
 /** The tenant's name by the host's, with and without the namespace beside it. */
-function tenantNames(renamed: Iterable<Renamed>): Map<string, Place> {
-  const names = new Map<string, Place>();
+function tenantNames(renamed: Iterable<Renamed>): Map<string, HostPlace> {
+  const names = new Map<string, HostPlace>();
   for (const { kind, host, virtual } of renamed) {
     names.set(idOf(kind, host), virtual);
     names.set(idOf(kind, { name: host.name }), virtual);
@@ -171,8 +171,8 @@ function write(writes: readonly { cell: Cell; text: string }[]): number {
 
 export interface BackReferences {
   /** The object that holds the reference, on both sides. */
-  virtual: Place;
-  host: Place;
+  virtual: HostPlace;
+  host: HostPlace;
   placement: Placement;
   resolver: ReferenceResolver;
   /** The host's text at a cell of the candidate, and whether the host changed it; undefined where nothing flows back. */

@@ -8,7 +8,7 @@ import { markerLabel } from '../keys/reserved-keys.ts';
 import type { HostItem, VirtualItem } from '../kind.ts';
 import { ownerReference } from '../owner.ts';
 import { isSamePlace, judgeOwnership } from '../ownership.ts';
-import type { Place } from '../placement.ts';
+import type { HostPlace } from '../placement.ts';
 import {
   ask,
   done,
@@ -290,6 +290,6 @@ function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
   };
 }
 
-function placeOf(item: Place): Place {
+function placeOf(item: HostPlace): HostPlace {
   return { namespace: item.namespace, name: item.name };
 }
