@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { floors, modelViolations, strangersAtTop, violations } from './architecture.ts';
+import { blackBoxViolations, floors, modelViolations, strangersAtTop, violations } from './architecture.ts';
 import { circlesToday, doublesToday, wideToday } from './architecture-exceptions.ts';
 import {
   beyond,
@@ -67,8 +67,21 @@ describe('the house', () => {
   ])('would find a model that has seen the code: %s', (text, target) => {
     const found = modelViolations(new Map([['test/rig/model/a.ts', text]]));
     expect(found).toEqual([
-      `test/rig/model/a.ts imports ${target}: the model imports only from test/rig/model/ and Node`,
+      `test/rig/model/a.ts imports ${target}: the model imports only from test/rig/model/, Node, fast-check`,
     ]);
+  });
+
+  it('keeps the black box of the benchmarks apart from the daemon', () => {
+    expect(blackBoxViolations(sources('bench'))).toEqual([]);
+    const cases: [string, string][] = [
+      ["import { hostName } from '../../src/object/meta/names.ts';", 'src/object/meta/names.ts'],
+      ["import { spread } from '../statistics.ts';", 'bench/statistics.ts'],
+      ["import { run } from 'hostward';", 'hostward'],
+    ];
+    for (const [text, target] of cases)
+      expect(blackBoxViolations(new Map([['bench/blackbox/a.ts', text]]))).toEqual([
+        `bench/blackbox/a.ts imports ${target}: the black box imports only from bench/blackbox/, Node, undici, @kubernetes/client-node`,
+      ]);
   });
 
   it('has every room in ARCHITECTURE.md', () => {

@@ -98,17 +98,28 @@ const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*['"](\.[^'"]+)['"]/g;
 
 /** The model of the rig is a second opinion: what it shared with the daemon could not be found wrong. */
 export function modelViolations(files: ReadonlyMap<string, string>): string[] {
-  const room = 'test/rig/model/';
+  return strangersIn(files, { room: 'test/rig/model/', packages: ['fast-check'], who: 'the model' });
+}
+
+/** The black box measures any syncer: what it shared with ours would favour ours. */
+export function blackBoxViolations(files: ReadonlyMap<string, string>): string[] {
+  const packages = ['undici', '@kubernetes/client-node'];
+  return strangersIn(files, { room: 'bench/blackbox/', packages, who: 'the black box' });
+}
+
+function strangersIn(
+  files: ReadonlyMap<string, string>,
+  { room, packages, who }: { room: string; packages: readonly string[]; who: string },
+): string[] {
   return [...files].flatMap(([file, text]) => {
     if (!file.startsWith(room)) return [];
     const strangers = importsOf(file, text).filter((target) => !target.startsWith(room));
-    const packages = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^.'"][^'"]*)['"]/g)].map(
+    const named = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^.'"][^'"]*)['"]/g)].map(
       (match) => match[1] ?? '',
     );
-    const others = packages.filter((one) => !one.startsWith('node:') && !one.startsWith('fast-check'));
-    return [...strangers, ...others].map(
-      (target) => `${file} imports ${target}: the model imports only from ${room} and Node`,
-    );
+    const others = named.filter((one) => !one.startsWith('node:') && !packages.includes(one));
+    const allowed = [`from ${room}`, 'Node', ...packages].join(', ');
+    return [...strangers, ...others].map((target) => `${file} imports ${target}: ${who} imports only ${allowed}`);
   });
 }
 
