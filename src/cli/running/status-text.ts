@@ -23,21 +23,12 @@ export function statusText(status: unknown, columns = Number.POSITIVE_INFINITY):
   return `${lines.join('\n')}\n`;
 }
 
-/** Prints the verdict in one line, then the facts about the daemon. */
-export function wholeText(status: Facts, columns?: number): string {
-  const { verdict, ...facts } = status;
-  return isFacts(verdict)
-    ? `${say(verdict['sentence'])}\n\n${statusText(facts, columns)}`
-    : statusText(status, columns);
-}
-
-/** Prints the verdict in one line, then a table with a row for each object. */
-export function objectsText({ verdict, objects }: Facts, columns = Number.POSITIVE_INFINITY): string {
+/** A table with a row for each object. */
+export function objectsText({ objects }: Facts, columns = Number.POSITIVE_INFINITY): string {
   const rows = (objects as readonly Facts[]).toSorted((a, b) => rankOf(a) - rankOf(b) || compare(a, b));
-  const head = isFacts(verdict) ? [say(verdict['sentence']), ''] : [];
   const width = Math.max(columns, narrowest);
   const body = rows.length === 0 ? ['no such object'] : table(rows.map(inOrder), width);
-  return `${[...head, ...body].join('\n')}\n`;
+  return `${body.join('\n')}\n`;
 }
 
 function rankOf({ state }: Facts): number {

@@ -1,12 +1,13 @@
 // `hostward status`: asks the running daemon about itself, about many objects or about one object. In: options. Out: the
-// daemon's answer with its verdict first, and an exit code that repeats the verdict for scripts.
+// daemon's answer with its verdict last, and an exit code that repeats the verdict for scripts.
 
 import { pause } from '../../clock.ts';
 import { stateOrder } from '../../sync/report/words.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { addressOf, askDaemon, type DaemonAnswer } from './ask-daemon.ts';
-import { objectsText, statusText, wholeText } from './status-text.ts';
+import { shortText, verdictLines } from './short-text.ts';
+import { objectsText, statusText } from './status-text.ts';
 
 /** Often enough for a person, and rarely enough to cost the daemon almost nothing. */
 const watchEveryMs = 2_000;
@@ -23,7 +24,13 @@ interface Reading {
 export async function status(context: Context, options: Options): Promise<ExitCode> {
   const path = pathOf(options);
   const address = await addressOf(context, options);
-  const read = async (): Promise<Reading> => readingOf(await askDaemon(context, address, path), context, options);
+  const ask = (path: string) => askDaemon(context, address, path);
+  const read = async (): Promise<Reading> =>
+    readingOf(await ask(path), {
+      context,
+      options,
+      ...(wantsRest(options) && { whole: (await ask('/status')).value }),
+    });
   if (options.has('watch')) return watch(context, options, read);
   const { text, code } = await read();
   context.stdout.write(text);
@@ -71,7 +78,19 @@ function kindOf(options: Options): string | undefined {
   return kind;
 }
 
-function readingOf({ isKnown, value }: DaemonAnswer, context: Context, options: Options): Reading {
+/** --all alone: the facts about the daemon that the short form leaves out, and then all objects. */
+function wantsRest(options: Options): boolean {
+  const isFiltered = ['namespace', 'state', 'kind'].some((name) => options.text(name) !== undefined);
+  return options.has('all') && !isFiltered && options.choice('output') !== 'json';
+}
+
+interface Asked {
+  context: Context;
+  options: Options;
+  whole?: Record<string, unknown>;
+}
+
+function readingOf({ isKnown, value }: DaemonAnswer, { context, options, whole }: Asked): Reading {
   const isOne = options.operands.length > 0;
   if (!isKnown) {
     const message = typeof value['message'] === 'string' ? value['message'] : 'the object is not known';
@@ -85,9 +104,14 @@ function readingOf({ isKnown, value }: DaemonAnswer, context: Context, options: 
   }
   const { columns } = context.stdout;
   if (isOne) return { text: statusText(value, columns), code, news };
-  if ('objects' in value && Array.isArray(value['objects'])) return { text: objectsText(value, columns), code, news };
+  if ('objects' in value && Array.isArray(value['objects'])) {
+    const { verdict: _, ...facts } = whole ?? {};
+    const head = whole === undefined ? '' : `${statusText(facts, columns)}\n`;
+    const last = verdictLines(value['verdict'], columns ?? Number.POSITIVE_INFINITY);
+    return { text: `${head}${objectsText(value, columns)}${last.map((line) => `${line}\n`).join('')}`, code, news };
+  }
   const { sentence } = (value['verdict'] ?? {}) as { sentence?: string };
-  const text = wholeText(value, columns);
+  const text = shortText(value, columns);
   return sentence === undefined ? { text, code, news } : { text, code, news: ageless(sentence), line: sentence };
 }
 

@@ -96,10 +96,11 @@ describe('hostward status', () => {
   it.each([
     [{ isWell: true, sentence: 'in step: 3 objects' }, 0],
     [{ isWell: false, sentence: 'cannot reach the host cluster since 2026-01-01T00:00:00Z: refused' }, 1],
-  ])('begins with the verdict and ends with its exit code: %j', async (verdict, code) => {
+  ])('ends with the verdict, and with its exit code: %j', async (verdict, code) => {
     const address = await serve(verdict);
     const said = await status('--address', address);
-    expect(said.out.split('\n').slice(0, 3)).toEqual([verdict.sentence, '', 'virtual cluster: vc']);
+    expect(said.out.split('\n')[0]).toBe('virtual cluster: vc');
+    expect(said.out.split('\n').slice(-3)).toEqual(['', verdict.sentence, '']);
     expect(said.code).toBe(code);
     const json = await status('--address', address, '-o', 'json');
     expect([JSON.parse(json.out).verdict, json.code]).toEqual([verdict, code]);
@@ -127,8 +128,9 @@ describe('hostward status', () => {
     const address = await serve({ isWell: false, sentence: 'blocked: 2 of 3 objects' });
     const objects = async (...argv: string[]) => {
       const { out, code } = await status('--address', address, ...argv);
-      const [verdict, gap, title, ...lines] = out.trimEnd().split('\n');
-      expect([verdict, gap, code]).toEqual(['blocked: 2 of 3 objects', '', 1]);
+      const all = out.trimEnd().split('\n');
+      const [title, ...lines] = all.slice(all.findIndex((line) => line.startsWith('OBJECT'))).slice(0, -2);
+      expect([...all.slice(-2), code]).toEqual(['', 'blocked: 2 of 3 objects', 1]);
       return { title, lines: lines.map((line) => line.split(/ +/)[0]) };
     };
     expect(await objects('--all')).toEqual({
@@ -137,6 +139,8 @@ describe('hostward status', () => {
     });
     expect((await objects('-n', 'shop')).lines).toEqual(['shop/web', 'shop/db']);
     expect((await objects('--state', 'refused/NotOwned')).lines).toEqual(['shop/web']);
+    expect((await status('--address', address, '--all')).out).toMatch(/^virtual cluster: vc\n/);
+    expect((await status('--address', address, '-n', 'shop')).out).toMatch(/^OBJECT /);
     const json = await status('--address', address, '-n', 'shop', '-o', 'json');
     expect(JSON.parse(json.out)).toEqual({
       verdict: { isWell: false, sentence: 'blocked: 2 of 3 objects' },

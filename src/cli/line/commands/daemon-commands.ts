@@ -10,7 +10,7 @@ export const runCommand: CommandSpec = {
   details: [
     'Loads the configuration, connects to both clusters, and keeps the host in step with the virtual cluster. SIGTERM or SIGINT ends the daemon within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; when the new configuration is invalid, the old one stays in force.',
     'A cluster that cannot be reached at the start ends the daemon with exit code 3. --wait 5m waits up to five minutes for an API server, for example a virtual API server that starts in the same pod; meanwhile the log and /readyz name the trouble, and /healthz stays fine. The daemon waits only for trouble that can pass by itself: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet. Wrong credentials, a wrong CA or a server that is not Kubernetes end the daemon at once.',
-    'With --dry-run the daemon writes nothing: `hostward status` lists every write that an object needs, and a metric counts the objects. In this way you can watch the daemon beside vCluster before it takes over.',
+    'With --dry-run the daemon writes nothing: `hostward status --all` lists every write that an object needs, and a metric counts the objects. In this way you can watch the daemon beside vCluster before it takes over.',
   ],
   options: [
     ...settingOptions,
@@ -37,8 +37,8 @@ export const statusCommand: CommandSpec = {
   maxOperands: 1,
   summary: 'Say whether the running daemon is well, and why one object is or is not on the host',
   details: [
-    'The first line is the verdict: in step, incomplete (host edits that cannot reach the tenant, references with nothing behind them, patches that were left out), behind, blocked, or an API server that cannot be reached and since when. The exit code is 0 when all is well, 1 when someone should look, 2 for usage, 3 when the daemon does not answer. With NAMESPACE/NAME it is 1 while the object is refused, waits, is tried again or is incomplete.',
-    'With --namespace, --state, --kind or --all, status lists objects with their states: inSync, pending, retry, waiting, refused, left, ineligible; a reason follows after a slash.',
+    'The last line is the verdict and since when it holds: in step, incomplete (host edits that cannot reach the tenant, references with nothing behind them, patches that were left out), behind, blocked, or an API server that cannot be reached and since when. The exit code is 0 when all is well, 1 when someone should look, 2 for usage, 3 when the daemon does not answer. With NAMESPACE/NAME it is 1 while the object is refused, waits, is tried again or is incomplete.',
+    'Without options, status fits a screen of 24 lines: counts, what needs a person, and what to do about it. --all tells all facts about the daemon and lists every object. --namespace, --state and --kind list the objects they name. The states are inSync, pending, retry, waiting, refused, left, ineligible; a reason follows after a slash.',
     'status asks the daemon through its local HTTP port. The port answers this question only on its own machine: inside a cluster, use kubectl exec or kubectl port-forward.',
   ],
   options: [
@@ -47,7 +47,7 @@ export const statusCommand: CommandSpec = {
       value: 'HOST:PORT',
       summary: 'address of the daemon (default 127.0.0.1:9440, or hostward.listen in --config)',
     },
-    { name: 'all', summary: 'list every object with its state' },
+    { name: 'all', summary: 'tell everything, and list every object with its state' },
     { name: 'namespace', short: 'n', value: 'NAMESPACE', summary: 'list the objects of one namespace' },
     { name: 'state', value: 'STATE', summary: 'list the objects in one state, like refused or refused/NotOwned' },
     { name: 'kind', value: 'KIND', summary: 'list the objects of one kind: Endpoints or EndpointSlice' },

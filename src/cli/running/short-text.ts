@@ -1,0 +1,102 @@
+// The short form of `hostward status`: what a person wants to know first, in the 24 lines of a terminal, with the verdict last, where
+// the eye is. In: the status as JSON. Out: text. Everything else is for --all.
+import { type AttentionItem, attentionOf } from '../../sync/report/attention.ts';
+import { isFacts, type StatusJson, say, wordsOf } from '../../sync/report/words.ts';
+import { wrap } from '../line/help.ts';
+import { statusText } from './status-text.ts';
+
+/** The prompt needs the last line of the screen. */
+const mostLines = 23;
+const narrowest = 40;
+
+/** A status that fits is shown whole. */
+export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY): string {
+  const { verdict, ...facts } = status;
+  const width = Math.max(columns, narrowest);
+  const last = verdictLines(verdict, width);
+  const whole = statusText(facts, columns).trimEnd().split('\n');
+  if (whole.length + last.length <= mostLines) return `${[...whole, ...last].join('\n')}\n`;
+  const head = headLines(facts).flatMap((line) => wrap(line, width));
+  const rest = mostLines - last.length - 1;
+  const items = attentionOf(status);
+  const shown = itemLines(items, { width, lines: rest - Math.min(head.length, rest - 4) - 1 });
+  // On a very narrow terminal the facts make room for what needs a person.
+  const facing = head.slice(0, Math.max(0, rest - shown.length - 1));
+  const more = 'hostward status --all tells the rest';
+  return `${[...facing, ...shown, more, ...last].join('\n')}\n`;
+}
+
+/** The verdict with the time since when it holds, behind an empty line. */
+export function verdictLines(verdict: unknown, width: number): string[] {
+  if (!isFacts(verdict)) return [];
+  const since = verdict['since'] === undefined ? '' : ` (since ${say(verdict['since'])})`;
+  const lines = wrap(`${say(verdict['sentence'])}${since}`, width);
+  // A verdict longer than the screen says the same as the rows above it.
+  const most = Math.floor(mostLines / 2);
+  return ['', ...(lines.length > most ? [...lines.slice(0, most - 1), '…'] : lines)];
+}
+
+function headLines(facts: StatusJson): string[] {
+  const { virtualCluster, hostNamespace, version, leadership, uptimeSeconds, isDryRun } = facts;
+  const kinds = Object.entries(facts).filter(([, value]) => isFacts(value) && isFacts(value['objects']));
+  return [
+    ...(virtualCluster === undefined
+      ? [`version ${say(version)}, up ${say(uptimeSeconds)} s`]
+      : [
+          `virtual cluster ${say(virtualCluster)} -> host namespace ${say(hostNamespace)}`,
+          `version ${say(version)}, up ${say(uptimeSeconds)} s, leadership: ${say(leadership)}${isDryRun === true ? ', dry run' : ''}`,
+        ]),
+    ...(isFacts(facts['objects']) ? kindLines('objects', facts) : []),
+    ...kinds.flatMap(([name, block]) => kindLines(wordsOf(name), block as StatusJson)),
+    ...patchLines(facts['patches']),
+    ...(isFacts(facts['references']) ? [`references: ${countsIn(facts['references'])}`] : []),
+    ...(isFacts(facts['management']) ? managementLines(facts['management']) : []),
+  ];
+}
+
+function kindLines(name: string, { objects, queue, lag, differences }: StatusJson): string[] {
+  const [p50, p99] = isFacts(lag) ? [lag['p50Ms'], lag['p99Ms']] : [];
+  const waiting = isFacts(queue) ? `; queue: ${say(queue['waiting'])} waiting, ${say(queue['running'])} running` : '';
+  const delay = p50 === undefined ? '' : `; delay p50 ${say(p50)} ms, p99 ${say(p99)} ms`;
+  const writes = Array.isArray(differences) ? [`dry run: ${differences.length} writes are listed by --all`] : [];
+  return [`${name}: ${isFacts(objects) ? counts(objects) : 'none'}${delay}${waiting}`, ...writes];
+}
+
+/** What there is none of is left out. */
+function counts(facts: StatusJson): string {
+  const found = Object.entries(facts).filter(([, count]) => typeof count === 'number' && count > 0);
+  return found.length === 0 ? 'none' : found.map(([name, count]) => `${say(count)} ${wordsOf(name)}`).join(', ');
+}
+
+function countsIn(kinds: StatusJson): string {
+  return Object.entries(kinds)
+    .map(([kind, facts]) => `${kind} ${isFacts(facts) ? counts(facts) : say(facts)}`)
+    .join('; ');
+}
+
+function patchLines(patches: unknown): string[] {
+  if (!Array.isArray(patches)) return [];
+  const rows = patches.filter(isFacts);
+  const sum = (name: string) => rows.reduce((total, row) => total + Number(row[name] ?? 0), 0);
+  return [`patches: ${rows.length}, ${sum('values')} values, ${sum('failures')} failures`];
+}
+
+function managementLines({ url, keys }: StatusJson): string[] {
+  return [`management API: ${say(url)}; keys: ${isFacts(keys) ? counts(keys) : 'none'}`];
+}
+
+function itemLines(items: readonly AttentionItem[], { width, lines }: { width: number; lines: number }): string[] {
+  const shown: string[] = [];
+  for (const [at, { about, reason, message, remedy, command }] of items.entries()) {
+    const left = items.length - at;
+    const item = [`! ${about} (${reason}): ${message}`, `  ${remedy}: ${command}`].map((line) => cut(line, width));
+    // A line says how many are left out.
+    if (shown.length + item.length + (left > 1 ? 1 : 0) > lines) return [...shown, `… and ${left} more`];
+    shown.push(...item);
+  }
+  return shown;
+}
+
+function cut(line: string, width: number): string {
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+}

@@ -1,0 +1,132 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { shortText } from '../../src/cli/running/short-text.ts';
+import { statusText } from '../../src/cli/running/status-text.ts';
+import { statusMain } from '../../src/pages/status/status-page.ts';
+import { attentionOf } from '../../src/sync/report/attention.ts';
+import { isFacts, type StatusJson, say, wordsOf } from '../../src/sync/report/words.ts';
+
+const folder = fileURLToPath(new URL('../../fixtures/pages/status/', import.meta.url));
+const cases = readdirSync(folder).map((file): [string, StatusJson] => [
+  file.replace('.json', ''),
+  JSON.parse(readFileSync(join(folder, file), 'utf8')),
+]);
+const failing = cases.find(([name]) => name === 'failing')?.[1] as StatusJson;
+
+/** What a person reads. */
+function textOf(page: string): string {
+  const marks: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'" };
+  return page.replace(/<[^>]*>/g, '\n').replace(/&([a-z#0-9]+);/g, (_, name: string) => marks[name] as string);
+}
+
+/** Names and values of every field, however deep. */
+function leavesOf(value: unknown, name = ''): { name: string; value: unknown }[] {
+  if (Array.isArray(value)) return value.length === 0 ? [{ name, value }] : value.flatMap((one) => leavesOf(one, name));
+  if (!isFacts(value)) return [{ name, value }];
+  return Object.entries(value).flatMap(([member, below]) => leavesOf(below, member));
+}
+
+describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
+  const page = statusMain(status, [], new Date('2026-01-01T00:00:00Z')).text;
+  const lines = textOf(page).split('\n');
+
+  it('has every field of `status -o json`, in the words of the command', () => {
+    const { verdict, ...facts } = status;
+    const ofCommand = statusText(facts);
+    const missing = leavesOf(facts).filter(({ name, value }) => {
+      const isOnPage =
+        lines.some((line) => line.toLowerCase() === wordsOf(name).toLowerCase()) && lines.includes(say(value));
+      const isInCommand =
+        ofCommand.toLowerCase().includes(wordsOf(name).toLowerCase()) && ofCommand.includes(say(value));
+      return !isOnPage || !isInCommand;
+    });
+    expect(missing).toEqual([]);
+    for (const { value } of leavesOf(verdict)) expect(lines.some((line) => line.includes(say(value)))).toBe(true);
+  });
+
+  it('begins with the verdict', () => {
+    const text = lines.filter((line) => line.trim() !== '');
+    const { sentence } = status['verdict'] as { sentence: string };
+    expect(text[0]).toBe('Status');
+    expect(text[2]?.trim()).toBe(sentence);
+    expect(text[4]?.trim()).toBe((status['verdict'] as { since: string }).since);
+  });
+
+  it('takes names and values of tenants as text', () => {
+    const tags = [...page.matchAll(/<(\w+)/g)].map(([, tag]) => tag as string);
+    expect(tags.filter((tag) => ['script', 'img', 'b', 'i'].includes(tag))).toEqual([]);
+    expect(page).not.toMatch(/ style="| on\w+="/);
+  });
+});
+
+describe('what needs a person', () => {
+  it('has a row for each thing, with a reason, a remedy and a command', () => {
+    const items = attentionOf(failing);
+    expect(items.map(({ about, reason }) => `${about} ${reason}`)).toEqual([
+      'configuration ConfigurationInvalid',
+      'configuration ConfigurationNotTakenOver',
+      'configuration RestartNeeded',
+      'host cluster unreachable',
+      'permissions MissingVerbs',
+      'shop/<script>alert(3)</script> NotOwned',
+      'shop/api PatchFailed',
+      'shop/web DeleteWithheld',
+      'shop/slow retry',
+      'shop/back BackflowFailed',
+      'shop/api-x7k2p AddressRefused',
+      'shop/fight Contested',
+      'Secret shop/tls unresolved',
+      'management API Trouble',
+      'access keys EndingSoon',
+    ]);
+    for (const { message, remedy, command } of items) {
+      expect(message).not.toBe('none');
+      expect(remedy).toMatch(/\w \w/);
+      expect(command).toMatch(/^(hostward|kubectl) \w/);
+    }
+  });
+
+  it('is nothing in a daemon that is well', () => {
+    expect(attentionOf(cases.find(([name]) => name === 'well')?.[1] as StatusJson)).toEqual([]);
+  });
+});
+
+describe('the short form of `hostward status`', () => {
+  const trouble = Array.from({ length: 500 }, (_, at) => ({
+    object: `shop/object-${at}`,
+    state: 'refused/NotOwned',
+    message: `an object that is not ours has its host name object-${at}-x-shop-x-demo, which is rather long`,
+  }));
+
+  it.each([
+    ['well', cases.find(([name]) => name === 'well')?.[1] as StatusJson, 80],
+    ['failing', failing, 80],
+    ['failing, narrow', failing, 40],
+    ['failing, into a file', failing, undefined],
+    ['with 500 refused objects', { ...failing, trouble }, 80],
+    [
+      'with a verdict that never ends',
+      { ...failing, verdict: { isWell: false, sentence: 'cannot reach the host; '.repeat(200) } },
+      80,
+    ],
+  ])('fits a terminal of 24 lines and ends with the verdict: %s', (_, status, columns) => {
+    const lines = shortText(status, columns).trimEnd().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(23);
+    const { sentence, since } = status['verdict'] as { sentence: string; since?: string };
+    const gap = lines.lastIndexOf('');
+    const told = lines
+      .slice(gap + 1)
+      .join(' ')
+      .replace(' …', '');
+    expect(`${sentence}${since === undefined ? '' : ` (since ${since})`}`.startsWith(told)).toBe(true);
+    if (columns !== undefined) for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+  });
+
+  it('says how many more things need a person, and how to see them', () => {
+    const lines = shortText({ ...failing, trouble }, 80).split('\n');
+    expect(lines.some((line) => /^… and \d{3} more$/.test(line))).toBe(true);
+    expect(lines).toContain('hostward status --all tells the rest');
+  });
+});
