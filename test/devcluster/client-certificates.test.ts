@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts';
 import { startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { openShop } from '../apiserver/widgets.ts';
+import { openShop } from '../apiserver/shop/widgets.ts';
 import { ApiClient } from '../contract/client.ts';
 import { createCa } from '../kube/start/certificates.ts';
 import { VirtualClock } from '../virtual-clock.ts';

@@ -2,13 +2,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { MatrixAnswer, MatrixCase } from './matrix-case.ts';
 import { matrixAnswer } from './matrix-subject.ts';
+import { type Cell, cells } from './model/cases/matrix-cases.ts';
+import { smallestCase } from './model/cases/smallest-case.ts';
 import { forgetful } from './model/forgetful.ts';
 import { deaths } from './model/life.ts';
-import { type Cell, cells } from './model/matrix-cases.ts';
 import { modelAnswer, modelVerdict } from './model/model.ts';
 import { rights } from './model/rights.ts';
 import { baseGrant, entries } from './model/scope.ts';
-import { smallestCase } from './model/smallest-case.ts';
 
 const rounds = 9;
 const seed = 1;

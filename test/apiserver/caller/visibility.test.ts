@@ -3,8 +3,8 @@ import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
 import type { User, Visibility } from '../../../src/apiserver/request/identity.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { ListResult } from '../../../src/store/store.ts';
-import { gadgetKind, gadgets, openGadgets, specOf } from '../gadgets.ts';
-import { type HttpReply, Lines, type Shop } from '../widgets.ts';
+import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
+import { type HttpReply, Lines, type Shop } from '../shop/widgets.ts';
 
 const open: Shop[] = [];
 afterEach(async () => {

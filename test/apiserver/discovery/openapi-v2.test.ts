@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { openApiV2Type } from '../../../src/apiserver/discovery/openapi-v2.ts';
-import { openGadgets } from '../gadgets.ts';
-import type { Shop } from '../widgets.ts';
+import { openGadgets } from '../shop/gadgets.ts';
+import type { Shop } from '../shop/widgets.ts';
 
 let shop: Shop | undefined;
 afterEach(() => shop?.stop());

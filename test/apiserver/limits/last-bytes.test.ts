@@ -12,7 +12,7 @@ import { listen } from '../../../src/apiserver/wire/listen.ts';
 import { silentLog } from '../../../src/log.ts';
 import { badRequest } from '../../../src/object/meta/status.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
-import { openShop } from '../widgets.ts';
+import { openShop } from '../shop/widgets.ts';
 
 /** More than Node reads from a socket that nobody reads. */
 const unread = 'x'.repeat(70_000);

@@ -4,7 +4,7 @@ import { Strangers } from '../../../src/apiserver/limits/strangers.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { Log } from '../../../src/log.ts';
 import { silentLog } from '../../../src/log.ts';
-import { openShop, type Shop } from '../widgets.ts';
+import { openShop, type Shop } from '../shop/widgets.ts';
 
 const perSource = 4;
 let shop: Shop | undefined;

@@ -6,7 +6,7 @@ import type { WantedUser } from '../../../src/apiserver/request/impersonation.ts
 import { Impersonation } from '../../../src/apiserver/request/impersonation-modes.ts';
 import type { RequestRecord } from '../../../src/apiserver/request/request-journal.ts';
 import { parseTarget } from '../../../src/apiserver/request/target.ts';
-import { collection, openShop, type Shop } from '../widgets.ts';
+import { collection, openShop, type Shop } from '../shop/widgets.ts';
 
 const core = { verbs: ['impersonate'], apiGroups: [''] };
 const own = { verbs: ['impersonate'], apiGroups: ['authentication.k8s.io'] };

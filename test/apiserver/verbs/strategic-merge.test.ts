@@ -5,7 +5,7 @@ import { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
 import { applyStrategicMergePatch } from '../../../src/apiserver/verbs/patch/strategic-merge.ts';
 import { applyMergePatch } from '../../../src/object/patch/merge-patch.ts';
 import type { Json } from '../../../src/object/text/json.ts';
-import { widgetSchemas } from '../widgets.ts';
+import { widgetSchemas } from '../shop/widgets.ts';
 
 const node = new SchemaSet(widgetSchemas).node('Widget');
 const patched = (value: Json, patch: Json) => applyStrategicMergePatch(value, patch, node);

@@ -8,7 +8,7 @@ import { listObjects } from '../../../src/apiserver/verbs/read-objects.ts';
 import { selectionOf } from '../../../src/apiserver/verbs/selection.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
-import { openShop, type Shop, widgetKind } from '../widgets.ts';
+import { openShop, type Shop, widgetKind } from '../shop/widgets.ts';
 
 /** The limit is 150 ms on a machine of its own; processor time is counted, and the tests share a slow one. */
 const longestMs = 150;

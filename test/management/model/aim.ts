@@ -1,8 +1,8 @@
 // Requests that are aimed at a scope: without aim nearly all random requests miss the few things that a scope names, and a
 // matrix of refusals proves little.
 import type { MatrixRequest, MatrixRule, MatrixScope, MatrixTarget } from '../matrix-case.ts';
+import { agentRequest, instanceRequest, metricsRequest } from './cases/request-cases.ts';
 import type { Dice } from './dice.ts';
-import { agentRequest, instanceRequest, metricsRequest } from './request-cases.ts';
 
 const clusterScoped = ['ownedaccesskeys', 'directclusterendpointtokens', 'nodes', 'namespaces'];
 

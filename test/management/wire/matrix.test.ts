@@ -9,8 +9,8 @@ import type { ManagementSettings } from '../../../src/config/settings/management
 import { silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/server.ts';
 import type { MatrixCase, MatrixConfiguration, MatrixRequest } from '../matrix-case.ts';
+import { type Cell, cells } from '../model/cases/matrix-cases.ts';
 import { Dice } from '../model/dice.ts';
-import { type Cell, cells } from '../model/matrix-cases.ts';
 import { modelReview, modelVerdict } from '../model/model.ts';
 import { directoryOf } from '../scope/scopes.ts';
 import { managementPath, type WireRequest, wireRequestOf } from './request-url.ts';

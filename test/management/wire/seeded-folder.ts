@@ -9,7 +9,7 @@ import { makeToken } from '../../../src/management/keys/secret/token.ts';
 import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import type { MatrixCase, MatrixConfiguration, MatrixKey } from '../matrix-case.ts';
-import { now } from '../model/key-cases.ts';
+import { now } from '../model/cases/key-cases.ts';
 
 /** The values of the keys by name. */
 export type KeyValues = ReadonlyMap<string, string>;

@@ -2,8 +2,8 @@
 // A move is plain data, so that a failing sequence can be made shorter.
 import { type Arbitrary, array, constant, constantFrom, integer, nat, oneof, record } from 'fast-check';
 import type { MatrixScope } from '../matrix-case.ts';
+import { scopeForms } from '../model/cases/scope-cases.ts';
 import { Dice } from '../model/dice.ts';
-import { scopeForms } from '../model/scope-cases.ts';
 
 export type Move =
   | { kind: 'make'; by: number; scope: ScopeChoice; subject: SubjectChoice; groups: string[]; time: object }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { gadgetSchemas, gadgets, openGadgets } from './gadgets.ts';
-import type { Shop } from './widgets.ts';
+import { gadgetSchemas, gadgets, openGadgets } from '../shop/gadgets.ts';
+import type { Shop } from '../shop/widgets.ts';
 
 const open: Shop[] = [];
 const start = async (options: Parameters<typeof openGadgets>[0] = {}): Promise<Shop> => {

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Audit, AuditedRequest } from '../../src/apiserver/kinds/kit.ts';
-import { StatusFault } from '../../src/apiserver/request/status-fault.ts';
-import { createLog } from '../../src/log.ts';
-import { serviceUnavailable } from '../../src/object/meta/status.ts';
-import { collection, openShop, type Shop } from './widgets.ts';
+import type { Audit, AuditedRequest } from '../../../src/apiserver/kinds/kit.ts';
+import { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
+import { createLog } from '../../../src/log.ts';
+import { serviceUnavailable } from '../../../src/object/meta/status.ts';
+import { collection, openShop, type Shop } from '../shop/widgets.ts';
 
 const open: Shop[] = [];
 const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Kind } from '../../src/apiserver/kinds/kind.ts';
-import { Caretaker, type Chore } from '../../src/apiserver/owners/caretaker.ts';
-import { systemClock } from '../../src/clock.ts';
-import { KeyBook } from '../../src/management/keys/book/key-book.ts';
-import { StoreFault } from '../../src/store/errors.ts';
-import { DistantStore } from '../store/distant-store.ts';
-import { gadgetKind, gadgets, openGadgets, specOf } from './gadgets.ts';
-import { Lines, type Shop } from './widgets.ts';
+import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
+import { Caretaker, type Chore } from '../../../src/apiserver/owners/caretaker.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { KeyBook } from '../../../src/management/keys/book/key-book.ts';
+import { StoreFault } from '../../../src/store/errors.ts';
+import { DistantStore } from '../../store/distant-store.ts';
+import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
+import { Lines, type Shop } from '../shop/widgets.ts';
 
 const closers: (() => Promise<void>)[] = [];
 afterEach(async () => {

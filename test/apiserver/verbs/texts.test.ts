@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeContinue, encodeContinue } from '../../src/apiserver/verbs/continue-token.ts';
-import { duplicateFields } from '../../src/apiserver/wire/duplicate-fields.ts';
-import { age } from '../../src/apiserver/wire/table.ts';
-import { warningLines } from '../../src/apiserver/wire/warnings.ts';
+import { decodeContinue, encodeContinue } from '../../../src/apiserver/verbs/continue-token.ts';
+import { duplicateFields } from '../../../src/apiserver/wire/duplicate-fields.ts';
+import { age } from '../../../src/apiserver/wire/table.ts';
+import { warningLines } from '../../../src/apiserver/wire/warnings.ts';
 
 describe('age()', () => {
   const now = new Date('2026-06-01T00:00:00Z');

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Kind } from '../../src/apiserver/kinds/kind.ts';
-import { collection, openShop, type Shop, widgetKind } from './widgets.ts';
+import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
+import { collection, openShop, type Shop, widgetKind } from '../shop/widgets.ts';
 
 const open: Shop[] = [];
 const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {

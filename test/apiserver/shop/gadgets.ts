@@ -1,6 +1,6 @@
 // A test kind like the kinds of the management API: cluster-scoped, with limits in its schema, a hidden field and owners.
-import { allVerbs, type Kind, type Schemas } from '../../src/apiserver/kinds/kind.ts';
-import type { KubeObject } from '../../src/object/meta/object.ts';
+import { allVerbs, type Kind, type Schemas } from '../../../src/apiserver/kinds/kind.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { openShop, type Shop, type ShopOptions, widgetSchemas } from './widgets.ts';
 
 export const gadgetKind: Kind = {

@@ -1,5 +1,5 @@
 // Makes a case smaller as long as it keeps a property, so that a difference is shown without what does not matter.
-import type { MatrixCase } from '../matrix-case.ts';
+import type { MatrixCase } from '../../matrix-case.ts';
 
 /** A case has fewer parts than this; the limit keeps a mistake from looping. */
 const mostSteps = 2_000;

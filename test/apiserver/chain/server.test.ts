@@ -1,10 +1,10 @@
 import { request as plainRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Interception } from '../../src/apiserver/chain/chain.ts';
-import { RequestJournal } from '../../src/apiserver/request/request-journal.ts';
-import { tooManyRequests } from '../../src/object/meta/status.ts';
-import { VirtualClock } from '../virtual-clock.ts';
-import { collection, Lines, openShop, type Shop } from './widgets.ts';
+import type { Interception } from '../../../src/apiserver/chain/chain.ts';
+import { RequestJournal } from '../../../src/apiserver/request/request-journal.ts';
+import { tooManyRequests } from '../../../src/object/meta/status.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+import { collection, Lines, openShop, type Shop } from '../shop/widgets.ts';
 
 const open: Shop[] = [];
 const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {

@@ -1,7 +1,7 @@
 // Keys: for whom they stand, and in which state they are.
-import type { MatrixKey } from '../matrix-case.ts';
+import type { MatrixKey } from '../../matrix-case.ts';
+import type { Dice } from '../dice.ts';
 import { missing, names } from './configuration-cases.ts';
-import type { Dice } from './dice.ts';
 
 export type SubjectForm = (dice: Dice) => Pick<MatrixKey, 'user' | 'team' | 'subject' | 'groups' | 'grantedGroups'>;
 

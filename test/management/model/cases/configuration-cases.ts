@@ -1,7 +1,7 @@
 // Configurations of a small world. It has few names, so that members, scopes and requests meet often, and names that begin
 // with each other, so that a comparison of beginnings shows.
-import type { MatrixConfiguration, MatrixMember, MatrixRole } from '../matrix-case.ts';
-import type { Dice } from './dice.ts';
+import type { MatrixConfiguration, MatrixMember, MatrixRole } from '../../matrix-case.ts';
+import type { Dice } from '../dice.ts';
 
 export const names = {
   projects: ['shop', 'shop-eu', 'blog'],

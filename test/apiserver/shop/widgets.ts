@@ -1,20 +1,20 @@
 // A test tenant of the kit over plain HTTP: one invented kind with a status, an action and a column.
 
-import type { Kind, Schemas } from '../../src/apiserver/kinds/kind.ts';
-import { allVerbs } from '../../src/apiserver/kinds/kind.ts';
-import type { Authenticate } from '../../src/apiserver/request/identity.ts';
-import { ApiServer } from '../../src/apiserver/server.ts';
+import type { Kind, Schemas } from '../../../src/apiserver/kinds/kind.ts';
+import { allVerbs } from '../../../src/apiserver/kinds/kind.ts';
+import type { Authenticate } from '../../../src/apiserver/request/identity.ts';
+import { ApiServer } from '../../../src/apiserver/server.ts';
 import type {
   AccessHooks,
   ApiServerOptions,
   CallerHooks,
   ListenAt,
   ServedApi,
-} from '../../src/apiserver/server-options.ts';
-import { systemClock } from '../../src/clock.ts';
-import { Access } from '../../src/devcluster/kinds/access.ts';
-import { silentLog } from '../../src/log.ts';
-import { MemoryStore } from '../../src/store/memory-store.ts';
+} from '../../../src/apiserver/server-options.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { Access } from '../../../src/devcluster/kinds/access.ts';
+import { silentLog } from '../../../src/log.ts';
+import { MemoryStore } from '../../../src/store/memory-store.ts';
 
 export const widgetKind: Kind = {
   group: 'shop.example',

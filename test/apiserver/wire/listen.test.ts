@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
-import { listen } from '../../src/apiserver/wire/listen.ts';
-import { createLog } from '../../src/log.ts';
+import { listen } from '../../../src/apiserver/wire/listen.ts';
+import { createLog } from '../../../src/log.ts';
 
 it('a server goes on when a connection cannot be accepted, and a port that is taken is told at once', async () => {
   const lines: string[] = [];

@@ -1,7 +1,7 @@
 // Requests to all four targets, with the shapes that a reader of URLs produces.
-import type { MatrixRequest, MatrixTarget } from '../matrix-case.ts';
+import type { MatrixRequest, MatrixTarget } from '../../matrix-case.ts';
+import type { Dice } from '../dice.ts';
 import { missing, names } from './configuration-cases.ts';
-import type { Dice } from './dice.ts';
 
 interface Shape {
   group: string;

@@ -1,7 +1,7 @@
 // The deprecated rules of scopes, each condition alone and then all of them mixed.
-import type { MatrixRule, MatrixScope } from '../matrix-case.ts';
+import type { MatrixRule, MatrixScope } from '../../matrix-case.ts';
+import type { Dice } from '../dice.ts';
 import { missing, names } from './configuration-cases.ts';
-import type { Dice } from './dice.ts';
 
 const verbLists = [
   ['*'],

@@ -1,9 +1,9 @@
 // The cells of the matrix: every kind of subject with every form of scope, every state of a key and every kind of maker, each
 // with random requests.
-import type { MatrixCase, MatrixConfiguration, MatrixKey, MatrixTarget } from '../matrix-case.ts';
-import { aimRequest, aimTarget } from './aim.ts';
+import type { MatrixCase, MatrixConfiguration, MatrixKey, MatrixTarget } from '../../matrix-case.ts';
+import { aimRequest, aimTarget } from '../aim.ts';
+import { Dice } from '../dice.ts';
 import { configurationOf } from './configuration-cases.ts';
-import { Dice } from './dice.ts';
 import { bystanders, keyOf, keyStates, liveStates, now, type SubjectForm, subjectForms } from './key-cases.ts';
 import { instanceRequest, keyRequest, requestOf, targetKinds, targetOf } from './request-cases.ts';
 import { type ScopeForm, scopeForms } from './scope-cases.ts';

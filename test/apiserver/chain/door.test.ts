@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { makeServingCertificate } from '../../src/apiserver/tls/certificates.ts';
-import { VirtualClock } from '../virtual-clock.ts';
-import { collection, openShop, type Shop } from './widgets.ts';
+import { makeServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+import { collection, openShop, type Shop } from '../shop/widgets.ts';
 
 const open: Shop[] = [];
 const folders: string[] = [];

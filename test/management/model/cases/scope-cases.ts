@@ -1,7 +1,7 @@
 // Scopes of every form. All of them are valid: what the API refuses with 422 does not occur.
-import type { MatrixScope } from '../matrix-case.ts';
+import type { MatrixScope } from '../../matrix-case.ts';
+import type { Dice } from '../dice.ts';
 import { missing, names } from './configuration-cases.ts';
-import type { Dice } from './dice.ts';
 import { ruleForms } from './rule-cases.ts';
 
 export type ScopeForm = (dice: Dice) => MatrixScope | undefined;

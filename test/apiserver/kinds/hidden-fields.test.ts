@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Kind } from '../../src/apiserver/kinds/kind.ts';
-import type { KubeObject } from '../../src/object/meta/object.ts';
-import { gadgetKind, gadgets, openGadgets, specOf } from './gadgets.ts';
-import { Lines, type Shop } from './widgets.ts';
+import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
+import { Lines, type Shop } from '../shop/widgets.ts';
 
 /** Only the answer to the create shows the secret; later answers have no `spec.secret`. */
 const secretKind: Kind = {
