@@ -6,6 +6,7 @@ export type StoreFaultCode =
   | 'STORE_OPEN_FAILED'
   | 'STORE_LOCKED'
   | 'STORE_CORRUPT'
+  | 'STORE_READ_FAILED'
   | 'STORE_WRITE_FAILED'
   | 'STORE_WORKER_GONE'
   /** The API server that keeps the records did not do what was asked, or did not say whether it did. */

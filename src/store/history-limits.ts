@@ -1,11 +1,19 @@
 // Limits the history of a store by number, size and age. A reader that asks for older history gets `compacted` and lists again.
-import type { Timeline } from './timeline.ts';
 
 export interface HistoryLimits {
   maxRevisions: number;
-  /** What the history adds to the present objects in memory and on disk: each value that was replaced, and its bookkeeping. */
+  /** What the history adds to the present objects: each value that was replaced, and its bookkeeping. */
   maxBytes: number;
   maxAgeMs: number;
+}
+
+/** A history that knows how long it is. */
+export interface CountedHistory {
+  readonly window: { count: number; bytes: number };
+  /** The newest revision that was written before this monotonic time. */
+  newestRevisionBefore(atMs: number): number | undefined;
+  /** The oldest revision to compact to so that no more than this stays. */
+  revisionThatLeaves(most: { count: number; bytes: number }): number;
 }
 
 /**
@@ -26,14 +34,14 @@ export function ageCheckIntervalMs(limits: HistoryLimits): number {
 }
 
 /** The revision to compact to after a write, or undefined. Leaves nine tenths of a limit, so that few writes pay for it. */
-export function dueBySize(timeline: Timeline, limits: HistoryLimits): number | undefined {
-  const { count, bytes } = timeline.window;
+export function dueBySize(history: CountedHistory, limits: HistoryLimits): number | undefined {
+  const { count, bytes } = history.window;
   if (count <= limits.maxRevisions && bytes <= limits.maxBytes) return undefined;
   const kept = (limit: number) => Math.floor(limit * 0.9);
-  return timeline.revisionThatLeaves({ count: kept(limits.maxRevisions), bytes: kept(limits.maxBytes) });
+  return history.revisionThatLeaves({ count: kept(limits.maxRevisions), bytes: kept(limits.maxBytes) });
 }
 
 /** The newest revision that is too old to keep, or undefined. */
-export function dueByAge(timeline: Timeline, limits: HistoryLimits, nowMs: number): number | undefined {
-  return timeline.newestRevisionBefore(nowMs - limits.maxAgeMs);
+export function dueByAge(history: CountedHistory, limits: HistoryLimits, nowMs: number): number | undefined {
+  return history.newestRevisionBefore(nowMs - limits.maxAgeMs);
 }

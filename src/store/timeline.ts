@@ -16,11 +16,10 @@ export interface Version {
   readonly atMs: number;
 }
 
-/** `upTo`: the watch goes on from here; `isAll`: there was nothing more. */
-export interface VersionStep {
-  versions: readonly Version[];
+/** `upTo`: the reader goes on from here; nothing before it is left. */
+export interface EventStep {
+  events: readonly StoreEvent[];
   upTo: number;
-  isAll: boolean;
 }
 
 export type WriteDecision = { kind: 'write'; version: Version } | { kind: 'refuse'; result: WriteResult };
@@ -159,19 +158,18 @@ export class Timeline {
   }
 
   /** The next changes of a prefix in revision order. The caller must make sure that `revision` is not compacted. */
-  versionsAfter(revision: number, prefix: string, most: { count: number; bytes: number }): VersionStep {
-    const versions: Version[] = [];
+  eventsAfter(revision: number, prefix: string, most: { count: number; bytes: number }): EventStep {
+    const events: StoreEvent[] = [];
     let bytes = 0;
     for (let at = this.#firstAfter((version) => version.revision > revision); at < this.#log.length; at++) {
       const version = this.#log[at] as Version;
       if (!version.key.startsWith(prefix)) continue;
       bytes += sizeOf(version) + sizeOf(version.before);
-      if (versions.length > 0 && (versions.length === most.count || bytes > most.bytes)) {
-        return { versions, upTo: (versions.at(-1) as Version).revision, isAll: false };
-      }
-      versions.push(version);
+      if (events.length > 0 && (events.length === most.count || bytes > most.bytes))
+        return { events, upTo: (events.at(-1) as StoreEvent).revision };
+      events.push(eventOf(version));
     }
-    return { versions, upTo: Math.max(revision, this.#revision), isAll: true };
+    return { events, upTo: Math.max(revision, this.#revision) };
   }
 
   /** The newest revision in the window written before `atMs`. Relies on times that never decrease along the log. */

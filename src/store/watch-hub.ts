@@ -1,24 +1,30 @@
 // Tells watches of committed changes. A watch holds no changes but a place in the history, and reads on from there in small steps,
 // so that a thousand slow readers cost no more memory than the history. When the history has forgotten the place of a reader, the
 // watch ends. Must never copy or encode events: all watches share them.
+import { RecentEvents } from './recent-events.ts';
 import type { StoreEvent, StoreWatch } from './store.ts';
-import { eventOf, type Timeline, type Version } from './timeline.ts';
+import type { EventStep } from './timeline.ts';
 
 /** What a watch hands out at a time: as long as its reader is busy with it, the store cannot free it. */
 const stepLimits = { count: 1000, bytes: 64 * 1024 };
 
-/** The latest events, which all watches share, with what readers keep of them (frames, parsed objects). A commit has at most 1,000. */
-const sharedLimits = { count: 1000, bytes: 2 * 1024 * 1024 };
+/** What watches read. */
+export interface WatchedHistory {
+  readonly revision: number;
+  /** The oldest readable revision. */
+  readonly compactedRevision: number;
+  /** The next changes of a prefix; at once for a reader who is up to date with all but the last commit. */
+  eventsAfter(revision: number, prefix: string, most: typeof stepLimits): EventStep | Promise<EventStep>;
+}
 
 export class WatchHub {
   #watchesByPrefix = new Map<string, Set<HubWatch>>();
-  #shared = new Map<number, StoreEvent>();
-  #sharedBytes = 0;
-  #timeline: () => Timeline;
+  readonly recent = new RecentEvents();
+  #history: () => WatchedHistory;
 
-  /** The timeline must have a change before the change is published. */
-  constructor(timeline: () => Timeline) {
-    this.#timeline = timeline;
+  /** The history must have a change before the change is published. */
+  constructor(history: () => WatchedHistory) {
+    this.#history = history;
   }
 
   get watchCount(): number {
@@ -33,8 +39,8 @@ export class WatchHub {
     const watch = new HubWatch({
       afterRevision,
       prefix,
-      timeline: this.#timeline,
-      eventOf: (version) => this.#shared.get(version.revision) ?? eventOf(version),
+      history: this.#history,
+      shared: (event) => this.recent.get(event.revision) ?? event,
       left: (gone) => {
         watches.delete(gone);
         if (watches.size === 0 && this.#watchesByPrefix.get(prefix) === watches) this.#watchesByPrefix.delete(prefix);
@@ -45,42 +51,30 @@ export class WatchHub {
   }
 
   /** The caller must publish every change once, in revision order. */
-  publish(event: StoreEvent): void {
-    if (this.#watchesByPrefix.size === 0) return;
-    this.#share(event);
-    for (const [prefix, watches] of this.#watchesByPrefix) {
-      if (!event.key.startsWith(prefix)) continue;
-      for (const watch of watches) watch.changed(event.revision);
-    }
+  publish(...events: StoreEvent[]): void {
+    this.recent.add(events);
+    for (const event of events)
+      for (const [prefix, watches] of this.#watchesByPrefix)
+        if (event.key.startsWith(prefix)) for (const watch of watches) watch.changed(event.revision);
   }
 
   /** Ends all watches with `lost` after missed changes. */
   loseAll(): void {
     for (const watches of [...this.#watchesByPrefix.values()]) for (const watch of [...watches]) watch.lose();
-    this.#shared.clear();
-    this.#sharedBytes = 0;
+    this.recent.startAfter(this.#history().revision);
   }
 
   closeAll(): void {
     for (const watches of [...this.#watchesByPrefix.values()]) for (const watch of [...watches]) watch.close();
-  }
-
-  #share(event: StoreEvent): void {
-    this.#shared.set(event.revision, event);
-    this.#sharedBytes += charsOf(event);
-    for (const [revision, oldest] of this.#shared) {
-      if (this.#shared.size <= sharedLimits.count && this.#sharedBytes <= sharedLimits.bytes) return;
-      this.#shared.delete(revision);
-      this.#sharedBytes -= charsOf(oldest);
-    }
   }
 }
 
 interface HubWatchOptions {
   afterRevision: number;
   prefix: string;
-  timeline: () => Timeline;
-  eventOf(version: Version): StoreEvent;
+  history: () => WatchedHistory;
+  /** The same event, as all watches have it. */
+  shared(event: StoreEvent): StoreEvent;
   left(watch: HubWatch): void;
 }
 
@@ -95,11 +89,11 @@ export class HubWatch implements StoreWatch {
   constructor(options: HubWatchOptions) {
     this.#options = options;
     this.#after = options.afterRevision;
-    this.#isUpToDate = options.afterRevision >= options.timeline().revision;
+    this.#isUpToDate = options.afterRevision >= options.history().revision;
   }
 
   get ended(): StoreWatch['ended'] {
-    const isBehindHistory = !this.#isUpToDate && this.#after < this.#options.timeline().compactedRevision;
+    const isBehindHistory = !this.#isUpToDate && this.#after < this.#options.history().compactedRevision;
     if (this.#ended === 'open' && isBehindHistory) this.#end('overflow');
     return this.#ended;
   }
@@ -129,11 +123,14 @@ export class HubWatch implements StoreWatch {
           });
           this.#wake = undefined;
         } else {
-          const { timeline, prefix, eventOf: shared } = this.#options;
-          const step = timeline().versionsAfter(this.#after, prefix, stepLimits);
+          const { history, prefix, shared } = this.#options;
+          const reading = history().eventsAfter(this.#after, prefix, stepLimits);
+          // Without a wait, a reader who is up to date has a change before the writer has its answer.
+          const step = reading instanceof Promise ? await reading : reading;
+          if (this.ended !== 'open') return;
           this.#after = step.upTo;
-          this.#isUpToDate = step.isAll;
-          if (step.versions.length > 0) yield step.versions.map(shared);
+          this.#isUpToDate = step.upTo >= history().revision;
+          if (step.events.length > 0) yield step.events.map(shared);
         }
       }
     } finally {
@@ -147,8 +144,4 @@ export class HubWatch implements StoreWatch {
     this.#options.left(this);
     this.#wake?.();
   }
-}
-
-function charsOf({ value, previous }: StoreEvent): number {
-  return value.length + (previous?.length ?? 0);
 }

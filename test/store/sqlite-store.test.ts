@@ -184,30 +184,39 @@ describe('sqlite store, when things break', () => {
       (fault: { code?: string }) => fault.code,
     );
 
-  it('fails a batch and the writes that depend on it, keeps the old data, and continues', async () => {
-    const store = await start(newPath(), { workerUrl });
+  it('fails a batch that the disk refuses, keeps the old data, and continues', async () => {
+    const path = newPath();
+    await (await start(path)).stop();
+    const database = new DatabaseSync(path);
+    database.exec(`CREATE TRIGGER full BEFORE INSERT ON log WHEN new.key LIKE '%fail%'
+      BEGIN SELECT raise(ABORT, 'disk is full'); END`);
+    database.close();
+    const store = await start(path);
     const watch = await store.watch('/', 0);
     if ('kind' in watch) throw new Error('Expected a watch');
     await put(store, '/a');
-    const first = codeOf(put(store, '/fail'));
+    const [first, beside] = [codeOf(put(store, '/fail')), codeOf(put(store, '/beside'))];
     await Promise.resolve();
     const behind = codeOf(put(store, '/b'));
-    const refusal = codeOf(store.write('/fail', { expect: 0, value: 'y' }));
-    expect(await Promise.all([first, behind, refusal])).toEqual(Array(3).fill('STORE_WRITE_FAILED'));
-    expect(await store.list('/')).toMatchObject({ records: [{ key: '/a' }], revision: 1 });
-    expect(await put(store, '/b')).toMatchObject({ ok: true, revision: 2 });
+    expect(await Promise.all([first, beside, behind])).toEqual(['STORE_WRITE_FAILED', 'STORE_WRITE_FAILED', 'written']);
+    await expect(put(store, '/fail')).rejects.toThrow(/^Cannot write ".*": disk is full$/);
+    expect(await store.list('/')).toMatchObject({ records: [{ key: '/a' }, { key: '/b' }], revision: 2 });
+    expect(await put(store, '/c')).toMatchObject({ ok: true, revision: 3 });
+    const heard: string[] = [];
     for await (const batch of watch.events()) {
-      expect(batch.map(({ key }) => key)).toEqual(['/a', '/b']);
-      break;
+      heard.push(...batch.map(({ key }) => key));
+      if (heard.length === 3) break;
     }
+    expect(heard).toEqual(['/a', '/b', '/c']);
   });
 
-  it('reports a dead thread for every write, and still reads', async () => {
+  it('reports a dead thread for every write, and still reads what it has in memory', async () => {
     const store = await start(newPath(), { workerUrl });
     await put(store, '/a');
     expect(await codeOf(put(store, '/die'))).toBe('STORE_WORKER_GONE');
     await expect(put(store, '/b')).rejects.toThrow(/thread is gone: it threw: out of memory/);
     expect(await store.get('/a')).toMatchObject({ record: { value: 'x' } });
+    await expect(store.list('/')).rejects.toMatchObject({ code: 'STORE_WORKER_GONE' });
   });
 
   it('never shows a write that is not on disk, even in a refusal', async () => {

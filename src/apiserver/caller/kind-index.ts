@@ -52,6 +52,8 @@ class KindIndex {
   #buckets = new Map<string, Set<string>>();
   #bucketsByKey = new Map<string, readonly string[]>();
   #departed: Departed[] = [];
+  /** Keys that changed while the index was being built: what a page says of them is old. */
+  #changed: Set<string> | undefined = new Set();
   /** The index has no answer for older revisions. */
   #knownSince = 0;
   #isClosed = false;
@@ -94,18 +96,23 @@ class KindIndex {
       throw new Error(`build an index: the store compacted revision ${revision} before the watch began`);
     this.#watch = watch;
     this.#knownSince = revision;
+    // From the beginning: a reader who falls behind reads the history from the disk, and would not be up to date one turn later.
+    void this.#follow(watch);
     let afterKey: string | undefined;
     for (;;) {
       const start = afterKey === undefined ? {} : { afterKey };
       const page = await this.#store.list(prefix, { atRevision: revision, limit: pageRecords, ...start });
       if (page.kind !== 'page')
         throw new Error(`build an index: the store compacted revision ${revision} before every object was read`);
-      for (const { key, value } of page.records) this.#put(key, this.#bucketsOf(value), revision);
+      for (const { key, value } of page.records)
+        if (!this.#changed?.has(key)) this.#put(key, this.#bucketsOf(value), revision);
       afterKey = page.records.at(-1)?.key;
       if (!page.hasMore) break;
       await new Promise((resolve) => setImmediate(resolve));
     }
-    void this.#follow(watch);
+    // What these keys were found by before they changed is not known.
+    if ((this.#changed?.size ?? 0) > 0) this.#knownSince = await this.#store.currentRevision();
+    this.#changed = undefined;
   }
 
   async #follow(watch: StoreWatch): Promise<void> {
@@ -113,6 +120,7 @@ class KindIndex {
   }
 
   #apply({ type, key, value, revision }: StoreEvent): void {
+    this.#changed?.add(key);
     this.#put(key, type === 'put' ? this.#bucketsOf(value) : [], revision);
   }
 

@@ -5,6 +5,10 @@ export function storeSentence(code: StoreFaultCode): string {
   switch (code) {
     case 'STORE_WRITE_FAILED':
       return 'the store cannot write to its disk, so nothing was changed; try again later';
+    case 'STORE_READ_FAILED':
+      return 'the store cannot read from its disk; try again later';
+    case 'STORE_CORRUPT':
+      return 'the file of the store is damaged; its operator must bring back a backup';
     case 'STORE_OVERLOADED':
       return 'too many writes wait for the disk, so nothing was changed; try again later';
     case 'STORE_WORKER_GONE':
@@ -19,7 +23,6 @@ export function storeSentence(code: StoreFaultCode): string {
       return 'the store is not open: the server is starting or stopping';
     case 'STORE_OPEN_FAILED':
     case 'STORE_LOCKED':
-    case 'STORE_CORRUPT':
       return 'the store cannot be opened';
     default:
       return code satisfies never;

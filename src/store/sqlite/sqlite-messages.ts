@@ -1,37 +1,76 @@
 // The messages between the store and its database thread. The thread answers in the order of the requests, and the two share
 // no memory.
+import type { ListResult, StoredRecord, StoreEvent, WriteResult } from '../store.ts';
 
-/** Columns of the log: revision, key, value (null = deleted), create revision, wall time in milliseconds. */
-export type LogRow = [revision: number, key: string, value: string | null, createRevision: number, writtenAtMs: number];
+/** `expect` and `value` as in Store.write(); null = undefined. */
+export type LogWrite = [key: string, expect: number | null, value: string | null];
+
+export interface LoggedWrite {
+  result: WriteResult;
+  /** The revision that this write replaced, a delete included; 0 = none, or the write was refused. */
+  replaced: number;
+  previous: string | null;
+}
+
+/** A revision that is still readable: its key, whether it is a delete, and the revision and size of what it replaced. */
+export type WindowRow = [isDelete: boolean, replaced: number, replacedBytes: number, writtenAtMs: number];
+
+export interface EventsRange {
+  after: number;
+  prefix: string;
+  count: number;
+  bytes: number;
+}
+
+export interface ListRange {
+  prefix: string;
+  revision: number;
+  afterKey: string | undefined;
+  limit: number | undefined;
+}
+
+export type ListedPage = Extract<ListResult, { kind: 'page' }>;
 
 export type SideValue = [key: string, value: string | null];
 
 export interface SqliteWorkerData {
   path: string;
   synchronous: 'FULL' | 'NORMAL';
-  /** Of an older history the thread sends only what is newest. */
-  maxHistoryBytes: number;
+  /** Of an older history the thread sends nothing at the start. */
+  maxRevisions: number;
   lockTimeoutMs: number;
 }
 
-export type ToWorker =
-  /** The next part of the log, at start: a log that an attack filled must not lie in memory twice. */
-  | { kind: 'more' }
-  | { kind: 'commit'; id: number; rows: LogRow[] }
+/** What a request asks for, and what the thread answers. */
+export interface Requests {
+  /** Decides and writes in one transaction. */
+  commit: { ask: { writes: LogWrite[]; writtenAtMs: number }; answer: LoggedWrite[] };
+  get: { ask: { key: string }; answer: { record: StoredRecord | undefined; revision: number } };
+  list: { ask: ListRange; answer: ListedPage };
+  events: { ask: EventsRange; answer: { events: StoreEvent[]; upTo: number } };
+  /** The history at the start, in parts. */
+  window: { ask: { after: number }; answer: WindowRow[] };
   /** Deletes unreadable old versions and records the compacted revision. */
-  | { kind: 'forget'; id: number; revisions: number[]; compactedRevision: number }
+  forget: { ask: { revisions: number[]; compactedRevision: number }; answer: undefined };
+  /** Looks behind a key for rows that a crash has left; `next` is undefined at the end. */
+  leftovers: { ask: { afterKey: string; compactedRevision: number }; answer: { revisions: number[]; next?: string } };
+  sideValues: { ask: { prefix: string; afterKey: string | undefined; limit: number | undefined }; answer: SideValue[] };
   /** Writes values beside the log; null removes a value. */
-  | { kind: 'side'; id: number; values: SideValue[] }
+  side: { ask: { values: SideValue[] }; answer: undefined };
   /** Copies the database as it is now into a new file. */
-  | { kind: 'copy'; id: number; path: string }
+  copy: { ask: { path: string }; answer: undefined };
+}
+
+export type RequestKind = keyof Requests;
+
+export type ToWorker =
+  | { [K in RequestKind]: { kind: K; id: number; ask: Requests[K]['ask'] } }[RequestKind]
   | { kind: 'close' };
 
 export type FromWorker =
-  /** Comes first; then for each `more` the next `rows` of the log in revision order or `sideValues`, and at last `ready`. */
-  | { kind: 'opened'; compactedRevision: number }
-  | { kind: 'rows'; rows: LogRow[] }
-  | { kind: 'sideValues'; values: SideValue[] }
-  | { kind: 'ready' }
-  | { kind: 'openFailed'; cause: 'locked' | 'corrupt' | 'other'; message: string }
-  | { kind: 'done'; id: number }
-  | { kind: 'failed'; id: number; message: string };
+  | { kind: 'opened'; revision: number; compactedRevision: number }
+  | { kind: 'openFailed'; cause: OpenFailure; message: string }
+  | { kind: 'answer'; id: number; answer: unknown }
+  | { kind: 'failed'; id: number; cause: OpenFailure; message: string };
+
+export type OpenFailure = 'locked' | 'corrupt' | 'other';

@@ -1,16 +1,18 @@
-// The durable store: keeps all readable data in memory, like the memory store, and writes every change to disk before the
-// change becomes visible or acknowledged. Writes that arrive during a commit share the next commit. Only one batch commits at
-// a time: a verdict may depend on earlier queued writes, so when a batch fails, all later writes fail too.
+// The durable store: the texts of all records stay in the database, which its own thread reads and writes. Memory has the records
+// that were used last, the latest events, and a line for each revision of the history. A change is on disk before it becomes visible
+// or acknowledged. Writes that arrive during a commit share the next commit; only one batch commits at a time.
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
-import type { WriteResult } from '../store.ts';
-import { createRevisionOf, decide, eventOf, type Version } from '../timeline.ts';
-import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
-import { LogReplay } from './log-replay.ts';
-import type { LogRow } from './sqlite-messages.ts';
+import type { ListResult, Store, StoredRecord, StoreEvent, WriteResult } from '../store.ts';
+import type { WatchedHistory } from '../watch-hub.ts';
+import { type StoreOptions, WatchedStore } from '../watched-store.ts';
+import { HistoryWindow } from './history-window.ts';
+import { RecentTexts } from './recent-texts.ts';
+import type { LoggedWrite, LogWrite } from './sqlite-messages.ts';
 import { SqliteThread } from './sqlite-thread.ts';
+import { UnreadableRows } from './unreadable-rows.ts';
 
-export interface SqliteStoreOptions extends TimelineStoreOptions {
+export interface SqliteStoreOptions extends StoreOptions {
   path: string;
   /** FULL (default): acknowledged writes survive a power loss. NORMAL: they survive only a crash of the process. */
   synchronous?: 'FULL' | 'NORMAL';
@@ -28,74 +30,80 @@ const maxBatchChars = 4 * 1024 * 1024;
 /** More waiting writes mean a bug or an attack; each write holds its value in memory. */
 const maxQueuedWrites = 65_536;
 const maxQueuedChars = 32 * 1024 * 1024;
-/**
- * Deletes in one transaction: they delay the next commit by about two milliseconds. While more than this many wait, writes wait
- * too, or a writer who is quicker than the deletes would fill the disk.
- */
-const forgetsPerMessage = 500;
 const defaultLockTimeoutMs = 5000;
+/** Thousands of ordinary records; a read of another one costs a tenth of a millisecond. */
+const mostRecentBytes = 16 * 1024 * 1024;
 
 interface QueuedWrite {
-  /** Undefined for a refusal that depends on a queued write and must wait for the commit. */
-  version: Version | undefined;
-  result: WriteResult;
+  write: LogWrite;
   resolve: (result: WriteResult) => void;
   reject: (fault: unknown) => void;
 }
 
-export class SqliteStore extends TimelineStore {
+export class SqliteStore extends WatchedStore implements Store {
   #thread: SqliteThread;
+  #texts = new RecentTexts(mostRecentBytes);
+  #window = new HistoryWindow(0);
+  /** The newest revision that readers may see. */
+  #revision = 0;
   #queue: QueuedWrite[] = [];
   #queuedChars = 0;
   #isCommitting = false;
-  /** The newest version of each key that is not on disk yet. */
-  #unsaved = new Map<string, Version>();
-  #lastAssigned = 0;
-  #forgettable: number[] = [];
-  #forgetting: Promise<void> | undefined;
+  #unreadable: UnreadableRows;
   #drained: (() => void) | undefined;
   #keepsHistoryAtStart: boolean;
 
+  protected readonly history: WatchedHistory;
+
   constructor(options: SqliteStoreOptions) {
     super(options);
-    const { maxBytes } = this.limits;
+    const store = this;
+    this.history = {
+      get revision() {
+        return store.#revision;
+      },
+      get compactedRevision() {
+        return store.#window.compactedRevision;
+      },
+      eventsAfter: (after, prefix, most) =>
+        this.hub.recent.eventsAfter(after, prefix, { ...most, upTo: this.#revision }) ??
+        this.#thread.ask('events', { after, prefix, ...most }),
+    };
     this.#keepsHistoryAtStart = options.keepsHistoryAtStart ?? false;
     this.#thread = new SqliteThread({
       url: options.workerUrl ?? new URL('./sqlite-worker.ts', import.meta.url),
       data: {
         path: options.path,
         synchronous: options.synchronous ?? 'FULL',
-        maxHistoryBytes: maxBytes,
+        maxRevisions: this.limits.maxRevisions,
         lockTimeoutMs: options.lockTimeoutMs ?? defaultLockTimeoutMs,
       },
     });
+    this.#unreadable = new UnreadableRows(this.#thread, () => this.#window.compactedRevision);
   }
 
   async start(): Promise<void> {
     this.state = 'opening';
-    const sinceWall = this.clock.now() - this.clock.wallTime().getTime();
-    const replay = new LogReplay((writtenAtMs) => Math.min(writtenAtMs + sinceWall, this.clock.now()));
     try {
-      await this.#thread.start(replay);
-      replay.finish();
+      const { revision, compactedRevision } = await this.#thread.start();
+      this.#revision = revision;
+      this.#window = new HistoryWindow(compactedRevision);
+      await this.#readWindow(compactedRevision);
     } catch (error) {
       this.state = 'stopped';
       await this.#thread.stop();
-      throw error;
+      throw asOpenFault(error);
     }
-    this.timeline = replay.timeline;
-    this.setSideValues(replay.side.map(([key, value]) => [key, value ?? undefined] as const));
-    this.#lastAssigned = replay.timeline.revision;
     this.open();
-    if (replay.leftovers.length > 0) this.#forget(replay.leftovers);
-    if (this.#keepsHistoryAtStart) this.#compactTo(dueBySize(this.timeline, this.limits));
+    if (this.#keepsHistoryAtStart) this.#compactTo(dueBySize(this.#window, this.limits));
     else this.trim();
+    this.#unreadable.start();
   }
 
-  /** A consistent copy in a file that must not exist yet; writes wait until it is made. */
+  /** A consistent copy in a file that must not exist yet; reads and writes wait until it is made. */
   async copyTo(path: string): Promise<void> {
     this.mustBeOpen('copy');
-    await this.#thread.copy(path);
+    await this.#thread.ask('copy', { path });
   }
 
   /** Writes the queue to disk before closing the file. */
@@ -107,9 +115,37 @@ export class SqliteStore extends TimelineStore {
         this.#drained = resolve;
       });
     }
-    await this.#forgetting;
+    await this.#unreadable.stop();
     await this.#thread.stop();
     this.state = 'stopped';
+  }
+
+  async get(
+    key: string,
+    _options?: { fresh?: boolean },
+  ): Promise<{ record: StoredRecord | undefined; revision: number }> {
+    this.mustBeOpen('read');
+    const recent = this.#texts.get(key);
+    if (recent !== undefined) return { record: recent, revision: this.#revision };
+    const found = await this.#thread.ask('get', { key });
+    // The thread answers in order, so the record is newest unless a commit was answered behind it.
+    if (found.record !== undefined && found.revision === this.#revision) this.#texts.put(found.record);
+    return found;
+  }
+
+  async list(
+    prefix: string,
+    {
+      atRevision: revision = this.#revision,
+      afterKey,
+      limit,
+    }: { atRevision?: number; afterKey?: string; limit?: number } = {},
+  ): Promise<ListResult> {
+    this.mustBeOpen('list');
+    const { compactedRevision } = this.#window;
+    if (revision > this.#revision) return { kind: 'futureRevision', currentRevision: this.#revision };
+    if (revision < compactedRevision) return { kind: 'compacted', compactedRevision };
+    return this.#thread.ask('list', { prefix, revision, afterKey, limit });
   }
 
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
@@ -117,36 +153,10 @@ export class SqliteStore extends TimelineStore {
     if (this.#queue.length >= maxQueuedWrites || this.#queuedChars >= maxQueuedChars) {
       throw new StoreFault('STORE_OVERLOADED', `Cannot write: ${this.#queue.length} writes are waiting for the disk`);
     }
-    const unsaved = this.#unsaved.get(key);
-    const stamp = { revision: this.#lastAssigned + 1, atMs: this.clock.now() };
-    const verdict = decide(unsaved ?? this.timeline.newest(key), { key, ...change }, stamp);
-    if (verdict.kind === 'refuse') {
-      // A refusal carries the current value, and a client must not see a value that a crash could still lose.
-      if (unsaved === undefined) return { ...verdict.result, revision: this.timeline.revision };
-      return this.#enqueue(undefined, verdict.result);
-    }
-    this.#lastAssigned = stamp.revision;
-    this.#unsaved.set(key, verdict.version);
-    const createRevision = createRevisionOf(verdict.version);
-    return this.#enqueue(verdict.version, { ok: true, revision: stamp.revision, createRevision });
-  }
-
-  async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
-    this.mustBeOpen('write');
-    await this.#thread.writeSide([...changes].map(([key, value]) => [key, value ?? null]));
-    this.setSideValues(changes);
-  }
-
-  async compact(upToRevision: number): Promise<void> {
-    this.mustBeOpen('compact');
-    this.#forget(this.timeline.compact(upToRevision));
-    await this.#forgetting;
-  }
-
-  #enqueue(version: Version | undefined, result: WriteResult): Promise<WriteResult> {
+    const write: LogWrite = [key, change.expect ?? null, change.value ?? null];
     return new Promise((resolve, reject) => {
-      this.#queue.push({ version, result, resolve, reject });
-      this.#queuedChars += charsOf(version);
+      this.#queue.push({ write, resolve, reject });
+      this.#queuedChars += charsOf(write);
       if (!this.#isCommitting) {
         this.#isCommitting = true;
         // Starts after the current turn, so that all writes of the turn share the first commit.
@@ -155,21 +165,55 @@ export class SqliteStore extends TimelineStore {
     });
   }
 
+  async sideValues(
+    prefix: string,
+    { afterKey, limit }: { afterKey?: string; limit?: number } = {},
+  ): Promise<Map<string, string>> {
+    this.mustBeOpen('read');
+    return new Map((await this.#thread.ask('sideValues', { prefix, afterKey, limit })) as [string, string][]);
+  }
+
+  async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
+    this.mustBeOpen('write');
+    await this.#thread.ask('side', { values: [...changes].map(([key, value]) => [key, value ?? null]) });
+  }
+
+  async compact(upToRevision: number): Promise<void> {
+    this.mustBeOpen('compact');
+    this.#compactTo(Math.min(upToRevision, this.#revision));
+    await this.#unreadable.forgotten;
+  }
+
+  async #readWindow(compactedRevision: number): Promise<void> {
+    const sinceWall = this.clock.now() - this.clock.wallTime().getTime();
+    let lastAtMs = Number.NEGATIVE_INFINITY;
+    for (let after = compactedRevision; after < this.#revision; ) {
+      const rows = await this.#thread.ask('window', { after });
+      for (const [isDelete, replaced, replacedBytes, writtenAtMs] of rows) {
+        // The wall clock may jump back between two rows, but the window requires that times never decrease.
+        lastAtMs = Math.max(lastAtMs, Math.min(writtenAtMs + sinceWall, this.clock.now()));
+        this.#window.add({ atMs: lastAtMs, replacedBytes, replaced, isDelete });
+      }
+      after += rows.length;
+    }
+  }
+
   /** Commits until the queue is empty. Only this loop may make writes visible, or readers could see uncommitted data. */
   async #commitQueue(): Promise<void> {
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
-      const rows = this.#rowsOf(batch);
+      const writtenAtMs = this.clock.wallTime().getTime();
+      let written: LoggedWrite[];
       try {
-        if (rows.length > 0) await this.#thread.commit(rows);
+        written = await this.#thread.ask('commit', { writes: batch.map(({ write }) => write), writtenAtMs });
       } catch (fault) {
-        this.#failAll([...batch, ...this.#queue], fault);
+        for (const { reject } of batch) reject(fault);
         continue;
       }
-      for (const { version } of batch) if (version !== undefined) this.#makeVisible(version);
-      for (const { resolve, result } of batch) resolve(result);
+      this.#makeVisible(batch, written);
+      for (const [index, { resolve }] of batch.entries()) resolve((written[index] as LoggedWrite).result);
       this.trim();
-      if (this.#forgettable.length > forgetsPerMessage) await this.#forgetting;
+      if (this.#unreadable.areMany) await this.#unreadable.forgotten;
     }
     this.#isCommitting = false;
     this.#drained?.();
@@ -178,8 +222,8 @@ export class SqliteStore extends TimelineStore {
   #takeBatch(): QueuedWrite[] {
     let count = 0;
     let chars = 0;
-    for (const { version } of this.#queue) {
-      const more = charsOf(version);
+    for (const { write } of this.#queue) {
+      const more = charsOf(write);
       if (count === maxBatchWrites || (count > 0 && chars + more > maxBatchChars)) break;
       count++;
       chars += more;
@@ -188,56 +232,41 @@ export class SqliteStore extends TimelineStore {
     return this.#queue.splice(0, count);
   }
 
-  #rowsOf(batch: QueuedWrite[]): LogRow[] {
-    const writtenAtMs = this.clock.wallTime().getTime();
-    const rows: LogRow[] = [];
-    for (const { version } of batch) {
-      if (version === undefined) continue;
-      const { revision, key, record } = version;
-      rows.push([revision, key, record?.value ?? null, createRevisionOf(version), writtenAtMs]);
+  #makeVisible(batch: readonly QueuedWrite[], written: readonly LoggedWrite[]): void {
+    const atMs = this.clock.now();
+    const events: StoreEvent[] = [];
+    for (const [index, { write }] of batch.entries()) {
+      const { result, replaced, previous: before } = written[index] as LoggedWrite;
+      if (!result.ok) continue;
+      const [key, , value] = write;
+      const { revision, createRevision } = result;
+      const previous = before ?? undefined;
+      const replacedBytes = previous === undefined ? 0 : Buffer.byteLength(previous) + key.length;
+      this.#window.add({ atMs, replacedBytes, replaced, isDelete: value === null });
+      this.#revision = revision;
+      if (value === null) this.#texts.remove(key);
+      else this.#texts.put({ key, value, createRevision, revision });
+      const type = value === null ? 'delete' : 'put';
+      events.push({ type, key, revision, value: value ?? previous ?? '', previous, createRevision });
     }
-    return rows;
-  }
-
-  #makeVisible(version: Version): void {
-    if (this.#unsaved.get(version.key) === version) this.#unsaved.delete(version.key);
-    this.timeline.apply(version);
-    this.hub.publish(eventOf(version));
-  }
-
-  #failAll(writes: QueuedWrite[], fault: unknown): void {
-    this.#queue = [];
-    this.#queuedChars = 0;
-    this.#unsaved.clear();
-    this.#lastAssigned = this.timeline.revision;
-    for (const { reject } of writes) reject(fault);
+    this.hub.publish(...events);
   }
 
   protected trim(): void {
-    this.#compactTo(dueBySize(this.timeline, this.limits) ?? dueByAge(this.timeline, this.limits, this.clock.now()));
+    this.#compactTo(dueBySize(this.#window, this.limits) ?? dueByAge(this.#window, this.limits, this.clock.now()));
   }
 
   #compactTo(revision: number | undefined): void {
-    if (revision !== undefined) this.#forget(this.timeline.compact(revision));
-  }
-
-  /** Deletes in small pieces, one at a time, so that commits are not delayed. */
-  #forget(revisions: number[]): void {
-    for (const revision of revisions) this.#forgettable.push(revision);
-    this.#forgetting ??= this.#forgetAll().finally(() => {
-      this.#forgetting = undefined;
-    });
-  }
-
-  async #forgetAll(): Promise<void> {
-    do {
-      const piece = this.#forgettable.splice(0, forgetsPerMessage);
-      // After a failure the next start deletes the remaining rows; until then they only cost space.
-      await this.#thread.forget(piece, this.timeline.compactedRevision).catch(() => undefined);
-    } while (this.#forgettable.length > 0);
+    if (revision !== undefined) this.#unreadable.forget(this.#window.compact(revision));
   }
 }
 
-function charsOf(version: Version | undefined): number {
-  return version?.record?.value.length ?? 0;
+function charsOf([, , value]: LogWrite): number {
+  return value?.length ?? 0;
+}
+
+/** What the thread cannot read at the start makes the file unusable. */
+function asOpenFault(error: unknown): unknown {
+  if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') return error;
+  return new StoreFault(error.code, error.message.replace('Cannot read', 'Cannot open'), { cause: error });
 }

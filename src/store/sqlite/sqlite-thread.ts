@@ -1,38 +1,37 @@
-// Sends requests to the database thread and returns a promise for each one. When the thread dies, all open and all later
+// Sends requests to the database thread and returns a promise for each answer. When the thread dies, all open and all later
 // requests fail; the thread is never restarted.
 import { Worker } from 'node:worker_threads';
 import { StoreFault } from '../errors.ts';
-import type { FromWorker, LogRow, SideValue, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
+import type { FromWorker, OpenFailure, RequestKind, Requests, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 
-interface PendingReply {
-  resolve: () => void;
+interface Pending {
+  kind: RequestKind;
+  resolve: (answer: never) => void;
   reject: (fault: StoreFault) => void;
 }
 
-export interface LogReader {
-  opened(compactedRevision: number): void;
-  /** Called with rows in revision order. */
-  rows(rows: LogRow[]): void;
-  sideValues(values: SideValue[]): void;
+export interface Opened {
+  revision: number;
+  compactedRevision: number;
 }
 
 export class SqliteThread {
   #url: URL;
   #data: SqliteWorkerData;
   #worker: Worker | undefined;
-  #pending = new Map<number, PendingReply>();
+  #pending = new Map<number, Pending>();
   #nextId = 1;
   #gone: StoreFault | undefined;
   #exited: Promise<void> | undefined;
-  #loading: (PendingReply & { reader: LogReader }) | undefined;
+  #opening: { resolve: (opened: Opened) => void; reject: (fault: StoreFault) => void } | undefined;
 
   constructor(options: { url: URL; data: SqliteWorkerData }) {
     this.#url = options.url;
     this.#data = options.data;
   }
 
-  /** Opens the database and passes the whole log to the reader. Rejects when the file is locked or damaged. */
-  start(reader: LogReader): Promise<void> {
+  /** Opens the database. Rejects when the file is locked or damaged. */
+  start(): Promise<Opened> {
     // The environment may hold credentials, and the thread does not need it.
     const worker = new Worker(this.#url, { workerData: this.#data, env: {}, name: 'store' });
     this.#worker = worker;
@@ -45,24 +44,17 @@ export class SqliteThread {
       });
     });
     return new Promise((resolve, reject) => {
-      this.#loading = { reader, resolve, reject };
+      this.#opening = { resolve, reject };
     });
   }
 
-  commit(rows: LogRow[]): Promise<void> {
-    return this.#ask((id) => ({ kind: 'commit', id, rows }));
-  }
-
-  forget(revisions: number[], compactedRevision: number): Promise<void> {
-    return this.#ask((id) => ({ kind: 'forget', id, revisions, compactedRevision }));
-  }
-
-  writeSide(values: SideValue[]): Promise<void> {
-    return this.#ask((id) => ({ kind: 'side', id, values }));
-  }
-
-  copy(path: string): Promise<void> {
-    return this.#ask((id) => ({ kind: 'copy', id, path }));
+  ask<K extends RequestKind>(kind: K, ask: Requests[K]['ask']): Promise<Requests[K]['answer']> {
+    return new Promise((resolve, reject) => {
+      if (this.#gone !== undefined) return reject(this.#gone);
+      const id = this.#nextId++;
+      this.#pending.set(id, { kind, resolve, reject });
+      this.#worker?.postMessage({ kind, id, ask } as ToWorker);
+    });
   }
 
   /** Closes the database after all earlier requests. */
@@ -71,39 +63,22 @@ export class SqliteThread {
     await this.#exited;
   }
 
-  #ask(request: (id: number) => ToWorker): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#gone !== undefined) return reject(this.#gone);
-      const id = this.#nextId++;
-      this.#pending.set(id, { resolve, reject });
-      this.#worker?.postMessage(request(id));
-    });
-  }
-
   #receive(message: FromWorker): void {
+    const { path } = this.#data;
     switch (message.kind) {
       case 'opened':
-        this.#load((reader) => reader.opened(message.compactedRevision));
-        return;
-      case 'rows':
-        this.#load((reader) => reader.rows(message.rows));
-        return;
-      case 'sideValues':
-        this.#load((reader) => reader.sideValues(message.values));
-        return;
-      case 'ready':
-        this.#loading?.resolve();
-        this.#loading = undefined;
+        this.#opening?.resolve(message);
+        this.#opening = undefined;
         return;
       case 'openFailed':
-        this.#failLoading(openFault(this.#data.path, message.cause, message.message));
+        this.#failOpening(openFault(path, message.cause, message.message));
         return;
-      case 'done':
-        this.#answered(message.id)?.resolve();
+      case 'answer':
+        this.#answered(message.id)?.resolve(message.answer as never);
         return;
       case 'failed': {
-        const text = `Cannot write "${this.#data.path}": ${message.message}`;
-        this.#answered(message.id)?.reject(new StoreFault('STORE_WRITE_FAILED', text));
+        const pending = this.#answered(message.id);
+        pending?.reject(requestFault(path, pending.kind, message));
         return;
       }
       default:
@@ -111,26 +86,15 @@ export class SqliteThread {
     }
   }
 
-  #load(take: (reader: LogReader) => void): void {
-    if (this.#loading === undefined) return;
-    try {
-      take(this.#loading.reader);
-      this.#worker?.postMessage({ kind: 'more' } satisfies ToWorker);
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      this.#failLoading(openFault(this.#data.path, 'corrupt', message));
-    }
+  #failOpening(fault: StoreFault): void {
+    this.#opening?.reject(fault);
+    this.#opening = undefined;
   }
 
-  #failLoading(fault: StoreFault): void {
-    this.#loading?.reject(fault);
-    this.#loading = undefined;
-  }
-
-  #answered(id: number): PendingReply | undefined {
-    const reply = this.#pending.get(id);
+  #answered(id: number): Pending | undefined {
+    const pending = this.#pending.get(id);
     this.#pending.delete(id);
-    return reply;
+    return pending;
   }
 
   #lose(why: string, cause?: Error): void {
@@ -139,11 +103,20 @@ export class SqliteThread {
     this.#gone = new StoreFault('STORE_WORKER_GONE', message, { cause });
     for (const { reject } of this.#pending.values()) reject(this.#gone);
     this.#pending.clear();
-    this.#failLoading(this.#gone);
+    this.#failOpening(this.#gone);
   }
 }
 
-function openFault(path: string, cause: 'locked' | 'corrupt' | 'other', message: string): StoreFault {
+const writes: readonly RequestKind[] = ['commit', 'forget', 'side', 'copy'];
+
+function requestFault(path: string, kind: RequestKind, { cause, message }: { cause: OpenFailure; message: string }) {
+  if (writes.includes(kind)) return new StoreFault('STORE_WRITE_FAILED', `Cannot write "${path}": ${message}`);
+  const damage = 'the file is damaged or not a store';
+  if (cause === 'corrupt') return new StoreFault('STORE_CORRUPT', `Cannot read "${path}": ${damage}: ${message}`);
+  return new StoreFault('STORE_READ_FAILED', `Cannot read "${path}": ${message}`);
+}
+
+function openFault(path: string, cause: OpenFailure, message: string): StoreFault {
   switch (cause) {
     case 'locked':
       return new StoreFault('STORE_LOCKED', `Cannot open "${path}": another process has locked it`);

@@ -1,12 +1,13 @@
-// The database thread, which keeps slow disks from blocking the main event loop. In: messages. Out: the log at start, and an
-// answer once the rows of a message are on disk. One message is one transaction. The file is locked for this process and
-// readable only by its owner, because the file may hold secrets. Must never decide whether a write is allowed.
+// The database thread, which keeps slow disks from blocking the main event loop. In: messages. Out: an answer for each, for a write
+// once it is on disk. One message is one transaction. The file is locked for this process and readable only by its owner, because
+// the file may hold secrets.
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { FromWorker, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
-import { numberOf, storedLog } from './stored-log.ts';
+import { Gap, keyIndex, LogTable } from './log-table.ts';
+import { SideTable, sideSchema } from './side-table.ts';
+import type { FromWorker, OpenFailure, RequestKind, Requests, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 import { walFault } from './wal-check.ts';
 
 const formatVersion = 1;
@@ -20,9 +21,6 @@ const freePagesKept = 1024;
 const pagesPerStep = 512;
 /** Many times the size that a log reaches; a larger one would not fit into memory beside the data. */
 const largestCheckedLogBytes = 512 * 1024 * 1024;
-
-/** Also created in files of earlier versions, which ignore this table. */
-const sideSchema = 'CREATE TABLE IF NOT EXISTS side (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID';
 
 const schema = `
   CREATE TABLE log (
@@ -41,95 +39,82 @@ const schema = `
 /** What `PRAGMA auto_vacuum` answers. */
 const incremental = 2;
 
-interface Statements {
-  append: StatementSync;
-  remove: StatementSync;
-  setCompacted: StatementSync;
-  setSide: StatementSync;
-  removeSide: StatementSync;
-}
-
 function serve(port: MessagePort, data: SqliteWorkerData): void {
-  const answer = (message: FromWorker) => port.postMessage(message);
+  const tell = (message: FromWorker) => port.postMessage(message);
   let database: DatabaseSync;
-  let log: Iterator<FromWorker, void>;
-  const sendMore = (): boolean => {
-    try {
-      const next = log.next();
-      if (next.done === true) return true;
-      answer(next.value);
-      // A process that was killed may have left free pages.
-      if (next.value.kind === 'ready') shrink();
-      return true;
-    } catch (error) {
-      answer({ kind: 'openFailed', ...openFailure(error) });
-      port.close();
-      return false;
-    }
-  };
+  let answers: Answers;
   try {
     database = open(data);
-    log = storedLog(database, data.maxHistoryBytes);
+    const compactedRevision = numberOf(database, "SELECT number FROM meta WHERE name = 'compacted_revision'");
+    const newest = numberOf(database, 'SELECT max(revision) FROM log');
+    const log = new LogTable(database, Math.max(newest, compactedRevision));
+    const { revision } = log;
+    answers = answersOf(database, log);
+    tell({ kind: 'opened', revision, compactedRevision: Math.max(compactedRevision, revision - data.maxRevisions) });
   } catch (error) {
-    answer({ kind: 'openFailed', ...openFailure(error) });
+    tell({ kind: 'openFailed', ...failureOf(error) });
     port.close();
     return;
   }
   const shrink = shrinking(database);
-  if (!sendMore()) return;
-  const statements: Statements = {
-    append: database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?)'),
-    remove: database.prepare('DELETE FROM log WHERE revision = ?'),
-    setCompacted: database.prepare("UPDATE meta SET number = ? WHERE name = 'compacted_revision'"),
-    setSide: database.prepare('INSERT OR REPLACE INTO side VALUES (?, ?)'),
-    removeSide: database.prepare('DELETE FROM side WHERE key = ?'),
-  };
+  // A process that was killed may have left free pages.
+  shrink();
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'close') {
       database.close();
       port.close();
       return;
     }
-    if (message.kind === 'more') {
-      sendMore();
-      return;
-    }
+    const { kind, id, ask } = message;
     try {
-      if (message.kind === 'copy') copyTo(database, message.path);
-      else inTransaction(database, () => carryOut(statements, message));
-      answer({ kind: 'done', id: message.id });
-      if (message.kind === 'forget') shrink();
+      const answer = (answers[kind] as (ask: unknown) => unknown)(ask);
+      tell({ kind: 'answer', id, answer });
+      if (kind === 'forget') shrink();
     } catch (error) {
-      answer({ kind: 'failed', id: message.id, message: error instanceof Error ? error.message : String(error) });
+      tell({ kind: 'failed', id, ...failureOf(error) });
     }
   });
 }
 
-function carryOut(statements: Statements, message: Exclude<ToWorker, { kind: 'close' | 'copy' | 'more' }>): void {
-  switch (message.kind) {
-    case 'commit':
-      for (const row of message.rows) statements.append.run(...row);
-      return;
-    case 'forget':
-      statements.setCompacted.run(message.compactedRevision);
-      for (const revision of message.revisions) statements.remove.run(revision);
-      return;
-    case 'side':
-      for (const [key, value] of message.values) {
-        if (value === null) statements.removeSide.run(key);
-        else statements.setSide.run(key, value);
+type Answers = { [K in RequestKind]: (ask: Requests[K]['ask']) => Requests[K]['answer'] };
+
+function answersOf(database: DatabaseSync, log: LogTable): Answers {
+  const side = new SideTable(database);
+  const remove = database.prepare('DELETE FROM log WHERE revision = ?');
+  const setCompacted = database.prepare("UPDATE meta SET number = max(number, ?) WHERE name = 'compacted_revision'");
+  return {
+    commit: ({ writes, writtenAtMs }) => {
+      const { revision } = log;
+      try {
+        return inTransaction(database, () => writes.map((write) => log.write(write, writtenAtMs)));
+      } catch (error) {
+        log.setBack(revision);
+        throw error;
       }
-      return;
-    default:
-      message satisfies never;
-  }
+    },
+    get: ({ key }) => ({ record: log.get(key), revision: log.revision }),
+    list: (range) => log.list(range),
+    events: (range) => log.events(range),
+    window: ({ after }) => log.window(after),
+    forget: ({ revisions, compactedRevision }) =>
+      inTransaction(database, () => {
+        setCompacted.run(compactedRevision);
+        for (const revision of revisions) remove.run(revision);
+        return undefined;
+      }),
+    leftovers: ({ afterKey, compactedRevision }) => log.leftovers(afterKey, compactedRevision),
+    sideValues: (range) => side.values(range),
+    side: ({ values }) => inTransaction(database, () => side.write(values)),
+    copy: ({ path }) => copyTo(database, path),
+  };
 }
 
-function inTransaction(database: DatabaseSync, run: () => void): void {
+function inTransaction<T>(database: DatabaseSync, run: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {
-    run();
+    const done = run();
     database.exec('COMMIT');
+    return done;
   } catch (error) {
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
@@ -160,7 +145,7 @@ function shrinking(database: DatabaseSync): () => void {
 }
 
 /** All commits before it are in the copy, and none after it. */
-function copyTo(database: DatabaseSync, path: string): void {
+function copyTo(database: DatabaseSync, path: string): undefined {
   // SQLite would give the file a mode that others may read.
   closeSync(openSync(path, 'wx', 0o600));
   database.prepare('VACUUM INTO ?').run(path);
@@ -191,6 +176,7 @@ function open(data: SqliteWorkerData): DatabaseSync {
     const version = numberOf(database, 'PRAGMA user_version');
     if (version === 0) database.exec(schema);
     database.exec(sideSchema);
+    database.exec(keyIndex);
   });
   if (numberOf(database, 'PRAGMA auto_vacuum') !== incremental) rewrite(database, data.path);
   return database;
@@ -244,6 +230,10 @@ class DamagedLog extends Error {
   readonly errcode = sqliteCorrupt;
 }
 
+function numberOf(database: DatabaseSync, query: string): number {
+  return Number(Object.values(database.prepare(query).get() ?? {})[0]);
+}
+
 /** An existing file keeps its mode, because it may be that of another program. */
 function createFile(path: string): void {
   if (existsSync(path) && !statSync(path).isFile())
@@ -263,11 +253,12 @@ const sqliteBusy = 5;
 const sqliteCorrupt = 11;
 const sqliteNotADatabase = 26;
 
-function openFailure(error: unknown): { cause: 'locked' | 'corrupt' | 'other'; message: string } {
+function failureOf(error: unknown): { cause: OpenFailure; message: string } {
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
   if (code === sqliteBusy) return { cause: 'locked', message };
-  if (code === sqliteCorrupt || code === sqliteNotADatabase) return { cause: 'corrupt', message };
+  if (code === sqliteCorrupt || code === sqliteNotADatabase || error instanceof Gap)
+    return { cause: 'corrupt', message };
   return { cause: 'other', message };
 }
 

@@ -1,21 +1,32 @@
 // The database thread of the planted early acknowledgement: says that a commit is on disk, and writes it a little later.
-import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { DatabaseSync } from 'node:sqlite';
 
 const latenessMs = 5;
-const real = new Worker(new URL('../../../../src/store/sqlite/sqlite-worker.ts', import.meta.url), { workerData });
-const early = new Set<number>();
-real.on('message', (message: { kind: string; id?: number }) => {
-  if (message.id !== undefined && early.delete(message.id)) return;
-  parentPort?.postMessage(message);
-});
-parentPort?.on('message', (message: { kind: string; id: number }) => {
-  if (message.kind !== 'commit') {
-    // Nothing overtakes a commit.
-    setTimeout(() => real.postMessage(message), latenessMs);
-    if (message.kind === 'close') parentPort?.close();
+const { exec, close } = DatabaseSync.prototype;
+/** The transaction that was acknowledged and is still open. */
+let late: { database: DatabaseSync; timer: NodeJS.Timeout } | undefined;
+
+function writeNow(): void {
+  if (late === undefined) return;
+  const { database, timer } = late;
+  late = undefined;
+  clearTimeout(timer);
+  exec.call(database, 'COMMIT');
+}
+
+DatabaseSync.prototype.exec = function (sql) {
+  if (sql === 'BEGIN IMMEDIATE' && late !== undefined) return;
+  if (sql === 'COMMIT') {
+    late ??= { database: this, timer: setTimeout(writeNow, latenessMs) };
     return;
   }
-  early.add(message.id);
-  setTimeout(() => real.postMessage(message), latenessMs);
-  parentPort?.postMessage({ kind: 'done', id: message.id });
-});
+  writeNow();
+  exec.call(this, sql);
+};
+
+DatabaseSync.prototype.close = function () {
+  writeNow();
+  close.call(this);
+};
+
+await import('../../../../src/store/sqlite/sqlite-worker.ts');

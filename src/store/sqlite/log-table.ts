@@ -1,0 +1,210 @@
+// The log in its table: decides writes, reads the present and the past by key order, and the history by revision. In: an open
+// database. Out: rows as the store hands them out. Holds no text: what it reads goes to whoever asked.
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { StoredRecord, StoreEvent } from '../store.ts';
+import { beyondPrefix } from './key-range.ts';
+import type { EventsRange, ListedPage, ListRange, LoggedWrite, LogWrite, WindowRow } from './sqlite-messages.ts';
+
+/**
+ * Earlier versions ignore this index. Its last column tells deletes, so that counts and the search for leftovers read no value. A
+ * log of a million rows that lacks it gets it at its first start, in a few seconds.
+ */
+export const keyIndex = 'CREATE INDEX IF NOT EXISTS log_by_key ON log (key, revision, (value IS NULL))';
+
+/** Up to this number `remaining` is counted; beyond it a count of all keys would cost more than the page. */
+const countedKeys = 5_000;
+/** Places up to which somebody has read a long list; the page that goes on from there need not count again. */
+const knownPlaces = 200;
+const windowRows = 10_000;
+const leftoverRows = 5_000;
+
+type Row = [revision: number, value: string | null, createRevision: number];
+
+export class LogTable {
+  readonly #database: DatabaseSync;
+  readonly #newest: StatementSync;
+  readonly #before: StatementSync;
+  readonly #append: StatementSync;
+  readonly #page: StatementSync;
+  readonly #counted: StatementSync;
+  readonly #keys: StatementSync;
+  readonly #history: StatementSync;
+  readonly #remaining = new Map<string, number>();
+  #revision: number;
+
+  constructor(database: DatabaseSync, revision: number) {
+    this.#database = database;
+    this.#revision = revision;
+    const version = 'SELECT revision, value, create_revision FROM log WHERE key = ?';
+    this.#newest = this.#rows(`${version} ORDER BY revision DESC LIMIT 1`);
+    this.#before = this.#rows(`${version} AND revision < ? ORDER BY revision DESC LIMIT 1`);
+    this.#append = database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?)');
+    const range = 'key >= ? AND key > ? AND key < ?';
+    this.#page = this.#rows(
+      `SELECT log.key, log.value, log.create_revision, log.revision
+       FROM (SELECT max(revision) AS revision FROM log WHERE ${range} AND revision <= ? GROUP BY key) AS newest
+       CROSS JOIN log ON log.revision = newest.revision WHERE log.value IS NOT NULL LIMIT ?`,
+    );
+    this.#counted = this.#rows(`SELECT count(*) FROM (SELECT 1 FROM log WHERE ${range} LIMIT ?)`);
+    this.#keys = this.#rows(
+      `SELECT key, (value IS NULL) FROM log WHERE ${range} AND revision <= ? ORDER BY key, revision`,
+    );
+    // The plus keeps SQLite from walking by key.
+    this.#history = this.#rows(
+      `SELECT revision, key, value, create_revision FROM log
+       WHERE revision > ? AND +key >= ? AND +key < ? ORDER BY revision`,
+    );
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Runs in a transaction; after a rollback the caller sets the revision back. */
+  write([key, expect, value]: LogWrite, writtenAtMs: number): LoggedWrite {
+    const newest = this.#newest.get(key) as Row | undefined;
+    const current = recordOf(key, newest);
+    const holds = expect === null || expect === (current?.revision ?? 0);
+    if (!holds || (value === null && current === undefined))
+      return { result: { ok: false, current, revision: this.#revision }, replaced: 0, previous: null };
+    const revision = this.#revision + 1;
+    const createRevision = current?.createRevision ?? revision;
+    this.#append.run(revision, key, value, createRevision, writtenAtMs);
+    this.#revision = revision;
+    return {
+      result: { ok: true, revision, createRevision },
+      replaced: newest?.[0] ?? 0,
+      previous: current?.value ?? null,
+    };
+  }
+
+  setBack(revision: number): void {
+    this.#revision = revision;
+  }
+
+  get(key: string): StoredRecord | undefined {
+    return recordOf(key, this.#newest.get(key) as Row | undefined);
+  }
+
+  list(range: ListRange): ListedPage {
+    const { prefix, revision, afterKey = '', limit = 0 } = range;
+    const most = limit <= 0 ? -1 : limit + 1;
+    const rows = this.#page.all(prefix, afterKey, beyondPrefix(prefix), revision, most) as unknown as [
+      key: string,
+      value: string,
+      createRevision: number,
+      revision: number,
+    ][];
+    const hasMore = limit > 0 && rows.length > limit;
+    if (hasMore) rows.pop();
+    const records = rows.map(([key, value, createRevision, changed]) => ({
+      key,
+      value,
+      createRevision,
+      revision: changed,
+    }));
+    const remaining = hasMore ? this.#remainingAfter(range, records) : 0;
+    return { kind: 'page', records, revision, hasMore, remaining };
+  }
+
+  /** The next changes of a prefix, and the revision up to which there are no others. */
+  events({ after, prefix, count, bytes }: EventsRange): { events: StoreEvent[]; upTo: number } {
+    const events: StoreEvent[] = [];
+    let read = 0;
+    const rows = this.#history.iterate(after, prefix, beyondPrefix(prefix)) as unknown as Iterable<
+      [revision: number, key: string, value: string | null, createRevision: number]
+    >;
+    for (const [revision, key, value, createRevision] of rows) {
+      const previous = (this.#before.get(key, revision) as Row | undefined)?.[1] ?? undefined;
+      read += (value?.length ?? 0) + (previous?.length ?? 0);
+      if (events.length > 0 && (events.length === count || read > bytes))
+        return { events, upTo: (events.at(-1) as StoreEvent).revision };
+      const type = value === null ? 'delete' : 'put';
+      events.push({ type, key, revision, value: value ?? previous ?? '', previous, createRevision });
+    }
+    return { events, upTo: Math.max(after, this.#revision) };
+  }
+
+  /** This store numbers its log without gaps, so a gap means damage. */
+  window(after: number): WindowRow[] {
+    const rows = this.#rows(
+      `SELECT revision, value IS NULL, written_at_ms, coalesce(replaced, 0),
+         (SELECT octet_length(value) + octet_length(key) FROM log WHERE revision = replaced)
+       FROM (SELECT *, (SELECT max(older.revision) FROM log AS older
+           WHERE older.key = log.key AND older.revision < log.revision) AS replaced
+         FROM log WHERE revision > ? ORDER BY revision LIMIT ${windowRows})`,
+    ).all(after) as unknown as [number, number, number, number, number | null][];
+    return rows.map(([revision, isDelete, writtenAtMs, replaced, bytes], index): WindowRow => {
+      const expected = after + index + 1;
+      if (revision !== expected) throw new Gap(`Cannot replay revision ${revision}: wanted ${expected}`);
+      return [isDelete === 1, replaced, bytes ?? 0, writtenAtMs];
+    });
+  }
+
+  /** Rows that nobody can read: at the compacted revision a newer one of the same key stands before them, or they are deletes. */
+  leftovers(afterKey: string, compactedRevision: number): { revisions: number[]; next?: string } {
+    const rows = this.#rows(
+      `SELECT key, revision, (value IS NULL) FROM log WHERE key > ? ORDER BY key, revision LIMIT ${leftoverRows}`,
+    ).all(afterKey) as unknown as [key: string, revision: number, isDelete: number][];
+    const isWhole = rows.length < leftoverRows;
+    const last = rows.at(-1)?.[0];
+    // The versions of the last key may go on behind this part.
+    const isOneKey = rows[0]?.[0] === last;
+    const part = isWhole || isOneKey ? rows : rows.filter(([key]) => key !== last);
+    const revisions: number[] = [];
+    for (const [index, [key, revision, isDelete]] of part.entries()) {
+      if (revision > compactedRevision) continue;
+      const [nextKey, nextRevision] = part[index + 1] ?? [];
+      const isReplaced = nextKey === key && (nextRevision as number) <= compactedRevision;
+      if (isReplaced || isDelete === 1) revisions.push(revision);
+    }
+    const next = part.at(-1)?.[0];
+    return isWhole || next === undefined ? { revisions } : { revisions, next };
+  }
+
+  #remainingAfter({ prefix, revision, afterKey = '' }: ListRange, records: readonly StoredRecord[]): number {
+    const last = (records.at(-1) as StoredRecord).key;
+    const beyond = beyondPrefix(prefix);
+    const [rows] = this.#counted.get(prefix, last, beyond, countedKeys) as unknown as [number];
+    if (rows < countedKeys) return this.#present(prefix, last, revision);
+    const place = (key: string) => `${prefix} ${key}`;
+    const before = this.#remaining.get(place(afterKey));
+    const known = before === undefined ? undefined : Math.max(before - records.length, countedKeys);
+    const remaining = known ?? (this.#counted.get(prefix, last, beyond, -1) as unknown as [number])[0];
+    this.#remaining.delete(place(afterKey));
+    this.#remaining.set(place(last), remaining);
+    for (const oldest of this.#remaining.keys()) {
+      if (this.#remaining.size <= knownPlaces) break;
+      this.#remaining.delete(oldest);
+    }
+    return remaining;
+  }
+
+  #present(prefix: string, afterKey: string, revision: number): number {
+    let count = 0;
+    let last: string | undefined;
+    let isPresent = false;
+    const rows = this.#keys.iterate(prefix, afterKey, beyondPrefix(prefix), revision);
+    for (const [key, isDelete] of rows as unknown as Iterable<[string, number]>) {
+      if (key !== last && isPresent) count++;
+      last = key;
+      isPresent = isDelete === 0;
+    }
+    return isPresent ? count + 1 : count;
+  }
+
+  #rows(query: string): StatementSync {
+    const statement = this.#database.prepare(query);
+    statement.setReturnArrays(true);
+    return statement;
+  }
+}
+
+/** Damage that SQLite does not see. */
+export class Gap extends Error {}
+
+function recordOf(key: string, row: Row | undefined): StoredRecord | undefined {
+  if (row === undefined) return undefined;
+  const [revision, value, createRevision] = row;
+  return value === null ? undefined : { key, value, createRevision, revision };
+}
