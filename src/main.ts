@@ -1,5 +1,6 @@
 // The front door. In: the arguments of the process. Out: an exit code. Only this file touches the process: it hands streams,
 // files, time and signals to the commands, so that tests can run the commands with streams and a clock of their own.
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
@@ -126,6 +127,26 @@ async function untilWritten(): Promise<void> {
   await Promise.race([Promise.all(written), ...patience]);
 }
 
+/** The program that opens what a desktop can open, where there is a desktop. */
+function desktopOpener(): string | undefined {
+  if (process.platform === 'darwin') return 'open';
+  if (process.platform === 'win32') return 'explorer';
+  return process.env.DISPLAY || process.env.WAYLAND_DISPLAY ? 'xdg-open' : undefined;
+}
+
+function openFile(url: string): Promise<boolean> {
+  const program = desktopOpener();
+  if (program === undefined) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const child = spawn(program, [url], { stdio: 'ignore', detached: true });
+    child.once('error', () => resolve(false));
+    child.once('spawn', () => {
+      child.unref();
+      resolve(true);
+    });
+  });
+}
+
 /** A container may run under a number without a name. */
 function osUserName(): string {
   try {
@@ -163,6 +184,7 @@ const context: Context = {
     return () => void process.off('exit', last);
   },
   faultListeners: new Set(),
+  openFile,
   usage: () => {
     const { user, system } = process.cpuUsage();
     return {

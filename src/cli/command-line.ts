@@ -18,6 +18,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   check: async () => (await import('./check.ts')).check,
   render: async () => (await import('./render.ts')).render,
   test: async () => (await import('./test.ts')).test,
+  playground: async () => (await import('./offline/playground/playground.ts')).playground,
   eval: async () => (await import('./eval.ts')).evaluate,
   doctor: async () => (await import('./doctor/doctor.ts')).doctor,
   status: async () => (await import('./running/status.ts')).status,

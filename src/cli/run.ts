@@ -11,7 +11,9 @@ import { measureEventLoopDelay, measureUtilization } from '../daemon/process/eve
 import { giveBackMemory, heapOf } from '../daemon/process/give-back-memory.ts';
 import { createLog, type Log, type LogFormat, type LogLevel, textLine, wantsText } from '../log.ts';
 import { createMetrics, type Metrics } from '../metrics.ts';
+import { Assets } from '../pages/frame/assets.ts';
 import { Pages } from '../pages/pages.ts';
+import { newToken, Playground, playgroundPath } from '../pages/playground/playground.ts';
 import type { ObjectFilter } from '../sync/report/object-list.ts';
 import { auditSpaceWarnings } from './line/audit-space.ts';
 import { clusterFault } from './line/cluster-fault.ts';
@@ -22,6 +24,7 @@ import { LineBatch } from './line/line-batch.ts';
 import { type LoadedAll, prepareLoad, requireGood } from './line/load-settings.ts';
 import type { Options } from './line/parse-arguments.ts';
 import { declareProcessMetrics } from './line/process-metrics.ts';
+import { Evaluations } from './offline/playground/evaluations.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
   const { log, lines, forgetEnd, useFormat } = openLog(context);
@@ -52,7 +55,8 @@ async function runDaemon(context: Context, options: Options, { log, useFormat }:
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });
   const isDryRun = options.has('dry-run');
   const daemon = await assemble(context, loaded, { isDryRun, waitMs, log, metrics });
-  const operations = openOperations(context, daemon, { settings, metrics, notes });
+  const playground = settings.playground ? openPlayground(context, log) : undefined;
+  const operations = openOperations(context, daemon, { settings, metrics, notes, playground });
   const watch = watchFiles(context, prepared, { options, daemon, settings, log, useFormat, notes });
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = stopRequested(context);
@@ -69,6 +73,7 @@ async function runDaemon(context: Context, options: Options, { log, useFormat }:
     await watch.stop();
     await daemon.stop();
     await operations.stop();
+    await playground?.stop();
     eventLoop.stop();
     memory.stop();
   }
@@ -96,7 +101,12 @@ async function assemble(
 function openOperations(
   { clock }: Context,
   daemon: Daemon,
-  { settings, metrics, notes }: { settings: Settings; metrics: Metrics; notes: ConfigurationNotes },
+  {
+    settings,
+    metrics,
+    notes,
+    playground,
+  }: { settings: Settings; metrics: Metrics; notes: ConfigurationNotes; playground: OpenPlayground | undefined },
 ): OperationsServer {
   const { listen, listenNames } = settings;
   const address = parseListen(listen) as { host: string; port: number };
@@ -110,9 +120,35 @@ function openOperations(
     objectStatus: (key: string) => daemon.objectStatus(key),
   };
   return new OperationsServer(address, answers, {
-    pages: new Pages({ clock, status, facts: daemon.pageFacts, port: () => address.port }),
+    pages: new Pages(
+      { clock, status, facts: daemon.pageFacts, port: () => address.port, links: playground?.links ?? [] },
+      playground?.assets,
+    ),
+    playground: playground?.routes,
     names: listenNames,
   });
+}
+
+interface OpenPlayground {
+  routes: Playground;
+  assets: Assets;
+  links: readonly { path: string; words: string }[];
+  stop(): Promise<void>;
+}
+
+/** Its thread starts with the first evaluation. The token goes to programs on this machine alone, as the status does. */
+function openPlayground(context: Context, log: Log): OpenPlayground {
+  const [token, assets, evaluations] = [newToken(), new Assets(), new Evaluations(context)];
+  log.info(
+    { component: 'main', path: playgroundPath },
+    'the playground is served; its link with the token is on the status page',
+  );
+  return {
+    routes: new Playground({ evaluate: evaluations.evaluate, token, isAlone: false, assets }),
+    assets,
+    links: [{ path: `${playgroundPath}#token=${token}`, words: 'Playground' }],
+    stop: () => evaluations.stop(),
+  };
 }
 
 interface Watched extends OpenLog {

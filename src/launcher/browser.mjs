@@ -1,13 +1,15 @@
 // Bundles what the pages send to a browser: one script for each page and one stylesheet, under names that hold a hash. The build
 // writes them into dist/pages/; in a checkout the first page that is asked for has them made in memory.
-import { basename, dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'pages', 'browser');
 
 /** Each becomes a file that a page names. */
-const entries = ['pages.css', 'status.ts'];
+const entries = ['pages.css', 'status.ts', 'playground.css', 'playground.ts'];
 
 /** Returns hashed name → bytes; `onMetafile` gets what went in, for the licences. */
 export async function bundleForBrowser(onMetafile = () => {}) {
@@ -29,5 +31,26 @@ export async function bundleForBrowser(onMetafile = () => {}) {
     tsconfigRaw: '{}',
   });
   onMetafile(metafile);
-  return new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]));
+  const files = outputFiles.map(({ path, contents }) => [basename(path), contents]);
+  return new Map([...files, examplesFile()]);
+}
+
+/** The cases of fixtures/patches/ as one file, in the order of their README, which says what each shows. */
+function examplesFile() {
+  const cases = join(folder, '..', '..', '..', 'fixtures', 'patches');
+  const readme = readFileSync(join(cases, 'README.md'), 'utf8');
+  const examples = [...readme.matchAll(/^\| \[([a-z0-9-]+)\]\([^)]*\) \| (.*) \|$/gm)].map(([, name, about]) => ({
+    name,
+    about: about.replaceAll('`', ''),
+    files: filesBelow(join(cases, name)),
+  }));
+  const bytes = Buffer.from(JSON.stringify(examples));
+  const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 8).toUpperCase();
+  return [`examples-${hash}.json`, bytes];
+}
+
+function filesBelow(parent) {
+  const names = readdirSync(parent, { recursive: true, encoding: 'utf8' }).filter((name) => /\.(yaml|txt)$/.test(name));
+  const texts = names.sort().map((name) => [name.split(sep).join('/'), readFileSync(join(parent, name), 'utf8')]);
+  return Object.fromEntries(texts);
 }

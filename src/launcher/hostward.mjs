@@ -28,7 +28,7 @@ function oldSpaceFlags(limitBytes) {
 }
 
 // These processes hold secrets for long. Without the flag, a signal would open the inspector, which reads the whole memory.
-const servers = ['run', 'direct', 'demo', 'devcluster'];
+const servers = ['run', 'direct', 'demo', 'devcluster', 'playground'];
 const serverFlags = ['--disable-sigusr1'];
 
 // The C library would keep a heap for each thread, although only one thread is busy: 6 MB are wasted. A value from the user

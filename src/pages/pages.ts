@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts';
 import type { PageFacts } from '../sync/report/look/page-facts.ts';
 import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
-import { pageReply } from './frame/frame.ts';
+import { type PageParts, pageReply } from './frame/frame.ts';
 import { type Html, html } from './frame/html.ts';
 import { objectMain } from './status/object-page.ts';
 import { keyInPath, objectsPath } from './status/object-paths.ts';
@@ -21,6 +21,8 @@ export interface PagesAnswers {
   facts: PageFacts;
   /** Of the local address, for the command that leads to it. */
   port(): number;
+  /** Further pages of the port, for the navigation. */
+  links?: PageParts['links'];
 }
 
 const readOnly = { methods: ['GET', 'HEAD'], bodyBytes: 0 };
@@ -68,7 +70,7 @@ export class Pages implements LocalRoutes {
       title: `${title} · Hostward`,
       scripts: [await this.#assets.path('status.js')],
       styles: [await this.#assets.path('pages.css')],
-      links,
+      links: [...links, ...(this.#answers.links ?? [])],
       current: path,
       main: html`<p class="asof">As of <time id="asof" datetime="${asOf.toISOString()}">${asOf.toISOString().replace(/\.\d+Z$/, 'Z')}</time><span id="unchanged"></span></p>
 <div id="page" data-version="${etag}">

@@ -73,6 +73,8 @@ export interface RoundTrip {
 }
 
 export interface RenderAnswer {
+  /** The patches as a whole configuration. */
+  config: string;
   /** Of the faults that leave nothing to render, and of all others. */
   marks: readonly Mark[];
   /** Undefined when a fault leaves nothing to render. */

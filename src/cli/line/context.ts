@@ -65,6 +65,8 @@ export interface Context {
   onEnd(last: () => void): () => void;
   /** Called with the fault that ends the command, before standard error gets the same words. */
   readonly faultListeners: Set<(said: ReportedFault) => void>;
+  /** Has the desktop open an address; false where there is no desktop. */
+  openFile(url: string): Promise<boolean>;
   usage(): ProcessUsage;
   version: string;
   /** The version of Node, like `v26.10.0`. */

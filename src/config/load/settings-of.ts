@@ -47,6 +47,7 @@ export interface Values {
     | 'references'
     | 'listen'
     | 'listenNames'
+    | 'playground'
     | 'logLevel'
     | 'logFormat'
   >;
@@ -94,6 +95,7 @@ export function settingsOf(from: {
     references: hostward.references,
     listen: hostward.listen,
     listenNames: hostward.listenNames,
+    playground: hostward.playground,
     logLevel: hostward.logLevel,
     logFormat: hostward.logFormat,
     ...managementSettings(hostward.management),

@@ -39,7 +39,7 @@ export function managementFaults(
 }
 
 /** Settings that do not ask for sync. */
-const withoutSync = new Set(['management', 'direct', 'listen', 'listenNames', 'logLevel', 'logFormat']);
+const withoutSync = new Set(['management', 'direct', 'listen', 'listenNames', 'playground', 'logLevel', 'logFormat']);
 
 /** True when no setting in the files asks for the sync of a virtual cluster. */
 export function servesManagementAlone(root: TreeNode | undefined, own: TreeNode | undefined): boolean {

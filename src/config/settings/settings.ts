@@ -70,6 +70,8 @@ export interface Settings {
   listen: string;
   /** Names beside localhost and IP addresses under which clients may ask there. */
   listenNames: readonly string[];
+  /** Whether the page for trying patches is served there. */
+  playground: boolean;
   logLevel: LogLevel;
   logFormat: LogFormat;
   /** hostward.management; both undefined when it is not configured. */

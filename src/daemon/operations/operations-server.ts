@@ -44,6 +44,7 @@ export interface OperationsAnswers {
 /** What the port has beside the answers. */
 export interface OperationsExtras extends Partial<LocalServerLimits> {
   pages?: LocalRoutes | undefined;
+  playground?: LocalRoutes | undefined;
   /** Names beside localhost and IP addresses under which clients may ask. */
   names?: readonly string[];
 }
@@ -54,9 +55,9 @@ export class OperationsServer {
   constructor(
     listen: { host: string; port: number },
     answers: OperationsAnswers,
-    { pages, names, ...limits }: OperationsExtras = {},
+    { pages, playground, names, ...limits }: OperationsExtras = {},
   ) {
-    const routes = [...(pages === undefined ? [] : [pages]), new OperationsRoutes(answers)];
+    const routes = [pages, playground, new OperationsRoutes(answers)].filter((one) => one !== undefined);
     this.#server = new LocalServer({ listen, routes, limits, ...(names && { names }) });
   }
 

@@ -8,6 +8,7 @@ export const assetsPath = '/assets/';
 const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
+  json: 'application/json',
 };
 
 /** Hashed name → bytes. */

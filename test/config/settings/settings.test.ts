@@ -34,6 +34,7 @@ describe('Settings', () => {
       references: { naming: 'generated' },
       listen: '127.0.0.1:9440',
       listenNames: [],
+      playground: false,
       logLevel: 'info',
       logFormat: 'auto',
       vcluster: vclusterDefaults,

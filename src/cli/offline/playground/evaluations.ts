@@ -6,7 +6,7 @@ import { type Evaluated, type EvaluationKind, playgroundLimits } from '../../../
 import type { EvaluationThreadData, FromThread, ToThread } from './evaluation-thread.ts';
 
 /** Beyond its own limit the thread gets this time to say so; then it hangs in something that the limit does not reach. */
-const graceMs = 1_000;
+const lastWordMs = 1_000;
 /** For the texts and objects of one evaluation, which take a third of it at their largest, and the program. */
 const heapMb = 128;
 
@@ -62,7 +62,7 @@ export class Evaluations {
     const thread = this.#thread ?? this.#open();
     const { kind, body } = next;
     thread.postMessage({ kind, body } satisfies ToThread);
-    this.#limit = this.#clock.after(playgroundLimits.evaluationMs + graceMs, () => {
+    this.#limit = this.#clock.after(playgroundLimits.evaluationMs + lastWordMs, () => {
       void thread.terminate();
       this.#gone(thread, 'the evaluation came to no end and was stopped');
     });
@@ -114,7 +114,7 @@ export class Evaluations {
     this.#thread = undefined;
     if (thread === undefined) return this.#ended;
     thread.postMessage({ kind: 'stop' } satisfies ToThread);
-    const limit = this.#clock.after(graceMs, () => void thread.terminate());
+    const limit = this.#clock.after(lastWordMs, () => void thread.terminate());
     await this.#ended;
     limit.cancel();
   }

@@ -34,7 +34,7 @@ import { type ConfigText, configName, configText, kindOfList } from './config-te
 export type RenderDraft = { -readonly [Member in keyof RenderAnswer]: RenderAnswer[Member] } & { marks: Mark[] };
 
 export function emptyDraft(): RenderDraft {
-  return { marks: [], forward: undefined, back: undefined, roundTrips: [], tookMs: 0 };
+  return { config: '', marks: [], forward: undefined, back: undefined, roundTrips: [], tookMs: 0 };
 }
 
 /** What the members of a case are called in messages. */
@@ -47,6 +47,7 @@ const fileNames: Record<TextName, string> = {
 
 export async function renderCase(means: OfflineMeans, given: PlaygroundCase, draft: RenderDraft): Promise<void> {
   const config = configText(given.config, { kind: kindOfList(given.virtual) });
+  draft.config = config.text;
   const loaded = await load(config.text);
   draft.marks.push(...faultsOf(loaded).map((one) => markOf(one, config)));
   draft.marks.push(...warningsOf(loaded, config.text).map((one) => markOf(one, config)));
@@ -88,12 +89,16 @@ async function load(text: string): Promise<LoadedAll> {
   return loaded;
 }
 
+const ofWriters: ReadonlySet<string> = new Set([
+  'CONFIG_TWO_WRITERS',
+  'CONFIG_UNSOUND_WRITERS',
+  'CONFIG_PATCH_ROUTED_AROUND',
+]);
+
 /** A text of patches alone does not say who writes, and the warnings about two writers would stand above everybody's first patch. */
 function warningsOf({ warnings }: LoadedAll, text: string): Fault[] {
   const saysWhoWrites = /\benabled\b/.test(text);
-  return warnings.filter(
-    ({ code }) => saysWhoWrites || !['CONFIG_TWO_WRITERS', 'CONFIG_UNSOUND_WRITERS'].includes(code),
-  );
+  return warnings.filter(({ code }) => saysWhoWrites || !ofWriters.has(code));
 }
 
 function hasExpressions({ compiled }: LoadedAll): boolean {
@@ -166,13 +171,16 @@ function ranOut(rendered: OfflineRender): boolean {
 }
 
 function failureMarks(rendered: OfflineRender, { positions }: Asked['configuration'], config: ConfigText): Mark[] {
-  const marks = failuresIn(rendered).map(({ list, patch, direction, at, error, position }) => {
-    const field = direction === 'forward' ? 'expression' : 'reverseExpression';
+  const marks = failuresIn(rendered).map(({ list, patch, direction, at, error, kind, position }) => {
+    const isForward = direction === 'forward';
+    const field = isForward ? 'expression' : 'reverseExpression';
     const path = [...list.split('.'), patch, field];
     const place = position
       ? positions.positionInScalar(path, position.line, position.column)
       : positions.positionOf(path);
-    return faultAt(place, config, `${error}; at ${at === '' ? 'the whole object' : at}`);
+    const said = kind === 'threw' ? `the expression throws: ${error}` : error;
+    const where = at === '' ? 'the whole object' : at;
+    return faultAt(place, config, `${isForward ? '' : 'on the way back, '}at ${where}: ${said}`);
   });
   // A result that no object may hold is told of the object, not of one match.
   const others = rendered.notices.flatMap(({ message, failed }: Notice) => {

@@ -193,6 +193,15 @@ export const ownRows: Setting[] = [
       'Names by which clients may call the address of `hostward.listen`, beside `localhost` and IP addresses. A request for another name is answered 421, because a web page can point its own name at this machine. Needed only where something scrapes by the name of a Service.',
   },
   {
+    path: 'hostward.playground',
+    shape: boolean,
+    default: false,
+    field: 'playground',
+    change: 'restart',
+    about:
+      'Whether the page for trying patches is served at /playground of `hostward.listen`, to who has its token; the link with the token stands on the status page. It reads nothing of the daemon, and runs in a thread and a sandbox of its own.',
+  },
+  {
     path: 'hostward.logLevel',
     shape: { kind: 'choice', of: ['trace', 'debug', 'info', 'warn', 'error', 'silent'] },
     default: 'info',

@@ -1,0 +1,12 @@
+// The script of the playground page: takes the token out of the address, fetches the examples, and draws the page.
+import { h, render } from 'preact';
+import { takeToken } from './playground/address.ts';
+import { App, type Example } from './playground/app.ts';
+
+const place = document.getElementById('playground') as HTMLElement;
+const { styleNonce = '', examples: examplesPath = '' } = place.dataset;
+// First, so that the token never stands in a history entry or a screenshot.
+const token = takeToken();
+const examples = (await (await fetch(examplesPath)).json()) as readonly Example[];
+place.replaceChildren();
+render(h(App, { token, styleNonce, examples }), place);

@@ -1,0 +1,282 @@
+// The whole page: texts on the left, what the server makes of them on the right. Each change is sent while the one before is answered,
+// never two at a time.
+import type { VNode } from 'preact';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { Mark, PlaygroundCase, RenderAnswer, TestAnswer, TextName } from '../../playground-api.ts';
+import { linkOf, readLink } from '../../playground-link.ts';
+import { keepTexts, keepToken, keptTexts, show, shownNow } from './address.ts';
+import { ask } from './ask.ts';
+import { Editor } from './editor.ts';
+import { html } from './html.ts';
+import { Marks, WayResult } from './result.ts';
+import { ShareBox } from './share.ts';
+import { zipOf } from './zip.ts';
+
+export interface Example {
+  name: string;
+  about: string;
+  /** As the folder in fixtures/patches/ holds them. */
+  files: Readonly<Record<string, string>>;
+}
+
+type Tab = 'forward' | 'back';
+
+const emptyCase: PlaygroundCase = { config: '', virtual: '', hostBefore: '', hostEdited: '' };
+
+export interface AppProps {
+  token: string;
+  styleNonce: string;
+  examples: readonly Example[];
+}
+
+export function App({ token: given, styleNonce, examples }: AppProps): VNode {
+  const [token, setToken] = useState(given);
+  const [needsToken, setNeedsToken] = useState(given === '');
+  const [texts, setTexts] = useState<PlaygroundCase>(emptyCase);
+  const [answer, setAnswer] = useState<RenderAnswer | undefined>(undefined);
+  const [fault, setFault] = useState('');
+  const [example, setExample] = useState('');
+  const [tab, setTab] = useState<Tab>('forward');
+  const [link, setLink] = useState('');
+  const goTo = useRef<Partial<Record<TextName, (line: number, column: number) => void>>>({});
+
+  const firstExample = examples[0]?.name ?? '';
+  const load = useCallback(async () => {
+    const shown = shownNow();
+    setLink('');
+    const mine = keptTexts();
+    setExample(
+      shown.kind === 'example' ? shown.name : shown.kind === 'nothing' && mine === undefined ? firstExample : '',
+    );
+    if (mine !== undefined) return setTexts(mine);
+    if (shown.kind !== 'case') {
+      const found = examples.find(({ name }) => name === (shown.kind === 'example' ? shown.name : firstExample));
+      if (found === undefined) return setFault('There is no such example; choose one from the list.');
+      setFault('');
+      return setTexts(caseOf(found));
+    }
+    const read = await readLink(shown.link);
+    if (read.kind === 'fault') return setFault(sentence(read.sentence));
+    setFault('');
+    setTexts(read.case);
+  }, [examples]);
+
+  useEffect(() => {
+    void load();
+    addEventListener('popstate', load);
+    return () => removeEventListener('popstate', load);
+  }, [load]);
+
+  const { isBusy } = useRendering(texts, {
+    token,
+    onAnswer: setAnswer,
+    onFault: setFault,
+    onNoToken: () => setNeedsToken(true),
+  });
+
+  const write = (name: TextName) => (text: string) => {
+    const next = { ...texts, [name]: text };
+    setTexts(next);
+    keepTexts(next);
+  };
+  const openTab = (next: Tab) => {
+    setTab(next);
+    if (next === 'back' && texts.hostEdited === '') write('hostEdited')(answer?.forward?.output ?? '');
+  };
+  const editor = (name: TextName, label: string) => html`
+    <${Editor} id=${`text-${name}`} label=${label} value=${texts[name] ?? ''} styleNonce=${styleNonce}
+      marks=${(answer?.marks ?? []).filter(({ text }) => text === name)} onChange=${write(name)}
+      onReady=${(lead: (line: number, column: number) => void) => {
+        goTo.current[name] = lead;
+      }} />`;
+  const choose = (name: string) => {
+    show({ kind: 'example', name });
+    void load();
+  };
+  const share = async () => setLink(show({ kind: 'case', link: await linkOf(texts) }));
+  const download = async () => {
+    const asked = await ask<TestAnswer>('test', { files: filesOf(texts, answer), update: true }, token);
+    if (asked.kind === 'noToken') return setNeedsToken(true);
+    if (asked.kind === 'fault') return setFault(sentence(asked.sentence));
+    const [problem] = asked.answer.problems;
+    if (problem !== undefined) return setFault(`Nothing to download yet: ${problem.text}`);
+    save(zipOf(example || 'my-case', asked.answer.files), `${example || 'my-case'}.zip`);
+  };
+
+  return html`
+    <h1>Patch playground</h1>
+    ${
+      needsToken &&
+      html`<${TokenForm} onToken=${(said: string) => {
+        keepToken(said);
+        setToken(said);
+        setNeedsToken(false);
+      }} />`
+    }
+    <div class="tools">
+      <label for="example">Example</label>
+      <select id="example" value=${example} onChange=${(event: Event) => choose((event.target as HTMLSelectElement).value)}>
+        <option value="" disabled>choose one</option>
+        ${examples.map(({ name, about }) => html`<option value=${name}>${name}: ${about}</option>`)}
+      </select>
+      <button type="button" onClick=${share}>Share</button>
+      <button type="button" onClick=${download}>Download</button>
+    </div>
+    <${ShareBox} link=${link} />
+    ${fault !== '' && html`<p class="message" role="alert">${fault}</p>`}
+    <div class="columns">
+      <section class="texts" aria-label="What you write">
+        <h2 id="label-config">Patches</h2>
+        <p class="quiet">A list of patches, or a whole <code>vcluster.yaml</code>.</p>
+        ${editor('config', 'Patches')}
+        <h2>Tenant's object</h2>
+        <p class="quiet">Endpoints or EndpointSlices in the virtual cluster.</p>
+        ${editor('virtual', "Tenant's object")}
+        <details open=${texts.hostBefore !== ''}>
+          <summary>Copy on the host before the write</summary>
+          <p class="quiet">For patches that keep or read what stands there. May stay empty.</p>
+          ${editor('hostBefore', 'Copy on the host before the write')}
+        </details>
+      </section>
+      <section class="results" aria-label="What it becomes">
+        <${Tabs} tab=${tab} onTab=${openTab} />
+        <p class="quiet" role="status">${isBusy ? 'Working…' : summaryOf(answer)}</p>
+        <${Marks} marks=${answer?.marks ?? []} goTo=${(mark: Mark) => {
+          if (mark.text === 'hostEdited') setTab('back');
+          goTo.current[mark.text]?.(mark.line, mark.column);
+        }} />
+        <div id="panel-forward" role="tabpanel" aria-labelledby="tab-forward" hidden=${tab !== 'forward'}>
+          ${answer?.forward && html`<${WayResult} way=${answer.forward} roundTrips=${answer.roundTrips} unchanged="No patch changes this object." />`}
+        </div>
+        <div id="panel-back" role="tabpanel" aria-labelledby="tab-back" hidden=${tab !== 'back'}>
+          <h2>Edited host object</h2>
+          <p class="quiet">Edit a label or an annotation as somebody on the host would. Below stands what the tenant gets.</p>
+          ${editor('hostEdited', 'Edited host object')}
+          <button type="button" onClick=${() => write('hostEdited')(answer?.forward?.output ?? '')}>Start from the host object</button>
+          ${answer?.back && html`<${WayResult} way=${answer.back} roundTrips=${[]} unchanged="Nothing flows back to the tenant." />`}
+        </div>
+      </section>
+    </div>`;
+}
+
+interface Rendering {
+  token: string;
+  onAnswer: (answer: RenderAnswer) => void;
+  onFault: (sentence: string) => void;
+  onNoToken: () => void;
+}
+
+/** Waits a moment for the next key, because people write words. */
+const quietMs = 25;
+
+function useRendering(texts: PlaygroundCase, { token, onAnswer, onFault, onNoToken }: Rendering): { isBusy: boolean } {
+  const [isBusy, setBusy] = useState(false);
+  const state = useRef({ isAsking: false, wanted: texts, token });
+  state.current.wanted = texts;
+  state.current.token = token;
+  useEffect(() => {
+    const timer = setTimeout(() => void askAll(), quietMs);
+    return () => clearTimeout(timer);
+  }, [texts, token]);
+  const askAll = async () => {
+    const now = state.current;
+    if (now.isAsking || now.token === '' || now.wanted === emptyCase) return;
+    now.isAsking = true;
+    // A word that flickers at each key would only disturb.
+    const slow = setTimeout(() => setBusy(true), 300);
+    for (let asked: PlaygroundCase | undefined; asked !== now.wanted; ) {
+      asked = now.wanted;
+      const answered = await ask<RenderAnswer>('render', asked, now.token);
+      if (answered.kind === 'answer') {
+        onFault('');
+        onAnswer(answered.answer);
+      } else if (answered.kind === 'noToken') onNoToken();
+      else onFault(sentence(answered.sentence));
+    }
+    clearTimeout(slow);
+    setBusy(false);
+    now.isAsking = false;
+  };
+  return { isBusy };
+}
+
+function summaryOf(answer: RenderAnswer | undefined): string {
+  if (answer === undefined) return '';
+  const count = (severity: Mark['severity']) => answer.marks.filter((mark) => mark.severity === severity).length;
+  const parts = [counted(count('fault'), 'fault'), counted(count('warning'), 'warning')];
+  if (answer.forward !== undefined) parts.push(`${counted(answer.forward.objects.length, 'host object')}`);
+  return `${parts.join(', ')}; evaluated in ${answer.tookMs} ms.`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count === 0 ? 'no' : count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function Tabs({ tab, onTab }: { tab: Tab; onTab: (tab: Tab) => void }): VNode {
+  const tabs: readonly [Tab, string][] = [
+    ['forward', 'To the host'],
+    ['back', 'Back to the tenant'],
+  ];
+  const move = (event: KeyboardEvent) => {
+    if (event.key !== 'ArrowRight' && event.key !== 'ArrowLeft') return;
+    const next = tab === 'forward' ? 'back' : 'forward';
+    onTab(next);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return html`<div role="tablist" aria-label="Direction" onKeyDown=${move}>${tabs.map(
+    ([name, words]) => html`
+      <button type="button" role="tab" id=${`tab-${name}`} aria-controls=${`panel-${name}`} aria-selected=${tab === name}
+        tabindex=${tab === name ? 0 : -1} onClick=${() => onTab(name)}>${words}</button>`,
+  )}</div>`;
+}
+
+function TokenForm({ onToken }: { onToken: (token: string) => void }): VNode {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const said = new FormData(event.target as HTMLFormElement).get('token') as string;
+    // People copy the whole address.
+    onToken((/token=([\w-]+)/.exec(said)?.[1] ?? said).trim());
+  };
+  return html`
+    <form class="token" onSubmit=${submit}>
+      <label for="token">Token</label>
+      <input id="token" name="token" type="password" autocomplete="off" required aria-describedby="token-help" />
+      <button type="submit">Use it</button>
+      <p id="token-help" class="quiet">It stands in the address that <code>hostward playground</code> prints; paste it, or the whole address.</p>
+    </form>`;
+}
+
+function caseOf({ files }: Example): PlaygroundCase {
+  const text = (name: string) => files[name] ?? '';
+  return {
+    config: text('config.yaml'),
+    virtual: text('virtual.yaml'),
+    hostBefore: text('host-before.yaml'),
+    hostEdited: text('back/host.yaml'),
+  };
+}
+
+function filesOf(
+  { config, virtual, hostBefore, hostEdited }: PlaygroundCase,
+  answer: RenderAnswer | undefined,
+): Record<string, string> {
+  return {
+    'config.yaml': answer?.config ?? config,
+    'virtual.yaml': virtual,
+    ...(hostBefore && { 'host-before.yaml': hostBefore }),
+    ...(hostEdited && { 'back/host.yaml': hostEdited }),
+  };
+}
+
+function save(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const anchor = document.createElement('a');
+  anchor.href = url;
+  anchor.download = name;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+function sentence(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
+}

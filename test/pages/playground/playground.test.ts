@@ -1,0 +1,99 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { LocalServer } from '../../../src/apiserver/local/local-server.ts';
+import { Playground } from '../../../src/pages/playground/playground.ts';
+import { type Evaluated, playgroundLimits } from '../../../src/pages/playground-api.ts';
+
+const token = 'abc';
+const servers: LocalServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop();
+});
+
+async function serve(evaluated: Evaluated = { kind: 'answer', json: '{"a":1}' }) {
+  const asked: [string, string][] = [];
+  const evaluate = async (kind: string, body: string) => {
+    asked.push([kind, body]);
+    return evaluated;
+  };
+  const routes = [new Playground({ evaluate, token, isAlone: true })];
+  const server = new LocalServer({ listen: { host: '127.0.0.1', port: 0 }, routes });
+  servers.push(server);
+  await server.start();
+  const base = `http://127.0.0.1:${server.address.port}`;
+  const post = (path: string, body: string, headers: Record<string, string> = {}) =>
+    fetch(`${base}${path}`, {
+      method: 'POST',
+      body,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    });
+  return { base, post, asked };
+}
+
+describe('the port of the playground', () => {
+  it('answers who has the token, for each kind of question', async () => {
+    const { post, asked } = await serve();
+    for (const kind of ['render', 'test', 'eval']) {
+      const response = await post(`/api/${kind}`, `{"of":"${kind}"}`);
+      expect([response.status, await response.text()]).toEqual([200, '{"a":1}']);
+    }
+    expect(asked).toEqual(['render', 'test', 'eval'].map((kind) => [kind, `{"of":"${kind}"}`]));
+  });
+
+  it.each([
+    ['without a token', { authorization: '' }, 401],
+    ['with a wrong token', { authorization: 'Bearer abd' }, 401],
+    ['with the token as a password', { authorization: `Basic ${btoa(`:${token}`)}` }, 401],
+    ['from a page of another origin', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['of a form', { 'content-type': 'text/plain' }, 415],
+  ])('evaluates nothing %s', async (_, headers, status) => {
+    const { post, asked } = await serve();
+    const response = await post('/api/render', '{}', headers);
+    expect(response.status).toBe(status);
+    expect(await response.text()).not.toBe('');
+    expect(asked).toEqual([]);
+  });
+
+  it('refuses a body that is too long in a sentence, and goes on', async () => {
+    const { post, asked } = await serve();
+    const response = await post('/api/render', 'x'.repeat(playgroundLimits.bodyBytes + 1));
+    expect([response.status, await response.text()]).toEqual([413, 'the body is longer than 262144 bytes\n']);
+    expect(asked).toEqual([]);
+    expect((await post('/api/render', '{}')).status).toBe(200);
+  });
+
+  it.each([
+    [{ kind: 'busy' }, 429],
+    [{ kind: 'wrong', message: 'no' }, 400],
+    [{ kind: 'failed', message: 'no' }, 503],
+  ] as const)('tells of %j', async (evaluated, status) => {
+    const { post } = await serve(evaluated);
+    const response = await post('/api/render', '{}');
+    expect(response.status).toBe(status);
+    expect(await response.json()).toEqual({ message: expect.stringMatching(/^(no$|too many)/) });
+  });
+
+  it('sends a page that names every file it needs, with a nonce of its own in its policy', async () => {
+    const { base } = await serve();
+    const pages = await Promise.all([fetch(`${base}/playground`), fetch(`${base}/`)]);
+    const nonces = new Set<string>();
+    for (const page of pages) {
+      const policy = page.headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self' 'nonce-");
+      expect(policy).toContain("require-trusted-types-for 'script'");
+      const text = await page.text();
+      const [, nonce = ''] = /data-style-nonce="([^"]+)"/.exec(text) ?? [];
+      expect(policy).toContain(`'nonce-${nonce}'`);
+      nonces.add(nonce);
+      expect(text).not.toContain(token);
+      const assets = [...text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path as string);
+      expect(assets.map((path) => path.replace(/-[^.]+/, ''))).toEqual([
+        '/assets/pages.css',
+        '/assets/playground.css',
+        '/assets/playground.js',
+        '/assets/examples.json',
+      ]);
+      for (const path of assets) expect((await fetch(`${base}${path}`)).status).toBe(200);
+    }
+    expect(nonces.size).toBe(2);
+  });
+});
