@@ -113,7 +113,7 @@ function openOperations(
   const status = (): unknown => notes.addTo(daemon.status() as object);
   const answers = {
     health: () => daemon.health(),
-    readiness: () => daemon.readiness(),
+    readiness: () => notes.addToReadiness(daemon.readiness()),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
     status,
     objects: (filter: ObjectFilter) => daemon.objects(filter),

@@ -58,6 +58,7 @@ class AssembledDaemon implements Daemon {
   readonly #changes: Changes;
   readonly #since = new VerdictSince();
   #ticks = 0;
+  #warnings: readonly string[] = [];
 
   constructor(options: DaemonOptions) {
     const isStopped = (): boolean => this.#phase === 'stopped';
@@ -125,8 +126,10 @@ class AssembledDaemon implements Daemon {
     // The configuration may have changed while the start waited for a cluster, so the newest one counts.
     const settings = this.#settings;
     const patches = this.#wantedPatches;
-    const faults = await checkStart({ virtual, host }, this.#checked(patches));
+    const { faults, warnings } = await checkStart({ virtual, host }, this.#checked(patches));
     if (faults.length > 0) return faults;
+    this.#warnings = warnings;
+    for (const warning of warnings) this.#options.log.warn({ component: 'main', warning }, 'this looks wrong');
     await this.#cluster.prepare(settings, patches);
     if (this.#phase !== 'stopped') await this.#begin(virtual, host);
     return [];
@@ -244,6 +247,7 @@ class AssembledDaemon implements Daemon {
       outages: this.#outages,
       management: this.#management,
       since: this.#since,
+      warnings: this.#warnings,
       notApplied: this.#changes.notApplied,
     };
   }

@@ -42,6 +42,8 @@ export interface DaemonView {
   outages: Outages;
   management: RunningManagement;
   since: VerdictSince;
+  /** What the checks of the start found, in sentences. */
+  warnings: readonly string[];
   /** Why a valid new configuration is not in force. */
   notApplied?: string | undefined;
 }
@@ -77,6 +79,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
     lines: [
       `sync: ${hasBegun ? 'first lists are in' : `waiting for the ${waitsFor(view)}`}`,
       ...clusters.troubles,
+      ...view.warnings,
       ...windows.map(
         ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
       ),

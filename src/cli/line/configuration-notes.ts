@@ -1,9 +1,10 @@
 // Reports on the configuration while the daemon runs: warnings, a rejected new version, settings that wait for a restart. In:
-// the result of every reload. Out: log lines, series, and additions to the status. Readiness does not change, because the
-// configuration in force is valid.
+// the result of every reload. Out: log lines, series, and additions to the status and to the lines of the readiness. Whether the daemon
+// is ready does not change, because the configuration in force is valid.
 import { Counter, Gauge } from 'prom-client';
 import type { Clock } from '../../clock.ts';
 import { type Fault, formatFault } from '../../config/fault.ts';
+import type { Readiness } from '../../daemon/operations/operations-server.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 
@@ -19,6 +20,8 @@ export class ConfigurationNotes {
   /** Warnings that are in the log already. */
   readonly #logged = new Set<string>();
   #warnings: readonly string[] = [];
+  /** Those that anybody may read. */
+  #open: readonly string[] = [];
   #refused: readonly string[] = [];
   #waitsForRestart: readonly string[] = [];
   readonly #clock: Clock;
@@ -58,6 +61,7 @@ export class ConfigurationNotes {
   /** Takes the warnings of the configuration in force. The log gets each warning once; status shows it while it is true. */
   warn(warnings: readonly Fault[]): void {
     this.#warnings = warnings.map((warning) => formatFault(warning));
+    this.#open = warnings.filter(({ path = '' }) => !/patches/i.test(path)).map((warning) => formatFault(warning));
     for (const warning of this.#warnings) {
       if (this.#logged.has(warning)) continue;
       this.#logged.add(warning);
@@ -113,6 +117,18 @@ export class ConfigurationNotes {
       ...(verdict.isWell && sentences.length > 0 && { since: this.#since }),
     };
     return { ...(added && { verdict: added }), ...rest, ...this.#notes() };
+  }
+
+  /**
+   * Whoever asks why nothing happens looks at the readiness first. What concerns patches is left to the status, which only programs on
+   * this machine may read: other pods reach the port too, and patches hold what people hide.
+   */
+  addToReadiness(readiness: Readiness): Readiness {
+    const lines = [
+      ...(this.#refused.length > 0 ? ['configuration: the new one is invalid and the old one is in force'] : []),
+      ...this.#open.map((warning) => `configuration: ${warning}`),
+    ];
+    return { ...readiness, lines: [...readiness.lines, ...lines] };
   }
 
   #refusal(): string {

@@ -1,5 +1,6 @@
 // Warns about settings that are valid but probably a mistake: two writers of one object, patches that the host can bypass,
 // rights that the chart does not grant. Expressions and paths are checked elsewhere.
+import { isRecord } from '../../object/text/json.ts';
 import { type Fault, type FaultWords, quoted, warning } from '../fault.ts';
 import type { PatchEntry, PatchReference, Settings } from '../settings/settings.ts';
 import type { Positions } from '../yaml/positions.ts';
@@ -23,6 +24,7 @@ export function lint(input: LintInput): Fault[] {
     ...twoWriters(input),
     ...patchWarnings(input),
     ...leaderWarnings(input),
+    ...sidecarWarnings(input),
     ...rightsWarnings(input),
     ...elsewhere(input),
   ];
@@ -211,6 +213,24 @@ function leaderWarnings(input: LintInput): Fault[] {
   const sentence = `without an election all ${replicas} replicas would write`;
   const parts = { code: 'CONFIG_NO_LEADER', sentence, fix: 'write auto or always' };
   return [warn(input, [...path, 'leaderElection'], parts)];
+}
+
+const sidecarPath = ['controlPlane', 'statefulSet', 'sidecarContainers'];
+
+/** The containers of Hostward among the sidecars in the values of vCluster. */
+export function sidecarsIn(vcluster: unknown): readonly unknown[] {
+  const list = sidecarPath.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), vcluster);
+  return (Array.isArray(list) ? list : []).filter(
+    (one) => isRecord(one) && /hostward/.test(`${one['name']} ${one['image']}`),
+  );
+}
+
+function sidecarWarnings(input: LintInput): Fault[] {
+  const count = sidecarsIn(input.settings.vcluster).length;
+  if (count <= 1) return [];
+  const sentence = `${count} containers of Hostward would write beside each other`;
+  const fix = 'leave one of them; Helm replaces lists, so look at each file that has the key';
+  return [warn(input, sidecarPath, { code: 'CONFIG_SIDECARS', sentence, fix })];
 }
 
 interface Rule {

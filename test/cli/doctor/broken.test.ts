@@ -7,6 +7,7 @@ import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts'
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { applyMergePatch } from '../../../src/object/patch/merge-patch.ts';
+import { until } from '../../contract/sync-stage/backend.ts';
 import { account, type DoctorRun, resourceOf, Stage, soundConfiguration, soundRules } from './stage.ts';
 
 type Side = 'virtual' | 'host';
@@ -15,6 +16,8 @@ interface Case {
   name: string;
   configuration?: object;
   text?: string;
+  /** The configuration is not there. */
+  missing?: boolean;
   /** Options that the run goes without. */
   drop?: string[];
   delete?: { side: Side; kind: string; namespace: string; name: string }[];
@@ -23,7 +26,9 @@ interface Case {
   terminate?: string;
   without?: Record<string, string[]>;
   with?: AccessRule[];
-  kubeconfig?: Partial<Record<Side, { server?: string; token?: string; caOf?: Side; sameAs?: Side; path?: string }>>;
+  kubeconfig?: Partial<
+    Record<Side, { server?: string; token?: string; caOf?: Side; caFile?: string; sameAs?: Side; path?: string }>
+  >;
   clock?: number;
   environment?: Record<string, string>;
   args?: string[];
@@ -37,6 +42,8 @@ interface Case {
   /** Is part of what the report says to do. */
   mend?: string;
   exit: number;
+  /** What the daemon does with the same set-up. */
+  run?: { ends?: number; ready?: boolean; says: string; log?: string; taken?: boolean };
 }
 
 const cases = parse(readFileSync(new URL('../../../fixtures/doctor/broken.yaml', import.meta.url), 'utf8')) as Case[];
@@ -96,6 +103,10 @@ async function kubeconfigs({ kubeconfig = {} }: Case): Promise<Partial<Record<Si
       'certificate-authority-data': Buffer.from(stage[caOf].caPem).toString('base64'),
       server: `${change.server ?? file.clusters[0].cluster.server}${change.path ?? ''}`,
     });
+    if (change.caFile !== undefined) {
+      delete file.clusters[0].cluster['certificate-authority-data'];
+      file.clusters[0].cluster['certificate-authority'] = change.caFile;
+    }
     if (change.token !== undefined) file.users[0].user.token = change.token;
     paths[side] = stage.path(`broken-${side}`);
     await writeFile(paths[side], JSON.stringify(file), { mode: 0o600 });
@@ -108,6 +119,31 @@ function clockAhead(seconds: number): Clock {
   return { now: () => systemClock.now(), after: (ms, run) => systemClock.after(ms, run), wallTime };
 }
 
+const plain = (value: unknown) => JSON.stringify(value).replaceAll('\\\\', '').replaceAll('\\"', '"');
+
+/** One clear sentence in the log, and in the readiness as long as somebody can ask for it. */
+async function daemonSays(
+  { ends, ready, says, log = says, taken = false }: NonNullable<Case['run']>,
+  args: readonly string[],
+  run: DoctorRun,
+): Promise<void> {
+  const daemon = await stage.daemon(args, { ...run, isTaken: taken });
+  try {
+    if (ends !== undefined) {
+      expect(await daemon.ended).toBe(ends);
+      const last = daemon.logged().at(-1);
+      expect(last).toMatchObject({ level: 'fatal', exitCode: ends });
+      expect(plain([last?.['why'], last?.['faults']])).toContain(says);
+    } else
+      await until(`a log that says: ${log}, and readiness ${ready}: ${says}`, async () => {
+        const { isReady, text } = await daemon.readiness();
+        return isReady === ready && text.includes(says) && plain(daemon.logged()).includes(log) ? true : undefined;
+      });
+  } finally {
+    await daemon.stop();
+  }
+}
+
 describe('hostward doctor on a broken set-up', () => {
   it.each(cases)('$name', async (one) => {
     await breakIt(one);
@@ -116,6 +152,7 @@ describe('hostward doctor on a broken set-up', () => {
       kubeconfigs: await kubeconfigs(one),
       drop: one.drop ?? [],
       ...(one.text !== undefined && { text: one.text }),
+      ...(one.missing === true && { isMissing: true }),
       ...(one.clock !== undefined && { clock: clockAhead(one.clock) }),
       ...(one.environment && { environment: one.environment }),
       ...(one.daemon !== undefined && {
@@ -136,5 +173,6 @@ describe('hostward doctor on a broken set-up', () => {
     for (const check of bad) expect(check.mend, check.code).toBeTruthy();
     expect(bad.map(({ mend }) => mend).join('\n')).toContain(one.mend ?? '');
     expect(code).toBe(one.exit);
+    if (one.run !== undefined) await daemonSays(one.run, one.args ?? [], run);
   });
 });

@@ -1,6 +1,7 @@
 // Two embedded clusters for doctor: a sound virtual cluster and a sound host, which a case can break and which are sound again after it.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Intercept } from '../../../src/apiserver/chain/chain.ts';
@@ -11,10 +12,12 @@ import type { Context } from '../../../src/cli/line/context.ts';
 import { openCluster } from '../../../src/cli/running/release.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ResourceRef } from '../../../src/cluster/wire/scope.ts';
+import { daemonModule } from '../../../src/daemon/daemon.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { internalError } from '../../../src/object/meta/status.ts';
 import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
+import { freePort } from '../../free-ports.ts';
 import { type Scene, scene } from '../scene.ts';
 
 type Side = 'virtual' | 'host';
@@ -64,6 +67,8 @@ export interface DoctorRun {
   configuration?: unknown;
   /** The text of the configuration, in place of `configuration`. */
   text?: string;
+  /** The configuration is not where the command line says. */
+  isMissing?: boolean;
   /** Options that are left out. */
   drop?: readonly string[];
   kubeconfigs?: { virtual?: string; host?: string };
@@ -72,6 +77,18 @@ export interface DoctorRun {
   fetch?: Context['fetch'];
   /** Gets the scene, to send signals to it. */
   during?: (scene: Scene) => void;
+}
+
+const file = '/home/vcluster.yaml';
+const baseNames = ['--vcluster-name', 'vc', '--host-namespace', hostNamespace, '--config', file];
+const isName = (word = '') => ['--vcluster-name', '--host-namespace'].includes(word);
+
+export interface RunningDaemon {
+  readonly ended: Promise<number>;
+  /** The lines of the log. */
+  logged(): Record<string, unknown>[];
+  readiness(): Promise<{ isReady: boolean; text: string }>;
+  stop(): Promise<void>;
 }
 
 export interface Checked {
@@ -139,17 +156,18 @@ export class Stage {
     if (answer.kind !== 'ok') throw new Error(`make ${object.kind}: ${JSON.stringify(answer)}`);
   }
 
-  /** Text of a run; with `-o json` among the arguments also its findings. */
-  async doctor(argv: readonly string[], run: DoctorRun = {}) {
-    const file = '/home/vcluster.yaml';
-    const text = run.text ?? JSON.stringify(run.configuration ?? soundConfiguration);
-    const stage = scene({ files: { [file]: text }, environment: run.environment ?? {} });
+  #kubeconfigs(run: DoctorRun): string[] {
     const { virtual = this.path('virtual'), host = this.path('host') } = run.kubeconfigs ?? {};
-    const names = ['--vcluster-name', 'vc', '--host-namespace', hostNamespace, '--config', file];
-    const files = [
+    return [
       ...(run.drop?.includes('--virtual-kubeconfig') ? [] : ['--virtual-kubeconfig', virtual]),
       ...['--host-kubeconfig', host],
     ];
+  }
+
+  /** Text of a run; with `-o json` among the arguments also its findings. */
+  async doctor(argv: readonly string[], run: DoctorRun = {}) {
+    const text = run.text ?? JSON.stringify(run.configuration ?? soundConfiguration);
+    const stage = scene({ files: run.isMissing ? {} : { [file]: text }, environment: run.environment ?? {} });
     const nobody: Context['fetch'] = async () => {
       throw Object.assign(new TypeError('fetch failed'), {
         cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }),
@@ -157,8 +175,39 @@ export class Stage {
     };
     const context = { ...real(stage.context), clock: run.clock ?? systemClock, fetch: run.fetch ?? nobody };
     run.during?.(stage);
-    const code = await runCommandLine(context, ['doctor', ...names, ...files, ...argv]);
+    const code = await runCommandLine(context, ['doctor', ...baseNames, ...this.#kubeconfigs(run), ...argv]);
     return { code, out: stage.out(), err: stage.err() };
+  }
+
+  /** Runs the daemon itself on the same set-up, with the flags of the shipped values. */
+  async daemon(argv: readonly string[], run: DoctorRun & { isTaken: boolean }): Promise<RunningDaemon> {
+    const listen = `127.0.0.1:${await freePort()}`;
+    const blocker = createServer();
+    if (run.isTaken)
+      await new Promise<void>((resolve) => blocker.listen(Number(listen.split(':')[1]), '127.0.0.1', resolve));
+    const whole = JSON.stringify(run.configuration ?? soundConfiguration);
+    const text = run.text ?? whole.replace('"hostward":{', `"hostward":{"listen":"${listen}",`);
+    const made = scene({ files: run.isMissing ? {} : { [file]: text }, environment: run.environment ?? {} });
+    const context = { ...real(made.context), clock: run.clock ?? systemClock, loadDaemon: async () => daemonModule };
+    const names = argv.filter((_, at) => isName(argv[at]) || isName(argv[at - 1]));
+    const ended = runCommandLine(context, ['run', '--wait', '5m', ...baseNames, ...names, ...this.#kubeconfigs(run)]);
+    const logged = () => {
+      const lines = made.out().split('\n').slice(0, -1);
+      return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    };
+    return {
+      ended,
+      logged,
+      async readiness() {
+        const answer = await fetch(`http://${listen}/readyz`);
+        return { isReady: answer.status === 200, text: await answer.text() };
+      },
+      async stop() {
+        made.send('stop');
+        await ended;
+        if (run.isTaken) await new Promise((resolve) => blocker.close(resolve));
+      },
+    };
   }
 
   async findings(argv: readonly string[] = [], run: DoctorRun = {}) {

@@ -2,6 +2,7 @@
 // and does it know sidecars.
 import { type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import { formatFault } from '../../../config/fault.ts';
+import { sidecarsIn } from '../../../config/load/lint.ts';
 import { kindWords, type SharedKind, sharedKinds, unsoundWriters } from '../../../config/load/unsound-writers.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Check } from '../patient/check.ts';
@@ -110,13 +111,7 @@ async function versionOf(patient: Patient): Promise<string | undefined> {
   return answer.kind === 'ok' ? chartVersion(answer.object.metadata.labels?.['chart'])?.text : undefined;
 }
 
-function sidecars({ settings }: Patient): unknown[] {
-  const path = ['controlPlane', 'statefulSet', 'sidecarContainers'];
-  const list = path.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), settings.vcluster);
-  return (Array.isArray(list) ? list : []).filter(
-    (one) => isRecord(one) && /hostward/.test(`${one['name']} ${one['image']}`),
-  );
-}
+const sidecars = ({ settings }: Patient) => sidecarsIn(settings.vcluster);
 
 const knowsSidecars: Check = {
   code: 'HW-403',
