@@ -31,6 +31,8 @@ function twoValues({ shape }: Setting): readonly [unknown, unknown] {
     case 'integer':
     case 'number':
       return [11, 12];
+    case 'texts':
+      return [['a.example.com'], ['b.example.com']];
     case 'pairs':
       return [{}, { a: 'b' }];
     case 'text': {
