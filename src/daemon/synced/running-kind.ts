@@ -4,7 +4,6 @@ import type { Timer } from '../../clock.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
 import type { CompiledMappings } from '../../config/settings/namespace-mappings.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { References } from '../../sync/loop/content/references.ts';
 import type { Engine } from '../../sync/loop/engine.ts';
 import { createRules, type SyncRules } from '../../sync/loop/pass/rules.ts';
 import type { Sync } from '../../sync/loop/sync.ts';
@@ -22,7 +21,6 @@ export interface KindParts {
   settings: () => Settings;
   windows: DaemonWindows;
   patches: RunningPatches;
-  references: References;
   mappings: CompiledMappings | undefined;
   /** Called when a kind that the daemon cannot go on without could not start. */
   end: (why: string) => void;
@@ -92,7 +90,7 @@ export class RunningKind {
   }
 
   #begin({ engine, isLeading }: Begun): void {
-    const { windows, references, settings, options, end } = this.#parts;
+    const { windows, settings, options, end } = this.#parts;
     const { isOn, rights } = this.registered;
     const rules = this.#rules();
     const { kind } = rules.translation;
@@ -101,7 +99,6 @@ export class RunningKind {
       rules,
       // A kind that is switched off must not be written: vCluster may own its objects by now.
       isLeader: () => isOn(settings()) && isLeading(),
-      references: references.of(kind.kind),
     });
     this.sync.start().catch((error: unknown) => {
       if (this.#isStopped) return;

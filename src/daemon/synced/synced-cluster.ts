@@ -70,7 +70,6 @@ export class SyncedCluster {
       options,
       windows: this.windows,
       patches: this.patches,
-      references: this.references,
       mappings: this.#mappings,
       settings: options.settings,
       end: options.end,
@@ -103,7 +102,7 @@ export class SyncedCluster {
   }
 
   async begin({ isLeading, connections, ...reached }: ReachedSides): Promise<void> {
-    const engine = new Engine({ ...this.#options, ...reached });
+    const engine = new Engine({ ...this.#options, ...reached, references: this.references });
     this.#begun = { engine, isLeading, connections, copyNamespaces: this.copyNamespaces };
     await this.#takeKinds(this.#begun);
   }

@@ -9,7 +9,7 @@ import type { ReferencePorts } from '../references/reference-ports.ts';
 import type { Withheld } from '../world/doubt/doubted-list.ts';
 import { Ledger } from '../world/ledger.ts';
 import { Registry } from '../world/registry.ts';
-import type { Standing } from '../world/standing.ts';
+import { type Standing, standingOf } from '../world/standing.ts';
 import { Recent } from './pass/recent.ts';
 import { createReferencePorts } from './reference-ports.ts';
 import { SelfWakeBrake } from './self-wake-brake.ts';
@@ -29,13 +29,9 @@ export class Engine {
     this.#options = options;
     this.#brake = new SelfWakeBrake(options.clock);
     this.#referencePorts = createReferencePorts(options, this.#syncs);
-    const known = (of: (sync: Sync, key: Key) => Standing) => (object: ObjectRef) => {
-      const sync = this.#syncs.get(object.kind);
-      return sync === undefined ? ({ kind: 'unknown' } as const) : of(sync, object.key);
-    };
     this.#registry = new Registry({
-      standingOf: known((sync, key) => sync.standingOf(key)),
-      lastStandingOf: known((sync, key) => sync.lastStandingOf(key)),
+      standingOf: (object) => this.#standingOf(object),
+      lastStandingOf: (object) => this.#lastStandingOf(object),
     });
     this.ledger.subscribe((object) => {
       for (const [kind, sync] of this.#syncs)
@@ -54,7 +50,8 @@ export class Engine {
 
   /** Begins a kind, which works from start() on. */
   open(kind: KindOptions): Sync {
-    const { virtualWriter, hostWriter } = this.#options;
+    const { virtualWriter, hostWriter, references } = this.#options;
+    references?.connect(this.#referencePorts);
     const sync = new Sync(
       {
         ...this.#options,
@@ -69,11 +66,10 @@ export class Engine {
         begun: () => this.#begun(),
         namedLike: (service) => this.#namedLike(service),
         withheldForOthers: (kind) => this.#withheldForOthers(kind),
-        referencePorts: this.#referencePorts,
         recent: this.recent,
       },
     );
-    this.#syncs.set(kind.rules.translation.kind.kind, sync);
+    this.#syncs.set(sync.kind, sync);
     return sync;
   }
 
@@ -88,11 +84,22 @@ export class Engine {
         if (outcome.kind === 'waiting' && outcome.reason === 'SourcePending') sync.enqueue(key);
   }
 
+  #standingOf(object: ObjectRef): Standing {
+    const isDirty = this.#syncs.get(object.kind)?.ledger.isDirty(object.key) ?? false;
+    return isDirty ? { kind: 'unknown' } : this.#lastStandingOf(object);
+  }
+
+  #lastStandingOf({ kind, key }: ObjectRef): Standing {
+    const sync = this.#syncs.get(kind);
+    return standingOf(sync?.ledger.outcomeOf(key), { isMissing: sync?.isMissing(key) ?? false });
+  }
+
   #namedLike(service: Key): ObjectRef | undefined {
     const named = this.syncs.find(
-      (sync) => sync.world.rules.translation.kind.needs === undefined && sync.standingOf(service).kind === 'fine',
+      ({ kind, world }) =>
+        world.rules.translation.kind.needs === undefined && this.#standingOf({ kind, key: service }).kind === 'fine',
     );
-    return named && { kind: named.world.rules.translation.kind.kind, key: service };
+    return named && { kind: named.kind, key: service };
   }
 
   #withheldForOthers(kind: string): Withheld {

@@ -4,15 +4,15 @@ import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
 import type { Outcome } from '../plan/step.ts';
-import type { Referrers } from '../references/referrers.ts';
 import type { LedgerPage } from '../world/ledger.ts';
 import type { World } from '../world/world.ts';
+import type { References } from './content/references.ts';
 
 export interface OwnerFollowerOptions {
   world: World;
   ledger: LedgerPage;
   queue: QueuePart;
-  references: Pick<Referrers, 'enqueueAll'> | undefined;
+  references: Pick<References, 'enqueueAll'> | undefined;
   log: Log;
   enqueue: (key: Key) => void;
 }

@@ -6,12 +6,11 @@ import type { Metrics } from '../../metrics.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { WorkQueue } from '../../queue/work-queue.ts';
 import type { ObjectRef } from '../plan/kind.ts';
-import type { ReferencePorts } from '../references/reference-ports.ts';
-import type { Referrers } from '../references/referrers.ts';
 import type { Withheld } from '../world/doubt/doubted-list.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { Registry } from '../world/registry.ts';
 import type { Windows } from '../world/sources.ts';
+import type { References } from './content/references.ts';
 import type { Recent } from './pass/recent.ts';
 import type { SyncRules } from './pass/rules.ts';
 import type { SelfWakeBrake } from './self-wake-brake.ts';
@@ -28,6 +27,8 @@ export interface EngineOptions {
   isDryRun: boolean;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
+  /** Names and content for reference patches; without them, names follow from rules alone. */
+  references?: References;
 }
 
 export interface KindOptions {
@@ -35,8 +36,6 @@ export interface KindOptions {
   rules: SyncRules;
   /** Whether objects of this kind may be written now. */
   isLeader: () => boolean;
-  /** Names and content for reference patches; without them, names follow from rules alone. */
-  references?: Referrers;
 }
 
 export type SyncOptions = EngineOptions & KindOptions;
@@ -52,6 +51,5 @@ export interface EngineParts {
   namedLike: (service: Key) => ObjectRef | undefined;
   /** What a doubted list withholds for all kinds but this one. */
   withheldForOthers: (kind: string) => Withheld;
-  referencePorts: ReferencePorts;
   recent: Recent;
 }

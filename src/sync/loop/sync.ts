@@ -4,6 +4,7 @@
 import type { Timer } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
+import type { Referrers } from '../references/referrers.ts';
 import { Contest } from '../world/contest.ts';
 import { MassDelete } from '../world/doubt/mass-delete.ts';
 import { OwnerDoubt } from '../world/doubt/owner-doubt.ts';
@@ -11,7 +12,6 @@ import type { LedgerPage } from '../world/ledger.ts';
 import { Proven } from '../world/proven.ts';
 import { failedByServer } from '../world/refused-requests.ts';
 import type { Circumstances } from '../world/sources.ts';
-import { type Standing, standingOf } from '../world/standing.ts';
 import { World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
 import { OwnerFollower, waitsForOwner } from './owner-follower.ts';
@@ -31,8 +31,6 @@ const concurrency = 48;
 /** Pause between two looks at refused and waiting objects: some changes cause no event. */
 const auditMs = 10 * 60_000;
 
-const missing: Standing = { kind: 'fails', why: 'there is no virtual object of this name' };
-
 export class Sync {
   readonly world: SyncWorld;
   readonly ledger: LedgerPage;
@@ -45,7 +43,8 @@ export class Sync {
   readonly recent: EngineParts['recent'];
   readonly #events: EventRecorder;
   readonly #ports: ReconcilePorts;
-  readonly #referencePorts: EngineParts['referencePorts'];
+  /** Undefined without references. */
+  readonly referrers: Referrers | undefined;
   readonly #recordOptions: RecordOutcomeOptions;
   readonly #writes: WriteLog;
   readonly #ownerDoubt: OwnerDoubt;
@@ -58,17 +57,15 @@ export class Sync {
   #audit: Timer | undefined;
   #generation = 0;
 
-  constructor(
-    options: SyncOptions,
-    { ledger, registry, brake, begun, namedLike, withheldForOthers, referencePorts, recent }: EngineParts,
-  ) {
+  constructor(options: SyncOptions, parts: EngineParts) {
+    const { ledger, registry, brake, begun, namedLike, withheldForOthers, recent } = parts;
     const { clock, random, log } = options;
     const { kind } = options.rules.translation;
     this.options = options;
     this.#begun = begun;
     this.namedLike = namedLike;
-    this.#referencePorts = referencePorts;
     this.recent = recent;
+    this.referrers = options.references?.of(kind.kind);
     this.ledger = ledger.page(kind.kind);
     this.world = new World(
       { ...options, registry },
@@ -119,7 +116,8 @@ export class Sync {
     const others = () => withheldForOthers(kind.kind);
     this.massDelete = new MassDelete({ ...options, world, others, enqueue: shared.enqueue });
     const { massDelete } = this;
-    this.#ports = createReconcilePorts({ ...shared, options, world, queue, guard: massDelete.guard });
+    const { guard } = massDelete;
+    this.#ports = createReconcilePorts({ ...shared, options, referrers: this.referrers, world, queue, guard });
     this.#listener = new WindowFollower({
       ...shared,
       world,
@@ -138,6 +136,11 @@ export class Sync {
     };
   }
 
+  /** The kind of its objects. */
+  get kind(): string {
+    return this.world.rules.translation.kind.kind;
+  }
+
   get isReady(): boolean {
     return this.#phase === 'running';
   }
@@ -150,7 +153,7 @@ export class Sync {
     for (const window of windows) window.start();
     const synced = windows.map((window) => window.whenSynced());
     // References must be resolved before a name is written into a host copy.
-    await Promise.all([...synced, this.options.references?.start(this.#referencePorts)]);
+    await Promise.all([...synced, this.options.references?.start(this.kind)]);
     if (this.#phase !== 'syncing') return;
     await this.massDelete.judgeFirstLists();
     if (this.#phase !== 'syncing') return;
@@ -161,8 +164,8 @@ export class Sync {
     this.queue.work(concurrency, (key) => this.#handle(key));
     this.options.references?.work();
     this.#scheduleAudit();
-    const { windows: seen, rules } = this.world;
-    const counts = { kind: rules.translation.kind.kind, virtual: seen.virtual.size, host: seen.host.size };
+    const { virtual, host } = this.world.windows;
+    const counts = { kind: this.kind, virtual: virtual.size, host: host.size };
     this.options.log.info({ component: 'sync', ...counts }, 'first lists are in');
   }
 
@@ -188,7 +191,8 @@ export class Sync {
   /** Also called when this process becomes the leader. */
   enqueueAll(): void {
     const { virtual } = this.world.windows;
-    this.options.references?.recount(virtual.keys());
+    this.referrers?.recount(virtual.keys());
+    this.options.references?.enqueueAll();
     // The size is an estimate: copies without a virtual object are few, and are counted when they are found.
     this.#selfWakes.noteChanges(virtual.size);
     this.queue.feed('all', this.#allKeys(this.options.clock.now()), virtual.size);
@@ -216,21 +220,11 @@ export class Sync {
       }
       yield undefined;
     }
-    this.options.references?.recounted();
+    this.referrers?.recounted();
   }
 
-  /** For an object of another kind that was made from this one. */
-  standingOf(key: Key): Standing {
-    return this.ledger.isDirty(key) ? { kind: 'unknown' } : this.lastStandingOf(key);
-  }
-
-  lastStandingOf(key: Key): Standing {
-    const outcome = this.ledger.outcomeOf(key);
-    return outcome === undefined && this.#isMissing(key) ? missing : standingOf(outcome);
-  }
-
-  /** A list that lacks most objects is no proof. */
-  #isMissing(key: Key): boolean {
+  /** Whether there is no virtual object of this name. A list that lacks most objects is no proof. */
+  isMissing(key: Key): boolean {
     return this.isReady && !this.world.windows.virtual.has(key) && !this.massDelete.guard.isWithheld(key);
   }
 
@@ -253,7 +247,7 @@ export class Sync {
 
   #noteWaiting(key: Key, sinceMs: number): void {
     this.ledger.noteDirty(key, sinceMs);
-    this.options.references?.expect(key);
+    this.referrers?.expect(key);
   }
 
   async #handle(key: Key): Promise<void> {

@@ -77,7 +77,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     key: one,
     message: failure.message,
   }));
-  const references = (sync.options.references?.referencesOf(key) ?? []).map((one) => ({
+  const references = (sync.referrers?.of(key) ?? []).map((one) => ({
     object: targetOf(one),
     standing: one.standing,
   }));

@@ -144,16 +144,16 @@ function gapsIn({ ledger }: Sync): Map<string, number> {
 }
 
 /** One row for each write. A long list is cut; `status --all` shows the writes of every object. */
-function differencesOf({ ledger, options }: Sync): NonNullable<SyncStatus['differences']> {
+function differencesOf(sync: Sync): NonNullable<SyncStatus['differences']> {
   const rows: NonNullable<SyncStatus['differences']> = [];
   const note = (object: string, writes: readonly Difference[]): void => {
     for (const { request, touches } of writes) rows.push({ object, request, touches: touches.join(', ') });
   };
-  for (const [object, writes] of ledger.differences) {
+  for (const [object, writes] of sync.ledger.differences) {
     if (rows.length >= listLimit) break;
     note(object, writes);
   }
-  for (const { object, writes } of options.references?.differences() ?? []) {
+  for (const { object, writes } of contentDifferences(sync)) {
     if (rows.length >= listLimit) break;
     note(object, writes);
   }
@@ -161,8 +161,12 @@ function differencesOf({ ledger, options }: Sync): NonNullable<SyncStatus['diffe
 }
 
 /** The number of objects that a dry run would write, the content behind references included. */
-export function differenceCount({ ledger, options }: Sync): number {
-  return ledger.differences.size + [...(options.references?.differences() ?? [])].length;
+export function differenceCount(sync: Sync): number {
+  return sync.ledger.differences.size + [...contentDifferences(sync)].length;
+}
+
+function contentDifferences({ options, kind }: Sync): Iterable<{ object: string; writes: readonly Difference[] }> {
+  return options.references?.differences(kind) ?? [];
 }
 
 /** Virtual objects by state. */

@@ -5,7 +5,7 @@ import type { Outcome } from '../plan/step.ts';
 export type Standing = { kind: 'fine' } | { kind: 'unknown' } | { kind: 'fails'; why: string };
 
 /** Without a sync of its kind, no standing is known. */
-export function standingOf(outcome: Outcome | undefined): Standing {
+export function standingOf(outcome: Outcome | undefined, { isMissing }: { isMissing: boolean }): Standing {
   switch (outcome?.kind) {
     case 'inSync':
       return { kind: 'fine' };
@@ -13,6 +13,8 @@ export function standingOf(outcome: Outcome | undefined): Standing {
     case 'refused':
       return { kind: 'fails', why: outcome.message };
     case undefined:
+      if (isMissing) return { kind: 'fails', why: 'there is no virtual object of this name' };
+      return { kind: 'unknown' };
     case 'waiting':
     case 'left':
     case 'retry':

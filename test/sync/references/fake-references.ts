@@ -111,7 +111,7 @@ export class ReferenceWorld extends FakeWorld {
     return super.run({
       queue,
       rules: this.rulesNow(),
-      references: this.references.of('Endpoints'),
+      references: this.references,
       log: this.given.log ?? silentLog,
       metrics: this.metrics,
       ...over,

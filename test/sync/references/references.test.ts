@@ -995,10 +995,10 @@ describe('two referring kinds', () => {
       log: silentLog,
       metrics: createMetrics(),
     });
-    const ports = { isDryRun: false, mayWrite: () => true } as ReferencePorts;
-    await other.of('EndpointSlice').start(ports);
+    other.connect({ isDryRun: false, mayWrite: () => true } as ReferencePorts);
+    await other.start('EndpointSlice');
     expect(isEndless).toBe(false);
-    const waiting = other.of('Endpoints').start(ports);
+    const waiting = other.start('Endpoints');
     const first = await Promise.race([waiting.then(() => 'started'), settle(5).then(() => 'waiting')]);
     expect([isEndless, first]).toEqual([true, 'waiting']);
   });

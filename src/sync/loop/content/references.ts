@@ -10,7 +10,7 @@ import { type ContentKind, contentKinds } from '../../kinds/content/content-kind
 import { StandingObjects } from '../../references/known-objects.ts';
 import { type Naming, type Reference, ReferenceNames, type Standing } from '../../references/reference-names.ts';
 import type { ReferencePorts } from '../../references/reference-ports.ts';
-import { Referrers, type SharedReferences } from '../../references/referrers.ts';
+import { Referrers } from '../../references/referrers.ts';
 import { ReferenceRegistry } from '../../references/registry.ts';
 import type { ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { Difference } from '../../world/ledger.ts';
@@ -43,7 +43,7 @@ export interface ReferencesOptions {
   metrics: Metrics;
 }
 
-export class References implements SharedReferences {
+export class References {
   readonly names: ReferenceNames;
   readonly registry: ReferenceRegistry;
   readonly #options: ReferencesOptions;
@@ -51,10 +51,9 @@ export class References implements SharedReferences {
   /** The kinds whose first lists have arrived. */
   readonly #syncs = new Map<string, ContentSync>();
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
-  readonly #referrers = new Map<string, Referrers>();
   readonly #known: StandingObjects;
   /** The kind that started first tells of the content of all kinds. */
-  firstKind: string | undefined;
+  #firstKind: string | undefined;
   #ports: ReferencePorts | undefined;
   #settings: ReferenceSettings;
   #leftovers: Leftovers | undefined;
@@ -88,19 +87,21 @@ export class References implements SharedReferences {
 
   /** The part of the objects of one kind that refer. */
   of(kind: string): Referrers {
-    const referrers = this.#referrers.get(kind) ?? new Referrers(kind, this);
-    this.#referrers.set(kind, referrers);
-    return referrers;
+    return new Referrers(kind, { registry: this.registry, ports: () => this.#ports });
+  }
+
+  /** Called by the engine before it opens a kind. */
+  connect(ports: ReferencePorts): void {
+    this.#ports = ports;
   }
 
   /** Resolves when the first lists of the kinds that this kind's own patches name have arrived: it waits for no other. */
-  async start(kind: string, ports: ReferencePorts): Promise<void> {
-    this.firstKind ??= kind;
-    this.#ports ??= ports;
+  async start(kind: string): Promise<void> {
+    this.#firstKind ??= kind;
     this.#known.begin();
     if (this.#phase === 'new') {
       this.#phase = 'open';
-      this.#leftovers = this.#openLeftovers(ports);
+      this.#leftovers = this.#openLeftovers();
     }
     await this.#openKinds(this.#settings.referring.get(kind) ?? new Set());
   }
@@ -150,8 +151,7 @@ export class References implements SharedReferences {
   }
 
   #open(kind: ContentKind): ContentSync {
-    const ports = this.#ports;
-    if (ports === undefined) throw new Error('content was opened before a kind that refers had started');
+    const ports = this.#connected();
     const { queue, clock, random, log, metrics } = this.#options;
     const world = new ContentWorld({
       kind,
@@ -183,7 +183,13 @@ export class References implements SharedReferences {
     });
   }
 
-  #openLeftovers(ports: ReferencePorts): Leftovers {
+  #connected(): ReferencePorts {
+    if (this.#ports === undefined) throw new Error('content was opened before a kind that refers');
+    return this.#ports;
+  }
+
+  #openLeftovers(): Leftovers {
+    const ports = this.#connected();
     const { findCopies, clock, log } = this.#options;
     return new Leftovers({
       findCopies,
@@ -268,8 +274,9 @@ export class References implements SharedReferences {
     return gaps;
   }
 
-  /** Every write of content that a dry run has withheld, by the object that it is for. */
-  *differences(): Generator<{ object: string; writes: readonly Difference[] }> {
+  /** Every write of content that a dry run has withheld, by the object that it is for. They belong to no referring kind. */
+  *differences(askedBy: string): Generator<{ object: string; writes: readonly Difference[] }> {
+    if (askedBy !== this.#firstKind) return;
     for (const [kind, sync] of this.#syncs)
       for (const [key, writes] of sync.differences) yield { object: `${kind} ${key}`, writes };
     for (const { kind, copy } of this.#leftovers?.withheld ?? []) {

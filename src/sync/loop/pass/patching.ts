@@ -16,21 +16,21 @@ export function createPatching(
   patcher: Patcher | undefined,
   world: World,
   options: {
-    references?: Referrers | undefined;
+    referrers?: Referrers | undefined;
     /** Whether the verdicts are for the sync itself, and not only for a look at one object. */
     isForSync?: boolean;
     /** Around a wait for the sandbox; see QueuePart. */
     aside?: <T>(key: Key, wait: Promise<T>) => Promise<T>;
   } = {},
 ): Patching {
-  const { references, isForSync = false, aside = (_, wait) => wait } = options;
+  const { referrers, isForSync = false, aside = (_, wait) => wait } = options;
   const namesAfter = (facts: Facts, { isRefused }: { isRefused: boolean }): Pick<Facts, 'winner' | 'contest'> => {
     if (isForSync) world.candidates.noteVerdict(facts.key, isRefused);
     return world.namesAfterPatches(facts);
   };
   const judged = (facts: Facts, patched: Patched, { policy, translation }: Rules): Facts => {
     if (patched.kind === 'failed') {
-      references?.noteFailed(facts.key, patched.references);
+      referrers?.noteFailed(facts.key, patched.references);
       return { ...facts, ...namesAfter(facts, { isRefused: false }), patchFailure: patched.failure };
     }
     // The policy judges the patched addresses, because those are published.
@@ -43,14 +43,14 @@ export function createPatching(
       patchLapse: patched.lapse,
       ...(patched.references.length > 0 && { resolution: resolutionOf(patched.references) }),
     };
-    references?.note(after, isForHost(after) ? patched.references : []);
+    referrers?.note(after, isForHost(after) ? patched.references : []);
     return after;
   };
   return {
     forward(facts) {
       const { draft, virtual, host } = facts;
       if (draft === undefined || virtual === undefined || patcher === undefined) {
-        references?.note(facts, []);
+        referrers?.note(facts, []);
         return facts;
       }
       const { rules } = world;

@@ -37,8 +37,9 @@ export interface ReconcilePortsOptions {
     isDryRun: boolean;
     /** See EngineOptions. */
     isHostRecent: boolean;
-    references?: Referrers | undefined;
   };
+  /** Undefined without references. */
+  referrers: Referrers | undefined;
   world: SyncWorld;
   queue: QueuePart;
   guard: DeleteGuard;
@@ -94,14 +95,13 @@ class SyncPorts implements ReconcilePorts {
 
   /** Opened anew whenever the rules change. */
   get patching(): Patching | undefined {
-    const { world, queue, options } = this.#given;
-    const { references } = options;
+    const { world, queue, referrers } = this.#given;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
     if (world.rules === this.#patchingRules) return this.#patching;
     this.#patchingRules = world.rules;
     const { patcher } = world.rules;
-    const isNeeded = patcher !== undefined || references !== undefined;
-    this.#patching = isNeeded ? createPatching(patcher, world, { references, isForSync: true, aside }) : undefined;
+    const isNeeded = patcher !== undefined || referrers !== undefined;
+    this.#patching = isNeeded ? createPatching(patcher, world, { referrers, isForSync: true, aside }) : undefined;
     return this.#patching;
   }
 
