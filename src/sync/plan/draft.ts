@@ -1,6 +1,7 @@
 // Translates a virtual object into its host object, without looking at the host. The result is a draft, a plain value:
 // patches change it, update-patch compares it with the host, and `render` prints it.
 
+import type { Item } from '../../cluster/window/window.ts';
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName, unknownPatches } from './keys/base.ts';
@@ -49,7 +50,8 @@ export function draftHost(virtual: VirtualItem, place: HostPlace, translation: T
   };
 }
 
-function translateKeys(virtual: ReadonlyMap<string, string>, rules: KeyRules): Map<string, string> {
+/** Labels or annotations of the tenant in host spelling, without those that do not cross. */
+export function translateKeys(virtual: ReadonlyMap<string, string>, rules: KeyRules): Map<string, string> {
   const host = new Map<string, string>();
   for (const [key, value] of virtual) {
     const hostKey = rules.toHost(key);
@@ -59,7 +61,7 @@ function translateKeys(virtual: ReadonlyMap<string, string>, rules: KeyRules): M
 }
 
 /** Labels of every host copy; they are repaired whenever they drift. */
-export function fixedLabels(virtual: VirtualItem, { kind, placement }: FixedBy): OwnKey[] {
+export function fixedLabels<V extends Item>(virtual: V, { kind, placement }: FixedBy<V>): OwnKey[] {
   return [
     [markerLabel, placement.virtualCluster],
     [namespaceLabel, virtual.namespace],
@@ -67,10 +69,20 @@ export function fixedLabels(virtual: VirtualItem, { kind, placement }: FixedBy):
   ];
 }
 
-type FixedBy = Pick<Translation, 'kind' | 'placement'>;
+interface FixedBy<V> {
+  kind: {
+    kindAnnotation: string;
+    ownKeys?(virtual: V, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] };
+  };
+  placement: Placement;
+}
 
 /** The six, and in mapped mode the instance, because plain names do not identify the owner. */
-export function fixedAnnotations(virtual: VirtualItem, place: HostPlace, { kind, placement }: FixedBy): OwnKey[] {
+export function fixedAnnotations<V extends Item>(
+  virtual: V,
+  place: HostPlace,
+  { kind, placement }: FixedBy<V>,
+): OwnKey[] {
   const fixed: OwnKey[] = [
     [objectKeys.name, virtual.name],
     [objectKeys.namespace, virtual.namespace],

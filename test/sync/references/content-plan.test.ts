@@ -1,11 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type ContentKind,
-  changeOfCopy,
-  contentKinds,
-  digestOf,
-} from '../../../src/sync/kinds/content/content-kind.ts';
+import { type ContentKind, changeOf, contentKinds, digestOf } from '../../../src/sync/kinds/content/content-kind.ts';
 import { isImport, planContent } from '../../../src/sync/kinds/content/content-plan.ts';
 import type { ContentFacts } from '../../../src/sync/kinds/content/content-step.ts';
 import { judgeOwnership } from '../../../src/sync/plan/ownership.ts';
@@ -166,7 +161,7 @@ describe('planContent()', () => {
         request.side === 'host'
           ? given.virtual !== undefined &&
             given.copy !== undefined &&
-            changeOfCopy(given.virtual, given.copy).kind === 'replace'
+            changeOf(given.virtual, given.copy).kind === 'replace'
           : given.isReferenced || given.importable === undefined;
       expect(isReplaced).toBe(true);
     });

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { Item } from '../../../cluster/window/window.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import type { KubeObject, OwnerReference } from '../../../object/meta/object.ts';
-import { equalJson } from '../../../object/text/json.ts';
+import { entriesOf } from '../../plan/keys/key-rules.ts';
 import { importableLabel, importedFromKey, isReserved, markerLabel } from '../../plan/keys/reserved-keys.ts';
 import { identityOf, isFilled } from '../../plan/kind.ts';
 
@@ -140,45 +140,50 @@ function contentOf(object: KubeObject): Content {
   };
 }
 
+/** What makes a copy equal to its origin. */
 export type ContentChange =
   | { kind: 'same' }
   /** Members of a merge patch. */
   | { kind: 'patch'; members: Record<string, unknown> }
   /** The API server changes neither a type nor immutable data: the object has to be deleted and created. */
-  | { kind: 'replace' };
+  | { kind: 'replace' }
+  /** The tenant's content has to be read first. */
+  | { kind: 'unread' };
 
-/** The difference between content and copy, or that the tenant's content has to be read first. */
-export type NeededChange = ContentChange | { kind: 'unread' };
-
-export function changeOfCopy(virtual: VirtualContent, copy: HostContent): NeededChange {
-  if (virtual.type !== undefined && virtual.type !== copy.content.type) return { kind: 'replace' };
-  if (virtual.digest === digestOf(copy.content)) return { kind: 'same' };
+/** The copy stands on the host, or, for an import, in the virtual cluster: the comparison is the same with the sides swapped. */
+export function changeOf(origin: VirtualContent | HostContent, copy: VirtualContent | HostContent): ContentChange {
+  const [wantedType, foundType] = [typeOf(origin), typeOf(copy)];
+  if (wantedType !== undefined && wantedType !== foundType) return { kind: 'replace' };
+  if (digestIn(origin) === digestIn(copy)) return { kind: 'same' };
   if (copy.isImmutable) return { kind: 'replace' };
-  return virtual.content === undefined ? { kind: 'unread' } : dataChange(virtual.content, copy.content);
+  if (origin.content === undefined || copy.content === undefined) return { kind: 'unread' };
+  return dataChange(origin.content, copy.content);
 }
 
-export function changeOfImport({ content }: HostContent, virtual: VirtualContent): NeededChange {
-  if (content.type !== undefined && content.type !== virtual.type) return { kind: 'replace' };
-  if (virtual.digest === digestOf(content)) return { kind: 'same' };
-  if (virtual.isImmutable) return { kind: 'replace' };
-  return virtual.content === undefined ? { kind: 'unread' } : dataChange(content, virtual.content);
+function typeOf(item: VirtualContent | HostContent): string | undefined {
+  return 'digest' in item ? item.type : item.content.type;
+}
+
+function digestIn(item: VirtualContent | HostContent): string {
+  return 'digest' in item ? item.digest : digestOf(item.content);
 }
 
 function dataChange(wanted: Content, found: Content): ContentChange {
-  const data = mapChange(wanted.data, found.data);
-  const binaryData = mapChange(wanted.binaryData, found.binaryData);
+  const changeIn = (map: 'data' | 'binaryData') =>
+    mapChange(entriesOf(wanted[map]), entriesOf(found[map]), entriesOf(found[map]).keys());
+  const [data, binaryData] = [changeIn('data'), changeIn('binaryData')];
   if (data === undefined && binaryData === undefined) return { kind: 'same' };
   return { kind: 'patch', members: { ...(data && { data }), ...(binaryData && { binaryData }) } };
 }
 
-function mapChange(
-  wanted: Record<string, string> | undefined,
-  found: Record<string, string> | undefined,
+/** What a merge patch says to make a map equal; of `leftovers`, those that are not wanted go, and all others stay. */
+export function mapChange(
+  wanted: ReadonlyMap<string, string>,
+  found: ReadonlyMap<string, string>,
+  leftovers: Iterable<string>,
 ): Record<string, string | null> | undefined {
-  if (equalJson(wanted ?? {}, found ?? {})) return undefined;
-  const [before, after] = [new Map(Object.entries(found ?? {})), new Map(Object.entries(wanted ?? {}))];
   const changes = new Map<string, string | null>();
-  for (const [key, value] of after) if (before.get(key) !== value) changes.set(key, value);
-  for (const key of before.keys()) if (!after.has(key)) changes.set(key, null);
-  return Object.fromEntries(changes);
+  for (const [key, value] of wanted) if (found.get(key) !== value) changes.set(key, value);
+  for (const key of leftovers) if (found.has(key) && !wanted.has(key)) changes.set(key, null);
+  return changes.size === 0 ? undefined : Object.fromEntries(changes);
 }

@@ -9,10 +9,13 @@
 //   imported         there, that uid               no            the import goes
 //   imported         there, that uid, no label     any           the import goes
 //   imported         gone, or another uid          any           the mark means nothing: the tenant's
+
+import { type KubeObject, splitKey } from '../../../object/meta/object.ts';
+import { importedFromKey } from '../../plan/keys/reserved-keys.ts';
+import type { HostPlace } from '../../plan/placement.ts';
 import { type HostContent, isToken, type VirtualContent } from './content-kind.ts';
-import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
+import { alignStep, ask, type ContentFacts, type ContentStep, done, notCounted, removalOf } from './content-step.ts';
 import { planCopy, planCopyRemoval } from './copy-plan.ts';
-import { planImport, removalOf, renderImport } from './import-plan.ts';
 import { holdOf } from './own-copy.ts';
 
 /** An import is allowed as long as the host object with that uid exists and carries the label. */
@@ -52,4 +55,29 @@ function planHere(facts: ContentFacts): ContentStep {
     return done({ kind: 'refused', reason: 'ReferenceRefused', message });
   }
   return planCopy(facts, virtual);
+}
+
+function renderImport(facts: ContentFacts, importable: HostContent): { object: KubeObject; place: HostPlace } {
+  const place = splitKey(facts.key);
+  const object: KubeObject = {
+    apiVersion: 'v1',
+    kind: facts.kind.kind,
+    // The tenant asked for the content; the host's labels and annotations have a meaning on the host only.
+    metadata: { ...place, annotations: { [importedFromKey]: importable.uid } },
+    ...importable.content,
+  };
+  return { object, place };
+}
+
+/** Undefined when the import is as it should be. */
+function planImport(
+  facts: ContentFacts,
+  { virtual, importable }: { virtual: VirtualContent; importable: HostContent },
+): ContentStep | undefined {
+  if (virtual.isDeleting) return undefined;
+  if (!facts.isReferenced) {
+    if (facts.mayRemove) return ask(removalOf(virtual, 'virtual'));
+    return done({ kind: 'waiting', message: notCounted });
+  }
+  return alignStep(importable, virtual, { side: 'virtual', isReplaceable: true });
 }

@@ -1,11 +1,11 @@
 // The values that pass between looking, deciding and writing for the content behind references: the facts about one object, the
-// requests that a plan can make, and how a pass can end. Types only.
+// requests that a plan can make, and how a pass can end.
 import type { Preconditions } from '../../../cluster/write/writer.ts';
 import type { Key, KubeObject } from '../../../object/meta/object.ts';
 import type { KeyRules } from '../../plan/keys/key-rules.ts';
 import type { OwnerState } from '../../plan/owner.ts';
 import type { HostPlace, Placement } from '../../plan/placement.ts';
-import type { ContentKind, HostContent, VirtualContent } from './content-kind.ts';
+import { type ContentKind, changeOf, type HostContent, type VirtualContent } from './content-kind.ts';
 
 export interface ContentFacts {
   key: Key;
@@ -55,4 +55,35 @@ export const notCounted = 'not all references are counted yet';
 
 export function done(outcome: ContentOutcome): ContentStep {
   return { kind: 'done', outcome };
+}
+
+/** Fetches the content of a virtual object, which is not kept. */
+export function readOf(virtual: VirtualContent): ContentStep {
+  return ask({ side: 'virtual', verb: 'get', place: placeOf(virtual) });
+}
+
+export function removalOf(item: VirtualContent | HostContent, side: 'host' | 'virtual'): ContentRequest {
+  const { uid, resourceVersion } = item;
+  return { side, verb: 'remove', place: placeOf(item), preconditions: { uid, resourceVersion } };
+}
+
+/** The step that makes the copy on `side` equal to its origin on the other side; undefined when it is. */
+export function alignStep(
+  origin: VirtualContent | HostContent,
+  copy: VirtualContent | HostContent,
+  how: { side: 'host' | 'virtual'; metadata?: object | undefined; isReplaceable: boolean },
+): ContentStep | undefined {
+  const { side, metadata, isReplaceable } = how;
+  const change = changeOf(origin, copy);
+  if (change.kind === 'unread') return readOf((side === 'host' ? origin : copy) as VirtualContent);
+  if (change.kind === 'replace' && isReplaceable) return ask(removalOf(copy, side));
+  const members = change.kind === 'patch' ? change.members : undefined;
+  if (metadata === undefined && members === undefined) return undefined;
+  const { uid, resourceVersion } = copy;
+  const mergePatch = { metadata: { uid, resourceVersion, ...metadata }, ...members };
+  return ask({ side, verb: 'patch', place: placeOf(copy), mergePatch });
+}
+
+function placeOf({ namespace, name }: HostPlace): HostPlace {
+  return { namespace, name };
 }

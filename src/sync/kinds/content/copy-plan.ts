@@ -1,13 +1,22 @@
 // Plans the copy of a virtual object on the host: create, repair and remove. It never touches an object that is not ours. Pure.
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { fixedAnnotations, fixedLabels, present, translateKeys } from '../../plan/draft.ts';
 import { entriesOf } from '../../plan/keys/key-rules.ts';
-import { instanceKey, labelKeysKey, markerLabel, namespaceLabel, objectKeys } from '../../plan/keys/reserved-keys.ts';
+import { labelKeysKey, markerLabel } from '../../plan/keys/reserved-keys.ts';
 import { ownerReference, repairOwners } from '../../plan/owner.ts';
 import { annotatedKeyOf, judgeOwnership } from '../../plan/ownership.ts';
 import type { HostPlace } from '../../plan/placement.ts';
-import { changeOfCopy, type HostContent, type VirtualContent } from './content-kind.ts';
-import { ask, type ContentFacts, type ContentStep, done, notCounted } from './content-step.ts';
-import { readOf, removalOf } from './import-plan.ts';
+import { type HostContent, mapChange, type VirtualContent } from './content-kind.ts';
+import {
+  alignStep,
+  ask,
+  type ContentFacts,
+  type ContentStep,
+  done,
+  notCounted,
+  readOf,
+  removalOf,
+} from './content-step.ts';
 import { holdOf } from './own-copy.ts';
 
 /** No window shows a copy without its label, so its end has to be looked for. */
@@ -36,16 +45,10 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
   if (holdOf(copy) !== undefined) return done({ kind: 'settled', as: 'exported' });
   if (copy.isDeleting)
     return done({ kind: 'waiting', message: 'the host copy is being deleted', retryAfterMs: deletionRetryMs });
-  const change = changeOfCopy(virtual, copy);
-  if (change.kind === 'unread') return readOf(virtual);
   // Only a copy with all its marks may be deleted, so a damaged one is repaired first.
-  if (change.kind === 'replace' && ownership.isDeletable) return ask(removalOf(copy, 'host'));
   const metadata = metadataChange(facts, { virtual, copy, place: copyPlace });
-  const members = change.kind === 'patch' ? change.members : undefined;
-  if (metadata === undefined && members === undefined) return done({ kind: 'settled', as: 'exported' });
-  const { uid, resourceVersion } = copy;
-  const mergePatch = { metadata: { uid, resourceVersion, ...metadata }, ...members };
-  return ask({ side: 'host', verb: 'patch', place: copyPlace, mergePatch });
+  const how = { side: 'host', metadata, isReplaceable: ownership.isDeletable } as const;
+  return alignStep(virtual, copy, how) ?? done({ kind: 'settled', as: 'exported' });
 }
 
 /** Removes a copy that no object refers to, if it is provably ours. `as` is the outcome when nothing is left to do. */
@@ -84,30 +87,18 @@ function render(facts: ContentFacts, copied: Copied): KubeObject {
   };
 }
 
-function tenantLabels({ labels }: ContentFacts, virtual: VirtualContent): [string, string][] {
-  return [...entriesOf(virtual.labels)].flatMap(([key, value]) => {
-    const hostKey = labels.toHost(key);
-    return hostKey === undefined ? [] : [[hostKey, value] satisfies [string, string]];
-  });
+function tenantLabels({ labels }: ContentFacts, virtual: VirtualContent): Map<string, string> {
+  return translateKeys(entriesOf(virtual.labels), labels);
 }
 
 function labelsOf(facts: ContentFacts, virtual: VirtualContent): Map<string, string> {
-  const labels = new Map(tenantLabels(facts, virtual));
-  return labels.set(markerLabel, facts.placement.virtualCluster).set(namespaceLabel, virtual.namespace);
+  return new Map([...tenantLabels(facts, virtual), ...present(fixedLabels(virtual, facts))]);
 }
 
 /** The tenant's annotations are not copied: host controllers read some of them from Secrets and act on them. */
 function annotationsOf(facts: ContentFacts, { virtual, place }: Copied): Map<string, string> {
-  const annotations = new Map<string, string>([
-    [objectKeys.name, virtual.name],
-    [objectKeys.namespace, virtual.namespace],
-    [objectKeys.uid, virtual.uid],
-    [objectKeys.kind, facts.kind.kindAnnotation],
-    [objectKeys.hostName, place.name],
-    [objectKeys.hostNamespace, place.namespace],
-  ]);
-  if (facts.placement.mode === 'mapped') annotations.set(instanceKey, facts.placement.instance);
-  const copied = tenantLabels(facts, virtual).map(([key]) => key);
+  const annotations = new Map(present(fixedAnnotations(virtual, place, facts)));
+  const copied = [...tenantLabels(facts, virtual).keys()];
   if (copied.length > 0) annotations.set(labelKeysKey, copied.sort().join('\n'));
   return annotations;
 }
@@ -116,28 +107,16 @@ function annotationsOf(facts: ContentFacts, { virtual, place }: Copied): Map<str
 function metadataChange(
   facts: ContentFacts,
   { virtual, copy, place }: Copied & { copy: HostContent },
-): Record<string, unknown> | undefined {
-  const wantedLabels = labelsOf(facts, virtual);
-  const wantedAnnotations = annotationsOf(facts, { virtual, place });
+): object | undefined {
   const set = (copy.annotations?.[labelKeysKey] ?? '').split('\n').filter((key) => key !== '');
-  const labels = mapChange(wantedLabels, entriesOf(copy.labels), set);
-  const annotations = mapChange(wantedAnnotations, entriesOf(copy.annotations), [labelKeysKey]);
+  const labels = mapChange(labelsOf(facts, virtual), entriesOf(copy.labels), set);
+  const wanted = annotationsOf(facts, { virtual, place });
+  const annotations = mapChange(wanted, entriesOf(copy.annotations), [labelKeysKey]);
   const ownerReferences = repairOwners(copy.ownerReferences, ownerReference(facts.owner, false));
-  if (labels.size === 0 && annotations.size === 0 && ownerReferences === undefined) return undefined;
+  if (labels === undefined && annotations === undefined && ownerReferences === undefined) return undefined;
   return {
-    ...(labels.size > 0 && { labels: Object.fromEntries(labels) }),
-    ...(annotations.size > 0 && { annotations: Object.fromEntries(annotations) }),
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
     ...(ownerReferences && { ownerReferences }),
   };
-}
-
-function mapChange(
-  wanted: ReadonlyMap<string, string>,
-  found: ReadonlyMap<string, string>,
-  leftovers: readonly string[],
-): Map<string, string | null> {
-  const changes = new Map<string, string | null>();
-  for (const [key, value] of wanted) if (found.get(key) !== value) changes.set(key, value);
-  for (const key of leftovers) if (found.has(key) && !wanted.has(key)) changes.set(key, null);
-  return changes;
 }

@@ -1,19 +1,16 @@
-// Sends the requests of a plan for content, and shows each answer to the window of the object, so that the next look sees it
-// before the watch does. Only names and kinds of objects reach the log.
+// Sends the requests of a plan for content. Only names and kinds of objects reach the log.
 import type { Answer } from '../../../cluster/answer.ts';
 import type { Item, Window } from '../../../cluster/window/window.ts';
-import type { Writer } from '../../../cluster/write/writer.ts';
-import { type Key, keyOf, splitKey } from '../../../object/meta/object.ts';
+import { keyOf, splitKey } from '../../../object/meta/object.ts';
 import { type HostContent, projectHostContent } from '../../kinds/content/content-kind.ts';
 import type { ContentFacts, ContentRequest } from '../../kinds/content/content-step.ts';
 import type { WriteLog } from '../../world/write-log.ts';
+import { type SideWriters, send, showAnswer } from '../pass/send.ts';
 import type { ContentWorld } from './content-world.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
-export interface ContentRequestsOptions {
+export interface ContentRequestsOptions extends SideWriters {
   world: ContentWorld;
-  virtualWriter: Writer;
-  hostWriter: Writer;
   series: ReferenceMetrics;
   writes: WriteLog;
   /** The owner may be gone, although the window shows it. */
@@ -27,26 +24,19 @@ export class ContentRequests {
     this.#options = options;
   }
 
-  /** Sends one request and shows its answer to the window of the object. */
   async ask(request: ContentRequest): Promise<Answer> {
-    const { kind } = this.#options.world;
-    const key = keyOf(request.place.namespace, request.place.name);
-    const window = this.#windowOf(request);
-    const seen = window.get(key)?.resourceVersion;
-    const answer = await this.#send(request);
-    const isRead = request.verb === 'get';
+    const { side, verb, place } = request;
+    const { world, series, writes, doubtOwner } = this.#options;
+    const { kind } = world.kind;
+    const { virtual, copies, importable } = world.windows;
+    const onHost = verb === 'get' ? importable : copies;
+    const answer = await this.#send(side === 'host' ? onHost : virtual, request);
     const isGone = answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
-    if (request.side === 'host' && request.verb === 'create' && isGone) this.#options.doubtOwner();
-    if (!isRead) this.#options.series.request(kind.kind, `${request.side} ${request.verb}`);
-    if (!isRead && answer.kind === 'ok') {
-      const fields = { component: 'sync', kind: kind.kind, object: key, request: `${request.side} ${request.verb}` };
-      this.#options.writes.note(fields, 'content');
-    }
-    // An object with finalizers stays for a while after its delete.
-    const isRemoved = request.verb === 'remove' && answer.kind === 'ok' && !answer.object.metadata?.deletionTimestamp;
-    if (isRemoved) window.forget(key, request.preconditions.resourceVersion);
-    else this.#tell(window, answer, { key, seen });
-    if (request.side === 'virtual') this.#options.world.noteVirtual(key);
+    if (side === 'host' && verb === 'create' && isGone) doubtOwner();
+    if (verb === 'get') return answer;
+    series.request(kind, `${side} ${verb}`);
+    const fields = { component: 'sync', kind, object: keyOf(place.namespace, place.name), request: `${side} ${verb}` };
+    if (answer.kind === 'ok') writes.note(fields, 'content');
     return answer;
   }
 
@@ -55,42 +45,18 @@ export class ContentRequests {
     const { virtual, copies } = this.#options.world.windows;
     const place = side === 'host' ? facts.copyPlace : splitKey(facts.key);
     if (place === undefined) return undefined;
-    const key = keyOf(place.namespace, place.name);
-    const window = (side === 'host' ? copies : virtual) as unknown as Window<Item>;
-    const seen = window.get(key)?.resourceVersion;
-    const writer = side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
-    const answer = await writer.get(this.#options.world.kind.resource, place);
-    this.#tell(window, answer, { key, seen });
-    if (side === 'virtual') this.#options.world.noteVirtual(facts.key);
+    const answer = await this.#send(side === 'host' ? copies : virtual, { side, verb: 'get', place });
     return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
   }
 
-  async #send(request: ContentRequest): Promise<Answer> {
-    const { resource } = this.#options.world.kind;
-    const writer = request.side === 'host' ? this.#options.hostWriter : this.#options.virtualWriter;
-    switch (request.verb) {
-      case 'get':
-        return writer.get(resource, request.place);
-      case 'create':
-        return writer.create(resource, request.object);
-      case 'patch':
-        return writer.patch(resource, request.place, request.mergePatch);
-      case 'remove':
-        return writer.remove(resource, request.place, request.preconditions);
-      default:
-        return request satisfies never;
-    }
-  }
-
-  #windowOf({ side, verb }: ContentRequest): Window<Item> {
-    const { virtual, copies, importable } = this.#options.world.windows;
-    const onHost = verb === 'get' ? importable : copies;
-    return (side === 'host' ? onHost : virtual) as unknown as Window<Item>;
-  }
-
-  /** "Not found" is true of the object as it was seen before the request: a new one may have come since. */
-  #tell(window: Window<Item>, answer: Answer, { key, seen }: { key: Key; seen: string | undefined }): void {
-    if (answer.kind === 'ok') window.remember(answer.object);
-    if (answer.kind === 'notFound' && seen !== undefined) window.forget(key, seen);
+  async #send(window: Pick<Window<Item>, 'get' | 'remember' | 'forget'>, request: ContentRequest): Promise<Answer> {
+    const { world } = this.#options;
+    const { side, place } = request;
+    const key = keyOf(place.namespace, place.name);
+    const seen = window.get(key)?.resourceVersion;
+    const answer = await send(request, world.kind.resource, this.#options);
+    showAnswer(window, { request, answer, place, seen });
+    if (side === 'virtual') world.noteVirtual(key);
+    return answer;
   }
 }

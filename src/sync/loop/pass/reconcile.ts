@@ -1,12 +1,13 @@
 // Runs one pass over a key: looks at both sides, lets decide.ts choose the next step, sends the request, shows the answer to
 // the windows, and repeats until the key is settled. It contains no rule of sync itself.
 import type { Answer } from '../../../cluster/answer.ts';
-import { servicesResource } from '../../../cluster/wire/scope.ts';
+import { type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Key } from '../../../object/meta/object.ts';
 import { afterAnswer } from '../../plan/decide/after-answer.ts';
 import { decide } from '../../plan/decide/decide.ts';
 import type { Agreement } from '../../plan/keys/base.ts';
+import type { SyncedKind } from '../../plan/kind.ts';
 import {
   type BackValues,
   type Facts,
@@ -19,6 +20,7 @@ import {
 } from '../../plan/step.ts';
 import type { Circumstances } from '../../world/sources.ts';
 import type { World } from '../../world/world.ts';
+import { send } from './send.ts';
 import type { StoredAsRequested } from './stored-as-requested.ts';
 import { announceWrite, tellWindows } from './tell-windows.ts';
 
@@ -81,7 +83,9 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     const instead = request.verb === 'get' ? undefined : ports.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts, held: { request, memory: pass.memory } };
     const answered = announceWrite(request, { facts, world, wake: ports.wake });
-    const answer = await storedAsRequested.whileWriting(key, step, () => send(request, ports));
+    const answer = await storedAsRequested.whileWriting(key, step, () =>
+      send(request, resourceOf(request, world.rules.translation.kind), ports),
+    );
     tellWindows(request, answer, { facts, world, wake: ports.wake });
     answered();
     pass.memory = afterAnswer(pass.memory, request, answer, world.rules.translation.kind);
@@ -112,21 +116,6 @@ async function lookAndDecide(
   return { facts: reversed, step: decide(reversed, memory, translation) };
 }
 
-function send(request: PlannedRequest, { world, hostWriter, virtualWriter }: ReconcilePorts): Promise<Answer> {
-  const { resource } = world.rules.translation.kind;
-  const writer = request.side === 'host' ? hostWriter : virtualWriter;
-  switch (request.verb) {
-    case 'create':
-      return writer.create(resource, request.object);
-    case 'patch':
-      return writer.patch(resource, request.place, request.mergePatch);
-    case 'remove':
-      return writer.remove(resource, request.place, request.preconditions);
-    case 'get': {
-      const isService = request.side === 'host' && request.what === 'service';
-      return writer.get(isService ? servicesResource : resource, request.place);
-    }
-    default:
-      return request satisfies never;
-  }
+function resourceOf(request: PlannedRequest, { resource }: SyncedKind): ResourceRef {
+  return request.verb === 'get' && request.side === 'host' && request.what === 'service' ? servicesResource : resource;
 }

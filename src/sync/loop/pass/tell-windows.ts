@@ -1,13 +1,12 @@
-// Shows an answer to the windows, so that the next look sees the state after the write. The later watch event then causes no
-// change in the window, so the other keys that depend on the object are woken here.
+// Shows an answer to the windows. The later watch event then causes no change in them, so the other keys that depend on the object are
+// woken here.
 
 import type { Answer } from '../../../cluster/answer.ts';
-import type { Item, Window } from '../../../cluster/window/window.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { isSamePlace } from '../../plan/ownership.ts';
-import type { HostPlace } from '../../plan/placement.ts';
 import { type Facts, isHostWrite, type PlannedRequest } from '../../plan/step.ts';
 import type { World } from '../../world/world.ts';
+import { showAnswer } from './send.ts';
 
 export function tellWindows(
   request: PlannedRequest,
@@ -19,13 +18,13 @@ export function tellWindows(
   if (place === undefined) return;
   if (request.side === 'virtual') {
     const wasThere = world.windows.virtual.has(facts.key);
-    tellWindow(world.windows.virtual, { request, answer, place, seen: facts.virtual });
+    showAnswer(world.windows.virtual, { request, answer, place, seen: facts.virtual?.resourceVersion });
     if (world.windows.virtual.has(facts.key) === wasThere) return;
     for (const rival of world.noteVirtual(facts.key)) wake(rival);
     return;
   }
   const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
-  tellWindow(world.windows.host, { request, answer, place, seen });
+  showAnswer(world.windows.host, { request, answer, place, seen: seen?.resourceVersion });
   if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
   for (const other of world.noteHost(keyOf(place.namespace, place.name), { isOwnWrite: true }))
     if (other !== facts.key) wake(other);
@@ -43,25 +42,4 @@ export function announceWrite(
   return () => {
     for (const other of world.noteHost(hostKey)) if (other !== key) wake(other);
   };
-}
-
-function tellWindow(
-  window: Window<Item>,
-  {
-    request,
-    answer,
-    place,
-    seen,
-  }: { request: PlannedRequest; answer: Answer; place: HostPlace; seen: Item | undefined },
-): void {
-  const key = keyOf(place.namespace, place.name);
-  if (answer.kind === 'notFound') {
-    // Only the version seen before the request is gone; another object of this name may exist since then.
-    if (seen !== undefined) window.forget(key, seen.resourceVersion);
-  } else if (answer.kind === 'ok') {
-    // An object with finalizers stays after a delete, and the answer has its deletionTimestamp; a Status means it is gone.
-    const isGone = answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined;
-    if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
-    else window.remember(answer.object);
-  }
 }
