@@ -28,7 +28,7 @@ export class Engine {
   constructor(options: EngineOptions) {
     this.#options = options;
     this.#brake = new SelfWakeBrake(options.clock);
-    this.#referencePorts = createReferencePorts(options, this.#syncs);
+    this.#referencePorts = createReferencePorts(options, { ledger: this.ledger, syncs: this.#syncs });
     this.#registry = new Registry({
       standingOf: (object) => this.#standingOf(object),
       lastStandingOf: (object) => this.#lastStandingOf(object),

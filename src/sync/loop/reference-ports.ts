@@ -3,6 +3,7 @@
 import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
 import { namesIn } from '../patch/entry/names-in.ts';
 import type { ReferencePorts } from '../references/reference-ports.ts';
+import type { Ledger } from '../world/ledger.ts';
 import type { Sync } from './sync.ts';
 import type { EngineOptions } from './sync-options.ts';
 
@@ -11,7 +12,7 @@ const serviceKind = 'Service';
 /** `syncs`: those of all kinds that have begun. */
 export function createReferencePorts(
   { virtualWriter, hostWriter, isDryRun }: Pick<EngineOptions, 'virtualWriter' | 'hostWriter' | 'isDryRun'>,
-  syncs: ReadonlyMap<string, Sync>,
+  { ledger, syncs }: { ledger: Ledger; syncs: ReadonlyMap<string, Sync> },
 ): ReferencePorts {
   const all = (): Sync[] => [...syncs.values()];
   const isPermitted = (): boolean => all().some(({ options }) => options.isLeader());
@@ -22,6 +23,7 @@ export function createReferencePorts(
     return one;
   };
   return {
+    ledger,
     virtualWriter: permittedWriter(virtualWriter, isPermitted),
     hostWriter: permittedWriter(hostWriter, isPermitted),
     mayWrite: () => isPermitted() && !isDryRun,

@@ -3,11 +3,13 @@
 import type { Item, Window } from '../../cluster/window/window.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { OwnerState } from '../plan/owner.ts';
+import type { Ledger } from '../world/ledger.ts';
 import type { Rules } from '../world/sources.ts';
 import type { Reference } from './reference-names.ts';
 import type { Referrer } from './registry.ts';
 
 export interface ReferencePorts {
+  ledger: Ledger;
   virtualWriter: Writer;
   hostWriter: Writer;
   mayWrite: () => boolean;

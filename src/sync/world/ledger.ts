@@ -4,8 +4,14 @@ import type { Key } from '../../object/meta/object.ts';
 import type { ObjectRef } from '../plan/kind.ts';
 import type { BackflowFailures, Outcome } from '../plan/step.ts';
 
-export interface LedgerEntry {
-  outcome: Outcome;
+/** Every kind of object that is synced ends its passes with outcomes of this shape. */
+interface AnyOutcome {
+  kind: string;
+  reason?: string;
+}
+
+export interface LedgerEntry<O extends AnyOutcome = Outcome> {
+  outcome: O;
   sinceMs: number;
 }
 
@@ -22,16 +28,16 @@ export interface Difference {
 
 /** The ledger of one engine: a page for each kind. */
 export class Ledger {
-  readonly #pages = new Map<string, LedgerPage>();
+  readonly #pages = new Map<string, LedgerPage<never>>();
   readonly #listeners = new Set<(object: ObjectRef) => void>();
 
-  page(kind: string): LedgerPage {
+  page<O extends AnyOutcome = Outcome>(kind: string): LedgerPage<O> {
     const page =
-      this.#pages.get(kind) ??
-      new LedgerPage((key) => {
+      (this.#pages.get(kind) as LedgerPage<O> | undefined) ??
+      new LedgerPage<O>((key) => {
         for (const listener of this.#listeners) listener({ kind, key });
       });
-    this.#pages.set(kind, page);
+    this.#pages.set(kind, page as LedgerPage<never>);
     return page;
   }
 
@@ -42,9 +48,9 @@ export class Ledger {
   }
 }
 
-export class LedgerPage {
+export class LedgerPage<O extends AnyOutcome = Outcome> {
   readonly #changed: (key: Key) => void;
-  readonly #entries = new Map<Key, LedgerEntry>();
+  readonly #entries = new Map<Key, LedgerEntry<O>>();
   /** The version of the virtual side and the rules with which the host copy last agreed. */
   readonly #settledAt = new Map<Key, string>();
   /** The heads of each pair that its last pass called equal, with the configuration. */
@@ -89,23 +95,23 @@ export class LedgerPage {
     return { count: this.#dirtySince.size, oldestMs };
   }
 
-  entry(key: Key): LedgerEntry | undefined {
+  entry(key: Key): LedgerEntry<O> | undefined {
     return this.#entries.get(key);
   }
 
-  outcomeOf(key: Key): Outcome | undefined {
+  outcomeOf(key: Key): O | { kind: 'inSync' } | undefined {
     return this.#inSync.has(key) ? { kind: 'inSync' } : this.#entries.get(key)?.outcome;
   }
 
   /** Returns the previous entry. Objects in sync have no entry, so that ten thousand of them need no memory. */
-  set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
+  set(key: Key, outcome: O | undefined, nowMs: number): LedgerEntry<O> | undefined {
     const before = this.#set(key, outcome, nowMs);
     this.#changes++;
     this.#changed(key);
     return before;
   }
 
-  #set(key: Key, outcome: Outcome | undefined, nowMs: number): LedgerEntry | undefined {
+  #set(key: Key, outcome: O | undefined, nowMs: number): LedgerEntry<O> | undefined {
     const before = this.#entries.get(key);
     if (before !== undefined) this.#count(before.outcome, -1);
     if (outcome?.kind === 'inSync') this.#inSync.add(key);
@@ -208,7 +214,7 @@ export class LedgerPage {
     return this.#entries.size;
   }
 
-  entries(): IterableIterator<[Key, LedgerEntry]> {
+  entries(): IterableIterator<[Key, LedgerEntry<O>]> {
     return this.#entries.entries();
   }
 
@@ -217,13 +223,13 @@ export class LedgerPage {
     return this.#counts;
   }
 
-  #count(outcome: Outcome, by: number): void {
+  #count(outcome: O, by: number): void {
     for (const name of new Set([outcome.kind, labelOf(outcome)])) {
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + by);
     }
   }
 }
 
-export function labelOf(outcome: Outcome): string {
+export function labelOf(outcome: AnyOutcome): string {
   return 'reason' in outcome ? `${outcome.kind}/${outcome.reason}` : outcome.kind;
 }

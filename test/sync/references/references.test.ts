@@ -10,6 +10,7 @@ import type { NamespaceMapping } from '../../../src/sync/plan/placement.ts';
 import type { ReferencePorts } from '../../../src/sync/references/reference-ports.ts';
 import { objectStatus } from '../../../src/sync/report/object-status.ts';
 import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
+import { Ledger } from '../../../src/sync/world/ledger.ts';
 import { settle } from '../../virtual-clock.ts';
 import { FakeWindow, recreateBeforeAnswers } from '../fake-cluster.ts';
 import { edit, endpoints, service } from '../fake-sync.ts';
@@ -995,7 +996,7 @@ describe('two referring kinds', () => {
       log: silentLog,
       metrics: createMetrics(),
     });
-    other.connect({ isDryRun: false, mayWrite: () => true } as ReferencePorts);
+    other.connect({ ledger: new Ledger(), isDryRun: false, mayWrite: () => true } as ReferencePorts);
     await other.start('EndpointSlice');
     expect(isEndless).toBe(false);
     const waiting = other.start('Endpoints');

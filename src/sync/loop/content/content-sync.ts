@@ -14,11 +14,10 @@ import { planContent } from '../../kinds/content/content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from '../../kinds/content/content-step.ts';
 import { afterContentAnswer, freshPass } from '../../kinds/content/pass-memory.ts';
 import { Contest } from '../../world/contest.ts';
-import type { ListDoubt } from '../../world/doubt/doubted-list.ts';
-import type { Difference } from '../../world/ledger.ts';
+import { DeleteGuard, DoubtedList, type ListDoubt } from '../../world/doubt/doubted-list.ts';
+import type { LedgerPage } from '../../world/ledger.ts';
 import { failedByServer, forbiddenDelayMs, rejectedDelayMs } from '../../world/refused-requests.ts';
 import { WriteLog } from '../../world/write-log.ts';
-import { ContentDoubt } from './content-doubt.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
 import { ContentRequests } from './content-requests.ts';
 import type { ContentWorld } from './content-world.ts';
@@ -27,6 +26,7 @@ import type { ReferenceMetrics } from './reference-metrics.ts';
 export interface ContentSyncOptions
   extends Pick<FactSources, 'world' | 'registry' | 'owner' | 'isMentioned' | 'isListInDoubt'> {
   queue: WorkQueue;
+  ledger: LedgerPage<ContentOutcome>;
   virtualWriter: Writer;
   hostWriter: Writer;
   clock: Clock;
@@ -54,40 +54,45 @@ const refusedRetryMs = 10 * 60_000;
 export class ContentSync {
   readonly world: ContentWorld;
   readonly queue: QueuePart;
-  readonly outcomes = new Map<Key, ContentOutcome>();
-  /** The writes that a dry run would have made, in order. */
-  readonly differences = new Map<Key, readonly Difference[]>();
+  readonly ledger: LedgerPage<ContentOutcome>;
   readonly #options: ContentSyncOptions;
   readonly #contest: Contest;
   readonly #writes: WriteLog;
-  readonly #doubt: ContentDoubt;
+  readonly #guard: DeleteGuard<'content'>;
+  readonly #list: DoubtedList<'content'>;
   readonly #requests: ContentRequests;
   readonly #sources: FactSources;
   /** Imports whose host object was read and is gone, with the mark that they carried then. */
   readonly #gone = new Map<Key, string>();
-  /** The versions of both sides at which they last agreed. */
-  readonly #settledAt = new Map<Key, string>();
   readonly #undecided = new Set<Key>();
-  /** Since when the API server has forbidden each write of the key. */
-  /** Since when an API server refuses the writes of an object. */
-  readonly #refusedSinceMs = new Map<Key, number>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ContentSyncOptions) {
-    const { world, clock, random, log, metrics, virtualWriter, hostWriter, series, doubtOwner } = options;
+    const { world, clock, random, log, metrics } = options;
     this.#options = options;
     this.world = world;
+    this.ledger = options.ledger;
     this.#contest = new Contest(clock);
     this.#writes = new WriteLog({ log, clock });
     this.#sources = {
       ...options,
-      isWithheld: (key) => this.#doubt.isWithheld(key),
+      isWithheld: (key) => this.#guard.isWithheld(key),
       goneMarkOf: (key) => this.#gone.get(key),
     };
     this.queue = options.queue.part({ name: world.kind.switch, random, log, metrics });
-    const writes = this.#writes;
-    this.#requests = new ContentRequests({ world, virtualWriter, hostWriter, series, writes, doubtOwner });
-    this.#doubt = new ContentDoubt({ world, clock, random, log, metrics, enqueue: (key) => this.queue.add(key) });
+    this.#requests = new ContentRequests({ ...options, writes: this.#writes });
+    this.#guard = new DeleteGuard<'content'>(clock);
+    this.#list = new DoubtedList({
+      ...options,
+      list: 'content',
+      kind: world.kind.kind,
+      guard: this.#guard,
+      window: world.windows.virtual,
+      hasCopy: (key) => world.hasCopy(key),
+      copies: () => world.ownKeys.length,
+      objectOf: (key) => key,
+      released: (key) => this.queue.add(key),
+    });
   }
 
   async start(): Promise<void> {
@@ -97,7 +102,9 @@ export class ContentSync {
     await Promise.all(windows.map((window) => window.whenSynced()));
     for (const key of this.world.windows.virtual.keys()) this.world.noteVirtual(key);
     for (const hostKey of this.world.windows.copies.keys()) this.world.noteCopy(hostKey);
-    this.#doubt.judgeFirstList();
+    // There is no earlier list, so the first one is compared with the copies on the host.
+    for (const key of this.world.ownKeys) if (!this.world.windows.virtual.has(key)) this.#guard.suspect(key, 'content');
+    this.#list.judge();
   }
 
   /** Called when the first passes over all referrers have begun; before, references are not known yet. */
@@ -108,7 +115,7 @@ export class ContentSync {
 
   async stop(withinMs: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    this.#doubt.stop();
+    this.#list.stop();
     await this.queue.stop(withinMs);
     this.#writes.flush();
     await Promise.all(this.#windows().map((window) => window.stop()));
@@ -116,7 +123,7 @@ export class ContentSync {
 
   /** The list of this kind, when it is in doubt. */
   get listDoubt(): ListDoubt | undefined {
-    return this.#doubt.doubt;
+    return this.#list.doubt;
   }
 
   #windows(): Window<Item>[] {
@@ -142,7 +149,7 @@ export class ContentSync {
 
   /** See Sync.hurry(). */
   hurry(): void {
-    this.queue.hurry((key) => failedByServer(this.outcomes.get(key)));
+    this.queue.hurry((key) => failedByServer(this.ledger.entry(key)?.outcome));
   }
 
   #listen(): void {
@@ -150,12 +157,12 @@ export class ContentSync {
     this.#unsubscribe = [
       virtual.subscribe({
         changed: ({ key, kind, origin }) => {
-          this.#doubt.noteChange(key, { isAbsentFromList: kind === 'removed' && origin === 'list' });
+          this.#list.noteChange(key, { isAbsentFromList: kind === 'removed' && origin === 'list' });
           this.world.noteVirtual(key);
           this.#look(key);
         },
         listed: ({ isFirst }) => {
-          if (!isFirst) this.#doubt.judge();
+          if (!isFirst) this.#list.judge();
         },
       }),
       copies.subscribe({
@@ -187,28 +194,25 @@ export class ContentSync {
   }
 
   #refusedDelayMs(key: Key, reason: string): number {
-    if (reason !== 'Forbidden' && reason !== 'HostRefused') return refusedRetryMs;
     const nowMs = this.#options.clock.now();
-    const sinceMs = this.#refusedSinceMs.get(key) ?? nowMs;
-    this.#refusedSinceMs.set(key, sinceMs);
-    return reason === 'Forbidden' ? forbiddenDelayMs(nowMs - sinceMs) : rejectedDelayMs(nowMs - sinceMs);
+    const refusedForMs = nowMs - (this.ledger.entry(key)?.sinceMs ?? nowMs);
+    if (reason === 'Forbidden') return forbiddenDelayMs(refusedForMs);
+    return reason === 'HostRefused' ? rejectedDelayMs(refusedForMs) : refusedRetryMs;
   }
 
   async #handle(key: Key): Promise<void> {
     if (!this.#options.mayWrite() && !this.#options.isDryRun) return;
-    this.differences.delete(key);
+    this.ledger.setDifferences(key, []);
     const outcome = await this.#pass(key);
-    const before = this.outcomes.get(key);
-    if (outcome.kind !== 'refused') this.#refusedSinceMs.delete(key);
-    if (outcome.kind === 'settled' && outcome.as === 'none') this.#forget(key);
-    else this.outcomes.set(key, outcome);
+    const isNone = outcome.kind === 'settled' && outcome.as === 'none';
+    if (isNone) this.#forget(key);
+    const before = this.ledger.set(key, isNone ? undefined : outcome, this.#options.clock.now())?.outcome;
     this.#recordOutcome(key, outcome, before);
   }
 
   /** Forgets the key: names that a tenant makes up must not fill the memory. */
   #forget(key: Key): void {
-    this.outcomes.delete(key);
-    this.#settledAt.delete(key);
+    this.ledger.forget(key);
     this.#contest.forget(key);
     if (!this.world.windows.virtual.has(key)) this.#gone.delete(key);
   }
@@ -223,7 +227,7 @@ export class ContentSync {
         if (withheld !== undefined) return withheld;
       }
       if (step.kind === 'done') {
-        if (step.outcome.kind === 'settled') this.#settledAt.set(key, versionOf(facts));
+        if (step.outcome.kind === 'settled') this.ledger.settle(key, versionOf(facts));
         if (step.outcome.kind === 'waiting') this.#undecided.add(key);
         return step.outcome;
       }
@@ -248,13 +252,13 @@ export class ContentSync {
     const { kind } = this.world.kind;
     const differences = contentWritesFrom(step, facts).map((write) => contentDifference(write, kind));
     if (differences.length === 0) return undefined;
-    this.differences.set(key, differences);
+    this.ledger.setDifferences(key, differences);
     return dryRunOutcome(differences);
   }
 
   /** Slows down writes that keep undoing another writer's changes of a copy. */
   #brake(facts: ContentFacts, request: ContentRequest): number {
-    if (request.verb === 'get' || this.#settledAt.get(facts.key) !== versionOf(facts)) return 0;
+    if (request.verb === 'get' || this.ledger.settledAt(facts.key) !== versionOf(facts)) return 0;
     const delayMs = this.#contest.delayBeforeRepair(facts.key);
     if (delayMs === 0) this.#contest.noteRepair(facts.key, undefined);
     return delayMs;

@@ -4,7 +4,7 @@ import type { Window } from '../../../cluster/window/window.ts';
 import { type Key, keyOf, splitKey } from '../../../object/meta/object.ts';
 import { type ContentKind, type HostContent, isToken, type VirtualContent } from '../../kinds/content/content-kind.ts';
 import { isOwnCopy } from '../../kinds/content/own-copy.ts';
-import { annotatedKeyOf, isSamePlace } from '../../plan/ownership.ts';
+import { annotatedKeyOf, isOursFor, isSamePlace } from '../../plan/ownership.ts';
 import type { HostPlace } from '../../plan/placement.ts';
 import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from '../../references/reference-names.ts';
 import type { Rules } from '../../world/sources.ts';
@@ -121,6 +121,21 @@ export class ContentWorld {
       const key = this.keyOfCopy(hostKey);
       if (key !== undefined) yield key;
     }
+  }
+
+  hasCopy(key: Key): boolean {
+    const place = this.copyPlaceOf(key);
+    return place !== undefined && this.windows.copies.has(keyOf(place.namespace, place.name));
+  }
+
+  /** Keys of the host copies at their right place that carry all marks of ours. */
+  get ownKeys(): Key[] {
+    const { placement } = this.rules.translation;
+    return [...this.copiedKeys()].filter((key) => {
+      const place = this.copyPlaceOf(key);
+      const copy = place && this.windows.copies.get(keyOf(place.namespace, place.name));
+      return copy !== undefined && isOursFor(copy, key, placement);
+    });
   }
 
   /** The key that a host object is or was a copy of. */

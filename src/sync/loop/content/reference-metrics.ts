@@ -6,6 +6,9 @@ import { contentKinds } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
 import { importableLabel } from '../../plan/keys/reserved-keys.ts';
 import type { CountedReference, Referrer } from '../../references/registry.ts';
+import type { LedgerPage } from '../../world/ledger.ts';
+
+type ContentLedger = Pick<LedgerPage<ContentOutcome>, 'entries'>;
 
 /** Entries that status lists of content in trouble; its counts are complete. */
 const listLimit = 100;
@@ -42,13 +45,13 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
   };
 }
 
-/** `outcomes` by key; `unresolved` are the references to objects that neither cluster has. */
+/** `unresolved` are the references to objects that neither cluster has. */
 export function contentStatus(
-  outcomes: ReadonlyMap<Key, ContentOutcome>,
+  ledger: ContentLedger,
   unresolved: Iterable<{ reference: CountedReference; referrer: Referrer }>,
 ): object {
   const trouble: { object: Key; state: string; message: string }[] = [];
-  for (const [object, outcome] of outcomes) {
+  for (const [object, { outcome }] of ledger.entries()) {
     const message = 'message' in outcome ? outcome.message : undefined;
     if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state: stateOf(outcome), message });
   }
@@ -59,12 +62,12 @@ export function contentStatus(
     const message = `${referrer.key} refers to it and neither cluster has it; create it, or give a host object of this name the label ${importableLabel}=true`;
     if (trouble.length < listLimit) trouble.push({ object, state: 'unresolved', message });
   }
-  return { ...Object.fromEntries(countsOf(outcomes.values())), unresolved: count, trouble };
+  return { ...Object.fromEntries(countsOf(ledger)), unresolved: count, trouble };
 }
 
-export function countsOf(outcomes: Iterable<ContentOutcome>): Map<string, number> {
+export function countsOf(ledger: ContentLedger): Map<string, number> {
   const counts = new Map(contentStates.map((state) => [state, 0]));
-  for (const outcome of outcomes) {
+  for (const [, { outcome }] of ledger.entries()) {
     const state = stateOf(outcome);
     counts.set(state, (counts.get(state) ?? 0) + 1);
   }

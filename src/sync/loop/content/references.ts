@@ -163,6 +163,7 @@ export class References {
       world,
       registry: this.registry,
       queue,
+      ledger: ports.ledger.page(kind.kind),
       virtualWriter: ports.virtualWriter,
       hostWriter: ports.hostWriter,
       clock,
@@ -236,7 +237,7 @@ export class References {
 
   setGauges(): void {
     for (const [kind, sync] of this.#syncs)
-      for (const [state, count] of countsOf(sync.outcomes.values())) this.#series.objects(kind, state, count);
+      for (const [state, count] of countsOf(sync.ledger)) this.#series.objects(kind, state, count);
   }
 
   /** Undefined when no kind crosses and no leftover copy is known. */
@@ -249,7 +250,7 @@ export class References {
       ...[...this.#syncs].map(([kind, sync]) => [
         kind,
         {
-          ...contentStatus(sync.outcomes, this.registry.unresolved(kind)),
+          ...contentStatus(sync.ledger, this.registry.unresolved(kind)),
           ...(sync.listDoubt && { listInDoubt: sync.listDoubt }),
           ...kept,
         },
@@ -266,9 +267,9 @@ export class References {
   /** Reason → number of references whose content does not cross until somebody acts. */
   get gaps(): ReadonlyMap<string, number> {
     const gaps = new Map<string, number>();
-    for (const [kind, { outcomes }] of this.#syncs) {
+    for (const [kind, { ledger }] of this.#syncs) {
       const reasons = [...this.registry.unresolved(kind)].map(() => 'ReferenceUnresolved');
-      for (const outcome of outcomes.values()) if (outcome.kind === 'refused') reasons.push(outcome.reason);
+      for (const [, { outcome }] of ledger.entries()) if (outcome.kind === 'refused') reasons.push(outcome.reason);
       for (const reason of reasons) gaps.set(reason, (gaps.get(reason) ?? 0) + 1);
     }
     return gaps;
@@ -278,7 +279,7 @@ export class References {
   *differences(askedBy: string): Generator<{ object: string; writes: readonly Difference[] }> {
     if (askedBy !== this.#firstKind) return;
     for (const [kind, sync] of this.#syncs)
-      for (const [key, writes] of sync.differences) yield { object: `${kind} ${key}`, writes };
+      for (const [key, writes] of sync.ledger.differences) yield { object: `${kind} ${key}`, writes };
     for (const { kind, copy } of this.#leftovers?.withheld ?? []) {
       const object = `${kind} ${copy}`;
       yield { object, writes: [{ request: 'host remove', reason: 'references', touches: [object] }] };

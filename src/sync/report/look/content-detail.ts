@@ -16,7 +16,7 @@ export interface ContentDetail {
 
 /** `salt` is a secret of this process: a digest tells whether both sides are equal, and no short value can be guessed by it. */
 export function contentDetail(
-  { world, outcomes }: ContentSync,
+  { world, ledger }: ContentSync,
   object: Key,
   salt: Uint8Array,
 ): ContentDetail | undefined {
@@ -25,7 +25,7 @@ export function contentDetail(
   const place = world.copyPlaceOf(object);
   const copy = place && world.windows.copies.get(keyOf(place.namespace, place.name));
   if (virtual === undefined && copy === undefined) return undefined;
-  const outcome = outcomes.get(object);
+  const outcome = ledger.entry(object)?.outcome;
   return {
     kind: world.kind.kind,
     object,

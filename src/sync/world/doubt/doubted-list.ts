@@ -32,6 +32,8 @@ export interface DoubtedListOptions<List extends string> {
   kind: string;
   guard: DeleteGuard<List>;
   window: Pick<Window<Item>, 'relist' | 'find'>;
+  /** Whether the host has the copy of a key. */
+  hasCopy: (key: Key) => boolean;
   /** All host copies, of which the deletes are a share. */
   copies: () => number;
   /** What is withheld for other kinds that need the same list, and their copies. */
@@ -69,6 +71,12 @@ export class DoubtedList<List extends string> {
     if (this.#doubt === undefined) return undefined;
     const { sinceMs, ...doubt } = this.#doubt;
     return { ...doubt, sinceSeconds: Math.round((this.#options.clock.now() - sinceMs) / 1000) };
+  }
+
+  noteChange(key: Key, { isAbsentFromList }: { isAbsentFromList: boolean }): void {
+    const { guard, list, hasCopy } = this.#options;
+    if (isAbsentFromList && hasCopy(key)) guard.suspect(key, list);
+    else guard.clear(key, list);
   }
 
   /** Called after each list: releases few suspects at once, and begins to confirm many. */

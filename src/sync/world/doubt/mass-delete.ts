@@ -38,7 +38,8 @@ export class MassDelete {
     const { world, clock } = options;
     const { windows } = world;
     const guard = new DeleteGuard(clock);
-    const shared = { ...options, guard, copies: () => world.windows.host.size, released: enqueue };
+    const hasCopy = (key: Key): boolean => this.#hasHostCopy(key);
+    const shared = { ...options, guard, hasCopy, copies: () => world.windows.host.size, released: enqueue };
     this.#world = world;
     this.guard = guard;
     this.#lists = {
@@ -70,8 +71,7 @@ export class MassDelete {
   }
 
   noteChange(key: Key, list: VirtualList, { isAbsentFromList, isListed = false }: ListedChange): void {
-    if (isAbsentFromList && this.#hasHostCopy(key)) this.guard.suspect(key, list);
-    else this.guard.clear(key, list);
+    this.#lists[list].noteChange(key, { isAbsentFromList });
     if (list === 'objects' && isListed) this.#noteServiceOf(key);
   }
 
