@@ -65,10 +65,10 @@ describe('what needs a person', () => {
   it('has a row for each thing, with a reason, a remedy and a command', () => {
     const items = attentionOf(failing);
     expect(items.map(({ about, reason }) => `${about} ${reason}`)).toEqual([
+      'host cluster unreachable',
       'configuration ConfigurationInvalid',
       'configuration ConfigurationNotTakenOver',
       'configuration RestartNeeded',
-      'host cluster unreachable',
       'permissions MissingVerbs',
       'shop/<script>alert(3)</script> NotOwned',
       'shop/api PatchFailed',
@@ -86,6 +86,12 @@ describe('what needs a person', () => {
       expect(remedy).toMatch(/\w \w/);
       expect(command).toMatch(/^(hostward|kubectl) \w/);
     }
+  });
+
+  it('quotes names for the shell, so that a copied command runs nothing of a name', () => {
+    const commands = attentionOf(failing).map(({ command }) => command);
+    expect(commands).toContain("hostward status 'shop/<script>alert(3)</script>'");
+    expect(commands).toContain("hostward check --config '/etc/<b>hostward</b>/v.yaml'");
   });
 
   it('is nothing in a daemon that is well', () => {

@@ -89,7 +89,8 @@ function itemLines(items: readonly AttentionItem[], { width, lines }: { width: n
   const shown: string[] = [];
   for (const [at, { about, reason, message, remedy, command }] of items.entries()) {
     const left = items.length - at;
-    const item = [`! ${about} (${reason}): ${message}`, `  ${remedy}: ${command}`].map((line) => cut(line, width));
+    // The command comes first, because a command that is cut off is none.
+    const item = [`! ${about} (${reason}): ${message}`, `  ${command}  # ${remedy}`].map((line) => cut(line, width));
     // A line says how many are left out.
     if (shown.length + item.length + (left > 1 ? 1 : 0) > lines) return [...shown, `… and ${left} more`];
     shown.push(...item);

@@ -21,9 +21,14 @@ interface Remedy {
   command: string;
 }
 
+/** As a shell reads it: whoever copies a command must not run a part of a name. */
+function word(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 type CommandOf = (given: { object: string; hostNamespace: string; virtualCluster: string }) => string;
 
-const look: CommandOf = ({ object }) => `hostward status ${object}`;
+const look: CommandOf = ({ object }) => `hostward status ${word(object)}`;
 const doctor: CommandOf = () => 'hostward doctor --config vcluster.yaml';
 
 /** Reason → what a person does about it. */
@@ -40,7 +45,8 @@ const remedies: Readonly<Record<string, [string, CommandOf]>> = {
   NotOwned: ['rename the virtual object, or remove the other object on the host', look],
   OwnerMissing: [
     'bring the Service of the virtual cluster back on the host',
-    ({ hostNamespace, virtualCluster }) => `kubectl --namespace ${hostNamespace} get service ${virtualCluster}`,
+    ({ hostNamespace, virtualCluster }) =>
+      `kubectl --namespace ${word(hostNamespace)} get service ${word(virtualCluster)}`,
   ],
   PatchFailed: ['correct the expression, or the value that it fails on', look],
 };
@@ -49,8 +55,8 @@ const others: [string, CommandOf] = ['look at the object', look];
 
 export function attentionOf(status: StatusJson): AttentionItem[] {
   return [
-    ...configurationItems(status),
     ...outageItems(status),
+    ...configurationItems(status),
     ...rightsItems(status),
     ...objectItems(status),
     ...contestedItems(status),
@@ -68,7 +74,7 @@ function configurationItems(status: StatusJson): AttentionItem[] {
       const remedy = 'correct the file; until then the configuration before it is in force';
       return item('configuration', 'ConfigurationInvalid', fault, {
         remedy,
-        command: `hostward check --config ${file}`,
+        command: `hostward check --config ${word(file)}`,
       });
     }),
     ...(typeof late === 'string'

@@ -1,0 +1,55 @@
+// Makes the pictures of the pages for the README and the docs, from a running demo: `npm run screenshots`. It needs Chromium.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { findChromium, openChromium } from './chromium.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const folder = join(root, 'docs', 'images');
+
+const found = findChromium({ HOSTWARD_CHROMIUM: '/usr/bin/chromium', ...process.env });
+if (found.program === undefined) throw new Error(found.reason);
+mkdirSync(folder, { recursive: true });
+
+const work = mkdtempSync(join(tmpdir(), 'hostward-screenshots-'));
+const demo = spawn(process.execPath, [join(root, 'src/main.ts'), 'demo'], {
+  cwd: work,
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const browser = await openChromium(found.program);
+try {
+  const origin = await addressIn(demo.stdout);
+  // The chart wants some points; the demo changes an object each second.
+  await new Promise((resolve) => setTimeout(resolve, 45_000));
+  for (const [name, path, colorScheme] of [
+    ['status-light', '/', 'light'],
+    ['status-dark', '/', 'dark'],
+    ['objects', '/objects', 'light'],
+    ['object', '/objects/shop/database', 'light'],
+  ] as const) {
+    const page = await browser.newPage({ colorScheme, viewport: { width: 1000, height: 700 }, deviceScaleFactor: 1 });
+    await page.goto(`${origin}${path}`);
+    if (path === '/') await page.locator('#objects > summary').click();
+    await page.screenshot({ path: join(folder, `${name}.png`) });
+    await page.close();
+  }
+} finally {
+  await browser.close();
+  demo.kill('SIGINT');
+  await new Promise((resolve) => demo.once('exit', resolve));
+  rmSync(work, { recursive: true, force: true });
+}
+
+async function addressIn(output: NodeJS.ReadableStream): Promise<string> {
+  let text = '';
+  for await (const chunk of output) {
+    text += String(chunk);
+    const address = /http:\/\/127\.0\.0\.1:\d+\/|--address (127\.0\.0\.1:\d+)/.exec(text);
+    if (address === null) continue;
+    output.resume();
+    return address[1] === undefined ? address[0].replace(/\/$/, '') : `http://${address[1]}`;
+  }
+  throw new Error(`the demo ended without an address: ${text}`);
+}

@@ -1,0 +1,107 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { createPageFacts, type PageFacts } from '../../../src/sync/report/look/page-facts.ts';
+import { FakeWorld, putPair } from '../fake-sync.ts';
+
+let world: FakeWorld;
+afterEach(() => world.stop());
+
+async function facts(names: readonly string[], options: ConstructorParameters<typeof FakeWorld>[0] = {}) {
+  world = new FakeWorld(options);
+  for (const name of names) putPair(world, name);
+  await world.run();
+  return createPageFacts({ clock: world.clock, syncs: () => [world.sync], contents: () => [] });
+}
+
+const letters = 'abcdefghijklmnopqrstuvwxyz'.split('');
+
+async function walk(on: PageFacts, limit: number, direction: 'after' | 'before'): Promise<string[][]> {
+  const pages: string[][] = [];
+  for (let place: string | undefined = direction === 'after' ? '' : '~'; place !== undefined; ) {
+    const page = await on.page({ [direction]: place, limit });
+    pages.push(page.rows.map(({ object }) => object));
+    const hasMore: boolean = direction === 'after' ? page.hasAfter : page.hasBefore;
+    place = hasMore ? (direction === 'after' ? page.last : page.first) : undefined;
+  }
+  return pages;
+}
+
+describe('a page of objects', () => {
+  it('goes through all names in order, forwards and backwards, whatever the order in which they came', async () => {
+    const on = await facts([...letters].sort(() => -1).toReversed());
+    const all = letters.map((name) => `default/${name}`);
+    expect((await walk(on, 7, 'after')).flat()).toEqual(all);
+    expect((await walk(on, 7, 'before')).toReversed().flat()).toEqual(all);
+    expect((await walk(on, 7, 'after')).map(({ length }) => length)).toEqual([7, 7, 7, 5]);
+  });
+
+  it('counts and lists only what matches', async () => {
+    const on = await facts(['api', 'api-two', 'web']);
+    expect(await on.page({ text: 'api', limit: 1 })).toMatchObject({
+      matching: 2,
+      rows: [{ object: 'default/api', state: 'inSync' }],
+      hasBefore: false,
+      hasAfter: true,
+    });
+    expect(await on.page({ namespace: 'shop', limit: 9 })).toMatchObject({ matching: 0, rows: [] });
+    expect(await on.page({ state: 'refused', limit: 9 })).toMatchObject({ matching: 0 });
+    expect(await on.page({ kind: 'Pod', limit: 9 })).toMatchObject({ matching: 0 });
+  });
+
+  it('goes on where it was when the object at the end of the page is gone', async () => {
+    const on = await facts(['a', 'b', 'c', 'd']);
+    const { last } = await on.page({ limit: 2 });
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'b'));
+    expect((await on.page({ after: last, limit: 2 })).rows.map(({ object }) => object)).toEqual([
+      'default/c',
+      'default/d',
+    ]);
+  });
+
+  it('has another version after a change of an object', async () => {
+    const on = await facts(['a']);
+    const before = on.changes();
+    expect(on.changes()).toBe(before);
+    await world.change(() => putPair(world, 'b'));
+    expect(on.changes()).not.toBe(before);
+  });
+});
+
+describe('everything about one name', () => {
+  it('has both sides, the last write and what the next pass would do', async () => {
+    const on = await facts(['web']);
+    const { objects } = await on.details('default/web');
+    expect(objects).toHaveLength(1);
+    const [web] = objects;
+    expect(web).toMatchObject({
+      status: { object: 'default/web', state: 'inSync' },
+      plan: 'nothing is to be written',
+      lastWrite: { request: 'host create', secondsAgo: 0 },
+      patches: [],
+    });
+    expect(web?.virtual).toContain('name: web');
+    expect(web?.host).toContain('name: web-x-default-x-vc');
+    expect(web?.lastWrite?.lines).toContain('+ metadata.labels["vcluster.loft.sh/managed-by"]: "vc"\n');
+    expect(web?.diff).toBe(undefined);
+    expect(await on.details('default/none')).toEqual({ objects: [], contents: [] });
+  });
+
+  it('shows a write that is not allowed now as a difference', async () => {
+    const on = await facts(['web'], { isDryRun: true });
+    const [web] = (await on.details('default/web')).objects;
+    expect(web?.plan).toMatch(/^the next pass sends host create/);
+    expect(web?.diff).toContain('\n+  name: web-x-default-x-vc\n');
+  });
+});
+
+describe('the last hour', () => {
+  it('has the delays and writes of each ten seconds, with wall times, for an hour and no longer', async () => {
+    const on = await facts(['web']);
+    const [point] = on.lastHour();
+    expect(point).toMatchObject({ writesPerSecond: 0.1, p50Ms: expect.any(Number) });
+    expect(point?.at.toISOString()).toBe('2026-01-01T00:00:00.000Z');
+    await world.clock.advance(3_590_000);
+    expect(on.lastHour()).toHaveLength(1);
+    await world.clock.advance(10_000);
+    expect(on.lastHour()).toEqual([]);
+  });
+});
