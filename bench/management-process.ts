@@ -9,6 +9,7 @@ import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/cert
 import { systemClock } from '../src/clock.ts';
 import { silentLog } from '../src/log.ts';
 import { hmacSha256 } from '../src/management/keys/secret/pepper.ts';
+import { databaseFor } from '../src/management/server/host/database-for.ts';
 import { closeParts, openParts } from '../src/management/server/open-parts.ts';
 import { ManagementApi } from '../src/management/server/server.ts';
 import { MemoryStore } from '../src/store/memory-store.ts';
@@ -110,7 +111,16 @@ async function authenticate({
   rounds,
 }: Extract<ServerCommand, { kind: 'authenticate' }>) {
   const settings = settingsOf(population);
-  const of = { folder, baseURL: 'https://localhost', settings: () => settings, kinds: () => [] };
+  const server = { listen: '', baseURL: 'https://localhost', dataDir: folder, ingressListen: undefined };
+  const database = await databaseFor({ server, clock: systemClock, log: silentLog });
+  const of = {
+    folder,
+    secretsFolder: folder,
+    database,
+    baseURL: 'https://localhost',
+    settings: () => settings,
+    kinds: () => [],
+  };
   const revocationsLost = () => undefined;
   const parts = await openParts({ ...of, revocationsLost, clock: systemClock, log: silentLog });
   const authorization = `Bearer ${accessKey}`;

@@ -38,7 +38,7 @@ export async function changeObject(call: Call, change: Change): Promise<VerbOutc
   const { kind, kit, target } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
-  const { record: stored } = await kit.store.get(key);
+  const { record: stored } = await kit.store.get(key, { fresh: true });
   await call.works?.();
   let record = visibleRecord(call, stored);
   for (let attempt = 1; ; attempt++) {

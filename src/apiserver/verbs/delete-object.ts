@@ -15,7 +15,7 @@ export async function deleteObject(call: Call, options: DeleteOptions): Promise<
   const { kind, kit, target, user } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
-  let record = visibleRecord(call, (await kit.store.get(key)).record);
+  let record = visibleRecord(call, (await kit.store.get(key, { fresh: true })).record);
   for (let attempt = 1; attempt <= attempts; attempt++) {
     if (record === undefined) throw new StatusFault(notFound(resource, target.name));
     const old = fromStoredText(record.value, kind, record.revision);

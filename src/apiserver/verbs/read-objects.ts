@@ -1,7 +1,7 @@
 // Serves get and list from the store. Parses an object only when a selector, a table or a hidden field requires parsing, and
 // reads long lists in steps, so that other requests get their turn.
 import { notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
-import type { StoredRecord } from '../../store/store.ts';
+import type { Store, StoredRecord } from '../../store/store.ts';
 import { checkView, visibleRecord } from '../caller/visibility.ts';
 import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
@@ -9,13 +9,15 @@ import { type ListMeta, type ListWriter, listWriter, yamlListWriter } from '../w
 import { storageKey, storagePrefix } from '../wire/stored-text.ts';
 import { collect, type Listed, stepRecords } from './collect-records.ts';
 import { decodeContinue, encodeContinue, sealOf } from './continue-token.ts';
-import { listQuery, notOlderThan } from './revision-query.ts';
+import { listQuery, notOlderThan, wantsNewest } from './revision-query.ts';
 import { selectionOf } from './selection.ts';
 
 export async function getObject(call: Call): Promise<VerbOutcome> {
   const { kind, kit, target } = call;
   const minRevision = notOlderThan(target.query);
-  const { record: stored, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const fresh = wantsNewest(target.query);
+  if (minRevision > 0) await reach(kit.store, minRevision);
+  const { record: stored, revision } = await kit.store.get(storageKey(kind, target.namespace, target.name), { fresh });
   await call.works?.();
   const record = visibleRecord(call, stored);
   if (minRevision > revision) throw new StatusFault(tooLargeResourceVersion(minRevision, revision));
@@ -73,6 +75,12 @@ function heldPart(records: readonly StoredRecord[]): readonly StoredRecord[] {
     return length >= heldLength;
   });
   return end === -1 ? records : records.slice(0, end + 1);
+}
+
+/** A revision that another replica has told: a store over a log that is not ours may not have heard of it. */
+async function reach(store: Store, revision: number): Promise<number> {
+  const current = await store.currentRevision();
+  return revision <= current ? current : store.currentRevision({ fresh: true });
 }
 
 /** As many records as are about as long as an answer may hold, to judge by those before them. */
@@ -155,10 +163,12 @@ export async function startOf(
   const { at } = query;
   if (at.kind === 'exact') {
     checkView(call, at.revision);
+    await reach(call.kit.store, at.revision);
     return { atRevision: at.revision };
   }
+  if (at.kind === 'newest' && wantsNewest(call.target.query)) await call.kit.store.currentRevision({ fresh: true });
   if (at.kind === 'atLeast') {
-    const current = await call.kit.store.currentRevision();
+    const current = await reach(call.kit.store, at.revision);
     if (at.revision > current) throw new StatusFault(tooLargeResourceVersion(at.revision, current));
   }
   return {};

@@ -64,6 +64,11 @@ export function notOlderThan(query: URLSearchParams): number {
   return parseRevision(query.get('resourceVersion') ?? '', plainFailure) ?? 0;
 }
 
+/** Without a version a client wants what is newest anywhere; with "0" it takes what is at hand. */
+export function wantsNewest(query: URLSearchParams): boolean {
+  return (query.get('resourceVersion') ?? '') === '';
+}
+
 function parseRevision(text: string, refuse: (why: string) => StatusFault): number | undefined {
   if (text === '') return undefined;
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(Number(text))) {

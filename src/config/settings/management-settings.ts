@@ -89,6 +89,13 @@ export interface ManagementSettings {
   kubeconfigs: { allowedServers: readonly string[] };
 }
 
+/** Keeps the records in a namespace of a cluster, for more than one replica. */
+export interface KubernetesStoreSettings {
+  /** Undefined = the service account of the pod. */
+  kubeconfig?: string;
+  namespace: string;
+}
+
 /** Changes of these settings need a restart. */
 export interface ManagementServerSettings {
   /** HOST:PORT. */
@@ -96,6 +103,10 @@ export interface ManagementServerSettings {
   /** Without a slash at its end. */
   baseURL: string;
   dataDir: string;
+  /** Undefined = dataDir. Equal for all replicas: peppers, keys of tokens, own authorities. */
+  secretsDir?: string;
+  /** Undefined = a SQLite file in dataDir. */
+  store?: { kubernetes?: KubernetesStoreSettings };
   ingressListen: string | undefined;
   /** Undefined = a certificate of the own CA. The files are read again when they change. */
   tls?: ConfiguredCertificate;
@@ -106,6 +117,8 @@ export type ManagementValues = ManagementSettings & {
   listen: string;
   baseURL?: string;
   dataDir: string;
+  secretsDir?: string;
+  store?: { kubernetes?: KubernetesStoreSettings };
   ingressListen?: string;
   tls?: ConfiguredCertificate;
 };
@@ -142,10 +155,16 @@ export function managementSettings(values: ManagementValues | undefined): {
   managementServer: ManagementServerSettings | undefined;
 } {
   if (values === undefined) return { management: undefined, managementServer: undefined };
-  const { listen, baseURL, dataDir, ingressListen, tls, ...management } = values;
+  const { listen, baseURL, dataDir, secretsDir, store, ingressListen, tls, ...management } = values;
   const address = (baseURL ?? localURL(listen)).replace(/\/+$/, '');
-  const managementServer = { listen, baseURL: address, dataDir, ingressListen, ...(tls && { tls }) };
+  const optional = { ...(tls && { tls }), ...(secretsDir && { secretsDir }), ...(store && { store }) };
+  const managementServer = { listen, baseURL: address, dataDir, ingressListen, ...optional };
   return { management, managementServer };
+}
+
+/** Where the secrets lie that every replica must have. */
+export function secretsFolder({ dataDir, secretsDir = dataDir }: ManagementServerSettings): string {
+  return secretsDir;
 }
 
 /** The base URL of a server without one of its own. */

@@ -8,6 +8,7 @@ import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
 import { type LoopShares, LoopTime } from '../../apiserver/limits/loop-time.ts';
 import type { Strangers } from '../../apiserver/limits/strangers.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import { ApiServer } from '../../apiserver/server.ts';
 import type { CallerHooks } from '../../apiserver/server-options.ts';
@@ -16,13 +17,14 @@ import type { CertificatePaths, ServingPair } from '../../apiserver/tls/certific
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { UnreadAnswers } from '../../apiserver/wire/unread-answers.ts';
 import type { Clock } from '../../clock.ts';
-import type { ManagementServerSettings } from '../../config/settings/management-settings.ts';
+import { type ManagementServerSettings, secretsFolder } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
+import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { BackupTaken } from '../audit/recovery/take-backup.ts';
 import { looksLikeToken } from '../credentials/claims/verify-token.ts';
 import type { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
-import { deadText } from '../keys/callers/callers.ts';
+import { deadText, isOpen } from '../keys/callers/callers.ts';
 import { configuredKindsWith } from '../keys/callers/configured-kinds.ts';
 import { keyQuestions } from '../keys/key-questions.ts';
 import { ownerRules } from '../keys/owner-rules.ts';
@@ -59,6 +61,8 @@ export interface ApiServerParts {
   isReady(): boolean;
   /** Why no change can be stored. */
   writeTrouble(): string | undefined;
+  /** Why nothing that is known here may be believed: then nobody is let in, and nobody is refused for good. */
+  storeTrouble(): string | undefined;
   backUp(folder: string, withSecrets: boolean): Promise<BackupTaken>;
   at: { host: string; port: number; tls: ServedCertificate['tls'] };
   clock: Clock;
@@ -92,6 +96,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     log,
     access: {
       authenticate: async (exchange) => {
+        refuseWhile(how.storeTrouble(), exchange);
         const osUser = how.osUserAtDoor(exchange.request);
         return osUser === undefined ? authenticated(exchange, parts, how) : callers.programFor(osUser);
       },
@@ -155,6 +160,12 @@ function callerRules(
   };
 }
 
+/** Probes go on: they say the same in their way. */
+function refuseWhile(trouble: string | undefined, { request, target }: ServedRequest): void {
+  if (trouble === undefined || (request.headers.authorization === undefined && isOpen(target))) return;
+  throw new StatusFault(serviceUnavailable('the store of the keys is out of reach, so that no key can be judged'));
+}
+
 async function authenticated(
   exchange: ServedRequest,
   { callers, issuing, failedLogins }: OpenParts,
@@ -210,11 +221,12 @@ export interface ServedCertificate {
 
 export async function servingCertificate(
   host: string,
-  { tls: files, dataDir, baseURL }: ManagementServerSettings,
+  server: ManagementServerSettings,
   now: Date,
 ): Promise<ServedCertificate> {
+  const { tls: files, baseURL } = server;
   if (files !== undefined) return { tls: { files }, caPem: '' };
-  const authority = await authorityIn(dataDir, 'hostward-management', now);
+  const authority = await authorityIn(secretsFolder(server), 'hostward-management', now);
   const isEverywhere = host === '0.0.0.0' || host === '::';
   const names = new Set(['localhost', '127.0.0.1', new URL(baseURL).hostname.replace(/^\[|\]$/g, '')]);
   if (!isEverywhere) names.add(host);

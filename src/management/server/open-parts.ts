@@ -5,11 +5,11 @@ import type { Kind } from '../../apiserver/kinds/kind.ts';
 import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { FailedLogins } from '../../apiserver/limits/failed-logins.ts';
 import type { User } from '../../apiserver/request/identity.ts';
+import { makeFolder } from '../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import { StoreFault } from '../../store/errors.ts';
-import { SqliteStore } from '../../store/sqlite/sqlite-store.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { AuditLog, type AuditLogOptions } from '../audit/audit.ts';
 import { keyedDigest } from '../audit/chain/chain.ts';
@@ -23,16 +23,10 @@ import { activityPrefix, activityStore, loadActivity, markWhole } from '../keys/
 import { KeyBook, keyPrefix } from '../keys/book/key-book.ts';
 import { hiddenPart } from '../keys/book/stored-key.ts';
 import { Callers, deadText, type Session } from '../keys/callers/callers.ts';
+import { Misses } from '../keys/callers/misses.ts';
 import { People, recordsPrefix } from '../keys/callers/people.ts';
 import { Rights } from '../keys/callers/rights.ts';
-import {
-  auditName,
-  checkSecrets,
-  databasePath,
-  makeDataFolder,
-  openSecrets,
-  revocationsName,
-} from '../keys/folder/data-folder.ts';
+import { auditName, checkSecrets, makeDataFolder, openSecrets, revocationsName } from '../keys/folder/data-folder.ts';
 import { contextOf, type KeyParts, KeyStrategy } from '../keys/key-strategy.ts';
 import { keyKind } from '../keys/keys.ts';
 import { Activity } from '../keys/life/activity.ts';
@@ -42,6 +36,7 @@ import { stateByOthers as stateOfOthers } from '../keys/life/key-state.ts';
 import { rotateKey } from '../keys/rotate-key.ts';
 import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
+import type { Database } from './host/database-for.ts';
 
 export interface OpenParts {
   /** The database below the store, for a backup. */
@@ -66,13 +61,12 @@ export interface OpenParts {
   issuing: Issuing;
 }
 
-/** A store that can be copied into a file. */
-export type Database = Store & { copyTo(path: string): Promise<void> };
-
 export interface OpenOptions {
-  /** Replaces the SQLite file of the folder, so that a benchmark can measure without the disk. */
-  database?: Database | undefined;
+  /** Not started yet. */
+  database: Database;
   folder: string;
+  /** Of the secrets that every replica has. */
+  secretsFolder: string;
   /** Stands in tokens. */
   baseURL: string;
   /** Returns the present settings. */
@@ -85,18 +79,10 @@ export interface OpenOptions {
   log: Log;
 }
 
-/**
- * Five hundred changes of the largest object, or twenty thousand of ordinary ones. It lies in memory and on the disk, and whoever has a
- * key can fill it.
- */
-export const maxHistoryBytes = 16 * 1024 * 1024;
-
 export async function openParts(options: OpenOptions): Promise<OpenParts> {
+  const { database } = options;
   await makeDataFolder(options.folder);
-  const path = databasePath(options.folder);
-  const history = { maxBytes: maxHistoryBytes };
-  const database =
-    options.database ?? new SqliteStore({ clock: options.clock, path, history, keepsHistoryAtStart: true });
+  if (options.secretsFolder !== options.folder) await makeFolder(options.secretsFolder, 0o700);
   // From here on no other process has the folder.
   await database.start().catch((error: unknown) => {
     throw withWayOut(error);
@@ -122,7 +108,8 @@ async function partsOf(
   const { peppers, cipher } = secrets;
   const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
   const world = worldOf({ people, book, lastActivityMs });
-  const callers = new Callers({ book, world, peppers, activity, clock });
+  const misses = database.isShared === true ? { misses: new Misses(store, clock) } : {};
+  const callers = new Callers({ book, world, peppers, activity, clock, ...misses });
   const rights = new Rights(callers, () => people.directory, world.key);
   const limits = () => settings().keys;
   const stateByOthers: KeyParts['stateByOthers'] = (name, uid, nowMs) => {
@@ -161,7 +148,7 @@ async function partsOf(
     return session === undefined ? undefined : { since: viewSince(session, people, book) };
   };
   const { revocationsLost } = options;
-  const about = { folder, store, world, clock, log, issuer, visibleSince, revocationsLost };
+  const about = { folder: options.secretsFolder, store, world, clock, log, issuer, visibleSince, revocationsLost };
   const issuing = await openIssuing({ ...about, callerOf, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
@@ -193,12 +180,12 @@ const random = (count: number) => randomBytes(count);
 /** What the folder holds: the secrets, the journal, the store, and what is read from the store into memory. */
 async function openStored(
   database: Database,
-  { folder, settings, clock, log }: OpenOptions,
+  { folder, secretsFolder, settings, clock, log }: OpenOptions,
   opened: { stop(): Promise<void> }[],
 ) {
   const keys = await database.list(keyPrefix, { limit: 1 });
   const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
-  const secrets = await openSecrets(folder, random, hasKeys);
+  const secrets = await openSecrets(secretsFolder, random, hasKeys);
   const digest = keyedDigest(secrets.auditKey);
   const revocations = new ChainFile({ folder, name: revocationsName, digest });
   await revocations.start();
@@ -206,13 +193,14 @@ async function openStored(
   const store = new JournaledStore({ store: database, file: revocations, clock, log, revokedBy: takenAway });
   await store.start();
   opened.push(store);
-  await checkSecrets(store, secrets, folder);
+  await checkSecrets(store, secrets, secretsFolder);
   const activity = new Activity(clock, activityStore(store), (error) =>
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
   );
   await loadActivity(store, activity);
   const people = new People(store, clock, settings());
   await people.start();
+  opened.push(people);
   const book = new KeyBook(store, (uid) => {
     activity.forget(uid);
     void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
@@ -243,6 +231,7 @@ function viewSince({ facts }: Session, people: People, book: KeyBook): number {
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
   parts.issuing.stop();
   await parts.book.stop();
+  await parts.people.stop();
   await parts.audit.stop();
   try {
     await parts.activity.stop();

@@ -1,7 +1,7 @@
 // The management API as one thing to open, serve, ask and close; here the other rooms are put together. In: settings, a clock, a log,
 // a folder. Out: an HTTPS server of access keys and instances, its readiness and status, and keys made on the machine itself. It can
 // be opened without being served, for commands that work on the folder of a server that does not run.
-// Must never decide about a right, a scope or a credential: it asks the rooms that do.
+// Must never decide about a right, a scope or a credential: it asks the rooms that do. Long because all rooms meet here.
 
 import { CallerLimits, type Held, type Limit } from '../../apiserver/limits/caller-limits.ts';
 import type { LoopShares } from '../../apiserver/limits/loop-time.ts';
@@ -10,11 +10,16 @@ import { Caretaker } from '../../apiserver/owners/caretaker.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
 import { fromSetting } from '../../apiserver/wire/listen.ts';
 import type { Clock, Timer } from '../../clock.ts';
-import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
+import {
+  type ManagementServerSettings,
+  type ManagementSettings,
+  secretsFolder,
+} from '../../config/settings/management-settings.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { serviceUnavailable } from '../../object/meta/status.ts';
 import { type BackupSource, type BackupTaken, takeBackup } from '../audit/recovery/take-backup.ts';
 import type { Issuing } from '../credentials/credentials.ts';
 import { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
@@ -30,7 +35,8 @@ import { apiServerOf, servingCertificate } from './api-server.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from './commands/local-door.ts';
 import { SaidLeavers } from './commands/said-leavers.ts';
 import { troublesIn } from './commands/troubles.ts';
-import { closeParts, type Database, type OpenParts, openParts } from './open-parts.ts';
+import { type Database, databaseFor } from './host/database-for.ts';
+import { closeParts, type OpenParts, openParts } from './open-parts.ts';
 import { WriteCheck, writeAttempt } from './write-check.ts';
 
 export interface ManagementOptions {
@@ -88,11 +94,19 @@ export class ManagementApi {
 
   /** Locks the folder against other processes until it is closed. */
   async open(): Promise<void> {
-    const { server, clock, log, database } = this.#options;
+    const { server, clock, log } = this.#options;
+    const database = this.#options.database ?? (await databaseFor(this.#options));
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
     const revocationsLost = () => this.#running?.api.expireWatches((_user, kind) => isRevocation(kind));
-    const stored = { folder: server.dataDir, baseURL: server.baseURL, settings, kinds, revocationsLost };
+    const stored = {
+      folder: server.dataDir,
+      secretsFolder: secretsFolder(server),
+      baseURL: server.baseURL,
+      settings,
+      kinds,
+      revocationsLost,
+    };
     const parts = await openParts({ ...stored, clock, log, database });
     try {
       const kubeconfigs = this.#kubeconfigsOf(parts);
@@ -120,6 +134,7 @@ export class ManagementApi {
       osUserAtDoor: (request) => this.#door?.osUserOf(request),
       isReady: () => this.#isServing,
       writeTrouble: () => this.writeTrouble,
+      storeTrouble: () => parts.database.trouble,
       backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
       at: { host, port, tls },
       clock,
@@ -193,9 +208,10 @@ export class ManagementApi {
 
   /** Ends the streams of callers whose credential has ended or whose rights have changed. */
   #endStreams(): void {
-    const { api, callers, proxy } = this.#need();
-    api.expireWatches((user) => !callers.isStill(user));
-    proxy.endWhere((user) => callers.endOf(user));
+    const { api, callers, proxy, database } = this.#need();
+    const { trouble } = database;
+    api.expireWatches((user) => trouble !== undefined || !callers.isStill(user));
+    proxy.endWhere((user) => (trouble === undefined ? callers.endOf(user) : serviceUnavailable(trouble)));
   }
 
   async close(): Promise<void> {
@@ -286,7 +302,7 @@ export class ManagementApi {
 
   /** Why no change can be stored; undefined while changes can be. */
   get writeTrouble(): string | undefined {
-    return this.#writes?.trouble;
+    return this.#running?.database.trouble ?? this.#writes?.trouble;
   }
 
   get isServing(): boolean {

@@ -178,8 +178,9 @@ export function internalError(why: string): Status {
   return failure(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] });
 }
 
-export function serviceUnavailable(message: string): Status {
-  return failure(503, 'ServiceUnavailable', message);
+export function serviceUnavailable(message: string, retryAfterSeconds = 0): Status {
+  const details = retryAfterSeconds === 0 ? undefined : retryAfter(retryAfterSeconds);
+  return failure(503, 'ServiceUnavailable', message, details);
 }
 
 export function requestEntityTooLarge(why: string): Status {

@@ -31,6 +31,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   replica: string;
   /** A new epoch, for an empty store. */
   newEpoch: () => string;
+  /** The epoch in which this replica last used the store. */
+  knownEpoch?: string | undefined;
   /** Measures silence and waits; default `clock`. */
   hostClock?: Clock;
   /** What the other replicas and `status` read about this one. */
@@ -55,7 +57,7 @@ export class KubernetesStore extends TimelineStore {
   readonly #replicas = new Map<string, Replica>();
   readonly #reader: RecordReader;
   readonly #keys = new Map<string, string>();
-  #meta: StoreMeta = { offset: 0, epoch: '' };
+  #meta: StoreMeta = { offset: 0, epoch: '', earlier: [] };
   #reached = 0;
   #side: [string, string][] = [];
   #hasListed = false;
@@ -80,7 +82,7 @@ export class KubernetesStore extends TimelineStore {
 
   async start(): Promise<void> {
     this.state = 'opening';
-    this.#meta = await openMeta(this.#host, this.#options.newEpoch);
+    this.#meta = await openMeta(this.#host, { newEpoch: this.#options.newEpoch, known: this.#options.knownEpoch });
     this.#host.follow({
       listed: (records, version) => this.#listed(records, version),
       changed: ({ type, record }) => this.#changed(type, record),

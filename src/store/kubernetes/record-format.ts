@@ -17,6 +17,8 @@ export interface StoreMeta {
   offset: number;
   /** Another epoch is another history: revisions of an older one mean nothing any more. */
   epoch: string;
+  /** Former epochs of this store, newest last. */
+  earlier: readonly string[];
 }
 
 export type HostData = Readonly<Record<string, string>>;
@@ -45,8 +47,8 @@ export function recordData(key: string, value: string, known: StoredRecord | und
   return { ...data, created: String(createRevision - offset), replaced: String(revision - offset) };
 }
 
-export function metaData({ offset, epoch }: StoreMeta): HostData {
-  return { format: String(recordFormat), offset: String(offset), epoch };
+export function metaData({ offset, epoch, earlier }: StoreMeta): HostData {
+  return { format: String(recordFormat), offset: String(offset), epoch, earlier: earlier.join(' ') };
 }
 
 /** `beat` makes every write of a replica a change. */
@@ -74,11 +76,11 @@ export function readRecord({ name, version, data }: HostRecord, offset: number):
   return { kind: 'record', record };
 }
 
-function readMeta({ offset, epoch }: HostData): ReadRecord {
+function readMeta({ offset, epoch, earlier = '' }: HostData): ReadRecord {
   const number = wholeNumber(offset ?? '');
   if (number === undefined || epoch === undefined || epoch === '')
     return { kind: 'unusable', why: 'its offset or its epoch is damaged' };
-  return { kind: 'meta', meta: { offset: number, epoch } };
+  return { kind: 'meta', meta: { offset: number, epoch, earlier: earlier.split(' ').filter((one) => one !== '') } };
 }
 
 function readReplica({ replica, beat, about = '' }: HostData): ReadRecord {

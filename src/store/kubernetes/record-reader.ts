@@ -1,10 +1,11 @@
 // Reads the records of the host, and remembers which of them nobody can read: they are left as they are, and all others are served.
+import type { StoredRecord } from '../store.ts';
 import type { HostRecord } from './host-records.ts';
 import { type ReadRecord, readRecord } from './record-format.ts';
 
 export interface RecordReaderOptions {
   /** False for a value that nobody could read; default: every value is good. */
-  isUsable?: (value: string) => boolean;
+  isUsable?: (record: StoredRecord) => boolean;
   /** Hears of a record that is left aside, and of one that is good again (`why` undefined). */
   unusable?: (name: string, why: string | undefined) => void;
 }
@@ -25,7 +26,7 @@ export class RecordReader {
   read(found: HostRecord, offset: number): ReadRecord {
     const read = readRecord(found, offset);
     const { isUsable = () => true } = this.#options;
-    if (read.kind !== 'record' || isUsable(read.record.value)) return read;
+    if (read.kind !== 'record' || isUsable(read.record)) return read;
     return { kind: 'unusable', why: 'its value is damaged' };
   }
 

@@ -32,7 +32,7 @@ function twoValues({ shape }: Setting): readonly [unknown, unknown] {
     case 'number':
       return [11, 12];
     case 'texts':
-      return [['a.example.com'], ['b.example.com']];
+      return [[], ['b.example.com']];
     case 'pairs':
       return [{}, { a: 'b' }];
     case 'text': {
@@ -49,7 +49,9 @@ function treeWith(path: string, value: unknown): Record<string, unknown> {
   if (path === 'sync.toHost.namespaces.enabled')
     return { sync: { toHost: { namespaces: { enabled: value, mappings: { byName: { a: 'b' } } } } } };
   const [first = '', ...rest] = path.split('.');
-  const pair = rest.at(-1) === 'certificate' ? { key: 'k' } : rest.at(-1) === 'key' ? { certificate: 'c' } : {};
+  const besides: Record<string, object> = { certificate: { key: 'k' }, key: { certificate: 'c' } };
+  const isOfStore = first === 'kubernetes' && rest[0] === 'kubeconfig';
+  const pair = isOfStore ? { namespace: 'n' } : (besides[rest.at(-1) ?? ''] ?? {});
   if (rest.length === 1) return { [first]: { ...pair, [rest[0] as string]: value } };
   return { [first]: treeWith(rest.join('.'), value) };
 }

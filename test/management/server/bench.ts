@@ -9,7 +9,7 @@ import type { LoopShares } from '../../../src/apiserver/limits/loop-time.ts';
 import { type Clock, systemClock, type Timer } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
-import type { Database } from '../../../src/management/server/open-parts.ts';
+import type { Database } from '../../../src/management/server/host/database-for.ts';
 import { ManagementApi } from '../../../src/management/server/server.ts';
 import type { Metrics } from '../../../src/metrics.ts';
 

@@ -12,7 +12,7 @@ import { StatusFault } from '../../request/status-fault.ts';
 import { drained } from '../../wire/respond.ts';
 import { storageKey, storagePrefix } from '../../wire/stored-text.ts';
 import { collect } from '../collect-records.ts';
-import { notOlderThan, type WatchQuery, watchQuery } from '../revision-query.ts';
+import { notOlderThan, type WatchQuery, wantsNewest, watchQuery } from '../revision-query.ts';
 import { type Selection, selectionOf } from '../selection.ts';
 import { WatchFrames } from './watch-frames.ts';
 
@@ -56,8 +56,11 @@ export class WatchStream {
   /** Resolves when the watch is over. Throws a StatusFault only while nothing has been sent. */
   async run(headers: Record<string, string | string[]>, begun: () => void = () => undefined): Promise<void> {
     const { kit, target } = this.#call;
-    const current = await kit.store.currentRevision();
     const wanted = notOlderThan(target.query);
+    const known = await kit.store.currentRevision();
+    // Another replica may have told a later revision than this one has heard of.
+    const isBehind = wanted > known || wantsNewest(target.query);
+    const current = isBehind ? await kit.store.currentRevision({ fresh: true }) : known;
     if (this.#query.sendInitialEvents === true && wanted > current) {
       throw new StatusFault(tooLargeResourceVersion(wanted, current));
     }

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Subresource } from '../../../apiserver/kinds/kind.ts';
 import { authorityIn } from '../../../apiserver/tls/authority-folder.ts';
 import type { Authority } from '../../../apiserver/tls/certificates.ts';
+import { secretsFolder } from '../../../config/settings/management-settings.ts';
 import { type Metrics, readSeries } from '../../../metrics.ts';
 import type { Store } from '../../../store/store.ts';
 import { managementGroup } from '../../scope/request.ts';
@@ -53,7 +54,7 @@ export class Kubeconfigs {
     const { store, world, settings, environment, clock, log } = options;
     const reach = { environment, clock, log };
     this.#options = options;
-    this.#authority = new ClientAuthority(options.server.dataDir, clock);
+    this.#authority = new ClientAuthority(secretsFolder(options.server), clock);
     this.#book = new IssueBook(store);
     this.#revoker = new Revoker({ book: this.#book, world, reach, settings });
     const own = { book: this.#book, revoker: this.#revoker, authority: this.#authority, world, reach };
@@ -94,7 +95,7 @@ export class Kubeconfigs {
   /** The CA of the management server, also where that has a certificate from files. */
   #serving(): Promise<Authority> {
     const { server, clock } = this.#options;
-    return authorityIn(server.dataDir, 'hostward-management', clock.wallTime());
+    return authorityIn(secretsFolder(server), 'hostward-management', clock.wallTime());
   }
 
   /** For `hostward status`. */

@@ -17,6 +17,7 @@ import type { Caller } from '../rules/judgement.ts';
 import { checkSecret } from '../secret/check-secret.ts';
 import type { KubeconfigMark } from '../secret/key-record.ts';
 import type { Peppers } from '../secret/pepper.ts';
+import type { Misses } from './misses.ts';
 
 /** The verified credential of one request. */
 export interface Session {
@@ -42,6 +43,8 @@ export interface CallerParts {
   peppers: Peppers;
   activity: Activity;
   clock: Clock;
+  /** Where other replicas make keys; absent = what is unknown here does not exist. */
+  misses?: Misses;
 }
 
 const authenticated = 'system:authenticated';
@@ -49,7 +52,7 @@ const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthentic
 const openPath = /^\/(?:healthz|livez|readyz|version)(?:\/[\w-]*)?$/;
 
 /** Paths without authentication, for probes, load balancers and verifiers of tokens. */
-function isOpen({ path, outside }: Target): boolean {
+export function isOpen({ path, outside }: Target): boolean {
   return openPath.test(outside ?? path) || outside === '/.well-known/jwks.json';
 }
 
@@ -72,9 +75,13 @@ export class Callers {
 
   /** For a key from another place than the header Authorization. */
   async authenticateKey(text: string, address: string | undefined): Promise<User | undefined> {
-    const { book, peppers, clock, activity } = this.#parts;
+    const { book, peppers, clock, activity, misses } = this.#parts;
     const nowMs = clock.wallTime().getTime();
-    const checked = checkSecret(text, book, peppers, nowMs);
+    let checked = checkSecret(text, book, peppers, nowMs);
+    if (checked.kind === 'unknown' && misses !== undefined) {
+      await misses.look(address ?? '');
+      checked = checkSecret(text, book, peppers, nowMs);
+    }
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
     if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
     const found = credentialOf(facts, this.#parts.world, { nowMs, address });

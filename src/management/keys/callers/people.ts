@@ -11,7 +11,7 @@ import {
   type ManagementSettings,
 } from '../../../config/settings/management-settings.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store, StoreWatch } from '../../../store/store.ts';
 import { Directory, type SubjectKind } from '../../scope/directory.ts';
 import { namespaceOfProject } from '../../scope/request.ts';
 import { instanceKind, namespaceKind } from './configured-kinds.ts';
@@ -33,8 +33,13 @@ export class People {
   readonly #clock: Clock;
   #directory: Directory;
   #records = new Map<string, NamedRecord>();
+  /** By key of the store: the revision at which this process knows the record. */
+  readonly #revisions = new Map<string, number>();
   #view = '';
   #viewSince = 0;
+  #watch: StoreWatch | undefined;
+  #following: Promise<void> = Promise.resolve();
+  #isStopped = false;
 
   constructor(store: Store, clock: Clock, settings: ManagementSettings) {
     this.#store = store;
@@ -52,13 +57,48 @@ export class People {
   }
 
   async start(): Promise<void> {
+    const watch = await this.#open();
+    await this.take(this.#directory.settings);
+    this.#following = this.#follow(watch);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#watch?.close();
+    await this.#following;
+  }
+
+  /** Another replica may give a name its uid, or take a name away. */
+  async #open(): Promise<StoreWatch> {
     const page = await this.#store.list(recordsPrefix);
     if (page.kind !== 'page') throw new Error('read the records: want the present, the store has forgotten it');
-    for (const { value } of page.records) {
-      const record = JSON.parse(value) as NamedRecord;
-      this.#records.set(recordKey(record), record);
+    for (const { key, value, revision } of page.records) this.#heard(key, value, revision);
+    const watch = await this.#store.watch(recordsPrefix, page.revision);
+    if (!('events' in watch))
+      throw new Error('watch the records: want a watch from now on, the store has forgotten now');
+    this.#watch = watch;
+    // The stop could only close the watch before this one.
+    if (this.#isStopped) watch.close();
+    return watch;
+  }
+
+  /** Opens a lost watch again at the present state of the store. */
+  async #follow(first: StoreWatch): Promise<void> {
+    let watch = first;
+    for (;;) {
+      for await (const batch of watch.events())
+        for (const { type, key, value, revision } of batch) if (type === 'put') this.#heard(key, value, revision);
+      if (this.#isStopped || watch.ended === 'closed') return;
+      watch = await this.#open();
     }
-    await this.take(this.#directory.settings);
+  }
+
+  #heard(key: string, value: string, revision: number): void {
+    // Own writes are known before they are heard.
+    if (revision <= (this.#revisions.get(key) ?? 0)) return;
+    const record = JSON.parse(value) as NamedRecord;
+    this.#revisions.set(key, revision);
+    this.#records.set(recordKey(record), record);
   }
 
   /** Removed names are suspended first, so that no request sees a half-removed name. */
@@ -73,10 +113,7 @@ export class People {
     // All in one turn: no request sees a name that was given away with the uid that it had.
     for (const record of changed) this.#records.set(recordKey(record), record);
     await this.#noteView(view);
-    for (const record of changed) {
-      const key = `${recordsPrefix}${record.kind}/${record.name}`;
-      await this.#store.write(key, { expect: undefined, value: JSON.stringify(record) });
-    }
+    for (const record of changed) await this.#put(record);
     await this.#publish(instanceKind, this.#instances());
     await this.#publish(namespaceKind, this.#namespaces());
   }
@@ -104,14 +141,24 @@ export class People {
     if (record === undefined) return { ok: false, message: `there never was a ${kind} ${name}` };
     const result = reattach(record, uid, this.#clock.wallTime().getTime());
     if (!result.ok) return result;
-    await this.#store.write(`${recordsPrefix}${kind}/${name}`, {
-      expect: undefined,
-      value: JSON.stringify(result.record),
-    });
+    if (!(await this.#put(result.record)))
+      return { ok: false, message: `${kind} ${name} was changed meanwhile: try again` };
     this.#records.set(recordKey(result.record), result.record);
     // The published object must carry the new uid.
     await this.take(this.#directory.settings);
     return result;
+  }
+
+  /** Of two replicas that see a name first, one gives it its uid, and the other takes that. */
+  async #put(record: NamedRecord): Promise<boolean> {
+    const key = `${recordsPrefix}${record.kind}/${record.name}`;
+    const written = await this.#store.write(key, {
+      expect: this.#revisions.get(key) ?? 0,
+      value: JSON.stringify(record),
+    });
+    if (written.ok) this.#revisions.set(key, written.revision);
+    else if (written.current !== undefined) this.#heard(key, written.current.value, written.current.revision);
+    return written.ok;
   }
 
   /** A new view raises the revision: without a write, the newest list of the old view would count as one of the new view. */

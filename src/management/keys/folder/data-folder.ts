@@ -20,6 +20,8 @@ export interface Secrets {
 
 const secretsName = 'secrets.json';
 const databaseName = 'keys.db';
+/** Names a replica whose records are in a cluster. */
+export const replicaFile = 'replica.json';
 const secretBytes = 32;
 
 export function databasePath(folder: string): string {
@@ -48,7 +50,7 @@ export async function makeDataFolder(folder: string): Promise<void> {
 export async function isUnused(folder: string): Promise<boolean> {
   try {
     const names = await readdir(folder);
-    return !names.includes(databaseName) && !names.includes(secretsName);
+    return ![databaseName, secretsName, replicaFile].some((name) => names.includes(name));
   } catch (thrown) {
     return isRecord(thrown) && thrown['code'] === 'ENOENT';
   }
@@ -107,7 +109,7 @@ const proofText = 'hostward';
 
 /** Sealed with the secrets that the keys were made with: other secrets would silently kill every key. */
 export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, folder: string): Promise<void> {
-  const { record } = await store.get(proofKey);
+  const { record } = await store.get(proofKey, { fresh: true });
   const known = record === undefined ? undefined : (JSON.parse(record.value) as SecretsProof);
   if (known !== undefined) {
     const isOfThese = known.peppers.some(({ version, digest }) =>
@@ -121,7 +123,9 @@ export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, f
   const now = peppers.digests(proofText);
   if (known !== undefined && JSON.stringify(known.peppers) === JSON.stringify(now)) return;
   const proof: SecretsProof = { peppers: now, sealed: cipher.seal(proofText, proofKey) };
-  await store.write(proofKey, { expect: undefined, value: JSON.stringify(proof) });
+  const written = await store.write(proofKey, { expect: record?.revision ?? 0, value: JSON.stringify(proof) });
+  // Two replicas with secrets of their own may both find an empty store; one of them was first.
+  if (!written.ok) await checkSecrets(store, { peppers, cipher } as Secrets, folder);
 }
 
 interface SecretsProof {

@@ -1,6 +1,7 @@
 // The rows of the settings table for the management API, hostward.management. The rules that concern several settings are
 // in management-rules.ts.
 import type { FileContent, Setting, SettingShape } from './setting.ts';
+import { storeRows } from './store-rows.ts';
 
 const block = 'hostward.management';
 const live = { field: 'management', change: 'live' } as const;
@@ -77,6 +78,7 @@ const serverRows: Setting[] = [
     ...start,
     about: 'Folder of the database, the peppers, the token keys and the own CA. Only its owner may read it.',
   },
+  ...storeRows,
   {
     path: `${block}.ingressListen`,
     shape: listen,

@@ -1,0 +1,57 @@
+// A key that is unknown here may have been made on another replica a moment ago. So an unknown one is looked for once more after this
+// replica has heard everything, and nothing remembers that it was unknown. Such looks are limited by source and in all; beyond that
+// the answer is 503 and never 401, because nobody knows whether the key is good.
+import { StatusFault } from '../../../apiserver/request/status-fault.ts';
+import type { Clock } from '../../../clock.ts';
+import { serviceUnavailable } from '../../../object/meta/status.ts';
+import type { Store } from '../../../store/store.ts';
+import { TokenBucket } from '../../../token-bucket.ts';
+
+/** A pipeline that starts a dozen jobs with a new key passes; somebody who tries keys does not make the host busy. */
+const ofOneSource = { burst: 20, perSecond: 2 };
+/** All sources together; looks at one time share one question to the host. */
+const ofAll = { burst: 200, perSecond: 50 };
+/** Remembered sources. With more, the oldest is forgotten, and the limit of all holds. */
+const maxSources = 10_000;
+
+export class Misses {
+  readonly #store: Pick<Store, 'currentRevision'>;
+  readonly #clock: Clock;
+  readonly #sources = new Map<string, TokenBucket>();
+  #all: TokenBucket | undefined;
+
+  constructor(store: Pick<Store, 'currentRevision'>, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /** Resolves when everything that was written before the call is known here. */
+  async look(source: string): Promise<void> {
+    const nowMs = this.#clock.now();
+    this.#all ??= new TokenBucket(ofAll, nowMs);
+    const waitMs = this.#bucketOf(source, nowMs).take(nowMs) || this.#all.take(nowMs);
+    if (waitMs > 0) throw unknownYet(Math.ceil(waitMs / 1000));
+    try {
+      await this.#store.currentRevision({ fresh: true });
+    } catch {
+      throw unknownYet(1);
+    }
+    // Who follows the store has the change one turn later.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  #bucketOf(source: string, nowMs: number): TokenBucket {
+    const bucket = this.#sources.get(source) ?? new TokenBucket(ofOneSource, nowMs);
+    this.#sources.delete(source);
+    this.#sources.set(source, bucket);
+    const [oldest] = this.#sources.keys();
+    if (this.#sources.size > maxSources && oldest !== undefined) this.#sources.delete(oldest);
+    return bucket;
+  }
+}
+
+function unknownYet(seconds: number): StatusFault {
+  return new StatusFault(
+    serviceUnavailable('the key is not known here, and the store cannot be asked for it now', seconds),
+  );
+}

@@ -1,0 +1,169 @@
+// The store on a cluster as the management API opens it: one process has dataDir, each replica has a name of its own in it, and the
+// file there says which store it belongs to. A copy of the records is a SQLite file, as of the other store.
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import type { Clock } from '../../../clock.ts';
+import { openCredentials } from '../../../cluster/credentials/credentials.ts';
+import { openConnection } from '../../../cluster/wire/transport.ts';
+import type { KubernetesStoreSettings } from '../../../config/settings/management-settings.ts';
+import type { Log } from '../../../log.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { StoreFault } from '../../../store/errors.ts';
+import type { HistoryLimits } from '../../../store/history-limits.ts';
+import { KubernetesStore, type KubernetesStoreOptions } from '../../../store/kubernetes/kubernetes-store.ts';
+import { raiseRevision } from '../../../store/sqlite/database-file.ts';
+import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
+import type { StoredRecord } from '../../../store/store.ts';
+import { replicaFile } from '../../keys/folder/data-folder.ts';
+import { HostSecrets } from './host-secrets.ts';
+
+export interface HostDatabaseOptions {
+  kubernetes: KubernetesStoreSettings;
+  folder: string;
+  history: Partial<HistoryLimits>;
+  clock: Clock;
+  log: Log;
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** What a replica knows of itself and of its store. */
+interface ReplicaFile {
+  replica: string;
+  epoch?: string;
+}
+
+const lockFile = 'replica.lock';
+const busy = 5;
+
+export class HostDatabase extends KubernetesStore {
+  readonly isShared = true;
+  readonly #folder: string;
+  readonly #replica: string;
+  readonly #lock: DatabaseSync;
+
+  static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
+    const { kubernetes, folder, history, clock, log, environment } = options;
+    await makeFolder(folder, 0o700);
+    const lock = lockOf(join(folder, lockFile));
+    try {
+      const { replica, epoch } = await replicaIn(folder);
+      const { kubeconfig, namespace } = kubernetes;
+      const opened = await openCredentials({ kubeconfig, environment });
+      if (opened.kind === 'faults')
+        throw new StoreFault(
+          'STORE_OPEN_FAILED',
+          `Cannot open the store: ${opened.faults.map(({ message, fix }) => `${message}; ${fix}`).join('; ')}`,
+        );
+      const { credentials } = opened;
+      const connection = openConnection({ name: 'store', credentials, clock, log });
+      const random = () => randomBytes(4).readUInt32LE() / 2 ** 32;
+      const host = new HostSecrets({ connection, namespace, replica, clock, random, log });
+      return new HostDatabase(
+        {
+          ...{ host, replica, history, clock, isUsable, knownEpoch: epoch },
+          newEpoch: () => randomBytes(8).toString('hex'),
+          unusable: (name, why) => say(log, name, why),
+        },
+        { folder, lock },
+      );
+    } catch (error) {
+      lock.close();
+      throw error;
+    }
+  }
+
+  private constructor(options: KubernetesStoreOptions, { folder, lock }: { folder: string; lock: DatabaseSync }) {
+    super(options);
+    this.#folder = folder;
+    this.#replica = options.replica;
+    this.#lock = lock;
+  }
+
+  override async start(): Promise<void> {
+    try {
+      await super.start();
+      await this.#remember();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  override async stop(): Promise<void> {
+    await super.stop();
+    if (this.#lock.isOpen) this.#lock.close();
+  }
+
+  /** The revisions of the copy are its own; a restore goes on above ours. */
+  async copyTo(path: string): Promise<void> {
+    const revision = await this.currentRevision({ fresh: true });
+    const copy = new SqliteStore({ clock: this.clock, path });
+    await copy.start();
+    try {
+      const page = await this.list('', { atRevision: revision });
+      if (page.kind !== 'page') throw new Error('copy the records: want the present, the store has forgotten it');
+      await Promise.all(page.records.map(({ key, value }) => copy.write(key, { expect: 0, value })));
+      await copy.writeSideValues(await this.sideValues(''));
+    } finally {
+      await copy.stop();
+    }
+    raiseRevision(path, revision);
+  }
+
+  async #remember(): Promise<void> {
+    const known: ReplicaFile = { replica: this.#replica, epoch: this.epoch };
+    await writeWhole(join(this.#folder, replicaFile), `${JSON.stringify(known)}\n`);
+  }
+}
+
+function say(log: Log, record: string, why: string | undefined): void {
+  const about = { component: 'management', record };
+  if (why === undefined) log.info(about, 'record of the store can be read again');
+  else log.error({ ...about, why }, 'record of the store left aside: nobody can read it');
+}
+
+/** Two processes would write one audit log and one journal. */
+function lockOf(path: string): DatabaseSync {
+  let lock: DatabaseSync | undefined;
+  try {
+    lock = new DatabaseSync(path, { timeout: 0 });
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE');
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    if (lock?.isOpen === true) lock.close();
+    const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
+    if (code !== busy) throw new StoreFault('STORE_OPEN_FAILED', `Cannot open "${path}": ${error}`, { cause: error });
+    throw new StoreFault('STORE_LOCKED', `Cannot open "${path}": another process has locked it`, { cause: error });
+  }
+}
+
+async function replicaIn(folder: string): Promise<ReplicaFile> {
+  const path = join(folder, replicaFile);
+  const text = await textOf(path);
+  if (text !== undefined) {
+    const known = parsed(text);
+    if (isRecord(known) && typeof known['replica'] === 'string') return known as unknown as ReplicaFile;
+    throw new Error(`read ${path}: wanted the name of this replica, found a damaged file; remove it`);
+  }
+  const made: ReplicaFile = { replica: randomBytes(5).toString('hex') };
+  await writeWhole(path, `${JSON.stringify(made)}\n`);
+  return made;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Everything that the management API stores is JSON, and an object where it is an object of the API: who reads it relies on that. */
+function isUsable({ key, value }: StoredRecord): boolean {
+  const content = parsed(value);
+  if (!key.startsWith('/registry/')) return content !== undefined;
+  return isRecord(content) && isRecord(content['metadata']) && typeof content['metadata']['name'] === 'string';
+}

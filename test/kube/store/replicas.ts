@@ -1,0 +1,192 @@
+// Two replicas of the management API as processes of their own, on one namespace of a real API server, behind a balancer that knows
+// nothing of them: it gives each connection to the next one.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ApiClient } from '../../contract/client.ts';
+import { freePorts } from '../../free-ports.ts';
+import { people, until } from '../../management/server/bench.ts';
+
+const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
+const apiPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
+
+export interface Host {
+  kubeconfigPath: string;
+}
+
+export class Replica {
+  readonly name: string;
+  readonly configPath: string;
+  port: number;
+  #operationsPort: number;
+  readonly #folder: string;
+  #management: object;
+  #child: ChildProcess | undefined;
+  output = '';
+
+  constructor(name: string, folder: string, ports: readonly [number, number], management: object) {
+    this.name = name;
+    this.configPath = join(folder, `${name}.yaml`);
+    [this.port, this.#operationsPort] = ports;
+    this.#folder = folder;
+    this.#management = management;
+    this.configure(management);
+  }
+
+  configure(management: object): void {
+    this.#management = management;
+    const listen = `127.0.0.1:${this.port}`;
+    const own = { listen, dataDir: join(this.#folder, this.name), secretsDir: join(this.#folder, 'secrets') };
+    const hostward = { listen: `127.0.0.1:${this.#operationsPort}`, management: { ...own, ...management } };
+    writeFileSync(this.configPath, JSON.stringify({ hostward }));
+  }
+
+  /** Again with other ports: a connection of another test may have taken one. */
+  async start(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#start();
+      } catch (error) {
+        if (attempt === 3 || !this.output.includes('the port is taken')) throw error;
+        [this.port, this.#operationsPort] = (await freePorts(2)) as [number, number];
+        this.configure(this.#management);
+      }
+    }
+  }
+
+  async #start(): Promise<void> {
+    this.output = '';
+    const child = spawn(process.execPath, [main, 'run', '--config', this.configPath]);
+    this.#child = child;
+    const add = (text: Buffer) => {
+      this.output += text;
+    };
+    child.stdout.on('data', add);
+    child.stderr.on('data', add);
+    const hasStarted = () => this.output.includes('management API started');
+    await until(() => hasStarted() || child.exitCode !== null, `replica ${this.name}`, 40_000);
+    if (!hasStarted()) throw new Error(`replica ${this.name}: ${this.output}`);
+  }
+
+  get exitCode(): number | null | undefined {
+    return this.#child?.exitCode;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+
+  async status(): Promise<Record<string, unknown>> {
+    const answer = await fetch(`http://127.0.0.1:${this.#operationsPort}/status`);
+    return (await answer.json()) as Record<string, unknown>;
+  }
+
+  async isReady(): Promise<boolean> {
+    const answer = await fetch(`http://127.0.0.1:${this.#operationsPort}/readyz`).catch(() => undefined);
+    return answer?.status === 200;
+  }
+}
+
+export class Replicas {
+  readonly folder = mkdtempSync(join(tmpdir(), 'hostward-replicas-'));
+  readonly management: object;
+  readonly kubeconfigPath = join(this.folder, 'kubeconfig');
+  #balancer: Server | undefined;
+  #turn = 0;
+  all: Replica[] = [];
+  admin = '';
+  caPem = '';
+
+  constructor(host: Host, namespace: string, extra: object = {}) {
+    const { users, teams, projects, administrators } = people;
+    const store = { kubernetes: { kubeconfig: host.kubeconfigPath, namespace } };
+    this.management = { store, administrators, users, teams, projects, ...extra };
+  }
+
+  async start(names: readonly string[] = ['a', 'b']): Promise<void> {
+    mkdirSync(join(this.folder, 'secrets'), { mode: 0o700 });
+    const ports = await freePorts(2 * names.length + 1);
+    this.all = names.map(
+      (name, at) =>
+        new Replica(name, this.folder, [ports[2 * at] as number, ports[2 * at + 1] as number], this.management),
+    );
+    this.admin = (
+      await this.hostward('keys', 'create', 'root', '--admin', '--config', this.replica(0).configPath)
+    ).trim();
+    this.caPem = readFileSync(join(this.folder, 'secrets', 'ca.crt'), 'utf8');
+    await Promise.all(this.all.map((replica) => replica.start()));
+    await this.#balance(ports.at(-1) as number);
+  }
+
+  replica(at: number): Replica {
+    return this.all[at] as Replica;
+  }
+
+  client(at: number, token = this.admin): ApiClient {
+    return new ApiClient({ url: `https://localhost:${this.replica(at).port}`, caPem: this.caPem, token });
+  }
+
+  create(at: number, name: string, spec: object = { user: 'alice' }) {
+    return this.client(at).request('POST', apiPath, { body: { metadata: { name }, spec } });
+  }
+
+  remove(at: number, name: string) {
+    return this.client(at).request('DELETE', `${apiPath}/${name}`);
+  }
+
+  get(at: number, name: string, token = this.admin) {
+    return this.client(at, token).request('GET', `${apiPath}/${name}`);
+  }
+
+  hostward(...args: string[]): Promise<string> {
+    return new Promise((resolve, reject) => {
+      execFile(process.execPath, [main, ...args], { timeout: 60_000 }, (error, stdout, stderr) => {
+        if (error === null) resolve(stdout);
+        else reject(new Error(`hostward ${args.join(' ')}: ${stderr}`, { cause: error }));
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#balancer?.close();
+    for (const replica of this.all) replica.signal('SIGCONT');
+    await Promise.all(this.all.map((replica) => replica.end('SIGKILL')));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #balance(port: number): Promise<void> {
+    this.#balancer = createServer((client) => {
+      const upstream = connect(this.replica(this.#turn++ % this.all.length).port, '127.0.0.1');
+      client.pipe(upstream).pipe(client);
+      client.on('error', () => upstream.destroy());
+      upstream.on('error', () => client.destroy());
+    });
+    writeFileSync(this.kubeconfigPath, this.kubeconfigOf(port), { mode: 0o600 });
+    return new Promise((resolve) => this.#balancer?.listen(port, '127.0.0.1', resolve));
+  }
+
+  kubeconfigOf(port: number, token = this.admin): string {
+    const server = `https://localhost:${port}/kubernetes/management`;
+    const cluster = { server, 'certificate-authority-data': Buffer.from(this.caPem).toString('base64') };
+    return JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'replicas', cluster }],
+      users: [{ name: 'user', user: { token } }],
+      contexts: [{ name: 'replicas', context: { cluster: 'replicas', user: 'user' } }],
+      'current-context': 'replicas',
+    });
+  }
+}
