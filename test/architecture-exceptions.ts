@@ -14,4 +14,4 @@ export const wideToday: readonly string[] = [
 export const circlesToday: readonly string[] = [];
 
 /** Names that are more than one type. */
-export const doublesToday: readonly string[] = ['Standing', 'Target'];
+export const doublesToday: readonly string[] = [];

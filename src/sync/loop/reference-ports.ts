@@ -1,7 +1,14 @@
 // What the references of patches may do and ask through an engine: write with its writers, look objects of its kinds up, and have
 // an object looked at again.
+
 import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
-import { namesIn } from '../patch/entry/names-in.ts';
+import { readReference } from '../patch/entry/reference-patch.ts';
+import type { PatchSet } from '../patch/set/patch-set.ts';
+import { plainMap } from '../patch/set/view.ts';
+import type { Translation } from '../plan/draft.ts';
+import { entriesOf } from '../plan/keys/key-rules.ts';
+import type { HostItem, VirtualItem } from '../plan/kind.ts';
+import type { Reference } from '../references/reference-names.ts';
 import type { ReferencePorts } from '../references/reference-ports.ts';
 import type { Ledger } from '../world/ledger.ts';
 import type { Sync } from './sync.ts';
@@ -57,4 +64,28 @@ export function createReferencePorts(
     enqueue: ({ kind, key }) => syncs.get(kind)?.enqueue(key),
     tell: ({ kind, key }, note) => syncs.get(kind)?.warn(key, note),
   };
+}
+
+/**
+ * The references in a virtual object, read without running a patch: what a pass would find, except references in values that an
+ * expression of the same configuration makes.
+ */
+function* namesIn(virtual: VirtualItem, { patches }: PatchSet, translation: Translation): Iterable<Reference> {
+  const referring = patches.filter(({ reference }) => reference !== undefined);
+  if (referring.length === 0) return;
+  const spelled = (map: 'labels' | 'annotations'): [string, string][] =>
+    [...entriesOf(virtual[map])].map(([key, value]) => [translation[map].toHost(key) ?? key, value]);
+  const view = {
+    metadata: { labels: plainMap(spelled('labels')), annotations: plainMap(spelled('annotations')) },
+    ...translation.kind.payloadOf(virtual as unknown as HostItem),
+  };
+  for (const { reference, path } of referring) {
+    const matches = path.match(view);
+    for (let at = 0; at < matches.values.length; at++) {
+      const read = reference && readReference(reference, matches, at);
+      if (read?.kind !== 'ok') continue;
+      const { kind, namespace, names } = read.spelled;
+      for (const { text } of names) yield { kind, namespace: namespace?.text ?? virtual.namespace, name: text };
+    }
+  }
 }

@@ -3,7 +3,7 @@
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { KnownObjects, Reference } from './reference-names.ts';
 import type { ReferencePorts } from './reference-ports.ts';
-import { type ReferenceRegistry, type Target, targetOf } from './registry.ts';
+import { type ReferenceRegistry, type ReferenceTarget, targetOf } from './registry.ts';
 
 /** What is known of the content of one kind: the virtual objects, and those that a copy on the host names. */
 export interface ContentKeys {
@@ -21,7 +21,7 @@ export interface StandingObjectsOptions {
 export class StandingObjects implements KnownObjects {
   readonly #options: StandingObjectsOptions;
   /** References as they stand in the virtual objects, before the count has them all. */
-  #read: ReadonlyMap<Target, Reference> | undefined;
+  #read: ReadonlyMap<ReferenceTarget, Reference> | undefined;
   areAll = false;
 
   constructor(options: StandingObjectsOptions) {
@@ -53,11 +53,11 @@ export class StandingObjects implements KnownObjects {
     yield* contentOf(kind)?.keysOfEither() ?? ports()?.virtualOf(kind)?.keys() ?? [];
   }
 
-  #readNow(): ReadonlyMap<Target, Reference> {
+  #readNow(): ReadonlyMap<ReferenceTarget, Reference> {
     if (this.areAll) return none;
     this.#read ??= new Map([...(this.#options.ports()?.namedInText() ?? [])].map((one) => [targetOf(one), one]));
     return this.#read;
   }
 }
 
-const none: ReadonlyMap<Target, Reference> = new Map();
+const none: ReadonlyMap<ReferenceTarget, Reference> = new Map();

@@ -19,7 +19,7 @@ export interface Reference {
 }
 
 /** Which object stands behind a name on the host. */
-export type Standing =
+export type ReferenceStanding =
   /** Hostward writes the name and keeps no object behind it. */
   | 'named'
   /** Hostward keeps a copy of the virtual object there. */
@@ -31,7 +31,7 @@ export type Standing =
 
 export interface Resolution {
   place: HostPlace;
-  standing: Standing;
+  standing: ReferenceStanding;
 }
 
 /** What a name on the host means to the tenant. */
@@ -98,14 +98,14 @@ export function sameNamePlaceOf(reference: Reference, placement: Placement): Hos
 
 export class ReferenceNames implements ReferenceResolver {
   readonly #naming: () => Naming;
-  readonly #standingOf: (reference: Reference, placement: Placement) => Standing;
+  readonly #standingOf: (reference: Reference, placement: Placement) => ReferenceStanding;
   readonly #known: KnownObjects;
   readonly #given: GivenNames | undefined;
   readonly #indexes = new Map<string, NameIndex>();
 
   constructor(options: {
     naming: () => Naming;
-    standingOf?: (reference: Reference, placement: Placement) => Standing;
+    standingOf?: (reference: Reference, placement: Placement) => ReferenceStanding;
     /** Without it only objects are known that a reference has named before. */
     known?: KnownObjects;
   }) {

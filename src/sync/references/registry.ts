@@ -2,11 +2,11 @@
 // that refer may be of several kinds, and one reference of any kind is enough to keep an object. Until all objects of every
 // kind have had their pass since the last count began, it is not known that nothing refers to an object.
 import { type Key, keyOf } from '../../object/meta/object.ts';
-import type { Reference, Standing } from './reference-names.ts';
+import type { Reference, ReferenceStanding } from './reference-names.ts';
 
 export interface CountedReference extends Reference {
   /** The standing of the reference when its name was written. */
-  standing: Standing;
+  standing: ReferenceStanding;
 }
 
 /** An object that refers to others. */
@@ -16,9 +16,9 @@ export interface Referrer {
 }
 
 /** `<kind> <namespace>/<name>`. */
-export type Target = string;
+export type ReferenceTarget = string;
 
-export function targetOf({ kind, namespace, name }: Reference): Target {
+export function targetOf({ kind, namespace, name }: Reference): ReferenceTarget {
   return `${kind} ${keyOf(namespace, name)}`;
 }
 
@@ -26,7 +26,7 @@ export function targetOf({ kind, namespace, name }: Reference): Target {
 class KindCount {
   readonly kind: string;
   readonly byReferrer = new Map<Key, readonly CountedReference[]>();
-  readonly referrers = new Map<Target, Set<Key>>();
+  readonly referrers = new Map<ReferenceTarget, Set<Key>>();
   readonly uncounted = new Set<Key>();
   /** Objects whose last pass failed before all their references were known; their host copies stay as they are. */
   readonly unsure = new Set<Key>();
@@ -47,7 +47,7 @@ class KindCount {
     if (references.length > 0) this.byReferrer.set(referrer, references);
     else this.byReferrer.delete(referrer);
     const after = new Set(references.map(targetOf));
-    const changed = new Map<Target, Reference>();
+    const changed = new Map<ReferenceTarget, Reference>();
     for (const one of references) {
       const target = targetOf(one);
       const referrers = this.referrers.get(target) ?? new Set();
@@ -184,7 +184,7 @@ export class ReferenceRegistry {
 
   /** References to objects that neither cluster has, with one object that refers to each. */
   *unresolved(kind: string): IterableIterator<{ reference: CountedReference; referrer: Referrer }> {
-    const told = new Set<Target>();
+    const told = new Set<ReferenceTarget>();
     for (const count of this.#counts.values()) {
       for (const [key, references] of count.byReferrer) {
         for (const reference of references) {
@@ -197,7 +197,7 @@ export class ReferenceRegistry {
   }
 
   /** Its standing in the last pass of this referring object. */
-  standingSaid(referrer: Referrer, reference: Reference): Standing | undefined {
+  standingSaid(referrer: Referrer, reference: Reference): ReferenceStanding | undefined {
     const target = targetOf(reference);
     return this.referencesOf(referrer).find((one) => targetOf(one) === target)?.standing;
   }

@@ -6,7 +6,12 @@ import { type ContentKind, type HostContent, isToken, type VirtualContent } from
 import { isOwnCopy } from '../../kinds/content/own-copy.ts';
 import { annotatedKeyOf, isOursFor, isSamePlace } from '../../plan/ownership.ts';
 import type { HostPlace } from '../../plan/placement.ts';
-import { copyPlaceOf, type Reference, type Standing, sameNamePlaceOf } from '../../references/reference-names.ts';
+import {
+  copyPlaceOf,
+  type Reference,
+  type ReferenceStanding,
+  sameNamePlaceOf,
+} from '../../references/reference-names.ts';
 import type { Rules } from '../../world/sources.ts';
 
 export interface ContentWindows {
@@ -162,7 +167,7 @@ export class ContentWorld {
   }
 
   /** The standing of a reference, as far as it is known now. */
-  standingOf(reference: Reference): Standing {
+  standingOf(reference: Reference): ReferenceStanding {
     const key = keyOf(reference.namespace, reference.name);
     const mark = this.#marks.get(key);
     if (this.windows.virtual.has(key) && mark === undefined) return this.#standingOfTenants(key);
@@ -171,7 +176,7 @@ export class ContentWorld {
     return mark === importable?.uid ? 'imported' : this.#standingOfTenants(key);
   }
 
-  #standingOfTenants(key: Key): Standing {
+  #standingOfTenants(key: Key): ReferenceStanding {
     return this.isExported && !this.#tokens.has(key) ? 'exported' : 'named';
   }
 }

@@ -8,7 +8,12 @@ import { keyOf } from '../../../object/meta/object.ts';
 import type { WorkQueue } from '../../../queue/work-queue.ts';
 import { type ContentKind, contentKinds } from '../../kinds/content/content-kind.ts';
 import { StandingObjects } from '../../references/known-objects.ts';
-import { type Naming, type Reference, ReferenceNames, type Standing } from '../../references/reference-names.ts';
+import {
+  type Naming,
+  type Reference,
+  ReferenceNames,
+  type ReferenceStanding,
+} from '../../references/reference-names.ts';
 import type { ReferencePorts } from '../../references/reference-ports.ts';
 import { Referrers } from '../../references/referrers.ts';
 import { ReferenceRegistry } from '../../references/registry.ts';
@@ -210,7 +215,7 @@ export class References {
     return [...this.registry.unsure()].some((referrer) => this.#ports?.isMentioned(referrer, text) === true);
   }
 
-  #standingOf(reference: Reference): Standing {
+  #standingOf(reference: Reference): ReferenceStanding {
     return this.#syncs.get(reference.kind)?.world.standingOf(reference) ?? 'named';
   }
 

@@ -3,16 +3,18 @@
 import type { Answer } from '../../../cluster/answer.ts';
 import { type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
-import type { Key } from '../../../object/meta/object.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { afterAnswer } from '../../plan/decide/after-answer.ts';
 import { decide } from '../../plan/decide/decide.ts';
 import type { Agreement } from '../../plan/keys/base.ts';
 import type { SyncedKind } from '../../plan/kind.ts';
+import { isSamePlace } from '../../plan/ownership.ts';
 import {
   type BackValues,
   type Facts,
   freshMemory,
   type HeldWrite,
+  isHostWrite,
   type Memory,
   type Outcome,
   type PlannedRequest,
@@ -20,9 +22,8 @@ import {
 } from '../../plan/step.ts';
 import type { Circumstances } from '../../world/sources.ts';
 import type { World } from '../../world/world.ts';
-import { send } from './send.ts';
+import { send, showAnswer } from './send.ts';
 import type { StoredAsRequested } from './stored-as-requested.ts';
-import { announceWrite, tellWindows } from './tell-windows.ts';
 
 /** A pass needs more requests only through a bug, or when another client writes constantly; then back-off takes over. */
 const requestLimit = 16;
@@ -118,4 +119,40 @@ async function lookAndDecide(
 
 function resourceOf(request: PlannedRequest, { resource }: SyncedKind): ResourceRef {
   return request.verb === 'get' && request.side === 'host' && request.what === 'service' ? servicesResource : resource;
+}
+
+function tellWindows(
+  request: PlannedRequest,
+  answer: Answer,
+  { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
+): void {
+  if (request.verb === 'get' && request.side === 'host' && request.what === 'service') return;
+  const place = request.verb === 'create' ? facts.place : request.place;
+  if (place === undefined) return;
+  if (request.side === 'virtual') {
+    const wasThere = world.windows.virtual.has(facts.key);
+    showAnswer(world.windows.virtual, { request, answer, place, seen: facts.virtual?.resourceVersion });
+    if (world.windows.virtual.has(facts.key) === wasThere) return;
+    for (const rival of world.noteVirtual(facts.key)) wake(rival);
+    return;
+  }
+  const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
+  showAnswer(world.windows.host, { request, answer, place, seen: seen?.resourceVersion });
+  if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
+  for (const other of world.noteHost(keyOf(place.namespace, place.name), { isOwnWrite: true }))
+    if (other !== facts.key) wake(other);
+}
+
+/** Tells the world of a write behind a shared name before it is sent; returns what to call after the answer. */
+function announceWrite(
+  request: PlannedRequest,
+  { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
+): () => void {
+  const { key, contest, place, servicePlace } = facts;
+  if (!isHostWrite(request) || !contest || !place || !servicePlace) return () => {};
+  const hostKey = keyOf(place.namespace, place.name);
+  world.names.noteWrite(hostKey, { service: keyOf(servicePlace.namespace, servicePlace.name), copyOf: key });
+  return () => {
+    for (const other of world.noteHost(hostKey)) if (other !== key) wake(other);
+  };
 }

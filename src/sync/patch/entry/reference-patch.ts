@@ -12,14 +12,14 @@ import {
   type Naming,
   type Reference,
   type ReferenceResolver,
+  type ReferenceStanding,
   referenceApiVersion,
-  type Standing,
 } from '../../references/reference-names.ts';
 import type { CompiledReference } from '../set/patch-set.ts';
 
 /** A reference that a pass found; loop/content/ keeps the content behind its name. */
 export interface FoundReference extends Reference {
-  standing: Standing;
+  standing: ReferenceStanding;
 }
 
 export interface Wrong {
