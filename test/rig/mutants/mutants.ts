@@ -78,7 +78,7 @@ export const mutants: readonly Mutant[] = [
     'ownerReferences: repairOwners(host.ownerReferences, input.owner),',
     'ownerReferences: undefined,',
   ),
-  plan('the base is never written', 'update-patch.ts', 'change.annotations.set(baseKey, text);', ''),
+  plan('the base is never written', 'update-patch.ts', 'change.annotations.set(baseKey, text);', ';'),
   plan(
     'the youngest claimant wins',
     'claims.ts',

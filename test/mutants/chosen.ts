@@ -1,0 +1,411 @@
+// Faults chosen by hand: mistakes that such programs have had in the world, and those that would hurt most. The faults that the rig's seeds must find
+// count here too.
+import { mutants as faultsOfTheRig } from '../rig/mutants/mutants.ts';
+import { type Mutant, type MutatedRoom, roomOf } from './mutant.ts';
+
+type Row = readonly [claim: string, file: string, find: string, replace: string, noticedBy?: string];
+
+const scope = 'src/management/scope';
+const keys = 'src/management/keys';
+const proxy = 'src/management/proxy';
+
+const rows: readonly Row[] = [
+  // The engine.
+  [
+    'a 410 is taken for a watch that went on',
+    'src/cluster/window/reflector-steps.ts',
+    "    case 'gone':\n    case 'fault':\n    case 'rollback':",
+    "    case 'gone':\n      return { ...about, next: 'watch', delayMs: waitMs };\n    case 'fault':\n    case 'rollback':",
+    'test/cluster/window/reflector-steps.test.ts',
+  ],
+  [
+    'an event that is older than the last one is taken',
+    'src/cluster/window/event-intake.ts',
+    'if (compareVersions(rv, this.#reached) <= 0) return this.#outOfOrder(type, object, rv);',
+    '',
+  ],
+  [
+    'a bookmark from the past is taken',
+    'src/cluster/window/event-intake.ts',
+    'if (compareVersions(rv, this.#reached) < 0) return wentBack(rv, this.#reached);',
+    '',
+  ],
+  [
+    'an event of another kind is taken',
+    'src/cluster/window/event-intake.ts',
+    'if (object.kind !== ref.kind || object.apiVersion !== apiVersionOf(ref)) {',
+    'if (object.kind === null) {',
+  ],
+  [
+    'the lease counts from the answer instead of the request',
+    'src/cluster/write/lease.ts',
+    'const defaultLeaseMs = 15_000;',
+    'const defaultLeaseMs = 30_000;',
+  ],
+  [
+    'a server that ends every watch gets no pause',
+    'src/cluster/window/reflector-steps.ts',
+    'Math.max(0, watchFloorMs - history.watchedMs)',
+    '0',
+    'test/cluster/window/reflector-steps.test.ts',
+  ],
+  [
+    'Retry-After is not heeded',
+    'src/cluster/window/reflector-steps.ts',
+    'Math.max(end.retryAfterMs ?? 0, waitMs)',
+    'waitMs',
+    'test/cluster/window/reflector-steps.test.ts',
+  ],
+  // The kit.
+  [
+    'a delete ignores the uid it is for',
+    'src/apiserver/verbs/delete-object.ts',
+    'if (options.uid !== undefined && options.uid !== uid) {',
+    'if (options.uid === null) {',
+    'test/apiserver/verbs',
+  ],
+  [
+    'a delete ignores the resourceVersion it is for',
+    'src/apiserver/verbs/delete-object.ts',
+    'if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {',
+    'if (options.resourceVersion === null) {',
+  ],
+  [
+    'a delete overwrites whoever was first',
+    'src/apiserver/verbs/delete-object.ts',
+    'expect: record.revision, value: next.gone',
+    'expect: undefined, value: next.gone',
+  ],
+  [
+    'an update overwrites whoever was first',
+    'src/apiserver/verbs/change-object.ts',
+    'expect: record.revision, value: isLast',
+    'expect: undefined, value: isLast',
+  ],
+  [
+    'finalizers do not hold an object',
+    'src/apiserver/verbs/delete-object.ts',
+    'const waits = finalizers.length > 0 ||',
+    'const waits =',
+  ],
+  [
+    'a write that changes nothing is written',
+    'src/apiserver/verbs/change-object.ts',
+    "if (isUntouched(object, old)) return 'unchanged';",
+    '',
+  ],
+  [
+    'a dry run writes',
+    'src/apiserver/verbs/change-object.ts',
+    "if (change.dryRun) return { kind: 'stored', code: 200, text, revision: record.revision };",
+    '',
+  ],
+  [
+    'a dry run deletes',
+    'src/apiserver/verbs/delete-object.ts',
+    'if (options.dryRun) return outcomeOf(call, next, text, record.revision);',
+    '',
+  ],
+  [
+    'anybody’s page goes on for anybody',
+    'src/apiserver/verbs/continue-token.ts',
+    'if (seal !== undefined && !isSame(',
+    'if (seal === null && !isSame(',
+  ],
+  [
+    'a page token leaves its list',
+    'src/apiserver/verbs/continue-token.ts',
+    'if (/(^|\\/)\\.\\.?(\\/|$)/.test(start)) throw',
+    'if (start === null) throw',
+  ],
+  [
+    'a request that cannot be classified goes on',
+    'src/apiserver/chain/chain.ts',
+    'if (fault !== undefined) throw new StatusFault(fault);',
+    '',
+  ],
+  [
+    'a bookmark overtakes an event',
+    'src/apiserver/verbs/watch/watch-stream.ts',
+    'if (!this.#isBehind) {',
+    'if (true) {',
+  ],
+  // The store.
+  [
+    'compare-and-swap lets a stale expectation through',
+    'src/store/timeline.ts',
+    'write.expect === undefined || write.expect === (current?.revision ?? 0)',
+    'write.expect === undefined || write.expect <= (current?.revision ?? 0)',
+    'test/rig/store/store-checker.test.ts',
+  ],
+  [
+    'a missing key is deleted with success',
+    'src/store/timeline.ts',
+    'if (!holds || (write.value === undefined && current === undefined)) {',
+    'if (!holds) {',
+    'test/store/memory-store.test.ts',
+  ],
+  [
+    'an update forgets when the object was made',
+    'src/store/timeline.ts',
+    'createRevision: current?.createRevision ?? stamp.revision,',
+    'createRevision: stamp.revision,',
+    'test/store/memory-store.test.ts',
+  ],
+  [
+    'an event has no previous value',
+    'src/store/timeline.ts',
+    'const previous = version.before?.record?.value;',
+    'const previous = undefined as string | undefined;',
+    'test/store/memory-store.test.ts',
+  ],
+  [
+    'a list of the past shows the present',
+    'src/store/timeline.ts',
+    'while (version !== undefined && version.revision > revision) version = version.before;',
+    '',
+    'test/store/memory-store.test.ts',
+  ],
+  [
+    'compaction forgets one revision too many',
+    'src/store/timeline.ts',
+    'if (version === undefined || version.revision > target) break;',
+    'if (version === undefined || version.revision > target + 1) break;',
+    'test/store/memory-store.test.ts',
+  ],
+  [
+    'a watch begins one change too late',
+    'src/store/timeline.ts',
+    'this.#firstAfter((version) => version.revision > revision)',
+    'this.#firstAfter((version) => version.revision > revision + 1)',
+    'test/store/memory-store.test.ts',
+  ],
+  [
+    'a watch goes on behind what was compacted',
+    'src/store/watch-hub.ts',
+    "if (this.#ended === 'open' && isBehindHistory) this.#end('overflow');",
+    '',
+  ],
+  [
+    'a watch of the compacted past is opened',
+    'src/store/watched-store.ts',
+    "if (afterRevision < compactedRevision) return { kind: 'compacted', compactedRevision };",
+    '',
+    'test/store/memory-store.test.ts',
+  ],
+  [
+    'a write is told before it is on disk',
+    'src/store/sqlite/sqlite-store.ts',
+    'if (rows.length > 0) await this.#thread.commit(rows);',
+    'if (rows.length > 0) void this.#thread.commit(rows).catch(() => undefined);',
+  ],
+  [
+    'a failed batch leaves its revisions taken',
+    'src/store/sqlite/sqlite-store.ts',
+    'this.#lastAssigned = this.timeline.revision;\n    for',
+    'for',
+  ],
+  [
+    'a refusal shows what is not on disk yet',
+    'src/store/sqlite/sqlite-store.ts',
+    'if (unsaved === undefined) return { ...verdict.result, revision: this.timeline.revision };',
+    'return verdict.result;',
+  ],
+  // Rights.
+  ['a scope is not asked', `${scope}/allows.ts`, 'if (missing >= 0) {', 'if (missing > 0) {', 'test/management/scope'],
+  [
+    'the scope of the maker is not asked',
+    `${scope}/allows.ts`,
+    'if (missing >= 0) {',
+    'if (missing === 0) {',
+    'test/management/scope',
+  ],
+  [
+    'a key of a kubeconfig makes keys',
+    `${scope}/allows.ts`,
+    'if (credential.issuesNothing === true && isIssuing(request))',
+    'if (credential.issuesNothing === null)',
+    'test/management/scope',
+  ],
+  [
+    'a space reaches beyond its namespace',
+    `${scope}/place.ts`,
+    ' && request.namespace === namespace;',
+    ';',
+    'test/management/scope',
+  ],
+  [
+    'one verb too many: a viewer creates',
+    `${scope}/rights.ts`,
+    "verb === 'list' || verb === 'watch' ? 'viewer'",
+    "verb === 'list' || verb === 'watch' || verb === 'create' ? 'viewer'",
+  ],
+  [
+    'a viewer of a project counts as its user',
+    `${scope}/rights.ts`,
+    'roleOrder.indexOf(member.role) >= roleOrder.indexOf(needed) && ',
+    '',
+    'test/management/scope',
+  ],
+  [
+    'an expired key opens',
+    `${keys}/life/credential.ts`,
+    "if (isExpired(facts.times, world.lastActivityMs(facts), nowMs)) return 'expired';",
+    '',
+  ],
+  [
+    'a disabled key opens',
+    `${keys}/life/credential.ts`,
+    "return facts.isDisabled ? 'disabled' : undefined;",
+    'return undefined;',
+  ],
+  [
+    'a key outlives its maker',
+    `${keys}/life/credential.ts`,
+    "return makers === undefined || makers.some(isDead) ? 'maker' : undefined;",
+    'return undefined;',
+  ],
+  [
+    'a namesake inherits the keys of who left',
+    `${keys}/life/credential.ts`,
+    "if (presence === 'gone' || world.subjectUid(kind, name) !== uid) return 'subject gone';",
+    "if (presence === 'gone') return 'subject gone';",
+  ],
+  ['a key opens from any network', `${keys}/life/credential.ts`, '!networks.includes(request.address)', 'false'],
+  [
+    'a rotated secret lives for ever',
+    `${keys}/secret/check-secret.ts`,
+    'secret.validUntilMs === undefined || nowMs < secret.validUntilMs',
+    'true',
+  ],
+  [
+    'any secret of a known key opens',
+    `${keys}/secret/check-secret.ts`,
+    'isProved || (isRight && isInTime)',
+    'isProved || isInTime',
+  ],
+  [
+    'an expired token opens',
+    'src/management/credentials/claims/verify-token.ts',
+    "if (nowMs >= endMs(claims)) return 'expired';",
+    '',
+  ],
+  [
+    'a revoked token opens',
+    'src/management/credentials/claims/verify-token.ts',
+    "return isRevoked(claims) ? 'revoked' : undefined;",
+    'return undefined;',
+  ],
+  [
+    'a token for somebody else opens',
+    'src/management/credentials/claims/verify-token.ts',
+    'claims.audience.includes(audience)',
+    'true',
+  ],
+  [
+    'a token without a right signature opens',
+    'src/management/credentials/claims/verify-token.ts',
+    "if (!verify(null, Buffer.from(read.signed), key, read.signature)) return refused('signature');",
+    '',
+  ],
+  // The proxy.
+  [
+    'the client’s Impersonate headers go on',
+    `${proxy}/forward/headers.ts`,
+    "['impersonate-', 'x-remote-', 'x-forwarded-']",
+    "['x-remote-', 'x-forwarded-']",
+  ],
+  [
+    'an underscore hides a header',
+    `${proxy}/forward/headers.ts`,
+    "name.toLowerCase().replaceAll('_', '-')",
+    'name.toLowerCase()',
+  ],
+  [
+    'the client’s token goes on to the cluster',
+    `${proxy}/forward/headers.ts`,
+    "  'authorization',\n  'cookie',",
+    "  'cookie',",
+  ],
+  [
+    'several tokens are one',
+    `${proxy}/sender.ts`,
+    "if (count > 1) throw badRequest('send one token, found several');",
+    '',
+  ],
+  [
+    'a session goes on when its key is revoked',
+    `${proxy}/live-passages.ts`,
+    'if (because !== undefined) live.passage.close(because);',
+    '',
+  ],
+  [
+    'a request goes on before its audit line is written',
+    `${proxy}/forward/forward.ts`,
+    'await hooks.begins();',
+    'void hooks.begins();',
+  ],
+  [
+    'any protocol of the upstream is taken',
+    `${proxy}/forward/forward.ts`,
+    "if (client.kind === 'socket' && isAsked) return",
+    "if (client.kind === 'socket') return",
+  ],
+  [
+    'every group of the sender goes on',
+    `${proxy}/forward/upstream-identity.ts`,
+    '.filter((group) => known.has(group))',
+    '',
+  ],
+  // Expressions.
+  [
+    'a failed answer is remembered',
+    'src/expression/evaluate/answer-memory.ts',
+    'if (!answer.every(isRepeatable)) return;',
+    '',
+  ],
+  [
+    'an element moves while others are deleted',
+    'src/expression/path/write-results.ts',
+    'for (const [array, indexes] of emptied ?? []) takeOut(array, indexes);',
+    'for (const [array, indexes] of emptied ?? []) for (const index of indexes) array.splice(index, 1);',
+  ],
+  ['a result reaches the prototype', 'src/expression/path/write-results.ts', "if (key === '__proto__') continue;", ''],
+  [
+    'a path goes as deep as it likes',
+    'src/expression/path/path-grammar.ts',
+    'const maxSegments = 64;',
+    'const maxSegments = 64_000;',
+  ],
+  [
+    'a process that hangs is left alone',
+    'src/expression/sandbox/watchdog.ts',
+    'if (silentMs >= allowedMs * mostStarved) return true;',
+    'if (silentMs >= allowedMs * mostStarved) return false;',
+  ],
+  [
+    'a process that swells is left alone',
+    'src/expression/sandbox/watchdog.ts',
+    "if (isTooLarge()) kill('swollen');\n    else if",
+    'if',
+  ],
+];
+
+function mutantOf([claim, file, find, replace, noticedBy]: Row): Mutant {
+  return {
+    name: `${file}: ${claim}`,
+    room: roomOf(file) as MutatedRoom,
+    file,
+    ...(noticedBy !== undefined && { noticedBy }),
+    plant: (text) => {
+      const times = text.split(find).length - 1;
+      if (times !== 1) throw new Error(`plant "${claim}": wanted its place once in ${file}, found it ${times} times`);
+      return text.replace(find, () => replace);
+    },
+  };
+}
+
+export const chosen: readonly Mutant[] = [
+  ...rows.map(mutantOf),
+  ...faultsOfTheRig.map(({ name, file, find, replace }) => mutantOf([name, file, find, replace])),
+];

@@ -1,0 +1,142 @@
+// A copy of the house in which a fault is planted, and the suites that run there.
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Mutant } from './mutant.ts';
+
+export type Verdict =
+  | { kind: 'passed' }
+  | { kind: 'failed'; by: string }
+  /** It took longer than it may. */
+  | { kind: 'late' };
+
+const parts = [
+  'src',
+  'test',
+  'fixtures',
+  'config',
+  'docs',
+  'bench',
+  '.ci',
+  'package.json',
+  'tsconfig.json',
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+  'LICENSE',
+  'Dockerfile',
+  '.gitignore',
+  '.biome.json',
+];
+
+export class HouseCopy {
+  readonly folder = mkdtempSync(join(tmpdir(), 'hostward-mutants-'));
+
+  constructor(root: string) {
+    for (const part of parts)
+      if (existsSync(join(root, part))) cpSync(join(root, part), join(this.folder, part), { recursive: true });
+    symlinkSync(join(root, 'node_modules'), join(this.folder, 'node_modules'));
+  }
+
+  has(path: string): boolean {
+    return existsSync(join(this.folder, path));
+  }
+
+  /** A fault that was chosen knows its place by its words, which may have been written anew. */
+  canPlant({ file, plant }: Mutant): boolean {
+    try {
+      return this.has(file) && plant(readFileSync(join(this.folder, file), 'utf8')) !== '';
+    } catch {
+      return false;
+    }
+  }
+
+  /** With the fault in place only as long as the work lasts. */
+  async with<T>(mutant: Mutant, work: () => Promise<T>): Promise<T> {
+    const path = join(this.folder, mutant.file);
+    const good = readFileSync(path, 'utf8');
+    const bad = mutant.plant(good);
+    if (bad === good) throw new Error(`plant "${mutant.name}": it changes nothing`);
+    writeFileSync(path, bad);
+    try {
+      return await work();
+    } finally {
+      writeFileSync(path, good);
+    }
+  }
+
+  run(suites: readonly string[], limitMs: number): Promise<Verdict> {
+    if (suites.length === 0) return Promise.resolve({ kind: 'passed' });
+    const vitest = join('node_modules', 'vitest', 'vitest.mjs');
+    const report = join(this.folder, 'report.json');
+    rmSync(report, { force: true });
+    const words = [
+      vitest,
+      'run',
+      '--config',
+      'test/vitest.config.ts',
+      '--bail',
+      '1',
+      '--retry',
+      '0',
+      '--reporter',
+      'json',
+      '--outputFile',
+      report,
+      ...suites,
+    ];
+    // The files that were asked for and no others: a word of vitest is a part of a name.
+    const child = spawn(process.execPath, words, {
+      cwd: this.folder,
+      env: { ...process.env, CI: '', KUBEBUILDER_ASSETS: '', NO_COLOR: '1' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      detached: true,
+    });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      // Its workers too: a fault may keep one busy for ever.
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    }, limitMs);
+    return new Promise((resolve) => {
+      child.once('close', (code) => {
+        clearTimeout(timer);
+        if (isLate) resolve({ kind: 'late' });
+        else if (code === 0) resolve({ kind: 'passed' });
+        else resolve({ kind: 'failed', by: firstFailure(report) ?? lastLine(stderr) });
+      });
+    });
+  }
+
+  close(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+interface VitestReport {
+  testResults: { name: string; status: string; assertionResults: { status: string; fullName: string }[] }[];
+}
+
+function firstFailure(report: string): string | undefined {
+  try {
+    const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as VitestReport;
+    const file = testResults.find(({ status }) => status === 'failed');
+    if (file === undefined) return undefined;
+    const test = file.assertionResults.find(({ status }) => status === 'failed');
+    const name = file.name.slice(file.name.lastIndexOf('/test/') + 1);
+    return test === undefined ? `${name}: does not load` : `${name}: ${test.fullName}`;
+  } catch {
+    return undefined;
+  }
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.slice(0, 200) ?? 'it ended';
+}

@@ -1,0 +1,169 @@
+// `npm run mutants`: plants small faults, one at a time, in a copy of the house, and says which of them no suite notices. Exit code 0: at least 95 of a
+// hundred are noticed, and each other one is known with a reason; 1: more live, or one that nobody has looked at; 2: wrong usage.
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { HouseCopy, type Verdict } from './copy.ts';
+import { drawn, faultsByRule } from './drawn.ts';
+import { type Mutant, rooms } from './mutant.ts';
+import { SuiteFinder } from './suites.ts';
+import { survivors } from './survivors.ts';
+import { type Met, verdictOf } from './verdict.ts';
+
+const usage = `npm run mutants                    plants all of them
+npm run mutants -- --list          names them, one a line
+npm run mutants -- --short         those whose suite is known: the gate of a landing
+npm run mutants -- --report FILE   goes on where the file ends
+options:
+  --room R     ${rooms.join(', ')}      --only TEXT  those with this in their name
+  --seed N     draws other faults by rule       --each N     how many by rule in each room (11)
+  --minutes N  stops after so long; with --report the next call goes on
+  --deep       asks every suite that reaches the fault, not only the nearest
+`;
+const root = fileURLToPath(new URL('../..', import.meta.url));
+/** The suites next to a fault answer in this time, or others are asked. */
+const nearMs = 10_000;
+/** Beyond this a suite hangs because of the fault, also on a busy machine. */
+const hangsMs = 150_000;
+/** Suites of one call: many enough to pay for the start, few enough to stop early. */
+const chunk = 15;
+/** Suites that are farther away notice little that the near ones do not. */
+const mostRoom = 60;
+const mostWide = 30;
+
+class UsageFault extends Error {}
+
+async function command(words: readonly string[]): Promise<number> {
+  const { values } = parse(words);
+  const seed = whole('seed', values.seed);
+  const each = whole('each', values.each);
+  const minutes = Number(values.minutes ?? Number.POSITIVE_INFINITY);
+  if (values.room !== undefined && !(rooms as readonly string[]).includes(values.room))
+    throw new UsageFault(`--room is one of ${rooms.join(', ')}, found "${values.room}"`);
+  const all = drawn(values.short ? [] : faultsByRule(root), { seed, each })
+    .filter(({ room }) => values.room === undefined || room === values.room)
+    .filter(({ name }) => name.includes(values.only ?? ''))
+    .filter(({ noticedBy }) => !values.short || noticedBy !== undefined);
+  if (values.list) {
+    for (const { name } of all) print(name);
+    return 0;
+  }
+  const done = readReport(values.report);
+  const lines: Met[] = [];
+  const finder = new SuiteFinder(root);
+  const copy = new HouseCopy(root);
+  const startMs = performance.now();
+  let unplayed = 0;
+  const lost: string[] = [];
+  try {
+    for (const mutant of all) {
+      if (!copy.canPlant(mutant)) {
+        lost.push(mutant.name);
+        continue;
+      }
+      const known = done.get(mutant.name);
+      if (known === undefined && performance.now() - startMs > minutes * 60_000) {
+        unplayed++;
+        continue;
+      }
+      const line = known ?? (await meet(mutant, { copy, finder, isDeep: values.deep, isShort: values.short }));
+      lines.push(line);
+      if (known !== undefined) continue;
+      print(
+        `${line.by === undefined ? 'LIVES  ' : 'noticed'} ${line.seconds.toFixed(0).padStart(4)} s  ${line.name}${line.by === undefined ? '' : `  (${line.by})`}`,
+      );
+      if (values.report !== undefined) appendFileSync(values.report, `${JSON.stringify(line)}\n`);
+    }
+  } finally {
+    copy.close();
+  }
+  const verdict = verdictOf(lines, { survivors, unplayed });
+  for (const sentence of verdict.sentences) print(sentence);
+  for (const name of lost) print(`has lost its place in the sources, write it anew: ${name}`);
+  return verdict.isGood && lost.length === 0 ? 0 : 1;
+}
+
+/** The suites meet the fault, nearest first, until one notices it. */
+async function meet(
+  mutant: Mutant,
+  { copy, finder, isDeep, isShort }: { copy: HouseCopy; finder: SuiteFinder; isDeep: boolean; isShort: boolean },
+): Promise<Met> {
+  const startMs = performance.now();
+  const line = (by: string | undefined): Met => ({
+    name: mutant.name,
+    room: mutant.room,
+    by,
+    seconds: (performance.now() - startMs) / 1000,
+  });
+  return copy.with(mutant, async () => {
+    if (mutant.noticedBy !== undefined && copy.has(mutant.noticedBy)) {
+      const verdict = await copy.run([mutant.noticedBy], hangsMs);
+      if (verdict.kind !== 'passed') return line(told(verdict));
+      if (isShort) return line(undefined);
+    }
+    const { near, room, wide } = finder.of(mutant.file);
+    const first = await copy.run(near, nearMs);
+    if (first.kind === 'failed') return line(first.by);
+    // What was late is asked again with the others, in peace.
+    const rest = [
+      ...(first.kind === 'late' ? near : []),
+      ...room.slice(0, isDeep ? undefined : mostRoom),
+      ...wide.slice(0, isDeep ? undefined : mostWide),
+    ];
+    for (let at = 0; at < rest.length; at += chunk) {
+      const verdict = await copy.run(rest.slice(at, at + chunk), hangsMs);
+      if (verdict.kind !== 'passed') return line(told(verdict));
+    }
+    return line(undefined);
+  });
+}
+
+function told(verdict: Exclude<Verdict, { kind: 'passed' }>): string {
+  return verdict.kind === 'failed' ? verdict.by : 'its suites do not end';
+}
+
+function readReport(path: string | undefined): Map<string, Met> {
+  if (path === undefined || !existsSync(path)) return new Map();
+  const lines = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((text) => text !== '');
+  return new Map(lines.map((text) => JSON.parse(text) as Met).map((line) => [line.name, line]));
+}
+
+function parse(words: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...words],
+      options: {
+        list: { type: 'boolean', default: false },
+        short: { type: 'boolean', default: false },
+        deep: { type: 'boolean', default: false },
+        report: { type: 'string' },
+        room: { type: 'string' },
+        only: { type: 'string' },
+        seed: { type: 'string', default: '1' },
+        each: { type: 'string', default: '11' },
+        minutes: { type: 'string' },
+      },
+    });
+  } catch (error) {
+    throw new UsageFault((error as Error).message);
+  }
+}
+
+function whole(name: string, text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new UsageFault(`--${name} is a whole number, found "${text}"`);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+try {
+  process.exitCode = await command(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof UsageFault)) throw error;
+  process.stderr.write(`mutants: ${error.message}\n\n${usage}`);
+  process.exitCode = 2;
+}

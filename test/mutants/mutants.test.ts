@@ -1,0 +1,137 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'acorn';
+import { describe, expect, it } from 'vitest';
+import { chosen } from './chosen.ts';
+import { drawn, faultsByRule } from './drawn.ts';
+import { rooms } from './mutant.ts';
+import { faultsOf } from './rules.ts';
+import { SuiteFinder } from './suites.ts';
+import { survivors } from './survivors.ts';
+import { verdictOf } from './verdict.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8');
+const byRule = faultsByRule(root);
+const all = drawn(byRule, { seed: 1, each: 11 });
+
+describe('the faults', () => {
+  it('are at least 120, each with a name of its own, in every room, half of them by rule', () => {
+    expect(all.length).toBeGreaterThanOrEqual(120);
+    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+    expect(new Set(all.map(({ room }) => room))).toEqual(new Set(rooms));
+    expect(all.length - chosen.length).toBe(11 * rooms.length);
+    expect(all.map(({ name }) => name).filter((name) => name.includes('\n'))).toEqual([]);
+  });
+
+  it('by rule change their file, and leave a program', () => {
+    for (const { name, file, plant } of all.slice(chosen.length)) {
+      const text = textOf(file);
+      const bad = plant(text);
+      expect([name, bad === text]).toEqual([name, false]);
+      parse(stripTypeScriptTypes(bad, { mode: 'strip' }), { ecmaVersion: 'latest', sourceType: 'module' });
+    }
+  });
+
+  it('by hand find their place, but for a few whose code was written anew: the next run names those', () => {
+    const lost = chosen.filter(({ file, plant }) => {
+      try {
+        stripTypeScriptTypes(plant(textOf(file)), { mode: 'strip' });
+        return false;
+      } catch {
+        return true;
+      }
+    });
+    expect(lost.length, lost.map(({ name }) => name).join('; ')).toBeLessThanOrEqual(chosen.length / 10);
+  });
+
+  it('are the same for the same seed, and others for another', () => {
+    const names = (seed: number) => drawn(byRule, { seed, each: 5 }).map(({ name }) => name);
+    expect(names(1)).toEqual(names(1));
+    expect(names(2)).not.toEqual(names(1));
+  });
+
+  it('make a short list whose suites are there', () => {
+    const short = chosen.flatMap(({ noticedBy }) => noticedBy ?? []);
+    expect(short.length).toBeGreaterThanOrEqual(12);
+    const missing = short.filter((suite) => !existsSync(join(root, suite)));
+    expect(missing.length, missing.join('; ')).toBeLessThanOrEqual(2);
+  });
+
+  it('that live have a reason, and are among those that are planted', () => {
+    const names = new Set(all.map(({ name }) => name));
+    for (const { name, reason } of survivors)
+      expect([name, names.has(name), reason.length > 20]).toEqual([name, true, true]);
+  });
+});
+
+describe('faultsOf()', () => {
+  const text = [
+    'const maxThings = 4 * 8;',
+    'export function pick(all: readonly number[], at: number | undefined): number {',
+    "  if (at === undefined || at < 0) throw new Error('none');",
+    '  if (!all.includes(at)) return 0;',
+    '  return at > maxThings ? (all[0] as number) : at;',
+    '}',
+    'export const write = (revision: number) => ({ expect: revision, value: 1 });',
+  ].join('\n');
+  const faults = faultsOf('src/store/pick.ts', text, 'store');
+
+  it('turns comparisons, early returns, throws, limits, choices and preconditions', () => {
+    const planted = faults.map(({ plant }) =>
+      plant(text)
+        .split('\n')
+        .filter((line, nth) => line !== text.split('\n')[nth]),
+    );
+    expect(planted).toEqual([
+      ['const maxThings = 1000 * (4 * 8);'],
+      ['  ;'],
+      ["  if (at !== undefined || at < 0) throw new Error('none');"],
+      ["  if (at === undefined && at < 0) throw new Error('none');"],
+      ["  if (at === undefined || at <= 0) throw new Error('none');"],
+      ['  ;'],
+      ['  if (all.includes(at)) return 0;'],
+      ['  return at > maxThings ? at : all[0];'],
+      ['  return at >= maxThings ? (all[0] as number) : at;'],
+      ['export const write = (revision: number) => ({ expect: undefined, value: 1 });'],
+    ]);
+  });
+
+  it('names each by its line, so that lines added elsewhere change no name', () => {
+    const later = faultsOf('src/store/pick.ts', `// A.\n\n${text}`, 'store');
+    expect(later.map(({ name }) => name)).toEqual(faults.map(({ name }) => name));
+  });
+});
+
+describe('SuiteFinder', () => {
+  it('asks the suites that know a file before those that reach it by the way', () => {
+    const { near, room, wide } = new SuiteFinder(root).of('src/store/timeline.ts');
+    expect(near[0]).toMatch(/^test\/store\//);
+    expect(new Set([...near, ...room, ...wide]).size).toBe(near.length + room.length + wide.length);
+    expect(wide.some((suite) => suite.startsWith('test/apiserver/'))).toBe(true);
+  });
+});
+
+describe('verdictOf()', () => {
+  const met = (living: number, count = 100) =>
+    Array.from({ length: count }, (_, nth) => ({
+      ...{ name: `fault ${nth}`, room: 'store' as const, seconds: 1 },
+      by: nth < living ? undefined : 'a suite',
+    }));
+  const reasons = (count: number) =>
+    Array.from({ length: count }, (_, nth) => ({ name: `fault ${nth}`, reason: 'no one can see it' }));
+  it('wants 95 of a hundred noticed, and a reason for each other one', () => {
+    expect(verdictOf(met(0), { survivors: [], unplayed: 0 }).isGood).toBe(true);
+    expect(verdictOf(met(5), { survivors: reasons(5), unplayed: 0 }).isGood).toBe(true);
+    expect(verdictOf(met(6), { survivors: reasons(6), unplayed: 0 }).isGood).toBe(false);
+    const bad = verdictOf(met(1), { survivors: [], unplayed: 3 });
+    expect(bad.isGood).toBe(false);
+    expect(bad.sentences[0]).toBe('lives: fault 0: nobody has looked at it');
+    expect(bad.sentences.at(-1)).toBe('99 of 100 faults were noticed, 99.0 %; 3 were not tried yet');
+  });
+  it('calls nothing good when nothing was tried', () => {
+    expect(verdictOf([], { survivors: [], unplayed: 0 }).isGood).toBe(false);
+  });
+});
