@@ -59,12 +59,16 @@ export const hostNamespace = 'vcluster-vc';
 
 export const writeVerbs: readonly string[] = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
-/** A longer wait means that something is broken. */
-const patienceMs = 15_000;
+/** A longer wait means that something is broken, but where a test has far more objects than others. */
+const patience = 15_000;
 const betweenLooksMs = 4;
 
 /** Calls `look` repeatedly until it returns a value. */
-export async function until<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+export async function until<T>(
+  what: string,
+  look: () => T | undefined | Promise<T | undefined>,
+  patienceMs = patience,
+): Promise<T> {
   const endMs = performance.now() + patienceMs;
   let last: unknown;
   for (;;) {

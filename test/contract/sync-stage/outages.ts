@@ -25,20 +25,26 @@ export function outagesSuite(backend: () => SyncBackend): void {
     const behind = async (side: Side) => interferers.before(backend()[side]);
     const begin = (side: Side, { at }: Interferer, options: LiveOptions = {}) =>
       stage.daemon({ via: { [side]: at }, logLevel: 'info', ...options });
-    const pairs = async () => {
-      for (const [at, name] of names.entries()) await stage.pair({ name, ips: [ip(at, 1)] });
+    const forEach = async (act: (name: string, at: number) => Promise<unknown>) => {
+      const waiting = names.entries();
+      const work = async () => {
+        for (const [at, name] of waiting) await act(name, at);
+      };
+      await Promise.all(Array.from({ length: 16 }, work));
     };
-    const edit = async (version: number) => {
-      for (const [at, name] of names.entries()) await stage.editTenants(name, { subsets: subsetsOf(ip(at, version)) });
-    };
-    const converged = (daemon: LiveDaemon, version: number) =>
-      until('the newest addresses of all objects', async () => {
+    const pairs = () => forEach((name, at) => stage.pair({ name, ips: [ip(at, 1)] }));
+    const edit = (version: number) =>
+      forEach((name, at) => stage.editTenants(name, { subsets: subsetsOf(ip(at, version)) }));
+    const converged = (daemon: LiveDaemon, version: number) => {
+      const look = async () => {
         await daemon.clock.jump(1_000);
         const copies = await stage.list('host', 'endpoints');
         const found = new Map(copies.map((copy) => [copy.metadata.name, ipsOf(copy)[0]]));
         const isNew = names.every((name, at) => found.get(stage.at(name).name) === ip(at, version));
         return isNew && daemon.isReady ? true : undefined;
-      });
+      };
+      return until('the newest addresses of all objects', look, 15_000 + 60 * objects);
+    };
     const deletes = async () => (await stage.writes()).filter((one) => one.includes(' delete '));
     const goAway = (interferer: Interferer) => {
       interferer.rule = () => 'drop';
@@ -91,7 +97,7 @@ export function outagesSuite(backend: () => SyncBackend): void {
     it('a restart amid pods that turn ready leaves no address in notReadyAddresses', async () => {
       const waiting = (at: number) => [{ notReadyAddresses: [{ ip: ip(at, 1) }], ports: [{ port: 80 }] }];
       await pairs();
-      for (const [at, name] of names.entries()) await stage.editTenants(name, { subsets: waiting(at) });
+      await forEach((name, at) => stage.editTenants(name, { subsets: waiting(at) }));
       const first = await stage.daemon();
       await first.stop();
       const turnReady = async (rest: number) => {

@@ -105,11 +105,16 @@ export class SyncStage {
     await until(`an empty ${namespace}/${resource} on the ${side} side`, async () => {
       const items = await left();
       if (items.length === 0) return true;
-      for (const { metadata } of items) {
+      const remove = async ({ metadata }: KubeObject) => {
         if (metadata.finalizers?.length)
           await this.patch(side, resource, { ...place(metadata), mergePatch: { metadata: { finalizers: null } } });
         await this.backend[side].admin.request('DELETE', `${path}/${metadata.name}`);
-      }
+      };
+      const waiting = items.values();
+      const work = async () => {
+        for (const item of waiting) await remove(item);
+      };
+      await Promise.all(Array.from({ length: 8 }, work));
       return undefined;
     });
   }
