@@ -1,5 +1,5 @@
 // docs/upgrade.md says what an older version does with what a newer one has stored, and the other way round. Here both do it: this
-// version, and the program of an earlier commit. Takes a minute, so `.ci/proof upgrade` runs it.
+// version, and the package of an earlier commit, built and installed as people would. Takes two minutes, so `.ci/proof upgrade` runs it.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,15 +21,23 @@ describe.skipIf(reason !== undefined)(
   () => {
     const processes = new Processes();
     type Version = 'older' | 'newer';
-    const folderOf = (version: Version) => (version === 'newer' ? root : join(processes.folder, 'older'));
+    const folderOf = (version: Version) =>
+      version === 'newer' ? root : join(processes.folder, 'installed', 'node_modules', 'hostward');
 
     beforeAll(() => {
-      const older = folderOf('older');
-      mkdirSync(older);
-      const unpack = `git -C '${root}' -c safe.directory='*' archive ${earlier} | tar -x -C '${older}'`;
-      expect(spawnSync('sh', ['-c', unpack], { encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
-      symlinkSync(join(root, 'node_modules'), join(older, 'node_modules'));
-    });
+      const [sources, installed] = ['sources', 'installed'].map((name) => join(processes.folder, name));
+      for (const folder of [sources, installed]) mkdirSync(folder as string);
+      symlinkSync(join(root, 'node_modules'), join(sources as string, 'node_modules'));
+      const steps = [
+        `git -C '${root}' -c safe.directory='*' archive ${earlier} | tar -x -C '${sources}'`,
+        `cd '${sources}' && npm pack --silent --pack-destination '${installed}' >&2`,
+        `cd '${installed}' && npm init --yes >/dev/null && npm install --no-audit --no-fund --silent --prefer-offline ./*.tgz`,
+      ];
+      for (const step of steps) {
+        const { status, stderr } = spawnSync('sh', ['-c', `set -e; ${step}`], { encoding: 'utf8' });
+        expect([step, status, status === 0 ? '' : stderr]).toEqual([step, 0, '']);
+      }
+    }, 300_000);
     afterAll(() => processes.stop());
 
     const run = (version: Version, line: string) => processes.run(line.split(' '), folderOf(version));

@@ -4,8 +4,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import debianLock from '../../config/image/debian.lock.json' with { type: 'json' };
 import { sha256, writeLayout } from '../../src/launcher/image/layout.ts';
+import { chartAnnotations, withAnnotations } from '../../src/launcher/release/chart-annotations.ts';
 import { provenanceOf } from '../../src/launcher/release/provenance.ts';
 import { notesOf } from '../../src/launcher/release/release.ts';
 import { sbomOf } from '../../src/launcher/release/sbom.ts';
@@ -142,5 +144,51 @@ it('the provenance names the commit, what went in and what came out', () => {
         resolvedDependencies: [{ digest: { gitCommit: build.revision } }, { name: 'f' }],
       },
     },
+  });
+});
+
+describe('the annotations of the chart', () => {
+  const notes = '# Hostward 1.0.0\n\nText.\n\n- One fact.\n- Another one, which\n  takes two lines.\n';
+  const imageDigest = `sha256:${'a'.repeat(64)}`;
+  const changes = ['One fact.', 'Another one, which takes two lines.'];
+  const nowhere = { version: '1.0.0', homepage: '', repository: { url: '' }, bugs: { url: '' } };
+
+  it('invent no address: without one in package.json only the changes are told', () => {
+    for (const publish of [undefined, { image: '', signKey: { fingerprint: 'ab', url: '' } }])
+      expect(chartAnnotations({ ...nowhere, ...(publish && { publish }) }, { notes, imageDigest })).toEqual({
+        'artifacthub.io/changes': JSON.stringify(changes),
+      });
+  });
+
+  it('take the addresses of package.json', () => {
+    const signKey = { fingerprint: 'ab', url: 'https://key.example.com/hostward.pub' };
+    const publish = { image: 'registry.example.com/hostward', signKey };
+    const at = { ...nowhere, homepage: 'https://home.example.com', bugs: { url: 'https://bugs.example.com' }, publish };
+    const found = chartAnnotations(at, { notes, imageDigest });
+    expect(Object.fromEntries(Object.entries(found).map(([key, value]) => [key.slice(15), JSON.parse(value)]))).toEqual(
+      {
+        changes,
+        images: [
+          {
+            name: 'hostward',
+            image: `registry.example.com/hostward:1.0.0@${imageDigest}`,
+            platforms: ['linux/amd64', 'linux/arm64'],
+          },
+        ],
+        links: [
+          { name: 'homepage', url: 'https://home.example.com' },
+          { name: 'issues', url: 'https://bugs.example.com' },
+        ],
+        signKey,
+      },
+    );
+  });
+
+  it('stand in Chart.yaml as text that is YAML itself', () => {
+    const chart = readFileSync(new URL('../../config/chart/Chart.yaml', import.meta.url), 'utf8');
+    const { annotations } = parse(withAnnotations(chart, chartAnnotations(nowhere, { notes, imageDigest })));
+    expect(parse(annotations['artifacthub.io/changes'])).toEqual(changes);
+    expect(annotations['artifacthub.io/license']).toBe('Apache-2.0');
+    expect(() => withAnnotations('name: a\n', {})).toThrow('must end with its annotations');
   });
 });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { sha256 } from '../image/layout.ts';
 import { file, writeTar } from '../image/tar.ts';
+import { chartAnnotations, withAnnotations } from './chart-annotations.ts';
 import { provenanceOf, type ReleasedFile } from './provenance.ts';
 import { sbomOf } from './sbom.ts';
 import { attach, blobBundle, type Statement, signatureStatement } from './sign.ts';
@@ -33,11 +34,14 @@ export function writeRelease(order: ReleaseOrder): void {
   const write = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
   const json = (value: object) => `${JSON.stringify(value, undefined, 2)}\n`;
 
-  write(`hostward-chart-${version}.tgz`, gzipSync(chartArchive(join(root, 'config', 'chart'), created), { level: 9 }));
+  const notes = notesOf(read('CHANGELOG.md'), version);
+  const annotations = chartAnnotations(JSON.parse(read('package.json')), { notes, imageDigest });
+  const chart = chartArchive(join(root, 'config', 'chart'), { annotations, created });
+  write(`hostward-chart-${version}.tgz`, gzipSync(chart, { level: 9 }));
   mkdirSync(join(folder, 'manifests'));
   for (const name of readdirSync(join(root, 'config')).filter((one) => manifests.test(one)))
     cpSync(join(root, 'config', name), join(folder, 'manifests', name));
-  write('NOTES.md', notesOf(read('CHANGELOG.md'), version));
+  write('NOTES.md', notes);
   const sbom = sbomOf({
     ...order,
     licences: read('dist/licences.txt'),
@@ -77,9 +81,18 @@ export function notesOf(changelog: string, version: string): string {
 }
 
 /** As `helm package` packs it: everything below a folder with the chart's name. */
-function chartArchive(folder: string, created: number): Uint8Array {
-  const entries = filesBelow(folder, '').map((path) => file(`hostward/${path}`, readFileSync(join(folder, path))));
-  return writeTar(entries, created);
+function chartArchive(
+  folder: string,
+  { annotations, created }: { annotations: Record<string, string>; created: number },
+): Uint8Array {
+  const contentOf = (path: string) => {
+    const content = readFileSync(join(folder, path));
+    return path === 'Chart.yaml' ? Buffer.from(withAnnotations(content.toString(), annotations)) : content;
+  };
+  return writeTar(
+    filesBelow(folder, '').map((path) => file(`hostward/${path}`, contentOf(path))),
+    created,
+  );
 }
 
 function nodeOf(root: string) {
