@@ -3,9 +3,11 @@
 // index, and a store watch keeps it current.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { compareKeys } from '../../store/key-order.ts';
+import { pagesOf } from '../../store/pages.ts';
 import type { Store, StoreEvent, StoreWatch } from '../../store/store.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { shownFromText, storagePrefix } from '../wire/stored-text.ts';
+import { KeyBuckets } from './key-buckets.ts';
 
 /** Records read before other requests get a turn. */
 const pageRecords = 500;
@@ -48,9 +50,8 @@ class KindIndex {
   #kind: Kind;
   #ready: Promise<void>;
   #watch: StoreWatch | undefined;
-  /** Keys by bucket, see bucketOf(). */
-  #buckets = new Map<string, Set<string>>();
-  #bucketsByKey = new Map<string, readonly string[]>();
+  /** See bucketOf(). */
+  #buckets: KeyBuckets;
   #departed: Departed[] = [];
   /** Keys that changed while the index was being built: what a page says of them is old. */
   #changed: Set<string> | undefined = new Set();
@@ -61,6 +62,7 @@ class KindIndex {
   constructor(store: Store, kind: Kind) {
     this.#store = store;
     this.#kind = kind;
+    this.#buckets = new KeyBuckets(storagePrefix(kind, ''));
     this.#ready = this.#build();
     // keys() reports the failure; an unhandled rejection would end the process.
     this.#ready.catch(() => this.close());
@@ -82,7 +84,7 @@ class KindIndex {
     if (this.isOver || revision < this.#knownSince) return undefined;
     const buckets = new Set(values.map((value) => bucketOf(field, value)));
     const found = new Set<string>();
-    for (const bucket of buckets) for (const key of this.#buckets.get(bucket) ?? []) found.add(key);
+    for (const bucket of buckets) for (const key of this.#buckets.keysIn(bucket)) found.add(key);
     for (const departed of this.#departed)
       if (departed.revision > revision && buckets.has(departed.bucket)) found.add(departed.key);
     return [...found].sort(compareKeys);
@@ -98,16 +100,9 @@ class KindIndex {
     this.#knownSince = revision;
     // From the beginning: a reader who falls behind reads the history from the disk, and would not be up to date one turn later.
     void this.#follow(watch);
-    let afterKey: string | undefined;
-    for (;;) {
-      const start = afterKey === undefined ? {} : { afterKey };
-      const page = await this.#store.list(prefix, { atRevision: revision, limit: pageRecords, ...start });
-      if (page.kind !== 'page')
-        throw new Error(`build an index: the store compacted revision ${revision} before every object was read`);
-      for (const { key, value } of page.records)
+    for await (const records of pagesOf(this.#store, prefix, { revision, limit: pageRecords })) {
+      for (const { key, value } of records)
         if (!this.#changed?.has(key)) this.#put(key, this.#bucketsOf(value), revision);
-      afterKey = page.records.at(-1)?.key;
-      if (!page.hasMore) break;
       await new Promise((resolve) => setImmediate(resolve));
     }
     // What these keys were found by before they changed is not known.
@@ -125,20 +120,9 @@ class KindIndex {
   }
 
   #put(key: string, buckets: readonly string[], revision: number): void {
-    const before = this.#bucketsByKey.get(key) ?? [];
-    for (const bucket of before) {
-      if (buckets.includes(bucket)) continue;
-      const keys = this.#buckets.get(bucket);
-      keys?.delete(key);
-      if (keys?.size === 0) this.#buckets.delete(bucket);
-      this.#depart({ bucket, key, revision });
-    }
-    for (const bucket of buckets) {
-      const keys = this.#buckets.get(bucket) ?? new Set<string>();
-      this.#buckets.set(bucket, keys.add(key));
-    }
-    if (buckets.length === 0) this.#bucketsByKey.delete(key);
-    else this.#bucketsByKey.set(key, buckets);
+    for (const bucket of this.#buckets.bucketsOf(key))
+      if (!buckets.includes(bucket)) this.#depart({ bucket, key, revision });
+    this.#buckets.put(key, buckets);
   }
 
   #depart(departed: Departed): void {

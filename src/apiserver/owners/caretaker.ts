@@ -2,6 +2,7 @@
 // chores. In: a kit, chores, and every change in the store. Out: updates and deletes through the kit's own pipelines.
 // Must never delay a request: the caretaker works in the background, one change at a time.
 import type { KubeObject } from '../../object/meta/object.ts';
+import { pagesOf } from '../../store/pages.ts';
 import type { StoreEvent, StoreWatch } from '../../store/store.ts';
 import type { Catalog } from '../kinds/catalog.ts';
 import type { Kind } from '../kinds/kind.ts';
@@ -43,6 +44,7 @@ export class Caretaker {
     this.#owners = new Owners(kit);
   }
 
+  /** Does not wait until every object has been read: there may be a million. */
   async start(): Promise<void> {
     const watch = await this.#open();
     this.#done = this.#run(watch);
@@ -59,6 +61,7 @@ export class Caretaker {
   async #run(first: StoreWatch): Promise<void> {
     let watch = first;
     for (;;) {
+      await this.#readAll(watch);
       await this.#follow(watch);
       if (this.#isStopped || watch.ended === 'closed') return;
       watch = await this.#open();
@@ -73,20 +76,21 @@ export class Caretaker {
     this.#watch = watch;
     // The stop could only close the watch before this one.
     if (this.#isStopped) watch.close();
-    await this.#readAll(revision);
     return watch;
   }
 
   /** Finds the work that was unfinished when the cluster last stopped. */
-  async #readAll(revision: number): Promise<void> {
-    let afterKey: string | undefined;
-    for (;;) {
-      const start = afterKey === undefined ? {} : { afterKey };
-      const page = await this.#kit.store.list(root, { atRevision: revision, limit: pageRecords, ...start });
-      if (page.kind !== 'page') return;
-      for (const { key, value } of page.records) await this.#try(key, () => this.#inspect(key, value));
-      afterKey = page.records.at(-1)?.key;
-      if (!page.hasMore) return;
+  async #readAll(watch: StoreWatch): Promise<void> {
+    const { store, log } = this.#kit;
+    try {
+      const revision = await store.currentRevision();
+      for await (const records of pagesOf(store, root, { revision, limit: pageRecords })) {
+        for (const { key, value } of records)
+          if (this.#concerns(key, value)) await this.#try(key, () => this.#inspect(key, value));
+        if (watch.ended !== 'open') return;
+      }
+    } catch (error) {
+      log.error({ error: String(error) }, 'caretaker failed');
     }
   }
 
@@ -113,10 +117,12 @@ export class Caretaker {
   }
 
   /** Most objects need no work; searching their text is cheaper than parsing them. */
+  #concerns(key: string, value: string): boolean {
+    return value.includes('"deletionTimestamp"') || value.includes('"ownerReferences"') || this.#owners.knows(key);
+  }
+
   async #inspect(key: string, value: string): Promise<void> {
-    const isMarked = value.includes('"deletionTimestamp"');
-    const isOwned = value.includes('"ownerReferences"');
-    if (!isMarked && !isOwned && !this.#owners.knows(key)) return;
+    if (!this.#concerns(key, value)) return;
     const place = placeOf(key, this.#kinds);
     if (place === undefined) return;
     const object = JSON.parse(value) as KubeObject;

@@ -9,9 +9,11 @@ import { fromStoredText, toStoredText } from '../../apiserver/wire/stored-text.t
 import type { Timer } from '../../clock.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type KeyBook, keyPrefix } from './book/key-book.ts';
+import { properties } from './book/key-table.ts';
 import { hiddenPart } from './book/stored-key.ts';
 import { type KeyWorld, makersOf } from './life/credential.ts';
 import { expiryOf, isDueForRemoval, keptAfterExpiryMs, kubeconfigKeptAfterExpiryMs } from './life/expiry.ts';
+import { inTurns } from './life/in-turns.ts';
 import type { KeyFacts } from './life/key-facts.ts';
 
 /** The grace period ends by the wall clock, which a timer does not follow when somebody sets the clock. */
@@ -109,7 +111,7 @@ export class ExpiryNotes {
     // The clock on the wall may be set, and a machine may sleep.
     let nextMs = expiredEveryMs;
     try {
-      for (const facts of [...this.#book.facts()]) {
+      for await (const facts of inTurns(this.#book.facts(properties.ends))) {
         if (facts.isDeleted || facts.record.isExpiryTold) continue;
         const expiryMs = expiryOf(facts.times, this.#lastActivityMs(facts));
         if (expiryMs === undefined || this.#isStopped) continue;
@@ -182,7 +184,8 @@ export class ExpiredKeys {
   /** Also after a new configuration, which may have taken the virtual cluster of a kubeconfig away. */
   async remove(): Promise<void> {
     const nowMs = this.#kit.clock.wallTime().getTime();
-    for (const facts of [...this.#book.facts()]) {
+    const { ends, isMade, isOfKubeconfig } = properties;
+    for await (const facts of inTurns(this.#book.facts(ends | isMade | isOfKubeconfig))) {
       if (facts.isDeleted || !this.#isOver(facts, nowMs)) continue;
       await deleteIfPresent(systemCall(this.#kit, this.#kind, { namespace: '', name: facts.name }), facts.record.uid);
     }

@@ -3,19 +3,22 @@
 import type { CallerLimits, Held } from '../../apiserver/limits/caller-limits.ts';
 import type { Clock } from '../../clock.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
+import type { KeyBook } from './book/key-book.ts';
 import type { KeyWorld } from './life/credential.ts';
 import { expiryOf } from './life/expiry.ts';
+import { inTurns } from './life/in-turns.ts';
 import type { KeyFacts } from './life/key-facts.ts';
 import { type KeyState, keyState, keyStates } from './life/key-state.ts';
 import { keysOfLeavers } from './life/leavers.ts';
 
 /** One scrape reads every series, and must not count a hundred thousand keys for each of them. */
 const countsAreGoodForMs = 500;
+/** Takes about ten milliseconds. */
+const countedAtOnce = 5_000;
 const soonMs = 7 * 24 * 60 * 60 * 1000;
 
 export interface Counted {
-  facts(): Iterable<KeyFacts>;
-  world: KeyWorld;
+  counts: KeyCounts;
   failedLogins(): number;
   watches(): number;
   /** Requests and sessions that pass through to clusters. */
@@ -24,34 +27,72 @@ export interface Counted {
   strangers: { readonly count: number; readonly gaveWay: number };
 }
 
-export function keyCounts(
-  { facts, world }: Pick<Counted, 'facts' | 'world'>,
-  nowMs: number,
-): Record<KeyState, number> & { expiringSoon: number; ofLeavers: number } {
-  const left = keysOfLeavers(facts(), world, nowMs);
-  const ofLeavers = left.reduce((sum, { keys }) => sum + keys.length, 0);
-  const counts = { ...noKeys(), expiringSoon: 0, ofLeavers };
-  for (const one of facts()) {
-    const state = keyState(one, world, nowMs);
-    counts[state]++;
-    const expiryMs = expiryOf(one.times, world.lastActivityMs(one));
-    if (state === 'active' && expiryMs !== undefined && expiryMs - nowMs <= soonMs) counts.expiringSoon++;
+type Counts = Record<KeyState, number> & { expiringSoon: number; ofLeavers: number };
+
+export interface KeyCountsParts {
+  book: Pick<KeyBook, 'size' | 'facts' | 'heldByOthers'>;
+  world: KeyWorld;
+  clock: Clock;
+}
+
+/** Counts the keys for metrics and for `hostward status`. */
+export class KeyCounts {
+  readonly #parts: KeyCountsParts;
+  #last: { atMs: number; counts: Counts } | undefined;
+  #isCounting = false;
+
+  constructor(parts: KeyCountsParts) {
+    this.#parts = parts;
   }
-  return counts;
-}
 
-function noKeys(): Record<KeyState, number> {
-  return Object.fromEntries(keyStates.map((state) => [state, 0])) as Record<KeyState, number>;
-}
-
-export function declareKeyMetrics(metrics: Metrics, counted: Counted, clock: Clock): void {
-  let last: { atMs: number; counts: ReturnType<typeof keyCounts> } | undefined;
-  const counts = () => {
+  /** Of very many keys the last result, while they are counted again in turns with requests. */
+  read(goodForMs = countsAreGoodForMs): Counts {
+    const { book, clock } = this.#parts;
     const atMs = clock.now();
-    if (last === undefined || atMs - last.atMs >= countsAreGoodForMs)
-      last = { atMs, counts: keyCounts(counted, clock.wallTime().getTime()) };
-    return last.counts;
-  };
+    const isGood = this.#last !== undefined && atMs - this.#last.atMs < goodForMs;
+    if (!isGood && book.size <= countedAtOnce) this.#last = { atMs, counts: this.#countNow() };
+    else if (!isGood && !this.#isCounting) void this.#countInTurns(atMs);
+    return this.#last?.counts ?? noKeys();
+  }
+
+  #countNow(): Counts {
+    const add = this.#adding();
+    for (const facts of this.#parts.book.facts()) add(facts);
+    return add(undefined);
+  }
+
+  async #countInTurns(atMs: number): Promise<void> {
+    this.#isCounting = true;
+    const add = this.#adding();
+    for await (const facts of inTurns(this.#parts.book.facts())) add(facts);
+    this.#last = { atMs, counts: add(undefined) };
+    this.#isCounting = false;
+  }
+
+  #adding(): (facts: KeyFacts | undefined) => Counts {
+    const { book, world, clock } = this.#parts;
+    const nowMs = clock.wallTime().getTime();
+    const left = keysOfLeavers(book.heldByOthers(), world, nowMs);
+    const ofLeavers = left.reduce((sum, { keys }) => sum + keys.length, 0);
+    const counts: Counts = { ...noKeys(), ofLeavers };
+    return (facts) => {
+      if (facts === undefined) return counts;
+      const state = keyState(facts, world, nowMs);
+      counts[state]++;
+      const expiryMs = expiryOf(facts.times, world.lastActivityMs(facts));
+      if (state === 'active' && expiryMs !== undefined && expiryMs - nowMs <= soonMs) counts.expiringSoon++;
+      return counts;
+    };
+  }
+}
+
+function noKeys(): Counts {
+  const states = Object.fromEntries(keyStates.map((state) => [state, 0])) as Record<KeyState, number>;
+  return { ...states, expiringSoon: 0, ofLeavers: 0 };
+}
+
+export function declareKeyMetrics(metrics: Metrics, counted: Counted): void {
+  const counts = () => counted.counts.read();
   for (const state of keyStates) {
     const help = 'Access keys by state';
     readSeries(metrics, { name: 'hostward_access_keys', help, labels: { state }, read: () => counts()[state] });

@@ -27,6 +27,7 @@ import {
 } from '../scope/request.ts';
 import type { NamedRecord, Reattached, RecordKind } from './callers/records.ts';
 import { credentialOf, type DeadBecause, type KeyWorld } from './life/credential.ts';
+import { inTurns } from './life/in-turns.ts';
 import type { KeyFacts } from './life/key-facts.ts';
 import { keyState, titleOf } from './life/key-state.ts';
 import { namesNoVisibleKey } from './life/visible.ts';
@@ -176,21 +177,22 @@ function addressIn(text: string | null): string | undefined {
   throw badRequest('from: want an address, like 10.0.0.7');
 }
 
-function madeBy({ facts }: QuestionParts, query: URLSearchParams): object {
+async function madeBy({ facts }: QuestionParts, query: URLSearchParams): Promise<object> {
   const makers = new Set(query.getAll('uid'));
   const keys: { name: string; uid: string }[] = [];
-  for (const { name, record } of facts()) {
+  for await (const { name, record } of inTurns(facts())) {
     const maker = record.createdBy ?? record.madeBy;
     if (maker !== undefined && makers.has(maker.uid)) keys.push({ name, uid: record.uid });
   }
   return { keys };
 }
 
-function identities({ record: recordOf, facts }: QuestionParts, kind: RecordKind, name: string): object {
+async function identities({ record: recordOf, facts }: QuestionParts, kind: RecordKind, name: string): Promise<object> {
   const record = recordOf(kind, name);
   if (record === undefined) throw noSuchName(kind, name);
   const counts = new Map<string, number>();
-  for (const { record: of } of facts()) counts.set(of.subject.uid, (counts.get(of.subject.uid) ?? 0) + 1);
+  for await (const { record: of } of inTurns(facts()))
+    counts.set(of.subject.uid, (counts.get(of.subject.uid) ?? 0) + 1);
   const keysOf = (uid: string) => counts.get(uid) ?? 0;
   const retired = record.retired.map(({ uid, atMs }) => ({
     uid,

@@ -154,7 +154,7 @@ export class KeyStrategy implements Strategy {
     const sealed = sealHidden(mergeHidden({}, hidden, object), { sealed: {}, opened: {} }, { cipher, uid });
     object['hidden'] = { record, sealed };
     const bytes = toStoredText(object).length;
-    const noRoom = book.bytes.refusal(uid, ownerKey(owner), bytes, context.limits);
+    const noRoom = book.bytes.refusal(0, ownerKey(owner), bytes, context.limits);
     write.facts = {
       context,
       by: session.credential.subject,
@@ -202,7 +202,9 @@ export class KeyStrategy implements Strategy {
     const lastActivityMs = activity.forExpiryMs(uid, facts.times.ttl);
     const change: Omit<KeyChange, 'object'> = { old, times: facts.times, lastActivityMs, isSameKey, isSelf };
     const owner = ownerKey(record.subject);
-    const noRoom = this.#parts.book.bytes.refusal(uid, owner, toStoredText(object).length, context.limits);
+    const { book } = this.#parts;
+    const before = book.bytesOf(part.record.name) ?? 0;
+    const noRoom = book.bytes.refusal(before, owner, toStoredText(object).length, context.limits);
     const judge = (judged: KubeObject) => {
       const judgement = judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context);
       if (noRoom !== undefined) judgement.refusals.push({ field: 'metadata', message: noRoom });

@@ -27,6 +27,7 @@ import { Misses } from '../keys/callers/misses.ts';
 import { People, recordsPrefix } from '../keys/callers/people.ts';
 import { Rights } from '../keys/callers/rights.ts';
 import { auditName, checkSecrets, makeDataFolder, openSecrets, revocationsName } from '../keys/folder/data-folder.ts';
+import { KeyCounts } from '../keys/key-metrics.ts';
 import { contextOf, type KeyParts, KeyStrategy } from '../keys/key-strategy.ts';
 import { keyKind } from '../keys/keys.ts';
 import { Activity } from '../keys/life/activity.ts';
@@ -58,6 +59,7 @@ export interface OpenParts {
   visibleSince(user: User): { since: number } | undefined;
   lastActivityMs(facts: KeyFacts): number | undefined;
   world: KeyWorld;
+  counts: KeyCounts;
   issuing: Issuing;
 }
 
@@ -92,7 +94,8 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
     return await partsOf(database, options, opened);
   } catch (error) {
     for (const part of opened.reverse()) await part.stop();
-    throw error;
+    // Damage may lie where only the keys are read.
+    throw withWayOut(error);
   }
 }
 
@@ -162,6 +165,7 @@ async function partsOf(
     key,
     lastActivityMs,
     world,
+    counts: new KeyCounts({ book, world, clock }),
     issuing,
   };
   opened.length = 0;

@@ -26,7 +26,7 @@ import { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
 import { makeOwnKey } from '../credentials/issue/make-key.ts';
 import { isRevocation } from '../credentials/tokens/revocation-kind.ts';
 import { ExpiredKeys, GraceChore } from '../keys/key-chores.ts';
-import { declareKeyMetrics, keyCounts } from '../keys/key-metrics.ts';
+import { declareKeyMetrics } from '../keys/key-metrics.ts';
 import { keysOfLeavers } from '../keys/life/leavers.ts';
 import { IngressListener } from '../proxy/ingress-listener.ts';
 import { type ManagementProxy, openProxy } from '../proxy/proxy.ts';
@@ -155,7 +155,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, world, failedLogins, kubeconfigs, proxy, database } = this.#need();
+    const { api, book, key, world, counts, failedLogins, kubeconfigs, proxy, database } = this.#need();
     const { clock, log, metrics, server } = this.#options;
     await api.start().catch(fromSetting('hostward.management.listen'));
     this.#grace = new GraceChore(api.kit, key);
@@ -176,9 +176,9 @@ export class ManagementApi {
     const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
     const failed = () => failedLogins.count;
     const [strangers, limits] = [this.#strangers, this.#limits];
-    const counted = { facts: () => book.facts(), world, failedLogins: failed, watches, proxied, strangers, limits };
+    const counted = { counts, failedLogins: failed, watches, proxied, strangers, limits };
     if (metrics !== undefined) {
-      declareKeyMetrics(metrics, counted, clock);
+      declareKeyMetrics(metrics, counted);
       kubeconfigs.declareMetrics(metrics);
     }
     log.info({ component: 'management', url: api.url }, 'management API started');
@@ -265,13 +265,13 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, audit, book, world, kubeconfigs, proxy } = this.#need();
+    const { api, audit, book, world, counts, kubeconfigs, proxy } = this.#need();
     const nowMs = this.#options.clock.wallTime().getTime();
-    const { expiringSoon, ofLeavers, ...keys } = keyCounts({ facts: () => book.facts(), world }, nowMs);
+    const { expiringSoon, ofLeavers, ...keys } = counts.read(0);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
     const { upstreams = [] } = proxied;
     const { removalsWaiting } = certificates;
-    const leavers = keysOfLeavers(book.facts(), world, nowMs);
+    const leavers = keysOfLeavers(book.heldByOthers(), world, nowMs);
     const troubles = troublesIn({ removalsWaiting, upstreams, leavers, damage: audit.damage });
     return {
       url: api.url,

@@ -1,4 +1,5 @@
-// The end of the range of keys that begin with a prefix, in byte order.
+// The range of keys that begin with a prefix, in byte order. One bound at each end: SQLite walks from the first of several lower ones.
+import { compareKeys } from '../key-order.ts';
 
 /** SQLite sorts every blob behind every text. */
 const behindAllTexts = new Uint8Array(0);
@@ -15,4 +16,9 @@ export function beyondPrefix(prefix: string): string | Uint8Array {
       return points.join('') + String.fromCodePoint(next === firstSurrogate ? behindSurrogates : next);
   }
   return behindAllTexts;
+}
+
+/** The least key with the prefix behind `afterKey`. */
+export function firstBehind(prefix: string, afterKey: string | undefined): string {
+  return afterKey === undefined || compareKeys(afterKey, prefix) < 0 ? prefix : `${afterKey}\0`;
 }

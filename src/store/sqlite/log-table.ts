@@ -2,7 +2,7 @@
 // database. Out: rows as the store hands them out. Holds no text: what it reads goes to whoever asked.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StoredRecord, StoreEvent } from '../store.ts';
-import { beyondPrefix } from './key-range.ts';
+import { beyondPrefix, firstBehind } from './key-range.ts';
 import type { EventsRange, ListedPage, ListRange, LoggedWrite, LogWrite, WindowRow } from './sqlite-messages.ts';
 
 /**
@@ -39,7 +39,7 @@ export class LogTable {
     this.#newest = this.#rows(`${version} ORDER BY revision DESC LIMIT 1`);
     this.#before = this.#rows(`${version} AND revision < ? ORDER BY revision DESC LIMIT 1`);
     this.#append = database.prepare('INSERT INTO log VALUES (?, ?, ?, ?, ?)');
-    const range = 'key >= ? AND key > ? AND key < ?';
+    const range = 'key >= ? AND key < ?';
     this.#page = this.#rows(
       `SELECT log.key, log.value, log.create_revision, log.revision
        FROM (SELECT max(revision) AS revision FROM log WHERE ${range} AND revision <= ? GROUP BY key) AS newest
@@ -87,9 +87,9 @@ export class LogTable {
   }
 
   list(range: ListRange): ListedPage {
-    const { prefix, revision, afterKey = '', limit = 0 } = range;
+    const { prefix, revision, afterKey, limit = 0 } = range;
     const most = limit <= 0 ? -1 : limit + 1;
-    const rows = this.#page.all(prefix, afterKey, beyondPrefix(prefix), revision, most) as unknown as [
+    const rows = this.#page.all(firstBehind(prefix, afterKey), beyondPrefix(prefix), revision, most) as unknown as [
       key: string,
       value: string,
       createRevision: number,
@@ -164,13 +164,13 @@ export class LogTable {
 
   #remainingAfter({ prefix, revision, afterKey = '' }: ListRange, records: readonly StoredRecord[]): number {
     const last = (records.at(-1) as StoredRecord).key;
-    const beyond = beyondPrefix(prefix);
-    const [rows] = this.#counted.get(prefix, last, beyond, countedKeys) as unknown as [number];
-    if (rows < countedKeys) return this.#present(prefix, last, revision);
+    const range = [firstBehind(prefix, last), beyondPrefix(prefix)] as const;
+    const [rows] = this.#counted.get(...range, countedKeys) as unknown as [number];
+    if (rows < countedKeys) return this.#present(range, revision);
     const place = (key: string) => `${prefix} ${key}`;
     const before = this.#remaining.get(place(afterKey));
     const known = before === undefined ? undefined : Math.max(before - records.length, countedKeys);
-    const remaining = known ?? (this.#counted.get(prefix, last, beyond, -1) as unknown as [number])[0];
+    const remaining = known ?? (this.#counted.get(...range, -1) as unknown as [number])[0];
     this.#remaining.delete(place(afterKey));
     this.#remaining.set(place(last), remaining);
     for (const oldest of this.#remaining.keys()) {
@@ -180,11 +180,11 @@ export class LogTable {
     return remaining;
   }
 
-  #present(prefix: string, afterKey: string, revision: number): number {
+  #present(range: readonly [string, string | Uint8Array], revision: number): number {
     let count = 0;
     let last: string | undefined;
     let isPresent = false;
-    const rows = this.#keys.iterate(prefix, afterKey, beyondPrefix(prefix), revision);
+    const rows = this.#keys.iterate(...range, revision);
     for (const [key, isDelete] of rows as unknown as Iterable<[string, number]>) {
       if (key !== last && isPresent) count++;
       last = key;

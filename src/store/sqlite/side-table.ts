@@ -1,6 +1,6 @@
 // The values beside the log, in a table of their own: read in byte order of their keys, written without a revision.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { beyondPrefix } from './key-range.ts';
+import { beyondPrefix, firstBehind } from './key-range.ts';
 import type { Requests, SideValue } from './sqlite-messages.ts';
 
 /** Also created in files of earlier versions, which ignore this table. */
@@ -13,16 +13,14 @@ export class SideTable {
   readonly #remove: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#page = database.prepare(
-      'SELECT key, value FROM side WHERE key >= ? AND key > ? AND key < ? ORDER BY key LIMIT ?',
-    );
+    this.#page = database.prepare('SELECT key, value FROM side WHERE key >= ? AND key < ? ORDER BY key LIMIT ?');
     this.#page.setReturnArrays(true);
     this.#set = database.prepare('INSERT OR REPLACE INTO side VALUES (?, ?)');
     this.#remove = database.prepare('DELETE FROM side WHERE key = ?');
   }
 
-  values({ prefix, afterKey = '', limit = -1 }: Requests['sideValues']['ask']): SideValue[] {
-    return this.#page.all(prefix, afterKey, beyondPrefix(prefix), limit) as unknown as SideValue[];
+  values({ prefix, afterKey, limit = -1 }: Requests['sideValues']['ask']): SideValue[] {
+    return this.#page.all(firstBehind(prefix, afterKey), beyondPrefix(prefix), limit) as unknown as SideValue[];
   }
 
   write(values: readonly SideValue[]): undefined {

@@ -10,6 +10,9 @@ interface Pending {
   reject: (fault: StoreFault) => void;
 }
 
+/** The thread makes rows and gives them away; the flags for the program would give it three times sixteen. */
+const maxYoungGenerationSizeMb = 4;
+
 export interface Opened {
   revision: number;
   compactedRevision: number;
@@ -33,7 +36,8 @@ export class SqliteThread {
   /** Opens the database. Rejects when the file is locked or damaged. */
   start(): Promise<Opened> {
     // The environment may hold credentials, and the thread does not need it.
-    const worker = new Worker(this.#url, { workerData: this.#data, env: {}, name: 'store' });
+    const resourceLimits = { maxYoungGenerationSizeMb };
+    const worker = new Worker(this.#url, { workerData: this.#data, env: {}, name: 'store', resourceLimits });
     this.#worker = worker;
     worker.on('message', (message: FromWorker) => this.#receive(message));
     worker.on('error', (error: Error) => this.#lose(`it threw: ${error.message}`, error));

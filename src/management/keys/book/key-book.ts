@@ -1,6 +1,8 @@
 // All keys in memory, as authentication and the rules about keys need them: by name, by the id in their text, by the digest of a
-// supplied value, and how many an owner has. Follows the store, so that a change counts for the next request.
+// supplied value, and how many an owner has; their texts stay in the store. Follows the store, so that a change counts for the next
+// request.
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { pagesOf } from '../../../store/pages.ts';
 import type { Store, StoreEvent, StoreWatch } from '../../../store/store.ts';
 import type { SubjectName } from '../../scope/directory.ts';
 import { type KeyFacts, keyFacts } from '../life/key-facts.ts';
@@ -8,6 +10,7 @@ import { RecentScopes } from '../life/recent-scopes.ts';
 import type { KeyIndex } from '../secret/check-secret.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import type { SecretDigest } from '../secret/pepper.ts';
+import { KeyTable, properties, suppliedText } from './key-table.ts';
 import { StoredBytes } from './stored-bytes.ts';
 import { hiddenPart } from './stored-key.ts';
 
@@ -17,25 +20,20 @@ const pageRecords = 500;
 
 /** Reservations of a create, until the book hears of the new key. */
 export interface Reservation {
-  uid: string;
   owner: string;
   supplied: readonly string[];
+  bytes: number;
 }
 
 export class KeyBook implements KeyIndex {
   readonly #store: Store;
   readonly #gone: (uid: string) => void;
-  readonly #byName = new Map<string, KeyFacts>();
-  readonly #scopes = new RecentScopes();
-  /** By name: the revision at which the present view of the key began. */
-  readonly #viewSince = new Map<string, number>();
-  readonly #byId = new Map<string, KeyRecord>();
-  readonly #bySupplied = new Map<string, KeyRecord>();
-  /** uids by owner; those of keys that are being created among them. */
-  readonly #owned = new Map<string, Set<string>>();
+  readonly #table = new KeyTable(new RecentScopes());
   readonly #reserved = new Map<string, Reservation>();
+  /** The keys of each owner; those that are being created among them. */
+  readonly #owned = new Map<string, number>();
   /** Those of keys that are being created among them. */
-  readonly bytes = new StoredBytes();
+  readonly bytes = new StoredBytes({ ofMemory: () => this.#table.bytes });
   /** Hear of every key that was written or is gone. */
   readonly #listeners = new Set<(uid: string) => void>();
   #watch: StoreWatch | undefined;
@@ -59,58 +57,67 @@ export class KeyBook implements KeyIndex {
   }
 
   get size(): number {
-    return this.#byName.size;
+    return this.#table.size;
   }
 
   onChange(listener: (uid: string) => void): void {
     this.#listeners.add(listener);
   }
 
-  facts(): Iterable<KeyFacts> {
-    return this.#byName.values();
+  /** All keys, or those with one of the `properties`; each is unpacked when its turn comes. */
+  facts(having?: number): Iterable<KeyFacts> {
+    return this.#table.all(having);
+  }
+
+  /** Keys whose value another user was shown. */
+  heldByOthers(): Iterable<KeyFacts> {
+    return this.#table.all(properties.isHeldByOther);
   }
 
   key(name: string): KeyFacts | undefined {
-    return this.#byName.get(name);
+    return this.#table.byName(name);
   }
 
   /** A list at an older revision may show objects that the key must not see now. */
   viewSince(name: string): number {
-    return this.#viewSince.get(name) ?? 0;
+    return this.#table.noted(name)?.viewSince ?? 0;
+  }
+
+  /** Of the stored text. */
+  bytesOf(name: string): number | undefined {
+    return this.#table.noted(name)?.bytes;
   }
 
   byId(id: string): KeyRecord | undefined {
-    return this.#byId.get(id);
+    return this.#table.byId(id)?.record;
   }
 
   bySupplied(digest: SecretDigest): KeyRecord | undefined {
-    return this.#bySupplied.get(suppliedKey(digest));
+    return this.#table.bySupplied(digest)?.record;
   }
 
   ownerKeys(owner: SubjectName): number {
-    return this.#owned.get(ownerKey(owner))?.size ?? 0;
+    return this.#owned.get(ownerKey(owner)) ?? 0;
   }
 
   /** Whether the value is in use, by a key that is there or by one that is being created. */
   isTaken(digests: readonly SecretDigest[]): boolean {
-    const keys = new Set(digests.map(suppliedKey));
-    if ([...keys].some((key) => this.#bySupplied.has(key))) return true;
-    return [...this.#reserved.values()].some(({ supplied }) => supplied.some((key) => keys.has(key)));
+    if (digests.some((digest) => this.#table.bySupplied(digest) !== undefined)) return true;
+    const texts = new Set(digests.map(suppliedText));
+    return [...this.#reserved.values()].some(({ supplied }) => supplied.some((text) => texts.has(text)));
   }
 
   reserve(uid: string, owner: SubjectName, digests: readonly SecretDigest[], bytes: number): void {
-    const reservation = { uid, owner: ownerKey(owner), supplied: digests.map(suppliedKey) };
+    const reservation = { owner: ownerKey(owner), supplied: digests.map(suppliedText), bytes };
     this.#reserved.set(uid, reservation);
-    this.#own(reservation.owner, uid);
-    this.bytes.set(uid, reservation.owner, bytes);
+    this.#own(reservation.owner, 1, bytes);
   }
 
   release(uid: string): void {
     const reservation = this.#reserved.get(uid);
-    this.#reserved.delete(uid);
     if (reservation === undefined) return;
-    this.#disown(reservation.owner, uid);
-    this.bytes.forget(uid);
+    this.#reserved.delete(uid);
+    this.#own(reservation.owner, -1, -reservation.bytes);
   }
 
   async #open(): Promise<StoreWatch> {
@@ -120,21 +127,15 @@ export class KeyBook implements KeyIndex {
     this.#watch = watch;
     // The stop could only close the watch before this one.
     if (this.#isStopped) watch.close();
-    const seen = new Set<string>();
-    let afterKey: string | undefined;
-    for (;;) {
-      const place = afterKey === undefined ? {} : { afterKey };
-      const page = await this.#store.list(keyPrefix, { atRevision: revision, limit: pageRecords, ...place });
-      if (page.kind !== 'page') throw new Error(`read the keys: want revision ${revision}, the store has forgotten it`);
-      for (const { key, value, revision: changed } of page.records) {
-        seen.add(key.slice(keyPrefix.length));
+    // At a start the book is empty; after a lost watch it may have keys that are gone.
+    const seen = this.size === 0 ? undefined : new Set<string>();
+    for await (const records of pagesOf(this.#store, keyPrefix, { revision, limit: pageRecords }))
+      for (const { key, value, revision: changed } of records) {
+        seen?.add(key.slice(keyPrefix.length));
         // The reason for its last change is not known any more.
         this.#put(value, changed);
       }
-      afterKey = page.records.at(-1)?.key;
-      if (!page.hasMore) break;
-    }
-    for (const name of this.#byName.keys()) if (!seen.has(name)) this.#remove(name);
+    if (seen !== undefined) for (const { name } of [...this.facts()]) if (!seen.has(name)) this.#remove(name);
     return watch;
   }
 
@@ -157,7 +158,7 @@ export class KeyBook implements KeyIndex {
     const object = JSON.parse(text) as KubeObject;
     const part = hiddenPart(object);
     const { name = '' } = object.metadata;
-    const before = this.#byName.get(name)?.record;
+    const before = this.#table.byName(name)?.record;
     const since = this.viewSince(name);
     this.#forget(name);
     if (part === undefined) return;
@@ -165,19 +166,15 @@ export class KeyBook implements KeyIndex {
     // The generation rises with every change of scope, groups and the like, and with nothing else.
     const { uid, tokenGeneration } = record;
     const isSameView = before?.uid === uid ? before.tokenGeneration === tokenGeneration : tokenGeneration === 1;
-    this.#viewSince.set(name, isSameView ? since : revision);
-    this.#byName.set(name, keyFacts(object, record, this.#scopes));
-    if (record.id !== '') this.#byId.set(record.id, record);
-    // The slot of an overlap may hold a supplied value as well.
-    for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.set(suppliedKey(secret), record);
-    this.#reserved.delete(record.uid);
-    this.#own(ownerKey(record.subject), record.uid);
-    this.bytes.set(record.uid, ownerKey(record.subject), text.length);
-    this.#tell(record.uid);
+    this.release(uid);
+    const noted = { viewSince: isSameView ? since : revision, bytes: text.length };
+    this.#table.add(keyFacts(object, record), noted);
+    this.#own(ownerKey(record.subject), 1, text.length);
+    this.#tell(uid);
   }
 
   #remove(name: string): void {
-    const uid = this.#byName.get(name)?.record.uid;
+    const uid = this.#table.byName(name)?.record.uid;
     this.#forget(name);
     if (uid === undefined) return;
     this.#gone(uid);
@@ -189,32 +186,21 @@ export class KeyBook implements KeyIndex {
   }
 
   #forget(name: string): void {
-    const record = this.#byName.get(name)?.record;
+    const record = this.#table.byName(name)?.record;
     if (record === undefined) return;
-    this.#byName.delete(name);
-    this.#viewSince.delete(name);
-    this.#byId.delete(record.id);
-    for (const secret of record.secrets) if (secret.isSupplied) this.#bySupplied.delete(suppliedKey(secret));
-    this.#disown(ownerKey(record.subject), record.uid);
-    this.bytes.forget(record.uid);
+    const bytes = this.bytesOf(name) ?? 0;
+    this.#table.remove(name);
+    this.#own(ownerKey(record.subject), -1, -bytes);
   }
 
-  #own(owner: string, uid: string): void {
-    const uids = this.#owned.get(owner) ?? new Set<string>();
-    this.#owned.set(owner, uids.add(uid));
-  }
-
-  #disown(owner: string, uid: string): void {
-    const uids = this.#owned.get(owner);
-    uids?.delete(uid);
-    if (uids?.size === 0) this.#owned.delete(owner);
+  #own(owner: string, keys: 1 | -1, bytes: number): void {
+    const count = (this.#owned.get(owner) ?? 0) + keys;
+    if (count === 0) this.#owned.delete(owner);
+    else this.#owned.set(owner, count);
+    this.bytes.add(owner, bytes);
   }
 }
 
 export function ownerKey({ kind, name }: SubjectName): string {
   return `${kind}/${name}`;
-}
-
-function suppliedKey({ version, digest }: SecretDigest): string {
-  return `${version} ${digest}`;
 }

@@ -1,69 +1,73 @@
-// Counts the bytes of stored keys, by owner and altogether. The number of keys alone is no quota: a key may have 32 KiB.
+// Counts the bytes of stored keys, by owner and altogether, and compares what memory holds of them with what it may hold. The number
+// of keys alone is no quota: a key may have 32 KiB.
 import { memoryShare } from '../../../apiserver/limits/caller-limits.ts';
 import type { KeyLimits } from '../../../config/settings/management-settings.ts';
 
 const mib = 1024 * 1024;
 
-/** On the average of an owner's keys; an ordinary key has about one and a half KiB. */
+/** On the average of an owner's keys; an ordinary key has about one KiB. */
 const bytesOfKey = 4 * 1024;
-/** What memory holds of each key beside its text: facts for authentication, places in indexes. Measured: 1.2 KiB. */
-const bytesBeside = 1280;
-/** More than a hundred thousand ordinary keys. */
-const mostOfAll = 320 * mib;
+/** Two million ordinary keys. Texts lie on the disk, where they may have a copy in a backup beside them. */
+const mostTexts = 2048 * mib;
+/** More than a million ordinary keys. */
+const mostOfMemory = 320 * mib;
 /** Of the memory that the process may use; requests, connections and garbage need the rest. */
-const shareOfMemory = 1 / 4;
+const shareOfMemory = 1 / 3;
 
-/** All keys are in memory, and a server that has more than fit is killed at each start. */
-export function mostKeyBytes(memoryLimit?: number): number {
-  return memoryShare(shareOfMemory, mostOfAll, memoryLimit);
+/** What authentication needs of all keys is in memory, and a server that has more than fit is killed at each start. */
+export function mostKeyMemory(memoryLimit?: number): number {
+  return memoryShare(shareOfMemory, mostOfMemory, memoryLimit);
+}
+
+export interface StoredBytesOptions {
+  /** What memory holds of all keys now. */
+  ofMemory(): number;
+  mostTexts?: number;
+  mostMemory?: number;
 }
 
 export class StoredBytes {
-  readonly #keys = new Map<string, { owner: string; bytes: number }>();
   readonly #owners = new Map<string, number>();
-  readonly #mostOfAll: number;
-  #texts = 0;
+  readonly #ofMemory: () => number;
+  readonly #mostTexts: number;
+  readonly #mostMemory: number;
+  #all = 0;
 
-  constructor(most = mostKeyBytes()) {
-    this.#mostOfAll = most;
+  constructor(options: StoredBytesOptions) {
+    this.#ofMemory = options.ofMemory;
+    this.#mostTexts = options.mostTexts ?? mostTexts;
+    this.#mostMemory = options.mostMemory ?? mostKeyMemory();
   }
 
-  set(uid: string, owner: string, bytes: number): void {
-    this.forget(uid);
-    this.#keys.set(uid, { owner, bytes });
-    this.#owners.set(owner, this.ofOwner(owner) + bytes);
-    this.#texts += bytes;
-  }
-
-  forget(uid: string): void {
-    const key = this.#keys.get(uid);
-    if (key === undefined) return;
-    this.#keys.delete(uid);
-    this.#texts -= key.bytes;
-    const left = this.ofOwner(key.owner) - key.bytes;
-    if (left === 0) this.#owners.delete(key.owner);
-    else this.#owners.set(key.owner, left);
+  /** Less than nothing for a key that is gone. */
+  add(owner: string, bytes: number): void {
+    const left = this.ofOwner(owner) + bytes;
+    if (left === 0) this.#owners.delete(owner);
+    else this.#owners.set(owner, left);
+    this.#all += bytes;
   }
 
   ofOwner(owner: string): number {
     return this.#owners.get(owner) ?? 0;
   }
 
-  /** In memory. */
   get all(): number {
-    return this.#texts + this.#keys.size * bytesBeside;
+    return this.#all;
   }
 
-  /** Why the key cannot have so many bytes; it may always have fewer than now. */
-  refusal(uid: string, owner: string, bytes: number, { perOwner }: Pick<KeyLimits, 'perOwner'>): string | undefined {
-    const before = this.#keys.get(uid);
-    const more = bytes - (before?.bytes ?? 0);
+  /** Why a key that had `before` bytes cannot have so many; it may always have fewer than now. */
+  refusal(before: number, owner: string, bytes: number, { perOwner }: Pick<KeyLimits, 'perOwner'>): string | undefined {
+    const more = bytes - before;
     if (more <= 0) return undefined;
     const most = perOwner * bytesOfKey;
     if (this.ofOwner(owner) + more > most)
       return `the keys of the owner have ${this.ofOwner(owner)} bytes, and may have ${most} with this one; delete keys that are not used, or shorten them`;
-    if (this.all + more + (before === undefined ? bytesBeside : 0) > this.#mostOfAll)
-      return `all keys take ${this.all} bytes of memory, and may take ${this.#mostOfAll} with this one, a quarter of the memory limit of the server; delete keys that are not used, or raise the limit`;
+    if (this.all + more > this.#mostTexts)
+      return `all keys have ${this.all} bytes on the disk, and may have ${this.#mostTexts} with this one; delete keys that are not used`;
+    // A scope of its own stands in memory with all its characters.
+    const memory = this.#ofMemory();
+    if (memory + more > this.#mostMemory)
+      return `all keys take ${memory} bytes of memory, and may take ${this.#mostMemory} with this one, a third of the memory limit of the server; delete keys that are not used, or raise the limit`;
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 // Knows the last use of each key. The newest value is in memory; the store gets it from time to time, outside the versioned
 // object, so that a use never changes a resourceVersion. The first use of a key is stored before the request is answered.
 import type { Clock, Timer } from '../../../clock.ts';
+import { UidTimes } from '../../../store/packed/uid-times.ts';
 
 export interface ActivityStore {
   /** Milliseconds since the epoch by uid of the key. Rejects when the values are not kept. */
@@ -17,21 +18,22 @@ export function flushWindowMs(ttl: number): number {
   return Math.min(longestFlushMs, Math.max(shortestFlushMs, (ttl * 1000) / 10));
 }
 
-interface Use {
-  lastMs: number;
+/** A use that the store does not have yet. */
+interface Waiting {
   windowMs: number;
-  /** When the value is to reach the store; undefined while the store has it. */
-  dueMs: number | undefined;
+  /** When the value is to reach the store. */
+  dueMs: number;
 }
 
 export class Activity {
   readonly #clock: Clock;
   readonly #store: ActivityStore;
   readonly #onFailure: (error: unknown) => void;
-  readonly #uses = new Map<string, Use>();
-  /** Values from before a crash, which may be one window old. */
-  readonly #uncertain = new Set<string>();
-  readonly #waiting = new Set<string>();
+  /** A million keys have as many last uses. */
+  readonly #uses = new UidTimes();
+  /** From before a crash, so they may be one window old. */
+  readonly #uncertain = new UidTimes();
+  readonly #waiting = new Map<string, Waiting>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, store: ActivityStore, onFailure: (error: unknown) => void) {
@@ -42,8 +44,8 @@ export class Activity {
 
   /** The values of the store at start. After a crash they may be one flush window old. */
   load(uid: string, storedMs: number, afterCrash: boolean): void {
-    this.#uses.set(uid, { lastMs: storedMs, windowMs: longestFlushMs, dueMs: undefined });
-    if (afterCrash) this.#uncertain.add(uid);
+    this.#uses.set(uid, storedMs);
+    if (afterCrash) this.#uncertain.set(uid, storedMs);
   }
 
   forget(uid: string): void {
@@ -55,40 +57,39 @@ export class Activity {
   /** Notes a request with a good key, even one that is refused later. Resolves when it may be answered. `nowMs`: the time of a use
    * that another machine saw. */
   async used(uid: string, ttl: number, nowMs: number = this.#clock.wallTime().getTime()): Promise<void> {
-    const use = this.#uses.get(uid);
+    const lastMs = this.#uses.get(uid);
     this.#uncertain.delete(uid);
-    if (use === undefined) {
-      this.#uses.set(uid, { lastMs: nowMs, windowMs: flushWindowMs(ttl), dueMs: this.#clock.now() });
-      this.#waiting.add(uid);
+    const windowMs = flushWindowMs(ttl);
+    if (lastMs === undefined) {
+      this.#uses.set(uid, nowMs);
+      this.#waiting.set(uid, { windowMs, dueMs: this.#clock.now() });
       await this.#flush([uid]);
       return;
     }
     // A clock that was set back must not bring an expiry nearer.
-    if (nowMs <= use.lastMs) return;
-    use.lastMs = nowMs;
-    use.windowMs = flushWindowMs(ttl);
-    if (use.dueMs !== undefined) return;
-    use.dueMs = this.#clock.now() + use.windowMs;
-    this.#waiting.add(uid);
+    if (nowMs <= lastMs) return;
+    this.#uses.set(uid, nowMs);
+    const dueMs = this.#waiting.get(uid)?.dueMs ?? this.#clock.now() + windowMs;
+    this.#waiting.set(uid, { windowMs, dueMs });
     this.#schedule();
   }
 
   /** The last use for status; a read right after a use shows it. */
   lastMs(uid: string): number | undefined {
-    return this.#uses.get(uid)?.lastMs;
+    return this.#uses.get(uid);
   }
 
   /** The last use for expiry. After a crash one flush window is added, because the last use may have been lost. */
   forExpiryMs(uid: string, ttl: number): number | undefined {
     const lastMs = this.lastMs(uid);
-    return lastMs === undefined || !this.#uncertain.has(uid) ? lastMs : lastMs + flushWindowMs(ttl);
+    return lastMs === undefined || this.#uncertain.get(uid) === undefined ? lastMs : lastMs + flushWindowMs(ttl);
   }
 
   /** At a stop: everything that is not stored yet. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    await this.#flush([...this.#waiting]);
+    await this.#flush([...this.#waiting.keys()]);
   }
 
   #schedule(): void {
@@ -96,7 +97,7 @@ export class Activity {
     this.#timer = this.#clock.after(shortestFlushMs, () => {
       this.#timer = undefined;
       const nowMs = this.#clock.now();
-      const due = [...this.#waiting].filter((uid) => (this.#uses.get(uid)?.dueMs ?? 0) <= nowMs);
+      const due = [...this.#waiting].filter(([, { dueMs }]) => dueMs <= nowMs).map(([uid]) => uid);
       void this.#flush(due)
         .catch(this.#onFailure)
         .then(() => this.#schedule());
@@ -106,8 +107,8 @@ export class Activity {
   async #flush(uids: readonly string[]): Promise<void> {
     const values = new Map<string, number>();
     for (const uid of uids) {
-      const use = this.#uses.get(uid);
-      if (use !== undefined) values.set(uid, use.lastMs);
+      const lastMs = this.#uses.get(uid);
+      if (lastMs !== undefined) values.set(uid, lastMs);
     }
     if (values.size === 0) return;
     try {
@@ -121,15 +122,14 @@ export class Activity {
   }
 
   #stored(uid: string, lastMs: number): void {
-    const use = this.#uses.get(uid);
-    if (use === undefined) return;
-    // Used again while the value was being written: the next one has its own window.
-    if (use.lastMs > lastMs) {
-      use.dueMs = this.#clock.now() + use.windowMs;
-      this.#schedule();
+    const waiting = this.#waiting.get(uid);
+    if (waiting === undefined) return;
+    if (this.#uses.get(uid) === lastMs) {
+      this.#waiting.delete(uid);
       return;
     }
-    use.dueMs = undefined;
-    this.#waiting.delete(uid);
+    // Used again while the value was being written: the next one has its own window.
+    waiting.dueMs = this.#clock.now() + waiting.windowMs;
+    this.#schedule();
   }
 }

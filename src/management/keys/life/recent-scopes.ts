@@ -49,21 +49,21 @@ export class RecentScopes {
 
 /** The scope of one key. */
 export class KeyScope {
-  readonly #text: string;
+  readonly text: string;
   readonly #recent: RecentScopes;
 
   constructor(text: string, recent: RecentScopes) {
-    this.#text = text;
+    this.text = text;
     this.#recent = recent;
   }
 
   get scope(): Scope {
-    return this.#recent.of(this.#text).scope;
+    return this.#recent.of(this.text).scope;
   }
 
   /** As in the object. */
   get value(): Record<string, unknown> {
-    return this.#recent.of(this.#text).value;
+    return this.#recent.of(this.text).value;
   }
 }
 
