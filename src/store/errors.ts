@@ -13,6 +13,8 @@ export type StoreFaultCode =
   | 'STORE_HOST_FAILED'
   /** It took a change and has not reported it. */
   | 'STORE_HOST_SILENT'
+  /** The store has as many records as it may have. */
+  | 'STORE_FULL'
   /** It was set back to an older state. */
   | 'STORE_ROLLED_BACK';
 

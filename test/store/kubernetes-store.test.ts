@@ -1,7 +1,10 @@
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { newNamespace, numberingOf, storeOn } from '../contract/store/on-host.ts';
+import type { KubernetesStoreOptions } from '../../src/store/kubernetes/kubernetes-store.ts';
+import type { StoreEvent } from '../../src/store/store.ts';
+import { type NumberedStore, newNamespace, numberingOf, storeOn } from '../contract/store/on-host.ts';
 import { storeContract } from '../contract/store/store.ts';
+import { settle } from '../virtual-clock.ts';
 
 let host: Devcluster;
 beforeAll(async () => {
@@ -13,3 +16,87 @@ storeContract('kubernetes store', async (settings) => storeOn(host, await newNam
   numbering: numberingOf,
   modelRuns: 5,
 });
+
+describe('kubernetes stores of two replicas', () => {
+  const open: NumberedStore[] = [];
+  afterEach(async () => {
+    for (const store of open.splice(0)) await store.stop();
+  });
+  const storesOn = async (namespace: string, options: Partial<KubernetesStoreOptions> = {}) => {
+    const stores = ['one', 'two'].map((replica) => storeOn(host, namespace, { replica, ...options }));
+    open.push(...stores);
+    await Promise.all(stores.map((store) => store.start()));
+    return stores as [NumberedStore, NumberedStore];
+  };
+
+  it('agree on one epoch when both find nothing', async () => {
+    let epochs = 0;
+    const [one, two] = await storesOn(await newNamespace(host), { newEpoch: () => `epoch-${epochs++}` });
+    expect(one.epoch).toBe(two.epoch);
+  });
+
+  it('show each other what was acknowledged, when asked for what is fresh', async () => {
+    const [one, two] = await storesOn(await newNamespace(host));
+    for (let n = 0; n < 20; n++) {
+      const written = await one.write(`/r/${n}`, { expect: 0, value: `"${n}"` });
+      expect((await two.get(`/r/${n}`, { fresh: true })).record?.value).toBe(`"${n}"`);
+      expect(await two.currentRevision({ fresh: true })).toBeGreaterThanOrEqual(written.revision);
+      expect((await two.list('/r/')).kind === 'page' && (await two.get(`/r/${n}`)).record?.revision).toBe(
+        written.revision,
+      );
+    }
+  });
+
+  it('let one of them win, and tell the other what is there', async () => {
+    const [one, two] = await storesOn(await newNamespace(host));
+    const results = await Promise.all([one, two].map((store, n) => store.write('/a', { expect: 0, value: `"${n}"` })));
+    expect(results.filter(({ ok }) => ok)).toHaveLength(1);
+    const lost = results.find(({ ok }) => !ok);
+    expect(lost?.ok === false && lost.current).toEqual((await one.get('/a')).record);
+  });
+
+  it('give every watcher of either the same changes in the same order', async () => {
+    const [one, two] = await storesOn(await newNamespace(host));
+    const seen = await Promise.all([one, two].map(watched));
+    await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        (n % 2 === 0 ? one : two).write(`/r/${n % 7}`, {
+          expect: undefined,
+          value: n % 5 === 4 ? undefined : `"${n}"`,
+        }),
+      ),
+    );
+    await Promise.all([one, two].map((store) => store.currentRevision({ fresh: true })));
+    await settle();
+    expect(seen[0]?.length).toBeGreaterThan(40);
+    expect(seen[0]).toEqual(seen[1]);
+  });
+
+  it('exceed the number of records by no more than what is under way at the same time', async () => {
+    const [one, two] = await storesOn(await newNamespace(host), { most: { records: 5, bytes: 1_000_000 } });
+    const writes = Array.from({ length: 20 }, (_, n) =>
+      (n % 2 === 0 ? one : two).write(`/r/${n}`, { expect: 0, value: '1' }),
+    );
+    await Promise.allSettled(writes);
+    await one.currentRevision({ fresh: true });
+    await expect(one.write('/more', { expect: 0, value: '1' })).rejects.toMatchObject({ code: 'STORE_FULL' });
+    expect((await one.write('/r/0', { expect: undefined, value: '2' })).ok).toBe(true);
+    expect((await one.write('/r/0', { expect: undefined, value: undefined })).ok).toBe(true);
+  });
+
+  it('refuse a namespace that is not the one they knew', async () => {
+    const lost = storeOn(host, await newNamespace(host), { knownEpoch: 'of another store' });
+    await expect(lost.start()).rejects.toMatchObject({ code: 'STORE_OPEN_FAILED' });
+    await lost.stop();
+  });
+});
+
+async function watched(store: NumberedStore): Promise<StoreEvent[]> {
+  const seen: StoreEvent[] = [];
+  const watch = await store.watch('/', await store.currentRevision({ fresh: true }));
+  if ('kind' in watch) throw new Error('the present is forgotten');
+  void (async () => {
+    for await (const batch of watch.events()) seen.push(...batch);
+  })();
+  return seen;
+}

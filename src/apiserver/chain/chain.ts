@@ -5,7 +5,13 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type Clock, pause } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { internalError, type Status, serviceUnavailable, tooManyRequests } from '../../object/meta/status.ts';
+import {
+  forbidden,
+  internalError,
+  type Status,
+  serviceUnavailable,
+  tooManyRequests,
+} from '../../object/meta/status.ts';
 import { StoreFault } from '../../store/errors.ts';
 import { AuditTrail, entryOf } from '../caller/audit-trail.ts';
 import type { Audit } from '../kinds/kit.ts';
@@ -208,6 +214,8 @@ export class Chain {
     if (error instanceof StatusFault) return error.statusIn(dialect);
     const stack = error instanceof Error ? error.stack : undefined;
     log.error({ path, verb, error: String(error), stack }, 'request failed');
+    if (error instanceof StoreFault && error.code === 'STORE_FULL')
+      return forbidden({ group: '', resource: '' }, '', `${error.message}: ${storeSentence(error.code)}`);
     if (error instanceof StoreFault) return serviceUnavailable(storeSentence(error.code));
     return internalError(error instanceof Error ? error.message : String(error));
   }

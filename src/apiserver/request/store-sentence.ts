@@ -19,6 +19,8 @@ export function storeSentence(code: StoreFaultCode): string {
       return 'the cluster that keeps the records took the change and does not report it; look whether it was made before you try again';
     case 'STORE_ROLLED_BACK':
       return 'the cluster that keeps the records was set back to an older state; an operator must run "hostward store recover"';
+    case 'STORE_FULL':
+      return 'the store has as much as it may have; delete keys, or raise hostward.management.store.maxRecords and maxBytes';
     case 'STORE_NOT_OPEN':
       return 'the store is not open: the server is starting or stopping';
     case 'STORE_OPEN_FAILED':

@@ -96,6 +96,12 @@ export interface KubernetesStoreSettings {
   namespace: string;
 }
 
+export interface StoreSettings {
+  kubernetes?: KubernetesStoreSettings;
+  maxRecords: number;
+  maxBytes: number;
+}
+
 /** Changes of these settings need a restart. */
 export interface ManagementServerSettings {
   /** HOST:PORT. */
@@ -106,7 +112,7 @@ export interface ManagementServerSettings {
   /** Undefined = dataDir. Equal for all replicas: peppers, keys of tokens, own authorities. */
   secretsDir?: string;
   /** Undefined = a SQLite file in dataDir. */
-  store?: { kubernetes?: KubernetesStoreSettings };
+  store?: StoreSettings;
   ingressListen: string | undefined;
   /** Undefined = a certificate of the own CA. The files are read again when they change. */
   tls?: ConfiguredCertificate;
@@ -118,7 +124,7 @@ export type ManagementValues = ManagementSettings & {
   baseURL?: string;
   dataDir: string;
   secretsDir?: string;
-  store?: { kubernetes?: KubernetesStoreSettings };
+  store?: StoreSettings;
   ingressListen?: string;
   tls?: ConfiguredCertificate;
 };

@@ -6,7 +6,7 @@ import type { Kit } from '../../apiserver/kinds/kit.ts';
 import type { Chore, ObjectPlace } from '../../apiserver/owners/caretaker.ts';
 import { deleteIfPresent, systemCall } from '../../apiserver/verbs/system-call.ts';
 import { fromStoredText, toStoredText } from '../../apiserver/wire/stored-text.ts';
-import type { Timer } from '../../clock.ts';
+import { pause, type Timer } from '../../clock.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type KeyBook, keyPrefix } from './book/key-book.ts';
 import { properties } from './book/key-table.ts';
@@ -74,13 +74,15 @@ export class ExpiryNotes {
   #timer: Timer | undefined;
   #dueMs = 0;
   #looking: Promise<void> = Promise.resolve();
+  readonly #mayAct: () => boolean;
   #isStopped = false;
 
-  constructor(kit: Kit, kind: Kind, book: KeyBook, world: KeyWorld) {
+  constructor(kit: Kit, kind: Kind, book: KeyBook, world: KeyWorld, mayAct: () => boolean) {
     this.#kit = kit;
     this.#kind = kind;
     this.#book = book;
     this.#lastActivityMs = world.lastActivityMs.bind(world);
+    this.#mayAct = mayAct;
   }
 
   start(): void {
@@ -116,7 +118,7 @@ export class ExpiryNotes {
         const expiryMs = expiryOf(facts.times, this.#lastActivityMs(facts));
         if (expiryMs === undefined || this.#isStopped) continue;
         if (expiryMs > nowMs) nextMs = Math.min(nextMs, expiryMs - nowMs);
-        else await this.#note(facts);
+        else if (this.#mayAct()) await this.#note(facts);
       }
     } catch (error) {
       log.error({ component: 'management', error: String(error) }, 'expiry of keys not written down');
@@ -137,6 +139,15 @@ export class ExpiryNotes {
   }
 }
 
+/** Who sweeps, where several programs share a store, and how fast. */
+export interface Sweeping {
+  mayAct: () => boolean;
+  /** Absent = as fast as the store. */
+  deletesPerSecond?: number;
+}
+
+const alone: Sweeping = { mayAct: () => true };
+
 export class ExpiredKeys {
   readonly #kit: Kit;
   readonly #kind: Kind;
@@ -144,15 +155,17 @@ export class ExpiredKeys {
   readonly #lastActivityMs: KeyWorld['lastActivityMs'];
   readonly #instanceUid: KeyWorld['instanceUid'];
   readonly #notes: ExpiryNotes;
+  readonly #sweeping: Sweeping;
   #timer: Timer | undefined;
 
-  constructor(kit: Kit, kind: Kind, book: KeyBook, world: KeyWorld) {
+  constructor(kit: Kit, kind: Kind, book: KeyBook, world: KeyWorld, sweeping: Sweeping = alone) {
     this.#kit = kit;
     this.#kind = kind;
     this.#book = book;
     this.#lastActivityMs = world.lastActivityMs.bind(world);
     this.#instanceUid = world.instanceUid.bind(world);
-    this.#notes = new ExpiryNotes(kit, kind, book, world);
+    this.#sweeping = sweeping;
+    this.#notes = new ExpiryNotes(kit, kind, book, world, sweeping.mayAct);
   }
 
   start(): void {
@@ -183,10 +196,16 @@ export class ExpiredKeys {
 
   /** Also after a new configuration, which may have taken the virtual cluster of a kubeconfig away. */
   async remove(): Promise<void> {
-    const nowMs = this.#kit.clock.wallTime().getTime();
+    const { clock } = this.#kit;
+    const { mayAct, deletesPerSecond } = this.#sweeping;
+    const nowMs = clock.wallTime().getTime();
     const { ends, isMade, isOfKubeconfig } = properties;
+    let deleted = 0;
     for await (const facts of inTurns(this.#book.facts(ends | isMade | isOfKubeconfig))) {
+      if (!mayAct()) return;
       if (facts.isDeleted || !this.#isOver(facts, nowMs)) continue;
+      if (deletesPerSecond !== undefined && deleted > 0 && deleted % deletesPerSecond === 0) await pause(clock, 1_000);
+      deleted++;
       await deleteIfPresent(systemCall(this.#kit, this.#kind, { namespace: '', name: facts.name }), facts.record.uid);
     }
   }

@@ -19,7 +19,7 @@ import { removeOldFiles } from '../audit/chain/retention.ts';
 import { JournaledStore } from '../audit/journal/journaled-store.ts';
 import { revokedBy } from '../audit/journal/revoked-by.ts';
 import { type Issuing, openIssuing } from '../credentials/credentials.ts';
-import { activityPrefix, activityStore, loadActivity, markWhole } from '../keys/book/activity-store.ts';
+import { activityPrefix, activityStore, loadActivity, markWhole, OthersUses } from '../keys/book/activity-store.ts';
 import { KeyBook, keyPrefix } from '../keys/book/key-book.ts';
 import { hiddenPart } from '../keys/book/stored-key.ts';
 import { Callers, deadText, type Session } from '../keys/callers/callers.ts';
@@ -46,6 +46,8 @@ export interface OpenParts {
   peppers: Peppers;
   store: Store;
   activity: Activity;
+  /** What other replicas know of uses. */
+  uses: OthersUses;
   people: People;
   book: KeyBook;
   callers: Callers;
@@ -107,11 +109,12 @@ async function partsOf(
 ): Promise<OpenParts> {
   const { folder, settings, clock, log, kinds, baseURL: issuer } = options;
   const stored = await openStored(database, options, opened);
-  const { secrets, digest, store, activity, people, book } = stored;
+  const { secrets, digest, store, activity, people, book, uses } = stored;
   const { peppers, cipher } = secrets;
   const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
   const world = worldOf({ people, book, lastActivityMs });
-  const misses = database.isShared === true ? { misses: new Misses(store, clock) } : {};
+  const misses =
+    database.shared === undefined ? {} : { misses: new Misses(store, clock), usesOfOthers: () => uses.read() };
   const callers = new Callers({ book, world, peppers, activity, clock, ...misses });
   const rights = new Rights(callers, () => people.directory, world.key);
   const limits = () => settings().keys;
@@ -155,7 +158,7 @@ async function partsOf(
   const issuing = await openIssuing({ ...about, callerOf, deadText, userOf });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
-  const given = { peppers, database, revocations: stored.revocations, store, activity, people, book };
+  const given = { peppers, database, revocations: stored.revocations, store, activity, people, book, uses };
   const made = {
     callers,
     visibleSince,
@@ -201,7 +204,10 @@ async function openStored(
   const activity = new Activity(clock, activityStore(store), (error) =>
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
   );
-  await loadActivity(store, activity);
+  await loadActivity(store, activity, database.shared?.replica);
+  const uses = new OthersUses({ store, activity, clock });
+  opened.push(uses);
+  if (database.shared !== undefined) uses.start();
   const people = new People(store, clock, settings());
   await people.start();
   opened.push(people);
@@ -210,7 +216,7 @@ async function openStored(
     void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
   });
   await book.start();
-  return { secrets, digest, revocations, store, activity, people, book };
+  return { secrets, digest, revocations, store, activity, people, book, uses };
 }
 
 function worldOf({ people, book, lastActivityMs }: Pick<OpenParts, 'people' | 'book' | 'lastActivityMs'>): KeyWorld {
@@ -236,10 +242,11 @@ export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
   parts.issuing.stop();
   await parts.book.stop();
   await parts.people.stop();
+  await parts.uses.stop();
   await parts.audit.stop();
   try {
     await parts.activity.stop();
-    await markWhole(parts.store);
+    await markWhole(parts.store, parts.database.shared?.replica);
   } catch (error) {
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down');
   }

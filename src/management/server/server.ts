@@ -35,7 +35,7 @@ import { apiServerOf, servingCertificate } from './api-server.ts';
 import { type DoorOwner, doorPath, isTooLong, LocalDoor } from './commands/local-door.ts';
 import { SaidLeavers } from './commands/said-leavers.ts';
 import { troublesIn } from './commands/troubles.ts';
-import { type Database, databaseFor } from './host/database-for.ts';
+import { type Database, databaseFor, sweepingOf } from './host/database-for.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
 import { WriteCheck, writeAttempt } from './write-check.ts';
 
@@ -159,7 +159,7 @@ export class ManagementApi {
     const { clock, log, metrics, server } = this.#options;
     await api.start().catch(fromSetting('hostward.management.listen'));
     this.#grace = new GraceChore(api.kit, key);
-    this.#expired = new ExpiredKeys(api.kit, key, book, world);
+    this.#expired = new ExpiredKeys(api.kit, key, book, world, sweepingOf(database));
     this.#caretaker = new Caretaker(api.kit, [this.#grace]);
     await this.#caretaker.start();
     this.#expired.start();

@@ -35,6 +35,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   knownEpoch?: string | undefined;
   /** Measures silence and waits; default `clock`. */
   hostClock?: Clock;
+  /** What the store may hold; absent = what the host takes. Two replicas may each add what is under way at the other. */
+  most?: StoreSize;
   /** What the other replicas and `status` read about this one. */
   about?: () => string;
 }
@@ -43,6 +45,12 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
 const mostAttempts = 20;
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
+
+export interface StoreSize {
+  records: number;
+  /** Of values. */
+  bytes: number;
+}
 
 interface Replica {
   beat: number;
@@ -57,6 +65,8 @@ export class KubernetesStore extends TimelineStore {
   readonly #replicas = new Map<string, Replica>();
   readonly #reader: RecordReader;
   readonly #keys = new Map<string, string>();
+  /** Of all values. */
+  #bytes = 0;
   #meta: StoreMeta = { offset: 0, epoch: '', earlier: [] };
   #reached = 0;
   #side: [string, string][] = [];
@@ -154,6 +164,7 @@ export class KubernetesStore extends TimelineStore {
       // Memory may be behind, so only the host refuses.
       if (!fits(known, change)) known = await this.#live(key);
       if (!fits(known, change)) return this.#refused(known);
+      this.#mustHaveRoom(known, change.value);
       const written = await this.#send(key, known, change.value);
       if (written !== undefined) return written;
       known = await this.#live(key);
@@ -193,6 +204,22 @@ export class KubernetesStore extends TimelineStore {
     this.mustBeOpen('read');
     this.#mustBeWhole();
     await this.#pulse.beat();
+  }
+
+  get size(): StoreSize {
+    return { records: this.#keys.size, bytes: this.#bytes };
+  }
+
+  /** What exists may be changed and must be removable, so only what makes the store larger is refused. */
+  #mustHaveRoom(known: StoredRecord | undefined, value: string | undefined): void {
+    const { most } = this.#options;
+    if (most === undefined || value === undefined) return;
+    const { records, bytes } = this.size;
+    const adds = value.length - (known?.value.length ?? 0);
+    const why = known === undefined && records >= most.records ? `${records} records of ${most.records}` : undefined;
+    const tooLong = adds > 0 && bytes + adds > most.bytes ? `${bytes} bytes of ${most.bytes}` : undefined;
+    const full = why ?? tooLong;
+    if (full !== undefined) throw new StoreFault('STORE_FULL', `the store has ${full}`);
   }
 
   #mustBeWhole(): void {
@@ -277,6 +304,7 @@ export class KubernetesStore extends TimelineStore {
     if (readMeta?.kind === 'meta') this.#meta = readMeta.meta;
     this.#replicas.clear();
     this.#keys.clear();
+    this.#bytes = 0;
     const atMs = this.clock.now();
     const versions: Version[] = [];
     for (const found of records) {
@@ -286,6 +314,7 @@ export class KubernetesStore extends TimelineStore {
       if (read.kind !== 'record') continue;
       const { record } = read;
       this.#keys.set(found.name, record.key);
+      this.#bytes += record.value.length;
       versions.push({ key: record.key, revision: record.revision, record, before: undefined, atMs });
     }
     this.#reader.keepOnly(new Set(records.map(({ name }) => name)));
@@ -316,7 +345,9 @@ export class KubernetesStore extends TimelineStore {
   #apply(name: string, { key, revision, record }: Pick<Version, 'key' | 'revision' | 'record'>): void {
     if (record === undefined) this.#keys.delete(name);
     else this.#keys.set(name, key);
-    const version: Version = { key, revision, record, before: this.timeline.newest(key), atMs: this.clock.now() };
+    const before = this.timeline.newest(key);
+    this.#bytes += (record?.value.length ?? 0) - (before?.record?.value.length ?? 0);
+    const version: Version = { key, revision, record, before, atMs: this.clock.now() };
     this.timeline.apply(version);
     this.hub.publish(eventOf(version));
     this.trim();

@@ -29,6 +29,7 @@ function twoValues({ shape }: Setting): readonly [unknown, unknown] {
     case 'choice':
       return [shape.of[0], shape.of[1]];
     case 'integer':
+      return [Math.max(11, shape.from), Math.max(11, shape.from) + 1];
     case 'number':
       return [11, 12];
     case 'texts':

@@ -10,12 +10,14 @@ import { fileURLToPath } from 'node:url';
 import { ApiClient } from '../../contract/client.ts';
 import { freePorts } from '../../free-ports.ts';
 import { people, until } from '../../management/server/bench.ts';
+import { Cable } from './cable.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const apiPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
 
 export interface Host {
   kubeconfigPath: string;
+  url: string;
 }
 
 export class Replica {
@@ -101,7 +103,11 @@ export class Replica {
 
 export class Replicas {
   readonly folder = mkdtempSync(join(tmpdir(), 'hostward-replicas-'));
-  readonly management: object;
+  /** From each replica to the host. */
+  readonly cables: Cable[] = [];
+  readonly #host: Host;
+  readonly #namespace: string;
+  readonly #extra: object;
   readonly kubeconfigPath = join(this.folder, 'kubeconfig');
   #balancer: Server | undefined;
   #turn = 0;
@@ -110,18 +116,27 @@ export class Replicas {
   caPem = '';
 
   constructor(host: Host, namespace: string, extra: object = {}) {
+    this.#host = host;
+    this.#namespace = namespace;
+    this.#extra = extra;
+  }
+
+  management(kubeconfig: string): object {
     const { users, teams, projects, administrators } = people;
-    const store = { kubernetes: { kubeconfig: host.kubeconfigPath, namespace } };
-    this.management = { store, administrators, users, teams, projects, ...extra };
+    const store = { kubernetes: { kubeconfig, namespace: this.#namespace } };
+    return { store, administrators, users, teams, projects, ...this.#extra };
   }
 
   async start(names: readonly string[] = ['a', 'b']): Promise<void> {
     mkdirSync(join(this.folder, 'secrets'), { mode: 0o700 });
     const ports = await freePorts(2 * names.length + 1);
-    this.all = names.map(
-      (name, at) =>
-        new Replica(name, this.folder, [ports[2 * at] as number, ports[2 * at + 1] as number], this.management),
-    );
+    for (const [at, name] of names.entries()) {
+      const cable = new Cable(this.#host, join(this.folder, `${name}.kubeconfig`));
+      await cable.open();
+      this.cables.push(cable);
+      const own = [ports[2 * at] as number, ports[2 * at + 1] as number] as const;
+      this.all.push(new Replica(name, this.folder, own, this.management(cable.kubeconfigPath)));
+    }
     this.admin = (
       await this.hostward('keys', 'create', 'root', '--admin', '--config', this.replica(0).configPath)
     ).trim();
@@ -161,6 +176,7 @@ export class Replicas {
 
   async stop(): Promise<void> {
     this.#balancer?.close();
+    for (const cable of this.cables) cable.close();
     for (const replica of this.all) replica.signal('SIGCONT');
     await Promise.all(this.all.map((replica) => replica.end('SIGKILL')));
     rmSync(this.folder, { recursive: true, force: true });

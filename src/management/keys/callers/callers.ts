@@ -45,6 +45,8 @@ export interface CallerParts {
   clock: Clock;
   /** Where other replicas make keys; absent = what is unknown here does not exist. */
   misses?: Misses;
+  /** Asks the other replicas for uses of keys. */
+  usesOfOthers?: () => Promise<void>;
 }
 
 const authenticated = 'system:authenticated';
@@ -84,7 +86,11 @@ export class Callers {
     }
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;
     if (checked.kind !== 'proved' || facts?.record.uid !== checked.record.uid) return undefined;
-    const found = credentialOf(facts, this.#parts.world, { nowMs, address });
+    let found = credentialOf(facts, this.#parts.world, { nowMs, address });
+    if (found.kind === 'dead' && found.because === 'expired' && facts.times.afterLastActivity) {
+      await this.#askForUses();
+      found = credentialOf(facts, this.#parts.world, { nowMs, address });
+    }
     // The holder of the value may learn why it is not valid.
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
     try {
@@ -93,6 +99,15 @@ export class Callers {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
     return this.userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
+  }
+
+  /** A key that looks idle here may be in use on another replica. */
+  async #askForUses(): Promise<void> {
+    try {
+      await this.#parts.usesOfOthers?.();
+    } catch {
+      throw new StatusFault(serviceUnavailable('the last use of the key cannot be read now', 1));
+    }
   }
 
   sessionOf(user: User): Session | undefined {

@@ -48,6 +48,13 @@ export class Activity {
     if (afterCrash) this.#uncertain.set(uid, storedMs);
   }
 
+  /** Another replica has seen a use, and has stored it. */
+  heard(uid: string, lastMs: number): void {
+    const use = this.#uses.get(uid);
+    if (use === undefined) this.load(uid, lastMs, false);
+    else use.lastMs = Math.max(use.lastMs, lastMs);
+  }
+
   forget(uid: string): void {
     this.#uses.delete(uid);
     this.#uncertain.delete(uid);

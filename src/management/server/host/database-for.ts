@@ -3,9 +3,11 @@
 import type { Clock } from '../../../clock.ts';
 import type { ManagementServerSettings } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
+import type { Metrics } from '../../../metrics.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../store/store.ts';
 import { databasePath } from '../../keys/folder/data-folder.ts';
+import type { Sweeping } from '../../keys/key-chores.ts';
 import { HostDatabase } from './host-database.ts';
 
 export interface Database extends Store {
@@ -13,14 +15,30 @@ export interface Database extends Store {
   copyTo(path: string): Promise<void>;
   /** Why nothing that it knows may be believed. */
   readonly trouble?: string | undefined;
-  /** Other processes write it too. */
-  readonly isShared?: boolean;
+  /** Other processes write it too; absent = this one has it for itself. */
+  readonly shared?: Shared;
+}
+
+/** Of a store that several replicas use. */
+export interface Shared {
+  /** The name of this one. */
+  replica: string;
+  /** Whether this one does what one of them must do for all. */
+  sweeps(): boolean;
+}
+
+/** A host has other work than ours. */
+const deletesPerSecond = 20;
+
+export function sweepingOf({ shared }: Database): Sweeping | undefined {
+  return shared && { mayAct: () => shared.sweeps(), deletesPerSecond };
 }
 
 export interface DatabaseOptions {
   server: ManagementServerSettings;
   clock: Clock;
   log: Log;
+  metrics?: Metrics | undefined;
   environment?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -30,10 +48,26 @@ export interface DatabaseOptions {
  */
 export const maxHistoryBytes = 16 * 1024 * 1024;
 
-export async function databaseFor({ server, clock, log, environment = {} }: DatabaseOptions): Promise<Database> {
+export async function databaseFor({
+  server,
+  clock,
+  log,
+  metrics,
+  environment = {},
+}: DatabaseOptions): Promise<Database> {
   const history = { maxBytes: maxHistoryBytes };
-  const kubernetes = server.store?.kubernetes;
-  if (kubernetes === undefined)
+  const { store } = server;
+  if (store?.kubernetes === undefined)
     return new SqliteStore({ clock, path: databasePath(server.dataDir), history, keepsHistoryAtStart: true });
-  return HostDatabase.for({ kubernetes, folder: server.dataDir, history, clock, log, environment });
+  const { kubernetes, maxRecords: records, maxBytes: bytes } = store;
+  return HostDatabase.for({
+    kubernetes,
+    most: { records, bytes },
+    folder: server.dataDir,
+    history,
+    clock,
+    log,
+    metrics,
+    environment,
+  });
 }

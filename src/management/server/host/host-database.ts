@@ -7,12 +7,18 @@ import { makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-fi
 import type { Clock } from '../../../clock.ts';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
+import { type Lease, openLease } from '../../../cluster/write/lease.ts';
 import type { KubernetesStoreSettings } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
+import { createMetrics, type Metrics } from '../../../metrics.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
-import { KubernetesStore, type KubernetesStoreOptions } from '../../../store/kubernetes/kubernetes-store.ts';
+import {
+  KubernetesStore,
+  type KubernetesStoreOptions,
+  type StoreSize,
+} from '../../../store/kubernetes/kubernetes-store.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
@@ -21,10 +27,12 @@ import { HostSecrets } from './host-secrets.ts';
 
 export interface HostDatabaseOptions {
   kubernetes: KubernetesStoreSettings;
+  most: StoreSize;
   folder: string;
   history: Partial<HistoryLimits>;
   clock: Clock;
   log: Log;
+  metrics: Metrics | undefined;
   environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -35,16 +43,19 @@ interface ReplicaFile {
 }
 
 const lockFile = 'replica.lock';
+/** Who holds it removes what is over. */
+const sweeperLease = 'hostward-sweeper';
 const busy = 5;
 
 export class HostDatabase extends KubernetesStore {
-  readonly isShared = true;
+  readonly shared: { replica: string; sweeps(): boolean };
   readonly #folder: string;
   readonly #replica: string;
+  readonly #lease: Lease;
   readonly #lock: DatabaseSync;
 
   static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
-    const { kubernetes, folder, history, clock, log, environment } = options;
+    const { kubernetes, most, folder, history, clock, log, metrics, environment } = options;
     await makeFolder(folder, 0o700);
     const lock = lockOf(join(folder, lockFile));
     try {
@@ -62,11 +73,18 @@ export class HostDatabase extends KubernetesStore {
       const host = new HostSecrets({ connection, namespace, replica, clock, random, log });
       return new HostDatabase(
         {
-          ...{ host, replica, history, clock, isUsable, knownEpoch: epoch },
+          ...{ host, replica, most, history, clock, isUsable, knownEpoch: epoch },
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },
-        { folder, lock },
+        {
+          folder,
+          lock,
+          lease: openLease({
+            ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
+            metrics: metrics ?? createMetrics(),
+          }),
+        },
       );
     } catch (error) {
       lock.close();
@@ -74,17 +92,23 @@ export class HostDatabase extends KubernetesStore {
     }
   }
 
-  private constructor(options: KubernetesStoreOptions, { folder, lock }: { folder: string; lock: DatabaseSync }) {
+  private constructor(
+    options: KubernetesStoreOptions,
+    { folder, lock, lease }: { folder: string; lock: DatabaseSync; lease: Lease },
+  ) {
     super(options);
     this.#folder = folder;
     this.#replica = options.replica;
     this.#lock = lock;
+    this.#lease = lease;
+    this.shared = { replica: options.replica, sweeps: () => lease.isHeld() };
   }
 
   override async start(): Promise<void> {
     try {
       await super.start();
       await this.#remember();
+      this.#lease.start();
     } catch (error) {
       await this.stop();
       throw error;
@@ -92,6 +116,7 @@ export class HostDatabase extends KubernetesStore {
   }
 
   override async stop(): Promise<void> {
+    await this.#lease.stop();
     await super.stop();
     if (this.#lock.isOpen) this.#lock.close();
   }

@@ -40,4 +40,18 @@ export const storeRows: readonly Setting[] = [
     ...start,
     about: 'Namespace of the records. Nothing else may live there: whoever reads its Secrets reads the records.',
   },
+  {
+    path: `${block}.store.maxRecords`,
+    shape: { kind: 'integer', from: 100, to: 1_000_000 },
+    default: 20_000,
+    ...start,
+    about: 'Records that a store in a cluster may have; each costs the API server memory. What makes more is refused.',
+  },
+  {
+    path: `${block}.store.maxBytes`,
+    shape: { kind: 'integer', from: 1_000_000, to: 4_000_000_000 },
+    default: 50_000_000,
+    ...start,
+    about: 'Bytes that all records of a store in a cluster may have together.',
+  },
 ];

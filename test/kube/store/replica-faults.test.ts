@@ -1,0 +1,139 @@
+// What two replicas do when the host, the way to it, or one of them fails, and when somebody writes into their namespace by hand.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newNamespace } from '../../contract/store/on-host.ts';
+import { until } from '../../management/server/bench.ts';
+import { kubeAssets } from '../start/assets.ts';
+import { type KubeCluster, startKube } from '../start/start.ts';
+import { Replicas } from './replicas.ts';
+
+const assets = kubeAssets();
+
+describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
+  let host: KubeCluster;
+  let replicas: Replicas;
+  let namespace: string;
+  beforeAll(async () => {
+    host = await startKube({ name: 'faults' });
+    namespace = await newNamespace(host);
+    replicas = new Replicas(host, namespace);
+    await replicas.start();
+  }, 120_000);
+  afterAll(async () => {
+    await replicas.stop();
+    await host.stop();
+  });
+
+  const root = async (at: number) => (await replicas.get(at, 'root')).status;
+  const made = async (at: number, name: string) => {
+    const answer = await replicas.create(at, name);
+    if (answer.status !== 201) throw new Error(`create ${name}: ${answer.status} ${answer.text}`);
+    return (answer.json as { spec: { key: string } }).spec.key;
+  };
+
+  it.each(['cut', 'frozen'] as const)(
+    'one whose way to the host is %s answers 503 within six seconds, never stale, and the other serves',
+    async (how) => {
+      const key = await made(0, `lost-${how}`);
+      expect((await replicas.get(0, `lost-${how}`, key)).status).toBe(200);
+      const cable = replicas.cables[0];
+      cable?.set(how);
+      const cutMs = performance.now();
+      expect((await replicas.remove(1, `lost-${how}`)).status).toBe(200);
+      await until(async () => (await root(0)) === 503, '503', 8_000);
+      expect(performance.now() - cutMs).toBeLessThan(7_000);
+      expect((await replicas.get(0, `lost-${how}`, key)).status).toBe(503);
+      expect([await root(1), await replicas.replica(0).isReady(), await replicas.replica(1).isReady()]).toEqual([
+        200,
+        false,
+        true,
+      ]);
+      cable?.set('open');
+      await until(async () => (await root(0)) === 200, 'the way back', 20_000);
+      expect((await replicas.get(0, `lost-${how}`, key)).status).toBe(401);
+    },
+    60_000,
+  );
+
+  it('one that stood still for seconds does not answer with what it knew before', async () => {
+    const key = await made(0, 'still');
+    expect((await replicas.get(1, 'still', key)).status).toBe(200);
+    replicas.replica(1).signal('SIGSTOP');
+    expect((await replicas.remove(0, 'still')).status).toBe(200);
+    const asked = replicas.get(1, 'still', key);
+    await new Promise((resolve) => setTimeout(resolve, 7_000));
+    replicas.replica(1).signal('SIGCONT');
+    expect([401, 503]).toContain((await asked).status);
+    await until(async () => (await root(1)) === 200, 'the way back', 20_000);
+    expect((await replicas.get(1, 'still', key)).status).toBe(401);
+  }, 60_000);
+
+  it('one that was killed comes back with everything that was acknowledged', async () => {
+    const names: string[] = [];
+    const writes = Array.from({ length: 30 }, async (_, n) => {
+      const { status } = await replicas.create(0, `kill-${n}`).catch(() => ({ status: 0 }));
+      if (status === 201) names.push(`kill-${n}`);
+    });
+    await until(() => names.length > 5, 'some keys');
+    await replicas.replica(0).end('SIGKILL');
+    await Promise.all(writes);
+    await replicas.replica(0).start();
+    for (const name of names) expect((await replicas.get(0, name)).status).toBe(200);
+    for (const name of names) expect((await replicas.get(1, name)).status).toBe(200);
+  }, 60_000);
+
+  it('both go on after the API server was started again', async () => {
+    await host.restartApiserver();
+    await until(async () => (await root(0)) === 200 && (await root(1)) === 200, 'both', 30_000);
+    await made(0, 'after-restart');
+    expect((await replicas.get(1, 'after-restart')).status).toBe(200);
+  }, 90_000);
+
+  const secretOf = async (name: string) => {
+    const { stdout } = await host.kubectl('-n', namespace, 'get', 'secrets', '-o', 'json');
+    const { items } = JSON.parse(stdout) as { items: { metadata: { name: string }; data?: Record<string, string> }[] };
+    const wanted = Buffer.from(`/registry/ownedaccesskeys/${name}`).toString('base64');
+    return items.find(({ data }) => data?.['key'] === wanted)?.metadata.name ?? '';
+  };
+
+  it('lock a key out whose record was damaged by hand, say so, and serve the others', async () => {
+    const key = await made(0, 'damaged');
+    const other = await made(0, 'whole');
+    const secret = await secretOf('damaged');
+    const data = { value: Buffer.from('{"metadata":').toString('base64') };
+    await host.kubectl('-n', namespace, 'patch', 'secret', secret, '--type=merge', '-p', JSON.stringify({ data }));
+    for (const at of [0, 1]) {
+      await until(async () => (await replicas.get(at, 'damaged', key)).status === 401, 'the key is refused');
+      expect((await replicas.get(at, 'whole', other)).status).toBe(200);
+    }
+    expect(replicas.replica(0).output).toContain(secret);
+    expect((await replicas.create(1, 'damaged')).status).toBe(503);
+  });
+
+  it('take a record that was deleted by hand as a revoked key', async () => {
+    const key = await made(0, 'deleted');
+    await host.kubectl('-n', namespace, 'delete', 'secret', await secretOf('deleted'));
+    for (const at of [0, 1])
+      await until(async () => (await replicas.get(at, 'deleted', key)).status === 401, 'refused');
+  });
+
+  it("do not touch other people's Secrets, and leave records of a newer version alone", async () => {
+    await host.kubectl('-n', namespace, 'create', 'secret', 'generic', 'theirs', '--from-literal=a=b');
+    await made(0, 'newer');
+    const secret = await secretOf('newer');
+    const data = { format: Buffer.from('7').toString('base64') };
+    await host.kubectl('-n', namespace, 'patch', 'secret', secret, '--type=merge', '-p', JSON.stringify({ data }));
+    await until(() => replicas.replica(0).output.includes('a newer version has written it'), 'said');
+    expect(await root(0)).toBe(200);
+    const { stdout } = await host.kubectl('-n', namespace, 'get', 'secret', 'theirs', secret, '-o', 'name');
+    expect(stdout.trim().split('\n')).toHaveLength(2);
+  });
+
+  it('are not joined by another installation on their namespace', async () => {
+    const others = new Replicas(host, namespace);
+    try {
+      await expect(others.start(['c'])).rejects.toThrow('the secrets belong to another server');
+    } finally {
+      await others.stop();
+    }
+  }, 60_000);
+});
