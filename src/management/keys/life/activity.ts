@@ -50,9 +50,7 @@ export class Activity {
 
   /** Another replica has seen a use, and has stored it. */
   heard(uid: string, lastMs: number): void {
-    const use = this.#uses.get(uid);
-    if (use === undefined) this.load(uid, lastMs, false);
-    else use.lastMs = Math.max(use.lastMs, lastMs);
+    this.#uses.set(uid, Math.max(this.#uses.get(uid) ?? lastMs, lastMs));
   }
 
   forget(uid: string): void {
