@@ -47,7 +47,10 @@ function main(): void {
   const at = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
   const kept = existsSync(at('figures.json')) ? (JSON.parse(readFileSync(at('figures.json'), 'utf8')) as Result[]) : [];
   const files = existsSync(at('results')) ? readdirSync(at('results')).filter((file) => file.endsWith('.json')) : [];
-  const seen = files.map((file) => JSON.parse(readFileSync(at(`results/${file}`), 'utf8')) as Result);
+  // The black box writes results of another form, which the page of bench/page shows.
+  const seen = files
+    .map((file) => JSON.parse(readFileSync(at(`results/${file}`), 'utf8')) as Result)
+    .filter(({ figures }) => figures !== undefined);
   const results = newestOf([...kept, ...seen]).map(({ question, date, commit, figures }) => ({
     question,
     date,

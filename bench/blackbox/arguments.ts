@@ -11,6 +11,7 @@ export const usage = `npm run bench:blackbox -- --virtual-kubeconfig F --host-ku
   --pid P                a process whose CPU and memory count, with its children
   --wait S               how long the first copy may take (30)
   --out FILE             also writes the result there
+  --no-keep              leaves no result in bench/results, from which npm run bench:page makes its page
   -o json|text           what is printed (text)
 
 Loads a syncer that runs between two API servers, whoever made it, and measures from outside. It works in virtual namespaces of its own,
@@ -36,6 +37,8 @@ export interface Wanted {
   pid: number | undefined;
   waitMs: number;
   out: string | undefined;
+  /** Among the results, from which the page is made. */
+  isKept: boolean;
   output: 'json' | 'text';
 }
 
@@ -65,6 +68,7 @@ export function readArguments(words: readonly string[]): Wanted {
     pid: values.pid === undefined ? undefined : number('pid', values.pid, { least: 1, most: 2 ** 22, isWhole: true }),
     waitMs: number('wait', values.wait, { least: 0.5, most: 3600 }) * 1000,
     out: values.out,
+    isKept: values.keep,
     output: oneOf('output', ['json', 'text'] as const),
   };
 }
@@ -73,6 +77,7 @@ function parse(words: readonly string[]) {
   try {
     return parseArgs({
       args: [...words],
+      allowNegative: true,
       options: {
         'virtual-kubeconfig': { type: 'string' },
         'host-kubeconfig': { type: 'string' },
@@ -87,6 +92,7 @@ function parse(words: readonly string[]) {
         pid: { type: 'string' },
         wait: { type: 'string', default: '30' },
         out: { type: 'string' },
+        keep: { type: 'boolean', default: true },
         output: { type: 'string', short: 'o', default: 'text' },
       },
     });

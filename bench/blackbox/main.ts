@@ -49,12 +49,12 @@ async function command(words: readonly string[]): Promise<number> {
   }
 }
 
-function print(result: Result, { output, out }: Wanted): void {
+function print(result: Result, { output, out, isKept }: Wanted): void {
   const json = `${JSON.stringify(result, undefined, 2)}\n`;
   process.stdout.write(output === 'json' ? json : `${asText(result)}\n`);
   const folder = fileURLToPath(new URL('../results', import.meta.url));
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(`${folder}/blackbox-${result.date.replace(/[:.]/g, '-')}.json`, json);
+  if (isKept) mkdirSync(folder, { recursive: true });
+  if (isKept) writeFileSync(`${folder}/blackbox-${result.date.replace(/[:.]/g, '-')}.json`, json);
   if (out !== undefined) writeFileSync(out, json);
 }
 

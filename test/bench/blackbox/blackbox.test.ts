@@ -83,7 +83,13 @@ describe.skipIf(assets.found === undefined)(
       const { words = [], virtualKubeconfig = virtual.kubeconfigPath, hostKubeconfig = host.kubeconfigPath } = given;
       const kubeconfigs = ['--virtual-kubeconfig', virtualKubeconfig, '--host-kubeconfig', hostKubeconfig];
       const names = ['--vcluster-name', vcluster, '--host-namespace', given.namespace ?? hostNamespace];
-      const child = spawn(process.execPath, [join(root, 'bench/blackbox/main.ts'), ...kubeconfigs, ...names, ...words]);
+      const child = spawn(process.execPath, [
+        join(root, 'bench/blackbox/main.ts'),
+        ...kubeconfigs,
+        ...names,
+        '--no-keep',
+        ...words,
+      ]);
       let [stdout, stderr] = ['', ''];
       child.stdout.setEncoding('utf8').on('data', (text: string) => {
         stdout += text;

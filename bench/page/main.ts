@@ -1,0 +1,34 @@
+// `npm run bench:page [FILE]`: writes the page from bench/results, bench/history and bench/figures.json, by default to bench/results/index.html.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Result } from '../blackbox/result.ts';
+import type { Recorded } from './lines.ts';
+import { type Answer, pageOf } from './page.ts';
+
+const at = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
+
+function read<T>(folder: string): T[] {
+  if (!existsSync(at(folder))) return [];
+  const files = readdirSync(at(folder)).filter((file) => file.endsWith('.json'));
+  return files.map((file) => JSON.parse(readFileSync(at(`${folder}/${file}`), 'utf8')) as T);
+}
+
+const results = read<Result | Answer>('results');
+const runs = results.filter((one): one is Result => one.question === 'blackbox');
+const newest = new Map<string, Answer>();
+const kept = JSON.parse(readFileSync(at('figures.json'), 'utf8')) as Answer[];
+for (const answer of [...kept, ...results.filter((one): one is Answer => 'figures' in one)]) {
+  const known = newest.get(answer.question);
+  if (known === undefined || known.date <= answer.date) newest.set(answer.question, answer);
+}
+const path = resolve(process.argv[2] ?? at('results/index.html'));
+mkdirSync(dirname(path), { recursive: true });
+const page = pageOf({
+  runs,
+  recorded: read<Recorded[]>('history').flat(),
+  answers: [...newest.values()],
+  made: new Date().toISOString(),
+});
+writeFileSync(path, page);
+process.stdout.write(`${path}: ${runs.length} runs of the black box, ${newest.size} other benchmarks\n`);
