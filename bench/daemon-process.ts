@@ -8,7 +8,7 @@ import { hostNamespace, virtualCluster } from './workload.ts';
 const pollMs = 5;
 
 /** A planted fault makes the daemon slow, to prove that a gate notices. */
-export type Plant = 'none' | 'event' | 'get';
+export type Plant = 'none' | 'event' | 'get' | 'leak';
 
 export interface DaemonOptions {
   virtualKubeconfig: string;

@@ -79,10 +79,11 @@ export class Harness {
   /** Starts Node directly with the launcher's flags, because Node writes a CPU profile only for its first program. */
   #nodeFlags({ profileTo, plant = 'none', launcher: other }: DaemonOptions): string[] {
     const launcher = other ?? join(this.folder, 'package', 'src', 'launcher', 'hostward.mjs');
-    if (profileTo === undefined && plant !== 'event') return [launcher];
+    const preloaded = { event: 'slow-events.mjs', leak: 'leaky-events.mjs', get: undefined, none: undefined }[plant];
+    if (profileTo === undefined && preloaded === undefined) return [launcher];
     const flags = launcherFlags(launcher);
     const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
-    const slow = plant === 'event' ? ['--import', join(root, 'bench', 'slow-events.mjs')] : [];
+    const slow = preloaded === undefined ? [] : ['--import', join(root, 'bench', preloaded)];
     return [...flags, ...profile, ...slow, join(this.folder, 'package', 'dist', 'main.js')];
   }
 

@@ -67,8 +67,8 @@ async function main(): Promise<number> {
 }
 
 function plantOf(text: string): Plant {
-  if (text === 'none' || text === 'event' || text === 'get') return text;
-  throw new Error(`--plant wants none, event or get, found "${text}"`);
+  if (text === 'none' || text === 'event' || text === 'get' || text === 'leak') return text;
+  throw new Error(`--plant wants none, event, get or leak, found "${text}"`);
 }
 
 async function openScene(keys: Key[], plant: Plant): Promise<Scene> {

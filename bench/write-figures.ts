@@ -1,4 +1,4 @@
-// Writes the figures of bench/README.md from the newest result of each benchmark in bench/results. Figures of benchmarks that have no
+// Writes docs/journal/bench-figures.md from the newest result of each benchmark in bench/results. Figures of benchmarks that have no
 // result there stay as they are in bench/figures.json. `node bench/write-figures.ts`
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +28,8 @@ export function newestOf(results: readonly Result[]): Result[] {
 export function withFigures(page: string, results: readonly Result[]): string {
   const [before, rest] = page.split(begin);
   const after = rest?.split(end)[1];
-  if (before === undefined || after === undefined) throw new Error(`bench/README.md lacks "${begin}" or "${end}"`);
+  if (before === undefined || after === undefined)
+    throw new Error(`docs/journal/bench-figures.md lacks "${begin}" or "${end}"`);
   return `${before}${begin}\n\n${results.map(sectionOf).join('\n\n')}\n\n${end}${after}`;
 }
 
@@ -58,7 +59,8 @@ function main(): void {
     figures,
   }));
   writeFileSync(at('figures.json'), `${JSON.stringify(results, undefined, 2)}\n`);
-  writeFileSync(at('README.md'), withFigures(readFileSync(at('README.md'), 'utf8'), results));
+  const page = at('../docs/journal/bench-figures.md');
+  writeFileSync(page, withFigures(readFileSync(page, 'utf8'), results));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) main();

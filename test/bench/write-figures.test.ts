@@ -44,10 +44,10 @@ describe('withFigures()', () => {
   });
 });
 
-describe('bench/README.md', () => {
+describe('docs/journal/bench-figures.md', () => {
   it('shows the figures of bench/figures.json', () => {
-    const read = (name: string) => readFileSync(new URL(`../../bench/${name}`, import.meta.url), 'utf8');
-    const page = read('README.md');
-    expect(withFigures(page, JSON.parse(read('figures.json')) as Result[])).toBe(page);
+    const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8');
+    const page = read('docs/journal/bench-figures.md');
+    expect(withFigures(page, JSON.parse(read('bench/figures.json')) as Result[])).toBe(page);
   });
 });

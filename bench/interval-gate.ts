@@ -1,0 +1,46 @@
+// A gate that believes a figure only with its interval: it trips when the whole interval is on the wrong side or the figure itself is, and also when the
+// interval is so wide that the figure says nothing.
+import { median, medianInterval, round } from './statistics.ts';
+
+export interface Limit {
+  name: string;
+  wanted: { atMost: number } | { atLeast: number };
+  /** The widest interval that is believed: a share of the figure, or the same unit where the figure may be zero. */
+  widest: { share: number } | { most: number };
+}
+
+export interface Gated {
+  name: string;
+  value: number;
+  low: number;
+  high: number;
+  /** Undefined: it holds. */
+  trips: string | undefined;
+}
+
+export function gated(limit: Limit, samples: readonly number[]): Gated {
+  const { name, wanted, widest } = limit;
+  const value = median(samples);
+  const { low, high } = medianInterval(samples);
+  const figure = { name, value: round(value, 3), low: round(low, 3), high: round(high, 3) };
+  const width = high - low;
+  const mayBe = 'share' in widest ? widest.share * Math.abs(value) : widest.most;
+  // Written so that a figure that is no number trips.
+  const isGood = 'atMost' in wanted ? value <= wanted.atMost : value >= wanted.atLeast;
+  if (!isGood)
+    return {
+      ...figure,
+      trips: 'atMost' in wanted ? `wanted at most ${wanted.atMost}` : `wanted at least ${wanted.atLeast}`,
+    };
+  if (!(width <= mayBe))
+    return {
+      ...figure,
+      trips: `its interval is too wide to say anything: wanted ${round(mayBe, 3)}, found ${round(width, 3)}`,
+    };
+  return { ...figure, trips: undefined };
+}
+
+/** The slopes between all pairs of points; their median is Theil's and Sen's, which single outliers do not move. */
+export function slopes(points: readonly { x: number; y: number }[]): number[] {
+  return points.flatMap((one, nth) => points.slice(nth + 1).map((other) => (other.y - one.y) / (other.x - one.x)));
+}
