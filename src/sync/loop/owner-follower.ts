@@ -1,4 +1,4 @@
-// Looks at objects again when the owner of the host copies comes, goes or is made anew. In: the owner according to the world. Out:
+// Looks at objects again when the owner of the host copies comes, goes or is made again. In: the owner according to the world. Out:
 // keys for the queue.
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';

@@ -16,7 +16,7 @@ const freeWakes = 50;
 /** Each change may wake an object this often: through its Service, its source, and its rivals of both kinds. */
 const wakesOfChange = 4;
 const brakePause = { firstMs: 1000, mostMs: 60_000 };
-/** The pauses begin anew after this time without a brake. */
+/** The pauses start again from the shortest after this time without a brake. */
 const quietMs = 120_000;
 
 interface Braked {
@@ -98,7 +98,7 @@ export class SelfWakes {
 
   /**
    * For news of another kind. A key that waits after a failure, or because a server forbade or rejected its write, looks at
-   * everything anew when its time comes: two kinds that fail would otherwise wake each other without a pause.
+   * everything again when its time comes: two kinds that fail would otherwise wake each other without a pause.
    */
   wakeFor(key: Key): void {
     const { ledger, queue } = this.#options;

@@ -38,7 +38,7 @@ const specialNames = {
 export function createAddressPolicy(lists: {
   allow: readonly string[];
   deny: readonly string[];
-  /** Whether domain names may stand in place of addresses; they cannot be compared with the lists. */
+  /** Whether domain names are allowed as addresses; they cannot be compared with the lists. */
   fqdn?: 'refuse' | 'allow';
 }): AddressPolicy {
   const allow = lists.allow.map(checkedCidr);

@@ -50,7 +50,7 @@ export interface Renamed {
   host: HostPlace;
 }
 
-/** What may stand at a field, to tell a path that can never match from a path that does not match today. */
+/** What a field may hold, to tell a path that can never match from a path that does not match today. */
 export type Shape =
   | { kind: 'object'; fields: ReadonlyMap<string, Shape> }
   | { kind: 'list'; of: Shape }
@@ -74,7 +74,7 @@ export interface ObjectRef {
 export interface Needs {
   /** The Service that decides about it; undefined for an object that names none. */
   service: Key | undefined;
-  /** The object of another kind that it was made from, when it may stand on the host only beside that one. */
+  /** The object of another kind that it was made from, when it may be on the host only together with that one. */
   source?: ObjectRef | undefined;
 }
 
@@ -90,13 +90,13 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   readonly syncerName: string;
   /** Fields that payloadOf() and translate() read, and that patches may touch; the other fields are metadata. */
   readonly payloadFields: readonly string[];
-  /** What may stand in each payload field. */
+  /** What each payload field may hold. */
   readonly payloadShape: ReadonlyMap<string, Shape>;
   /** A small valid payload, to try expressions on before there is any object. */
   readonly samplePayload: Payload;
   /** The host's own controller writes this label on an object when it takes the object over: our view of the virtual side is late. */
   readonly controllerLabel: { key: string; value: string };
-  /** Beginnings of keys that belong to the controllers of the side where the keys stand. */
+  /** Beginnings of keys that belong to the controllers of the side that has the keys. */
   readonly controllerKeyPrefixes: readonly string[];
   /** Only objects with these labels are synced; the others are most objects of the kind, so they are not watched. */
   readonly virtualSelector?: string;
@@ -113,9 +113,9 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
    * names its objects like their Services, and needs nothing else.
    */
   needs?(virtual: V): Needs;
-  /** The host name of the Service behind which a host copy stands; for a kind with needs(). */
+  /** The host name of the Service that a host copy serves; for a kind with needs(). */
   hostServiceOf?(host: H): string | undefined;
-  /** Values of `ownLabels` on the host copy, and annotations of ours; undefined = the key must not stand there. */
+  /** Values of `ownLabels` on the host copy, and annotations of ours; undefined = the copy must not have the key. */
   ownKeys?(virtual: V, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] };
   judge(
     key: Key,
@@ -126,7 +126,7 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   /** The references that translate() renamed, so that a patch can find the tenant's name of each. */
   renamedBy(virtual: V, placement: Placement): Iterable<Renamed>;
   payloadOf(host: H): Payload;
-  /** The path that a person meant who wrote a path of another kind; `*` stands for every element. */
+  /** The path that a person meant who wrote a path of another kind; `*` means every element. */
   meantPath?(keys: readonly string[]): string | undefined;
   /** The first reason why the API server would refuse this payload. */
   problemOf(payload: Payload): ResultProblem | undefined;
@@ -134,7 +134,7 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   asStored(payload: Payload): Payload;
   /** Members of a merge patch that turn the host's payload into the desired one; undefined when both are equal. */
   payloadChange(desired: Payload, host: Payload, options: { ignoreOrder: boolean }): Payload | undefined;
-  /** Why the API server refuses to turn the host's payload into the desired one, so that the copy must be made anew. */
+  /** Why the API server refuses to turn the host's payload into the desired one, so that the copy must be deleted and made again. */
   whyRemake?(desired: Payload, host: Payload): string | undefined;
   /** Two payloads that differ, and only in order or grouping. */
   isSameButForOrder(one: Payload, other: Payload): boolean;

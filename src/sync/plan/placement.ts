@@ -26,7 +26,7 @@ export interface Placement {
   placeOf(key: Key): HostPlace | undefined;
   /** The host place of any referenced object, not only of the synced kind. */
   placeOfObject(virtual: HostPlace): HostPlace | undefined;
-  /** The virtual namespace whose objects keep their names in this host namespace. */
+  /** The virtual namespace that is mapped to this host namespace: its objects keep their names there. */
   virtualNamespaceOf(hostNamespace: string): string | undefined;
 }
 

@@ -36,7 +36,7 @@ export interface BackflowFailures {
   annotations: ReadonlyMap<string, PatchFailure>;
 }
 
-/** A host name that Services of several namespaces get: behind it stand the objects of one of them. */
+/** A host name that Services of several namespaces get: only the objects of one of them may have it. */
 export interface NameContest {
   /** The other virtual Services that have the name. */
   rivals: readonly Key[];
@@ -44,7 +44,7 @@ export interface NameContest {
   isPending: boolean;
   /** The Service that gets the name, unless the host's own Service tells otherwise; undefined without an object to sync. */
   holder: Key | undefined;
-  /** A virtual object whose copy stands behind the name for another Service, while no copy of this object does. */
+  /** A virtual object that has a copy under the name for another Service, while this object has none. */
   leaving?: Key;
 }
 
@@ -52,7 +52,7 @@ export interface Facts {
   key: Key;
   virtual: VirtualItem | undefined;
   service: ServiceItem | undefined;
-  /** The virtual Service that decides about the object, and where that Service stands on the host. */
+  /** The virtual Service that decides about the object, and its place on the host. */
   serviceKey: Key | undefined;
   servicePlace: HostPlace | undefined;
   place: HostPlace | undefined;
@@ -68,7 +68,7 @@ export interface Facts {
   contest?: NameContest | undefined;
   owner: OwnerState;
   refusals: readonly AddressRefusal[];
-  /** Nobody knows yet whether the object that this one was made from may stand on the host; see Needs.source. */
+  /** Nobody knows yet whether the object that this one was made from may be on the host; see Needs.source. */
   isSourcePending?: boolean;
   /** The translated and patched host object. */
   draft: Draft | undefined;

@@ -177,7 +177,7 @@ function mergeBoth(input: UpdateInput): Merged {
   };
 }
 
-/** Makes the host hold the draft, as on create. Beside it only keys stay that belong to the host itself. */
+/** Makes the host hold the draft, as on create. Other keys stay only if they belong to the host itself. */
 function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
   const { kind, [map]: rules } = input.translation;
   const desired = input.draft[map];

@@ -1,5 +1,5 @@
 // The objects whose host names can be turned back: all that a window of any sync shows, and all that are referred to. Until every
-// object has had a pass under the current rules, the names in their own text stand in for the count. Remembers nothing else.
+// object has had a pass under the current rules, the names in their own text replace the count. Remembers nothing else.
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { KnownObjects, Reference } from './reference-names.ts';
 import type { ReferencePorts } from './reference-ports.ts';
@@ -20,7 +20,7 @@ export interface StandingObjectsOptions {
 
 export class StandingObjects implements KnownObjects {
   readonly #options: StandingObjectsOptions;
-  /** References as they stand in the virtual objects, before the count has them all. */
+  /** References as written in the virtual objects, before the count has them all. */
   #read: ReadonlyMap<ReferenceTarget, Reference> | undefined;
   areAll = false;
 

@@ -18,7 +18,7 @@ export interface Reference {
   name: string;
 }
 
-/** Which object stands behind a name on the host. */
+/** Which object has a name on the host. */
 export type ReferenceStanding =
   /** Hostward writes the name and keeps no object behind it. */
   | 'named'
@@ -47,7 +47,7 @@ export interface HostReference {
   host: HostPlace;
   /** The virtual namespace that is meant. */
   namespace: string;
-  /** The namespace stands beside the name and is translated with it: the object may be in another one. */
+  /** A field next to the name holds the namespace and is translated with it: the object may be in another one. */
   mayBeElsewhere: boolean;
 }
 
@@ -57,11 +57,11 @@ export interface ReferenceResolver {
   toVirtual(reference: HostReference, placement: Placement, naming?: Naming): TurnedBack;
 }
 
-/** Objects of both sides by their virtual keys: whose a generated name is, only they can tell. */
+/** Objects of both sides by their virtual keys: only they can tell which object a generated name belongs to. */
 export interface KnownObjects {
   has(reference: Reference): boolean;
   keys(kind: string): Iterable<Key>;
-  /** False as long as objects that stand may be missing. */
+  /** False as long as existing objects may be missing. */
   readonly areAll: boolean;
 }
 
@@ -179,7 +179,7 @@ function isAt(place: HostPlace | undefined, { namespace, name }: HostPlace): boo
   return place?.namespace === namespace && place.name === name;
 }
 
-/** Host name to virtual key, for one kind. The names follow from the keys alone; whether an object stands is asked each time. */
+/** Host name to virtual key, for one kind. The names follow from the keys alone; whether an object exists is asked each time. */
 class NameIndex {
   readonly #kind: string;
   readonly #known: KnownObjects;
@@ -221,7 +221,7 @@ class NameIndex {
   }
 }
 
-/** Keys of objects that are gone, kept in an index until so many more than those that stand have gathered. */
+/** Keys of objects that are gone, kept in an index until there are so many more of them than of existing ones. */
 const forgottenKeys = 1000;
 
 /** A command without clusters knows only what it has translated itself; it ends before that is much. */

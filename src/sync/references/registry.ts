@@ -28,7 +28,7 @@ class KindCount {
   readonly byReferrer = new Map<Key, readonly CountedReference[]>();
   readonly referrers = new Map<ReferenceTarget, Set<Key>>();
   readonly uncounted = new Set<Key>();
-  /** Objects whose last pass failed before all their references were known; their host copies stay as they are. */
+  /** Objects whose last pass failed before all their references were known; their host copies are not changed. */
   readonly unsure = new Set<Key>();
   hasBegun = false;
   isHeld = false;

@@ -1,4 +1,4 @@
-// Judges which objects may stand on the host, without regard to their rivals for a name. In: the windows, the rules, and what the
+// Judges which objects may be on the host, without regard to their rivals for a name. In: the windows, the rules, and what the
 // address policy said about patched objects. It must never know who wins a name.
 import type { Key } from '../../object/meta/object.ts';
 import type { AddressRefusal } from '../plan/address-policy.ts';
@@ -12,7 +12,7 @@ import type { Standing } from './standing.ts';
 
 export interface Judged {
   verdict: EligibilityVerdict;
-  /** Nobody knows yet whether the object that this one was made from may stand on the host. */
+  /** Nobody knows yet whether the object that this one was made from may be on the host. */
   isSourcePending: boolean;
 }
 
@@ -83,7 +83,7 @@ export class Candidates {
     return { verdict: { kind: 'ineligible', reason: 'SourceFails', sentence }, isSourcePending: false };
   }
 
-  /** The object, if it may stand on the host. With patches it may until the policy has seen their result. */
+  /** The object, if it may be on the host. With patches it may until the policy has seen their result. */
   claimantOf(key: Key): (Claimant & { uid: string }) | undefined {
     const virtual = this.#windows.virtual.get(key);
     const { translation, isPatched } = this.#rules();

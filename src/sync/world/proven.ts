@@ -1,6 +1,6 @@
 // Knows which objects are proven: both clusters had, at that time, exactly the two objects that the last pass called equal, under
 // the configuration in force. In: the windows, whose items carry the times of their proofs, and the ledger. Out: times, and the
-// keys whose heads are others than those of their last pass. Never part of a decision.
+// keys with other heads than in their last pass. Never part of a decision.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Facts } from '../plan/step.ts';

@@ -1,5 +1,5 @@
 // What the kinds of one engine know together: which object claims which host name, what each object needs to know of others, and
-// whose objects stand behind the host name of a Service. In: the views of the kinds that join. It must never know how many kinds
+// which objects have the host name of a Service. In: the views of the kinds that join. It must never know how many kinds
 // there are, or which.
 import { Claims } from '../plan/claims.ts';
 import type { ObjectRef } from '../plan/kind.ts';

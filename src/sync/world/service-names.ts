@@ -1,4 +1,4 @@
-// Decides whose objects stand behind the host name of a Service when virtual Services of several namespaces get that name. All
+// Decides which Service keeps a host name, with its objects, when virtual Services of several namespaces get that name. All
 // kinds share one decision, because a consumer on the host joins every object of a Service. Nearly every name has a single
 // meaning, and costs a search in a text.
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
@@ -24,7 +24,7 @@ export interface NameView {
   serviceKeyOf(key: Key): Key | undefined;
   /** Keys of the objects that a Service decides about. */
   objectsOfService(service: Key): readonly Key[];
-  /** The object, if its own world would let it stand on the host. */
+  /** The object, if its own world would let it be on the host. */
   claimantOf(key: Key): Claimant | undefined;
   /** For a kind whose objects name their Services: the host key of the Service that a host object names at present. */
   namedBy?(hostKey: Key): Key | undefined;
@@ -57,7 +57,7 @@ export class ServiceNames {
 
   /**
    * Called when a host object came, changed or went. `copyOf` is the virtual key in its annotations. Returns the objects that may
-   * get the name because the copy stands behind it no longer.
+   * get the name because the copy no longer has it.
    */
   noteHost(
     hostKey: Key,
@@ -79,7 +79,7 @@ export class ServiceNames {
     this.#behind.note(hostKey, behind);
   }
 
-  /** Whether the copy stands behind the host name of the Service, as after a write, and no other Service can get that name. */
+  /** Whether the copy has the host name of the Service, as after a write, and no other Service can get that name. */
   #isSingle(service: Key, hostKey: Key, isOwnWrite: boolean): boolean {
     if (this.#sameNamed(service).length > 0) return false;
     if (isOwnWrite || this.#view.namedBy === undefined) return true;

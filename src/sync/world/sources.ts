@@ -1,4 +1,4 @@
-// What a world is told from outside: the windows onto both clusters, the rules in force, and the circumstances of a pass.
+// What a world is given from outside: the windows onto both clusters, the rules in force, and the circumstances of a pass.
 import type { Window } from '../../cluster/window/window.ts';
 import type { AddressPolicy } from '../plan/address-policy.ts';
 import type { Translation } from '../plan/draft.ts';

@@ -1,7 +1,7 @@
-// What is known of an object that objects of another kind were made from. They may stand on the host only beside it.
+// What is known of an object that objects of another kind were made from. They may be on the host only together with it.
 import type { Outcome } from '../plan/step.ts';
 
-/** Whether an object stands on the host as the configuration wants it. */
+/** Whether an object is on the host as the configuration wants it. */
 export type Standing = { kind: 'fine' } | { kind: 'unknown' } | { kind: 'fails'; why: string };
 
 /** Without a sync of its kind, no standing is known. */

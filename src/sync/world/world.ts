@@ -138,12 +138,12 @@ export class World<R extends Rules = Rules> {
     return claimants.length > 1 ? claimants.filter((other) => other !== key) : [];
   }
 
-  /** Who gets a contested name, asked anew after the patches: the policy may have judged their result. */
+  /** Who gets a contested name, asked again after the patches: the policy may have judged their result. */
   namesAfterPatches(facts: Facts): Pick<Facts, 'winner' | 'contest'> {
     return { winner: facts.winner && this.winnerOf(facts.key), contest: facts.contest && this.#contestOf(facts) };
   }
 
-  /** The objects that may win or lose a name when this object may stand on the host no longer, or again. */
+  /** The objects that may win or lose a name when this object may no longer, or may again, be on the host. */
   rivalsFor({ key, serviceKey }: Pick<Facts, 'key' | 'serviceKey'>): readonly Key[] {
     return [...this.rivalsOf(key), ...this.noteService(serviceKey)];
   }

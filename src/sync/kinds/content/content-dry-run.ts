@@ -31,7 +31,7 @@ function afterStep(step: ContentStep, facts: ContentFacts): ContentFacts | undef
   if (step.kind === 'done') return isFreedByOther(facts) ? { ...facts, copy: undefined } : undefined;
   if (step.request.verb !== 'get') return afterWrite(facts, step.request);
   // A read on the host asks what became of a lost import; a dry run has no answer to go on with. The content of the virtual
-  // object is not listed, so an empty one stands in for it.
+  // object is not listed, so an empty one takes its place.
   if (step.request.side === 'host' || facts.virtual === undefined) return undefined;
   return { ...facts, virtual: { ...facts.virtual, content: {} } };
 }
@@ -49,7 +49,7 @@ function afterWrite(facts: ContentFacts, request: ContentWrite): ContentFacts {
     const strays = facts.strays.filter((stray) => !isSamePlace(stray, request.place));
     return { ...facts, strays, copy: copy !== undefined && isSamePlace(copy, request.place) ? undefined : copy };
   }
-  // What was written is right now, so only old copies can be left. After an import one may stand at the right place too.
+  // What was written is right now, so only old copies can be left. After an import one may be at the right place too.
   const written = request.side === 'host' ? { ...facts, copy: undefined } : facts;
   return { ...written, isReferenced: false, virtual: undefined, importable: undefined };
 }

@@ -150,7 +150,7 @@ export type ContentChange =
   /** The tenant's content has to be read first. */
   | { kind: 'unread' };
 
-/** The copy stands on the host, or, for an import, in the virtual cluster: the comparison is the same with the sides swapped. */
+/** The copy is on the host, or, for an import, in the virtual cluster: the comparison is the same with the sides swapped. */
 export function changeOf(origin: VirtualContent | HostContent, copy: VirtualContent | HostContent): ContentChange {
   const [wantedType, foundType] = [typeOf(origin), typeOf(copy)];
   if (wantedType !== undefined && wantedType !== foundType) return { kind: 'replace' };

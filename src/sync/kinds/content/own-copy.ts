@@ -1,5 +1,5 @@
 // Decides whether a Secret or ConfigMap on the host is a copy that reference patches made, by its marks and its place.
-// vCluster's own syncer writes the same marks, so its copies are told apart by name and, where names are equal, by the instance
+// vCluster's own syncer writes the same marks, so its copies are recognised by name and, where names are equal, by the instance
 // annotation, which only Hostward writes. In doubt the answer is "not ours". Pure.
 import { splitKey } from '../../../object/meta/object.ts';
 import { controlledByKey, instanceKey, objectKeys, pauseKey } from '../../plan/keys/reserved-keys.ts';

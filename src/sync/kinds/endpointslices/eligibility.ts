@@ -17,7 +17,7 @@ export const syncerName = 'endpointslice';
 
 /**
  * Which slices of the tenant's mirroring controller go to the host: `never` where the host mirrors the synced Endpoints itself,
- * `withEndpoints` only beside the synced Endpoints that they mirror, `always` where Endpoints are not synced.
+ * `withEndpoints` only together with the synced Endpoints that they mirror, `always` where Endpoints are not synced.
  */
 export type MirroredSlices = 'never' | 'withEndpoints' | 'always';
 

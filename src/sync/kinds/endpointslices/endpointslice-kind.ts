@@ -100,7 +100,7 @@ export function createEndpointSliceKind({ mirrored, dropsNodeName }: SliceOption
   return kind;
 }
 
-/** Computed anew for every write. With the tenant's own label, a tenant could add addresses to any Service of the host namespace. */
+/** Computed for every write. With the tenant's own label, a tenant could add addresses to any Service of the host namespace. */
 function ownKeys(slice: VirtualSlice, placement: Placement): { labels: OwnKey[]; annotations: OwnKey[] } {
   const service = namedService(slice);
   return {

@@ -40,7 +40,7 @@ export interface ContentSyncOptions
   isDryRun: boolean;
   /** The owner may be gone, although the window shows it. */
   doubtOwner: () => void;
-  /** Another object stands behind the name now, or no object: every referrer must look again. */
+  /** Another object has the name now, or no object has it: every referrer must look again. */
   standingChanged: (key: Key) => void;
   refused: (key: Key, outcome: { reason: string; message: string }) => void;
 }

@@ -54,7 +54,7 @@ async function writesOf({ outcome, facts: seen, held }: DryEnd, planner: Planner
   return writes;
 }
 
-/** The list never sends a request. Without an answer it takes it that no Service of the host stands at a freed place. */
+/** The list never sends a request. Without an answer it assumes that no Service of the host is at a freed place. */
 function withHostService(memory: Memory): Memory {
   return memory.hostService.known ? memory : { ...memory, hostService: { known: true, service: undefined } };
 }

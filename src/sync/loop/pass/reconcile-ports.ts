@@ -93,7 +93,7 @@ class SyncPorts implements ReconcilePorts {
     return this.#given.options.hostWriter;
   }
 
-  /** Opened anew whenever the rules change. */
+  /** Opened again whenever the rules change. */
   get patching(): Patching | undefined {
     const { world, queue, referrers } = this.#given;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);

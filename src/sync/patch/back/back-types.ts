@@ -11,7 +11,7 @@ export interface BackInput {
   virtual: VirtualItem;
   host: HostItem;
   translation: Translation;
-  /** Host values by virtual key, as they stand on the host; null for a key that the host removed. */
+  /** Host values by virtual key, as the host has them; null for a key that the host removed. */
   raw: BackValues;
 }
 

@@ -92,7 +92,7 @@ function wholeViewOf(
     }
     return values;
   };
-  // Nothing beside the metadata flows back; only an expression for the whole object has to see it.
+  // Only metadata flows back; only an expression for the whole object has to see it.
   const payload = path.segments.length === 0 ? translation.kind.payloadOf(virtual as unknown as HostItem) : {};
   const metadata = Object.fromEntries(maps.map((map) => [map, side(map)])) as PatchView['metadata'];
   const object: PatchView = { ...viewOf({ labels: [], annotations: [] }, payload), metadata };

@@ -1,4 +1,4 @@
-// Labels patches: the value at the path selects by labels, so its keys must be spelled as they stand on the host, and a
+// Labels patches: the value at the path selects by labels, so its keys must be spelled as on the host, and a
 // plain map must select this tenant's objects only. Pure.
 
 import { parseLabelSelector, withLabelKeys } from '../../../object/select/label-selector.ts';

@@ -63,7 +63,7 @@ export interface Pass extends ForwardInput {
   references: FoundReference[];
   /** In the order of the list: needed to find the patch that made an invalid result. */
   writes: PatchWrite[];
-  /** Patches that made the result of an earlier try invalid, with the message, and whose onError lets the object go on. */
+  /** Patches that made the result of an earlier try invalid, with the message; their onError lets the object go on. */
   givenUp: ReadonlyMap<CompiledPatch, string>;
   trace: Trace | undefined;
   /** The first patch that failed and, by its onError, does not fail its object. */

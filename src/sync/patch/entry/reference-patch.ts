@@ -1,5 +1,5 @@
 // Reference patches: the value at the path names another object, and is written as that object is called on the other side.
-// Names and namespaces only; what stands behind them is decided in kinds/content/. It touches nothing but the view.
+// Names and namespaces only; the content is decided about in kinds/content/. It touches nothing but the view.
 
 import { keptKinds, referenceKinds } from '../../../config/settings/table/patch-rules.ts';
 import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/path.ts';
@@ -36,7 +36,7 @@ export interface Cell {
   text: string;
 }
 
-/** A reference as it stands in an object: one match of the path may hold several names. */
+/** A reference as an object holds it: one match of the path may hold several names. */
 export interface Spelled {
   names: Cell[];
   namespace: Cell | undefined;
@@ -146,7 +146,7 @@ export function namingOf({ reference }: CompiledReference, kind: string): Naming
   return keptKinds.includes(kind) ? undefined : reference.naming;
 }
 
-/** The tenant's name by the host's, with and without the namespace beside it. */
+/** The tenant's name by the host's, with and without its namespace. */
 function tenantNames(renamed: Iterable<Renamed>): Map<string, HostPlace> {
   const names = new Map<string, HostPlace>();
   for (const { kind, host, virtual } of renamed) {
@@ -203,7 +203,7 @@ export function referencesBack(
     const names = read.spelled.names.map((cell) => nameBack(cell, read.spelled, { ...options, naming }));
     const failed = names.filter((one) => one.kind === 'lost').map((one) => ({ ...one, kind: 'wrong' as const, at }));
     lost.push(...failed);
-    // A namespace goes back with all the names that it stands beside, or with none.
+    // A namespace goes back with all the names that it belongs to, or with none.
     const isWhole = failed.length > 0 && read.spelled.namespace !== undefined;
     if (!isWhole) for (const one of names) if (one.kind === 'ok') writes.push(...one.writes);
   }
@@ -231,7 +231,7 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences & { nami
     const message = `wanted the host name of a ${kind}${where}, found a name of that form that belongs to no ${kind} known there`;
     return { kind: 'lost', cells, message, isEarly: turned.isEarly };
   }
-  // The host namespace stands for the object's own namespace, and must not appear in the virtual cluster.
+  // The host namespace means the object's own namespace, and must not appear in the virtual cluster.
   if (turned.kind === 'plain' && isSpaceChanged && place.namespace !== host.namespace)
     return { kind: 'lost', cells, message: 'wanted a host namespace of the virtual cluster, found another one' };
   const meant = turned.kind === 'known' ? turned.place : { namespace, name: name.text };
@@ -241,7 +241,7 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences & { nami
   return { kind: 'ok', writes };
 }
 
-/** The map of metadata that a cell stands in; nothing else flows back. */
+/** The map of metadata that holds a cell; nothing else flows back. */
 export function mapOfCell(cell: Cell, metadata: unknown): 'labels' | 'annotations' | undefined {
   if (!isRecord(metadata)) return undefined;
   if (cell.parent === metadata['labels']) return 'labels';

@@ -49,7 +49,7 @@ async function cutExample(pair: Pair, trial: Trial): Promise<CutExample | undefi
   return example && { back, ...example, mended: mendedFor(pair) };
 }
 
-/** Labels and annotations stand at this depth, below metadata and their map. */
+/** Labels and annotations are at this depth, below metadata and their map. */
 const keyDepth = 3;
 
 /** Results that are edited: each gives up to ten host values. */

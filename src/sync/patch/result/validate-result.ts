@@ -12,7 +12,7 @@ import type { Part } from '../set/changed-parts.ts';
 /** Far more than real objects have. To check more keys would delay all other objects. */
 const maxKeys = 10_000;
 const maxLabelBytes = maxAnnotationBytes;
-/** Labels and annotations stand two levels below a whole object. */
+/** Labels and annotations are two levels below a whole object. */
 const mapDepth = 2;
 
 /** The first problem of the result. Parts that are the draft's own are valid already and are not checked again. */

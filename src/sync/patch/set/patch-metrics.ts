@@ -60,7 +60,7 @@ interface Count {
   changes: TallySum;
 }
 
-/** `allPatches` stands in place of an index, for a failure of all patches together. */
+/** `allPatches` takes the place of an index, for a failure of all patches together. */
 function createSeries(registry: Metrics, patches: readonly string[], allPatches: string) {
   const find = <T extends string>(name: string, help: string, labelNames: T[]): Counter<T> =>
     // A reload makes a new patch set over the same registry; its counts go on.

@@ -1,5 +1,5 @@
 // Compiles the patches of a configuration: paths into walks, expressions into what the sandbox runs, and for each key its
-// owner. In: the entries as written. Out: a patch set, or every fault with the field that it stands in. Pure.
+// owner. In: the entries as written. Out: a patch set, or every fault with its field. Pure.
 import type { PatchEntry, PatchReference } from '../../../config/settings/settings.ts';
 import { runAtOnce, type Steps } from '../../../config/steps.ts';
 import { type CompiledExpression, compileExpression } from '../../../expression/language/compile.ts';
@@ -52,7 +52,7 @@ export interface PatchSet {
   expressions: readonly CompiledExpression[];
   /** Decided by paths to single keys. Keys that a patch of a whole map changes are known only after its evaluation. */
   ownerOf(map: 'labels' | 'annotations', hostKey: string): KeyOwner | undefined;
-  /** Whether a reverse expression stands on the path, in the same entry or in another. */
+  /** Whether the path has a reverse expression, in the same entry or in another. */
   isReversed(path: CompiledPath): boolean;
 }
 
@@ -218,7 +218,7 @@ function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {
 }
 
 /**
- * All entries on one path count as one rule, so a pair may stand in two entries. A pair on a wider path does not reverse what
+ * All entries on one path count as one rule, so a pair may be two entries. A pair on a wider path does not reverse what
  * an entry on a narrower path does forward: such a key is owned by the virtual side, or the tenant would get a value that
  * nothing has reversed.
  */

@@ -12,7 +12,7 @@ const metadata: Shape = {
 };
 
 export type Reach =
-  /** Every shape that may stand at the end of the path. */
+  /** Every shape that the end of the path may have. */
   | { kind: 'reached'; shapes: Shape[] }
   /** `at` is the index of the segment that leads nowhere, `fields` are the fields of its parent. */
   | { kind: 'nowhere'; at: number; parent: Shape['kind']; fields: string[] };

@@ -1,5 +1,5 @@
 // Builds the object that patches see, which is labels, annotations and payload without our bookkeeping, and reads the patched
-// object back into a draft. Stands apart from evaluation so that one place decides what is protected. Pure.
+// object back into a draft. Separate from evaluation so that one place decides what is protected. Pure.
 import { copyJson, emptyMap, isRecord, type JsonObject, shapeOf } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
 import { type ObjectPath, shownKey } from '../../plan/excerpt.ts';

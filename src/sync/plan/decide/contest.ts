@@ -1,17 +1,17 @@
-// Decides for an object whose name, or whose Service's name, on the host another object wants too, for decide.ts. Pure.
+// Decides which object gets a host name that two want, for themselves or for their Services. Part of decide.ts. Pure.
 import type { Translation } from '../draft.ts';
 import { judgeOwnership } from '../ownership.ts';
 import { ask, done, type Facts, type Memory, type NameContest, type Outcome, type PlanStep } from '../step.ts';
 import { collision, nameBusy, namePending, serviceCollision } from './outcomes.ts';
 import { decideRemoval, decideStrays } from './removal.ts';
 
-/** The next step of an object that may not stand on the host because of another one; undefined for a winner. */
+/** The next step of an object that may not be on the host because of another one; undefined for a winner. */
 export function decideContest(facts: Facts, memory: Memory, translation: Translation): PlanStep | undefined {
   const { contest, serviceKey, servicePlace, winner } = facts;
   const isNamedLikeService = translation.kind.needs === undefined;
   if (contest?.isPending) return done(namePending);
   if (contest !== undefined && contest.rivals.length > 0 && serviceKey && servicePlace) {
-    // The copy of one of the Services may stand on the host already; then consumers mean that one.
+    // The copy of one of the Services may be on the host already; then consumers mean that one.
     if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
     const copied = memory.hostService.service?.isCopyOf;
     const isOfService = copied !== undefined && [serviceKey, ...contest.rivals].includes(copied);

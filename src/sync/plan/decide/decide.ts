@@ -80,7 +80,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
         const detail = `it says that it is the copy of "${ownership.key}", which belongs elsewhere`;
         return done(notOwned(detail));
       }
-      // Remove the strays meanwhile: the other key may in turn wait for a place that an old copy of this key holds.
+      // Remove the strays first: the other key may in turn wait for a place that an old copy of this key holds.
       return decideStrays(facts, translation, {
         kind: 'waiting',
         reason: 'HostNameBusy',
@@ -112,7 +112,7 @@ function decideCreate(
     return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
   }
   const { placement } = translation;
-  // A plain name may be that of a Service of the host's own people: an object beside it would answer for it.
+  // A plain name may be that of a Service of the host's own people: another object of that name would answer for it.
   const { servicePlace } = facts;
   if (placement.mode === 'mapped' && servicePlace && servicePlace.namespace !== placement.hostNamespace) {
     if (!memory.hostService.known) return ask({ side: 'host', verb: 'get', what: 'service', place: servicePlace });
@@ -172,7 +172,7 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanSte
   });
 }
 
-/** A change that the API server refuses in place: the copy is deleted and made anew, one after the other. */
+/** A change that the API server refuses in place: the copy is deleted and then made again. */
 function decideOurs(facts: Facts, { isDeletable }: { isDeletable: boolean }, presence: Presence): PlanStep {
   const { host, draft, translation } = presence;
   const { kind } = translation;

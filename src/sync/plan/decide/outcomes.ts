@@ -1,4 +1,4 @@
-// The outcomes that a decision ends with and whose words stand alone.
+// The outcomes of a decision that need no more than a sentence.
 import type { Key } from '../../../object/meta/object.ts';
 import type { AddressRefusal } from '../address-policy.ts';
 import type { Outcome } from '../step.ts';

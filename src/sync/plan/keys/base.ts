@@ -188,7 +188,7 @@ function unpackEntries(packed: string): Map<string, BaseEntry> | undefined {
   return entries;
 }
 
-/** Hashes have equal lengths, so they stand side by side without a separator. */
+/** Hashes have equal lengths, so they are joined without a separator. */
 function unpackEntry(packed: string, from: number, to: number): BaseEntry | undefined {
   const virtual = unpackHash(packed, from);
   if (to - from === hashLength) return { virtual, host: virtual, patches: '', isMade: false, isFromHost: false };

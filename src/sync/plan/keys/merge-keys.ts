@@ -262,7 +262,7 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
 
 /**
  * Whether the host value may come from an earlier form of the key's own patches; such a value must not flow back. A key without
- * an entry was not on the host when the base was written, so only a key beside it can tell that the patches of both changed.
+ * an entry was not on the host when the base was written, so only another key can tell that the patches of both changed.
  */
 function isSuspect(hostKey: string, entry: BaseEntry | undefined, input: KeyMergeInput): boolean {
   if (!input.isPatchSetNew) return false;

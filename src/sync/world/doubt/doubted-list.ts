@@ -137,7 +137,7 @@ export class DoubtedList<List extends string> {
       if (this.#stopped.signal.aborted) return;
       const askedAtMs = clock.now();
       await window.relist('confirm a mass delete');
-      // Keys that the second list holds were cleared by its changes. A key that an earlier list had brought back counts anew.
+      // Keys that the second list holds were cleared by its changes. For a key that an earlier list had brought back the time starts again.
       const confirmed = guard.suspects(list, askedAtMs - listsApartMs);
       const decided = confirmed.filter((key) => !this.#waitsForOtherList(key));
       const verdict: Verdict = await this.#verdictOn(confirmed, decided);

@@ -85,7 +85,7 @@ export class MassDelete {
   }
 
   /**
-   * After a start there is no earlier list, so the first lists are compared with the copies on the host. Changes go on meanwhile, so
+   * After a start there is no earlier list, so the first lists are compared with the copies on the host. Changes go on during that time, so
    * keys become suspects only at the end, all in one turn: a part of them alone would look few enough to be believed.
    */
   async judgeFirstLists(): Promise<void> {
