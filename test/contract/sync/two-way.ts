@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { pairs, patchesOf, shapes } from '../../sync/patch/two-way-pairs.ts';
+import { pairs, patchesOf, shapes } from '../../sync/patch/back/two-way-pairs.ts';
 import { stageForEach } from '../stage-for-each.ts';
 import { type SyncBackend, until } from '../sync-stage/backend.ts';
 import type { LiveDaemon } from '../sync-stage/daemon.ts';

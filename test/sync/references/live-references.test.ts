@@ -12,7 +12,7 @@ import { markerLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-stage/backend.ts';
 import { roleRights, SyncStage, virtualRights } from '../../contract/sync-stage/stage.ts';
 import { JumpClock } from '../../jump-clock.ts';
-import { type EmbeddedBackend, startEmbeddedBackend } from '../embedded-backend.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from '../live/embedded-backend.ts';
 
 const configuration = {
   hostward: { leaderElection: 'never' },

@@ -8,7 +8,7 @@ import { objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { type Side, sides, until } from '../../../contract/sync-stage/backend.ts';
 import type { LiveDaemon } from '../../../contract/sync-stage/daemon.ts';
 import { roleRights, SyncStage, subsetsOf, virtualRights } from '../../../contract/sync-stage/stage.ts';
-import { VClusterEmulation } from '../../../sync/vcluster-emulation.ts';
+import { VClusterEmulation } from '../../../sync/live/vcluster-emulation.ts';
 import { kubeAssets } from '../../start/assets.ts';
 import { type RealBackend, startRealBackend } from '../sync-backend.ts';
 import { Observer, publishedBy, publishedIn } from './observed.ts';

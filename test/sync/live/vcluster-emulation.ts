@@ -1,9 +1,9 @@
 // The syncers of vCluster for Endpoints and EndpointSlices, as recorded from a running one: one function for each thing that it
 // does to slices. Each look acts only on objects that changed, as vCluster acts on events.
-import { hostName } from '../../src/object/meta/names.ts';
-import type { KubeObject } from '../../src/object/meta/object.ts';
-import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../src/sync/plan/keys/reserved-keys.ts';
-import type { ApiClient } from '../contract/client.ts';
+import { hostName } from '../../../src/object/meta/names.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../../src/sync/plan/keys/reserved-keys.ts';
+import type { ApiClient } from '../../contract/client.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
 const leaderKey = 'control-plane.alpha.kubernetes.io/leader';

@@ -1,9 +1,9 @@
 // After a change of mappings, old copies occupy the places of other keys. Each waiting key gets its place, without busy loops.
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/meta/object.ts';
-import { markerLabel } from '../../src/sync/plan/keys/reserved-keys.ts';
-import { settle } from '../virtual-clock.ts';
-import { edit, FakeWorld, ipOf, putPair } from './fake-sync.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { markerLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { settle } from '../../virtual-clock.ts';
+import { edit, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
 
 const mapping = (places: Record<string, string>) => ({
   mappingsOnly: true,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PatchEntry } from '../../../src/config/settings/settings.ts';
-import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { edit, endpoints, FakeWorld, putPair } from '../fake-sync.ts';
-import { entry } from './fake-patch.ts';
+import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
+import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { edit, endpoints, FakeWorld, putPair } from '../../fake-sync.ts';
+import { entry } from '../fake-patch.ts';
 
 /** Each undoes itself on every text, and gives labels for labels. */
 const pairs: Record<string, { expression: string; reverseExpression: string; to(value: string): string }> = {

@@ -1,10 +1,10 @@
 // The owner of the copies is replaced while the daemon cannot watch host Services: the embedded API servers refuse that watch
 // on demand.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { serviceUnavailable } from '../../src/object/meta/status.ts';
-import { stageForEach } from '../contract/stage-for-each.ts';
-import { hostNamespace, until, virtualCluster } from '../contract/sync-stage/backend.ts';
-import type { SyncStage } from '../contract/sync-stage/stage.ts';
+import { serviceUnavailable } from '../../../src/object/meta/status.ts';
+import { stageForEach } from '../../contract/stage-for-each.ts';
+import { hostNamespace, until, virtualCluster } from '../../contract/sync-stage/backend.ts';
+import type { SyncStage } from '../../contract/sync-stage/stage.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
 
 const names = Array.from({ length: 12 }, (_, number) => `web-${number}`);

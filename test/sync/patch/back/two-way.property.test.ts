@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { PatchEntry } from '../../../src/config/settings/settings.ts';
-import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { edit, endpoints, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
-import { entry } from './fake-patch.ts';
+import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
+import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { edit, endpoints, FakeWorld, ipOf, putPair } from '../../fake-sync.ts';
+import { entry } from '../fake-patch.ts';
 import { type Pair, pairs, patchesOf, type Shape, shapes } from './two-way-pairs.ts';
 
 type Side = 'virtual' | 'host';

@@ -1,9 +1,9 @@
 // Another client writes between our decision and our write. Our write fails, the pass decides anew, and no edit is lost.
 import { describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/cluster/answer.ts';
-import type { Writer } from '../../src/cluster/write/writer.ts';
-import type { KubeObject } from '../../src/object/meta/object.ts';
-import { edit, endpoints, FakeWorld, ipOf, putPair } from './fake-sync.ts';
+import type { Answer } from '../../../src/cluster/answer.ts';
+import type { Writer } from '../../../src/cluster/write/writer.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { edit, endpoints, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
 
 type Acts = (() => void)[];
 

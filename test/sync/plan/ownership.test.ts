@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { hostName } from '../../src/object/meta/names.ts';
+import { hostName } from '../../../src/object/meta/names.ts';
 import {
   instanceKey,
   managedAnnotationsKey,
   markerLabel,
   objectKeys,
   theSix,
-} from '../../src/sync/plan/keys/reserved-keys.ts';
-import { judgeOwnership } from '../../src/sync/plan/ownership.ts';
-import { createPlacement } from '../../src/sync/plan/placement.ts';
+} from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { judgeOwnership } from '../../../src/sync/plan/ownership.ts';
+import { createPlacement } from '../../../src/sync/plan/placement.ts';
 
 interface Row {
   six: string;
@@ -20,7 +20,7 @@ interface Row {
   other: string;
 }
 
-const file = new URL('../../fixtures/sync/ownership.json', import.meta.url);
+const file = new URL('../../../fixtures/sync/ownership.json', import.meta.url);
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Row[] };
 
 const markers = { absent: undefined, empty: '', own: 'vc', other: 'other' } as const;

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { PatchEntry } from '../../src/config/settings/settings.ts';
-import { endpointsKind } from '../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import { createRules } from '../../src/sync/loop/pass/rules.ts';
-import type { OpenedPatcher } from '../../src/sync/patch/run/open-patcher.ts';
-import { markerLabel } from '../../src/sync/plan/keys/reserved-keys.ts';
-import { patchedObjectStatus } from '../../src/sync/report/object-status.ts';
-import { defaultSettings, edit, endpoints, FakeWorld, ipOf, putPair } from './fake-sync.ts';
-import { entry } from './patch/fake-patch.ts';
+import type { PatchEntry } from '../../../src/config/settings/settings.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { createRules } from '../../../src/sync/loop/pass/rules.ts';
+import type { OpenedPatcher } from '../../../src/sync/patch/run/open-patcher.ts';
+import { markerLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { patchedObjectStatus } from '../../../src/sync/report/object-status.ts';
+import { defaultSettings, edit, endpoints, FakeWorld, ipOf, putPair } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
 
 const create = { onMissing: 'create' as const };
 

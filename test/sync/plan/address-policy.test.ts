@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAddressPolicy } from '../../src/sync/plan/address-policy.ts';
+import { createAddressPolicy } from '../../../src/sync/plan/address-policy.ts';
 
 interface Case {
   address: string;
@@ -10,7 +10,7 @@ interface Case {
   rule?: string;
 }
 
-const file = new URL('../../fixtures/sync/address-policy.json', import.meta.url);
+const file = new URL('../../../fixtures/sync/address-policy.json', import.meta.url);
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Case[] };
 
 /** The groups of an IPv6 address with an embedded IPv4 address, by RFCs 4291, 7915, 6052, 8215, 3056, 4380 and 5214. */

@@ -1,6 +1,6 @@
 // Pairs of expressions that cannot reverse every text, and the paths that they are tried on.
-import type { PatchEntry } from '../../../src/config/settings/settings.ts';
-import { entry } from './fake-patch.ts';
+import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
+import { entry } from '../fake-patch.ts';
 
 export interface Pair {
   name: string;

@@ -1,15 +1,15 @@
 // The reports of a whole daemon over fake clusters: verdict, readiness and outages.
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Answer } from '../../src/cluster/answer.ts';
-import { Outages } from '../../src/daemon/clusters/outages.ts';
-import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../src/daemon/report.ts';
-import type { OpenedWindow } from '../../src/daemon/synced/windows.ts';
-import { createLog } from '../../src/log.ts';
-import { createMetrics } from '../../src/metrics.ts';
-import { listObjects } from '../../src/sync/report/object-list.ts';
-import type { Verdict } from '../../src/sync/report/verdict.ts';
-import { VerdictSince } from '../../src/sync/report/verdict-since.ts';
-import { type FakeOptions, FakeWorld, putPair } from './fake-sync.ts';
+import type { Answer } from '../../../src/cluster/answer.ts';
+import { Outages } from '../../../src/daemon/clusters/outages.ts';
+import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../../src/daemon/report.ts';
+import type { OpenedWindow } from '../../../src/daemon/synced/windows.ts';
+import { createLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { listObjects } from '../../../src/sync/report/object-list.ts';
+import type { Verdict } from '../../../src/sync/report/verdict.ts';
+import { VerdictSince } from '../../../src/sync/report/verdict-since.ts';
+import { type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
 
 let world: FakeWorld;
 afterEach(() => world.stop());
@@ -58,6 +58,7 @@ async function stage(options: FakeOptions = {}) {
       namespaces: { enabled: false },
     },
     slices: { sync: undefined, missing: [] },
+    warnings: [],
     phase: 'running',
     startedMs: 0,
     clusters,

@@ -3,17 +3,17 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type KubeObject, keyOf } from '../../src/object/meta/object.ts';
-import { endpointsKind } from '../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { type KubeObject, keyOf } from '../../../src/object/meta/object.ts';
+import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import {
   isNeverBack,
   markerLabel,
   namespaceLabel,
   objectKeys,
   theSix,
-} from '../../src/sync/plan/keys/reserved-keys.ts';
-import { edit, endpoints, FakeWorld, ipOf, service } from './fake-sync.ts';
-import { bury, Fuse, live } from './fuse.ts';
+} from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { edit, endpoints, FakeWorld, ipOf, service } from '../fake-sync.ts';
+import { bury, Fuse, live } from '../fuse.ts';
 
 /** The last two keys claim the same host name. */
 const keys = [

@@ -1,11 +1,11 @@
 // The emulation of vCluster's syncers against the recording of a running vCluster: each row of section 2 of the facts has a test.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/meta/object.ts';
-import { hostNamespace, virtualCluster } from '../contract/sync-stage/backend.ts';
-import { copyPlace, SyncStage } from '../contract/sync-stage/stage.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { hostNamespace, virtualCluster } from '../../contract/sync-stage/backend.ts';
+import { copyPlace, SyncStage } from '../../contract/sync-stage/stage.ts';
+import { managerLabel, type SliceGolden, serviceLabel } from '../kinds/endpointslices/golden-slices.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
-import { managerLabel, type SliceGolden, serviceLabel } from './kinds/endpointslices/golden-slices.ts';
 import {
   endpointsOf,
   hostNameOf,
@@ -18,7 +18,7 @@ import {
   verdictOf,
 } from './vcluster-emulation.ts';
 
-const file = new URL('../../fixtures/sync/golden-slices.json', import.meta.url);
+const file = new URL('../../../fixtures/sync/golden-slices.json', import.meta.url);
 const golden: SliceGolden = JSON.parse(readFileSync(file, 'utf8'));
 const written = golden.cases.filter(({ host }) => host !== null);
 const slices = 'endpointslices';

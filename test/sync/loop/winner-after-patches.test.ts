@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
-import type { PatchEntry } from '../../src/config/settings/settings.ts';
-import { FakeWorld, putPair } from './fake-sync.ts';
-import { entry } from './patch/fake-patch.ts';
+import type { PatchEntry } from '../../../src/config/settings/settings.ts';
+import { FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
 
 let world: FakeWorld;
 afterEach(() => world.stop());

@@ -1,10 +1,10 @@
 // The daemon dies before or after every write of a mixed workload (F1 to F4 and F6 of the fault list). The end must be the same
 // as without a crash, with hardly an additional write, and no object may be lost or resurrected.
 import { describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../src/object/meta/object.ts';
-import { baseKey, objectKeys } from '../../src/sync/plan/keys/reserved-keys.ts';
-import { edit, endpoints, type FakeOptions, FakeWorld, putPair, service } from './fake-sync.ts';
-import { bury, Fuse, live, type Moment } from './fuse.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { baseKey, objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { edit, endpoints, type FakeOptions, FakeWorld, putPair, service } from '../fake-sync.ts';
+import { bury, Fuse, live, type Moment } from '../fuse.ts';
 
 type Step = [says: string, act: (world: FakeWorld) => void];
 

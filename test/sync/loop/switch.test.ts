@@ -1,9 +1,9 @@
 // The operator changes hostward.endpoints.enabled while the daemon runs: off stops all writes, on catches up.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stageForEach } from '../contract/stage-for-each.ts';
-import { until } from '../contract/sync-stage/backend.ts';
-import { ipsOf, type SyncStage, subsetsOf } from '../contract/sync-stage/stage.ts';
-import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
+import { stageForEach } from '../../contract/stage-for-each.ts';
+import { until } from '../../contract/sync-stage/backend.ts';
+import { ipsOf, type SyncStage, subsetsOf } from '../../contract/sync-stage/stage.ts';
+import { type EmbeddedBackend, startEmbeddedBackend } from '../live/embedded-backend.ts';
 
 describe('hostward.endpoints.enabled, changed while running', () => {
   let backend: EmbeddedBackend;

@@ -1,19 +1,19 @@
 // A backend of two embedded API servers for the live sync suites.
 
-import type { Interception } from '../../src/apiserver/chain/chain.ts';
-import type { RequestRecord } from '../../src/apiserver/request/request-journal.ts';
-import type { Target } from '../../src/apiserver/request/target.ts';
-import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
-import { toStoredText } from '../../src/apiserver/wire/stored-text.ts';
-import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
-import { ApiClient } from '../contract/client.ts';
+import type { Interception } from '../../../src/apiserver/chain/chain.ts';
+import type { RequestRecord } from '../../../src/apiserver/request/request-journal.ts';
+import type { Target } from '../../../src/apiserver/request/target.ts';
+import { kubeconfigText } from '../../../src/apiserver/tls/kubeconfig.ts';
+import { toStoredText } from '../../../src/apiserver/wire/stored-text.ts';
+import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
+import { ApiClient } from '../../contract/client.ts';
 import {
   type Right,
   type Side,
   type SyncBackend,
   type SyncServer,
   storedForm,
-} from '../contract/sync-stage/backend.ts';
+} from '../../contract/sync-stage/backend.ts';
 
 const user = 'hostward';
 const token = 'token-of-the-daemon';

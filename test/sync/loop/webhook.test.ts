@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/object/text/json.ts';
-import { FakeWorld, ipOf, putPair } from './fake-sync.ts';
+import type { JsonObject } from '../../../src/object/text/json.ts';
+import { FakeWorld, ipOf, putPair } from '../fake-sync.ts';
 
 describe('a webhook of the host that changes our writes', () => {
   /** `over.now` is the webhook: it changes the metadata of a patch. */
