@@ -175,6 +175,73 @@ describe('sqlite store, as a file', () => {
   });
 });
 
+describe('sqlite store, larger than its memory', () => {
+  it('copies itself while reads and writes go on, with every write that was acknowledged before', async () => {
+    const path = newPath();
+    const store = await start(path);
+    const value = 'x'.repeat(4000);
+    await Promise.all(Array.from({ length: 3000 }, (_, n) => store.write(`/${n}`, { expect: 0, value })));
+    const copy = newPath();
+    let isCopied = false;
+    const copying = store.copyTo(copy).then(() => {
+      isCopied = true;
+    });
+    let meanwhile = 0;
+    for (; !isCopied; meanwhile++) {
+      await store.write('/meanwhile', { expect: undefined, value: String(meanwhile) });
+      await store.list('/', { limit: 1, afterKey: `/${meanwhile % 3000}` });
+    }
+    await copying;
+    expect(meanwhile).toBeGreaterThan(1);
+    expect(statSync(copy).mode & 0o777).toBe(0o600);
+    await expect(store.copyTo(copy)).rejects.toMatchObject({ code: 'STORE_WRITE_FAILED' });
+    const page = await (await start(copy)).list('/');
+    if (page.kind !== 'page') throw new Error('Expected a page');
+    expect(page.records.filter(({ value: stored }) => stored === value)).toHaveLength(3000);
+  });
+
+  it('pages through more keys than it counts, with estimates that fall to the exact number', async () => {
+    const store = await start(newPath());
+    const count = 12_000;
+    for (let from = 0; from < count; from += 1000)
+      await Promise.all(
+        Array.from({ length: 1000 }, (_, n) => store.write(`/k/${from + n}`, { expect: 0, value: 'x' })),
+      );
+    await store.write('/l', { expect: 0, value: 'beside' });
+    for (let n = 0; n < 100; n++) await store.write(`/k/${n}`, { expect: undefined, value: undefined });
+    let seen = 0;
+    let afterKey: string | undefined;
+    for (;;) {
+      const page = await store.list('/k/', { limit: 700, ...(afterKey !== undefined && { afterKey }) });
+      if (page.kind !== 'page') throw new Error('Expected a page');
+      seen += page.records.length;
+      const left = count - 100 - seen;
+      if (left <= 1000) expect(page.remaining).toBe(left);
+      else expect(Math.abs(page.remaining - left)).toBeLessThanOrEqual(300);
+      if (!page.hasMore) break;
+      afterKey = page.records.at(-1)?.key;
+    }
+    expect(seen).toBe(count - 100);
+  });
+
+  it('gives a watch the history that is not in memory any more, in order and whole', async () => {
+    const store = await start(newPath(), { history: { maxBytes: 1024 ** 3 } });
+    const value = 'x'.repeat(20_000);
+    for (let n = 0; n < 400; n++) await store.write(`/${n % 5}`, { expect: undefined, value: `${n} ${value}` });
+    const watch = await store.watch('/3', 10);
+    if ('kind' in watch) throw new Error('Expected a watch');
+    const revisions: number[] = [];
+    for await (const batch of watch.events()) {
+      for (const { revision, value: now, previous } of batch) {
+        revisions.push(revision);
+        expect([Number.parseInt(now, 10), Number.parseInt(previous ?? '', 10)]).toEqual([revision - 1, revision - 6]);
+      }
+      if (revisions.at(-1) === 399) break;
+    }
+    expect(revisions).toEqual(Array.from({ length: 78 }, (_, n) => 14 + 5 * n));
+  });
+});
+
 describe('sqlite store, when things break', () => {
   const workerUrl = new URL('./failing-worker.ts', import.meta.url);
   const put = (store: Store, key: string) => store.write(key, { expect: undefined, value: 'x' });

@@ -100,7 +100,7 @@ export class SqliteStore extends WatchedStore implements Store {
     this.#unreadable.start();
   }
 
-  /** A consistent copy in a file that must not exist yet; reads and writes wait until it is made. */
+  /** A consistent copy in a file that must not exist yet; reads and writes go on meanwhile. */
   async copyTo(path: string): Promise<void> {
     this.mustBeOpen('copy');
     await this.#thread.ask('copy', { path });

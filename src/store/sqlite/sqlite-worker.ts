@@ -3,7 +3,7 @@
 // the file may hold secrets.
 import { chmodSync, closeSync, existsSync, fsyncSync, openSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { backup, DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { Gap, keyIndex, LogTable } from './log-table.ts';
 import { SideTable, sideSchema } from './side-table.ts';
@@ -19,6 +19,8 @@ const walSizeLimitBytes = 4 * 1024 * 1024;
 const freePagesKept = 1024;
 /** Pages that go back to the disk in one transaction: they delay the next commit by about ten milliseconds. */
 const pagesPerStep = 512;
+/** Pages that a backup copies at a time: reads and writes wait for two milliseconds or so. */
+const pagesPerCopyStep = 512;
 /** Many times the size that a log reaches; a larger one would not fit into memory beside the data. */
 const largestCheckedLogBytes = 512 * 1024 * 1024;
 
@@ -59,24 +61,33 @@ function serve(port: MessagePort, data: SqliteWorkerData): void {
   const shrink = shrinking(database);
   // A process that was killed may have left free pages.
   shrink();
+  let copying: Promise<unknown> = Promise.resolve();
+  const close = () => {
+    database.close();
+    port.close();
+  };
   port.on('message', (message: ToWorker) => {
     if (message.kind === 'close') {
-      database.close();
-      port.close();
+      void copying.then(close, close);
       return;
     }
     const { kind, id, ask } = message;
+    const done = (answer: unknown) => tell({ kind: 'answer', id, answer });
+    const failed = (error: unknown) => tell({ kind: 'failed', id, ...failureOf(error) });
+    if (kind === 'copy') {
+      copying = copying.then(() => copyTo(database, ask.path)).then(done, failed);
+      return;
+    }
     try {
-      const answer = (answers[kind] as (ask: unknown) => unknown)(ask);
-      tell({ kind: 'answer', id, answer });
+      done((answers[kind] as (ask: unknown) => unknown)(ask));
       if (kind === 'forget') shrink();
     } catch (error) {
-      tell({ kind: 'failed', id, ...failureOf(error) });
+      failed(error);
     }
   });
 }
 
-type Answers = { [K in RequestKind]: (ask: Requests[K]['ask']) => Requests[K]['answer'] };
+type Answers = { [K in Exclude<RequestKind, 'copy'>]: (ask: Requests[K]['ask']) => Requests[K]['answer'] };
 
 function answersOf(database: DatabaseSync, log: LogTable): Answers {
   const side = new SideTable(database);
@@ -105,7 +116,6 @@ function answersOf(database: DatabaseSync, log: LogTable): Answers {
     leftovers: ({ afterKey, compactedRevision }) => log.leftovers(afterKey, compactedRevision),
     sideValues: (range) => side.values(range),
     side: ({ values }) => inTransaction(database, () => side.write(values)),
-    copy: ({ path }) => copyTo(database, path),
   };
 }
 
@@ -144,11 +154,11 @@ function shrinking(database: DatabaseSync): () => void {
   return plan;
 }
 
-/** All commits before it are in the copy, and none after it. */
-function copyTo(database: DatabaseSync, path: string): undefined {
+/** All commits before it are in the copy, and perhaps some that come meanwhile: reads and writes go on between its steps. */
+async function copyTo(database: DatabaseSync, path: string): Promise<undefined> {
   // SQLite would give the file a mode that others may read.
   closeSync(openSync(path, 'wx', 0o600));
-  database.prepare('VACUUM INTO ?').run(path);
+  await backup(database, path, { rate: pagesPerCopyStep });
   const file = openSync(path, 'r');
   try {
     fsyncSync(file);

@@ -1,5 +1,5 @@
 // Takes a backup of a management API that has its folder open, whether it serves or not. In: the database, dataDir, a new folder.
-// Out: the manifest. Requests go on; writes wait while the database copies itself.
+// Out: the manifest. Requests go on while the database copies itself.
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
