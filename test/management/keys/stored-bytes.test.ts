@@ -44,9 +44,9 @@ describe('StoredBytes', () => {
     expect(refusal()).toMatch(/all keys take 2086913 bytes of memory, and may take 2097152 with this one/);
   });
 
-  it('leaves two thirds of a memory limit to the rest, and bounds the keys without one', () => {
-    expect([384 * mib, 192 * mib, 64 * 1024 * mib, 2 ** 63, 0].map((limit) => mostKeyMemory(limit) / mib)).toEqual([
-      128, 64, 320, 320, 320,
+  it('leaves three quarters of a memory limit to the rest, and bounds the keys without one', () => {
+    expect([384 * mib, 256 * mib, 64 * 1024 * mib, 2 ** 63, 0].map((limit) => mostKeyMemory(limit) / mib)).toEqual([
+      96, 64, 320, 320, 320,
     ]);
   });
 });

@@ -11,8 +11,8 @@ const bytesOfKey = 4 * 1024;
 const mostTexts = 2048 * mib;
 /** More than a million ordinary keys. */
 const mostOfMemory = 320 * mib;
-/** Of the memory that the process may use; requests, connections and garbage need the rest. */
-const shareOfMemory = 1 / 3;
+/** Of the memory that the process may use. Requests, connections, garbage, last uses and the index of owners need the rest. */
+const shareOfMemory = 1 / 4;
 
 /** What authentication needs of all keys is in memory, and a server that has more than fit is killed at each start. */
 export function mostKeyMemory(memoryLimit?: number): number {
@@ -67,7 +67,7 @@ export class StoredBytes {
     // A scope of its own stands in memory with all its characters.
     const memory = this.#ofMemory();
     if (memory + more > this.#mostMemory)
-      return `all keys take ${memory} bytes of memory, and may take ${this.#mostMemory} with this one, a third of the memory limit of the server; delete keys that are not used, or raise the limit`;
+      return `all keys take ${memory} bytes of memory, and may take ${this.#mostMemory} with this one, a quarter of the memory limit of the server; delete keys that are not used, or raise the limit`;
     return undefined;
   }
 }

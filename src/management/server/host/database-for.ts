@@ -43,8 +43,8 @@ export interface DatabaseOptions {
 }
 
 /**
- * Five hundred changes of the largest object, or twenty thousand of ordinary ones. It lies in memory and on the disk, and whoever has a
- * key can fill it.
+ * Five hundred changes of the largest object, or twenty thousand of ordinary ones. It lies on the disk, or in memory beside a
+ * cluster, and whoever has a key can fill it.
  */
 export const maxHistoryBytes = 16 * 1024 * 1024;
 
