@@ -21,7 +21,7 @@ const quietMs = 120_000;
 
 interface Braked {
   untilMs: number;
-  /** In a row. */
+  /** How often the object was braked in a row. */
   times: number;
   /** When the brake began, and the wakes that later changes have been good for. */
   changes: number;

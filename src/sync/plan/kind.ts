@@ -96,7 +96,7 @@ export interface SyncedKind<V extends VirtualItem = VirtualItem, H extends HostI
   readonly samplePayload: Payload;
   /** The host's own controller writes this label on an object when it takes the object over: our view of the virtual side is late. */
   readonly controllerLabel: { key: string; value: string };
-  /** Beginnings of keys that belong to the controllers of the side that has the keys. */
+  /** Keys with these prefixes belong to the controllers of the side that has them. */
   readonly controllerKeyPrefixes: readonly string[];
   /** Only objects with these labels are synced; the others are most objects of the kind, so they are not watched. */
   readonly virtualSelector?: string;

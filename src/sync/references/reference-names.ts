@@ -8,7 +8,7 @@ import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
 import type { HostPlace, Placement } from '../plan/placement.ts';
 
 export type Naming = 'generated' | 'vcluster';
-/** A name of either is turned back: vCluster's own copy of an object has the long name wherever Hostward writes generated ones. */
+/** Names of both namings are turned back: vCluster's own copy of an object has the long name even where Hostward writes generated ones. */
 const namings: readonly Naming[] = ['generated', 'vcluster'];
 
 /** An object of the virtual cluster that a patched field names. */
@@ -39,7 +39,7 @@ export type TurnedBack =
   | { kind: 'known'; place: HostPlace }
   /** It has no form that Hostward or vCluster gives to names, so it is the same on both sides. */
   | { kind: 'plain' }
-  /** Written as it is, it would mean no object. `isEarly`: the objects that may tell are not all known yet. */
+  /** No object has this name in the virtual cluster, so it must not be written there. `isEarly`: not all objects are known yet. */
   | { kind: 'lost'; isEarly: boolean };
 
 export interface HostReference {

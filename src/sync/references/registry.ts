@@ -196,7 +196,7 @@ export class ReferenceRegistry {
     }
   }
 
-  /** Its standing in the last pass of this referring object. */
+  /** The standing that the last pass of this referring object found. */
   standingSaid(referrer: Referrer, reference: Reference): ReferenceStanding | undefined {
     const target = targetOf(reference);
     return this.referencesOf(referrer).find((one) => targetOf(one) === target)?.standing;

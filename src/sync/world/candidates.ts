@@ -109,7 +109,7 @@ export class Candidates {
     return wanted;
   }
 
-  /** Without patches; with them their result is judged instead, after they have run. */
+  /** Used without patches only: the results of patches are judged after they have run. */
   refusalsOf(wanted: Wanted): readonly AddressRefusal[] {
     if (this.#rules().isPatched) return [];
     const { policy, translation } = wanted.rules;

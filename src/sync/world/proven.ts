@@ -34,7 +34,7 @@ export class Proven {
     this.#generation = options.generation;
   }
 
-  /** As of the last proof of the host. */
+  /** The counts at the last proof of the host. */
   get summary(): ProvenSummary {
     return this.#summary;
   }

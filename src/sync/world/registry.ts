@@ -11,7 +11,7 @@ import type { Standing } from './standing.ts';
 export interface Standings {
   /** Unknown while a change of the object waits, because its patches may fail on it. */
   standingOf(object: ObjectRef): Standing;
-  /** As its last pass found it. */
+  /** The standing that its last pass found. */
   lastStandingOf(object: ObjectRef): Standing;
 }
 
@@ -39,7 +39,7 @@ export class Registry implements SharedNames {
     this.#awaited.add(kind);
   }
 
-  /** The awaited kind does not come. */
+  /** An awaited kind is not going to be synced after all. */
   goOnWithout(kind: string): void {
     this.#awaited.delete(kind);
   }

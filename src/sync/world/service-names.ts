@@ -16,7 +16,7 @@ export interface NameView {
   isReady(): boolean;
   /** False for a kind that is switched off: its copies stay, but it gets no new ones. */
   isWritten(): boolean;
-  /** For news of another kind. */
+  /** Wakes a key for news of another kind. */
   wake(key: Key): void;
   placement(): Placement;
   hasService(service: Key): boolean;

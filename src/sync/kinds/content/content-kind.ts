@@ -81,7 +81,7 @@ export function projectVirtualContent(object: KubeObject): VirtualContent {
   };
 }
 
-/** With its content, for the write that follows. */
+/** Projects the object together with its content, which the write that follows needs. */
 export function readVirtualContent(object: KubeObject): VirtualContent {
   return { ...projectVirtualContent(object), content: keptContentOf(object) };
 }

@@ -30,7 +30,7 @@ export function problemOfSubsets(subsets: unknown): ResultProblem | undefined {
   return resultProblem(under('subsets', problemOfList(subsets, problemOfSubset)));
 }
 
-/** As messages name the kind. */
+/** The name of the kind in messages. */
 const kinds = 'Endpoints';
 
 function problemOfSubset(subset: unknown): Below | undefined {

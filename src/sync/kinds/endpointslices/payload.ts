@@ -60,7 +60,7 @@ export function* renamedPods({ endpoints }: SlicePayload, placeOfPod: PlaceOfPod
   }
 }
 
-/** As normalPayload(), for the result of a patch: the API server also drops empty fields. */
+/** Like normalPayload(), for the result of a patch: the API server also drops empty fields. */
 export function storedPayload(payload: SlicePayload): NormalPayload {
   const normal = normalPayload(payload);
   return { ...normal, endpoints: mapped(normal.endpoints, storedEndpoint), ports: mapped(normal.ports, storedPort) };

@@ -27,7 +27,7 @@ const mostPorts = 20_000;
 const mostAddresses = 100;
 const mostHints = 8;
 
-/** As messages name the kind. */
+/** The name of the kind in messages. */
 const kinds = 'EndpointSlices';
 
 const known = {

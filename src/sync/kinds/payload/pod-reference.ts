@@ -33,7 +33,7 @@ export function renamedPod(reference: ObjectReference | undefined, placeOfPod: P
   return host && { kind: 'Pod', virtual, host };
 }
 
-/** As an API server stores a reference: without empty parts. */
+/** An API server stores a reference without its empty parts. */
 export function storedReference(reference: ObjectReference): ObjectReference {
   for (const name in reference) {
     if (reference[name as keyof ObjectReference] !== '') continue;

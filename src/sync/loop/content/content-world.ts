@@ -73,7 +73,7 @@ export class ContentWorld {
     return place && this.windows.importable.get(keyOf(place.namespace, place.name));
   }
 
-  /** To be called when a virtual object came, changed or went. */
+  /** Call it when a virtual object came, changed or went. */
   noteVirtual(key: Key): void {
     const item = this.windows.virtual.get(key);
     if (item?.importedFrom === undefined) this.#marks.delete(key);
@@ -82,7 +82,7 @@ export class ContentWorld {
     else this.#tokens.delete(key);
   }
 
-  /** To be called when a copy on the host came, changed or went; returns the keys that it concerns. */
+  /** Call it when a copy on the host came, changed or went; returns the keys that it concerns. */
   noteCopy(hostKey: Key): Key[] {
     const item = this.windows.copies.get(hostKey);
     const key = item && annotatedKeyOf(item);
@@ -157,7 +157,7 @@ export class ContentWorld {
     return place === undefined || this.windows.copies.has(keyOf(place.namespace, place.name));
   }
 
-  /** Of the virtual objects, and of those that a copy on the host names. */
+  /** The keys of the virtual objects, and of those that a copy on the host names. */
   *keysOfEither(): IterableIterator<Key> {
     yield* this.windows.virtual.keys();
     for (const hostKey of this.windows.copies.keys()) {

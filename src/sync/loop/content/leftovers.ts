@@ -10,12 +10,12 @@ import { holdOf, isOwnCopy } from '../../kinds/content/own-copy.ts';
 import type { Placement } from '../../plan/placement.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
-/** Without the content, which a delete does not need. */
+/** A delete does not need the content. */
 export type FoundCopy = Omit<HostContent, 'content'>;
 
 export type FoundCopies =
   | { kind: 'found'; copies: readonly FoundCopy[] }
-  /** Names the missing right. */
+  /** The message names the missing right. */
   | { kind: 'forbidden'; message: string }
   | { kind: 'failed' };
 
@@ -52,7 +52,7 @@ export class Leftovers {
     this.#options = options;
   }
 
-  /** To be called whenever all references have been counted; kinds that are done are skipped. */
+  /** Call it whenever all references have been counted; kinds that are done are skipped. */
   begin(): void {
     if (this.#isStopped || this.#going !== undefined || this.#retry !== undefined || !this.#mayWork) return;
     this.#going = this.#sweep().finally(() => {
@@ -74,7 +74,7 @@ export class Leftovers {
     return this.#going === undefined;
   }
 
-  /** By kind, why copies may be left. */
+  /** The reason why copies may be left, by kind. */
   get notes(): ReadonlyMap<string, string> {
     return this.#notes;
   }

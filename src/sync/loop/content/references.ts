@@ -111,7 +111,7 @@ export class References {
     await this.#openKinds(this.#settings.referring.get(kind) ?? new Set());
   }
 
-  /** To be called when the sync of a kind has begun with its objects; a later kind only adds to the count. */
+  /** Call it when the sync of a kind has begun with its objects; a later kind only adds to the count. */
   work(): void {
     if (this.#phase !== 'open') return;
     this.#phase = 'working';

@@ -19,7 +19,7 @@ export function createPatching(
     referrers?: Referrers | undefined;
     /** Whether the verdicts are for the sync itself, and not only for a look at one object. */
     isForSync?: boolean;
-    /** Around a wait for the sandbox; see QueuePart. */
+    /** Wraps a wait for the sandbox; see QueuePart. */
     aside?: <T>(key: Key, wait: Promise<T>) => Promise<T>;
   } = {},
 ): Patching {

@@ -1,4 +1,4 @@
-// Connects a pass with the rest of sync. Before a write it applies the dry run, the limit for contested objects and the hold
+// What a pass uses of the rest of sync. Before a write it applies the dry run, the limit for contested objects and the hold
 // of back-flow; after an answered write it updates metrics, log and ledger. The rules of sync itself are in decide.ts.
 import type { Clock } from '../../../clock.ts';
 import type { Answer } from '../../../cluster/answer.ts';

@@ -105,7 +105,7 @@ export function recordOutcome(
 }
 
 /**
- * Whether an object may not stand on the host for its addresses, which a patch may have made, or for what it was made from.
+ * Whether an object may not be on the host because of its addresses, which a patch may have made, or because of what it was made from.
  * Undefined for a pass that has decided nothing: rivals that heard of each wait would wake the source of the object, and then wait
  * for their own source, and so on without an end.
  */

@@ -121,7 +121,7 @@ async function forwardProblem(
 }
 
 interface SampleRun {
-  /** Before the patches. */
+  /** The payload before the patches. */
   before: Payload;
   payload: Payload;
   failure: PatchFailure | undefined;

@@ -30,7 +30,7 @@ export interface OpenPatcherOptions {
   sourceOf?: PatcherOptions['sourceOf'];
   trace?: Trace;
   isOneByOne?: boolean;
-  /** As in EvaluatorOptions. */
+  /** See EvaluatorOptions. */
   traces?: boolean;
 }
 

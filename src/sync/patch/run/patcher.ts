@@ -41,7 +41,7 @@ export type Patched =
 
 export class Patcher {
   readonly set: PatchSet;
-  /** They change with everything that results depend on except the objects. */
+  /** Digests of everything that the results of patches depend on, except the objects. */
   readonly digests: PatchDigests;
   readonly #options: PatcherOptions;
   /** The patches that change something forward, grouped into runs. */

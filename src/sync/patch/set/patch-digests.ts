@@ -9,7 +9,7 @@ import type { CompiledPatch, PatchSet } from './patch-set.ts';
 export interface PatchDigests {
   /** '' without patches. */
   ofSet: string;
-  /** Of the patches whose paths lead to the key, in host spelling; '' without such patches. */
+  /** The digest of the patches that have a path to the key, in host spelling; '' without such patches. */
   ofKey(map: MapName, hostKey: string): string;
 }
 

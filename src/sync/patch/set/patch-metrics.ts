@@ -6,7 +6,7 @@ export interface PatchCounts {
   evaluated(patch: number, values: number): void;
   changed(patch: number, changes: number): void;
   failed(patch: number, kind: string): void;
-  /** For a failure that is not the fault of one patch alone. */
+  /** Counts a failure that is not the fault of one patch alone. */
   failedTogether(kind: string): void;
   restored(keys: number): void;
   /** Sums of each patch, for status. */

@@ -58,7 +58,7 @@ export interface Agreement {
 
 const formatVersion = '2';
 
-/** In characters; see digestsOf(). */
+/** Length in characters; see digestsOf(). */
 export const patchDigestLength = 8;
 /** Patches touched the key, and it is not known which: bases were first written without their digest. */
 export const unknownPatches = '?';

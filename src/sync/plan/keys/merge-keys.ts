@@ -148,7 +148,7 @@ function mergeUncrossed(hostKey: string, { desired, host, patchesOf }: KeyMergeI
   );
 }
 
-/** In both spellings. */
+/** A key in both spellings. */
 interface KeyNames {
   key: string;
   hostKey: string;
