@@ -7,7 +7,7 @@ export class Claims {
   /** A single key costs less memory than a set, and a name almost always has only one claimant. */
   readonly #byPlace = new Map<string, Key | Set<Key>>();
   /** Number of places with several claimants; zero in most clusters. */
-  #contested = 0;
+  #clashes = 0;
 
   add(key: Key, place: HostPlace): void {
     const at = placeText(place);
@@ -15,7 +15,7 @@ export class Claims {
     if (held === undefined || held === key) this.#byPlace.set(at, key);
     else if (typeof held === 'string') {
       this.#byPlace.set(at, new Set([held, key]));
-      this.#contested++;
+      this.#clashes++;
     } else held.add(key);
   }
 
@@ -28,11 +28,11 @@ export class Claims {
     const [last] = held;
     if (held.size !== 1 || last === undefined) return;
     this.#byPlace.set(at, last);
-    this.#contested--;
+    this.#clashes--;
   }
 
-  get areContested(): boolean {
-    return this.#contested > 0;
+  get haveClashes(): boolean {
+    return this.#clashes > 0;
   }
 
   claimants(place: HostPlace): readonly Key[] {

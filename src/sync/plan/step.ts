@@ -37,7 +37,7 @@ export interface BackflowFailures {
 }
 
 /** A host name that Services of several namespaces get: only the objects of one of them may have it. */
-export interface NameContest {
+export interface NameClash {
   /** The other virtual Services that have the name. */
   rivals: readonly Key[];
   /** Another kind shares the names and has not listed its objects yet. */
@@ -65,7 +65,7 @@ export interface Facts {
   /** The key that gets the host name when several claim it; undefined without a rival. */
   winner: Key | undefined;
   /** Undefined when no other Service can have the host name of the Service. */
-  contest?: NameContest | undefined;
+  nameClash?: NameClash | undefined;
   owner: OwnerState;
   refusals: readonly AddressRefusal[];
   /** Nobody knows yet whether the object that this one was made from may be on the host; see Needs.source. */

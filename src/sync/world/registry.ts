@@ -34,7 +34,7 @@ export class Registry implements SharedNames {
     return claims;
   }
 
-  /** A kind that is going to be synced: until it is, no contested name of a Service is given away. */
+  /** A kind that is going to be synced: until it is, no name that two Services claim is given away. */
   await(kind: string): void {
     this.#awaited.add(kind);
   }

@@ -4,13 +4,13 @@
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import { type Claimant, chooseWinner } from '../plan/claims.ts';
 import { type HostPlace, type Placement, sameNamed } from '../plan/placement.ts';
-import type { NameContest } from '../plan/step.ts';
+import type { NameClash } from '../plan/step.ts';
 import { type Behind, CopiesBehind } from './copies-behind.ts';
 
 /** A tenant may have thousands of objects at one Service; the first ones show as well as all of them that it has some. */
 const judgedObjects = 100;
 
-/** What the contest asks of a kind. */
+/** What a clash of names asks of a kind. */
 export interface NameView {
   /** Whether its first lists are in. */
   isReady(): boolean;
@@ -89,7 +89,7 @@ export class ServiceNames {
   }
 
   /** Undefined for a name that no other Service can get. */
-  contestOf(service: Key, place: HostPlace, hostKey: Key): NameContest | undefined {
+  clashOf(service: Key, place: HostPlace, hostKey: Key): NameClash | undefined {
     const others = this.#sameNamed(service);
     if (others.length === 0) return undefined;
     const rivals = others.filter((one) => this.#view.hasService(one));

@@ -16,7 +16,7 @@ import type { Registry } from './registry.ts';
 import type { NameView, ServiceNames } from './service-names.ts';
 import type { Circumstances, Rules, Windows } from './sources.ts';
 
-type ContestFacts = Pick<Facts, 'draft' | 'place' | 'serviceKey' | 'servicePlace'>;
+type ClashFacts = Pick<Facts, 'draft' | 'place' | 'serviceKey' | 'servicePlace'>;
 
 export class World<R extends Rules = Rules> {
   readonly windows: Windows;
@@ -132,15 +132,15 @@ export class World<R extends Rules = Rules> {
   }
 
   rivalsOf(key: Key): readonly Key[] {
-    if (!this.claims.areContested) return [];
+    if (!this.claims.haveClashes) return [];
     const place = this.placeOf(key);
     const claimants = place === undefined ? [] : this.claims.claimants(place);
     return claimants.length > 1 ? claimants.filter((other) => other !== key) : [];
   }
 
-  /** Who gets a contested name, asked again after the patches: the policy may have judged their result. */
-  namesAfterPatches(facts: Facts): Pick<Facts, 'winner' | 'contest'> {
-    return { winner: facts.winner && this.winnerOf(facts.key), contest: facts.contest && this.#contestOf(facts) };
+  /** Who gets a name that several claim, asked again after the patches: the policy may have judged their result. */
+  namesAfterPatches(facts: Facts): Pick<Facts, 'winner' | 'nameClash'> {
+    return { winner: facts.winner && this.winnerOf(facts.key), nameClash: facts.nameClash && this.#nameClashOf(facts) };
   }
 
   /** The objects that may win or lose a name when this object may no longer, or may again, be on the host. */
@@ -230,7 +230,7 @@ export class World<R extends Rules = Rules> {
       patchFailure: undefined,
       reversed: undefined,
       strays: this.#straysOf(key, place),
-      contest: this.#contestOf({ draft, place, serviceKey, servicePlace }),
+      nameClash: this.#nameClashOf({ draft, place, serviceKey, servicePlace }),
       winner: draft === undefined || place === undefined ? undefined : this.#winnerAt(key, place),
       owner: this.ownerState(),
       refusals: wanted === undefined ? [] : this.candidates.refusalsOf(wanted),
@@ -246,16 +246,16 @@ export class World<R extends Rules = Rules> {
     return chooseWinner(eligible, incumbent);
   }
 
-  /** Without those of rival Services: their contest has decided, and its loser would keep the name from its winner here. */
+  /** Without those of rival Services: their own clash has decided, and its loser would keep the name from its winner here. */
   #claimantsBeside(key: Key, place: HostPlace): readonly Key[] {
     const claimants = this.claims.claimants(place);
     if (this.#rules.translation.kind.needs === undefined) return claimants;
     return claimants.filter((other) => !this.names.areRivals(this.serviceKeyOf(key), this.serviceKeyOf(other)));
   }
 
-  #contestOf({ draft, place, serviceKey, servicePlace }: ContestFacts): Facts['contest'] {
+  #nameClashOf({ draft, place, serviceKey, servicePlace }: ClashFacts): Facts['nameClash'] {
     if (draft === undefined || !place || !serviceKey || !servicePlace) return undefined;
-    return this.names.contestOf(serviceKey, servicePlace, keyOf(place.namespace, place.name));
+    return this.names.clashOf(serviceKey, servicePlace, keyOf(place.namespace, place.name));
   }
 
   #incumbentAt(place: HostPlace, eligible: readonly Claimant[]): Key | undefined {

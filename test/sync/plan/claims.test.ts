@@ -21,7 +21,7 @@ describe('the winner of a contested host name (rule 13)', () => {
 
 describe('claims to host names', () => {
   type Act = ['add' | 'remove', key: string];
-  it.each<[name: string, acts: Act[], claimants: string[], areContested: boolean]>([
+  it.each<[name: string, acts: Act[], claimants: string[], haveClashes: boolean]>([
     ['no claimant', [], [], false],
     ['one claimant', [['add', 'a']], ['a'], false],
     [
@@ -104,11 +104,11 @@ describe('claims to host names', () => {
       [],
       false,
     ],
-  ])('%s', (_, acts, claimants, areContested) => {
+  ])('%s', (_, acts, claimants, haveClashes) => {
     const claims = new Claims();
     for (const [act, key] of acts) claims[act](key, place);
     expect([...claims.claimants(place)].sort()).toEqual(claimants);
-    expect(claims.areContested).toBe(areContested);
+    expect(claims.haveClashes).toBe(haveClashes);
     expect(claims.size).toBe(claimants.length === 0 ? 0 : 1);
     expect(claims.claimants({ ...place, namespace: 'elsewhere' })).toEqual([]);
   });

@@ -1,5 +1,5 @@
 // Whether a virtual Endpoints has a place on the host, judged by the virtual side alone. Pure; the address policy and the
-// name contest are judged elsewhere, because they need more than these two objects.
+// clash of names are judged elsewhere, because they need more than these two objects.
 import type { ServiceItem } from '../../plan/kind.ts';
 import { isControlledByOther } from '../../plan/ownership.ts';
 import type { VirtualEndpoints } from './items.ts';

@@ -1,5 +1,5 @@
 // Whether a virtual EndpointSlice has a place on the host, judged by the virtual side and the configuration. Pure; the address
-// policy and the name contest are judged elsewhere, because they need more than these two objects.
+// policy and the clash of names are judged elsewhere, because they need more than these two objects.
 import { keyOf } from '../../../object/meta/object.ts';
 import type { EligibilityVerdict, ServiceItem } from '../../plan/kind.ts';
 import { isControlledByOther } from '../../plan/ownership.ts';

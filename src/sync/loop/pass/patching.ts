@@ -24,7 +24,7 @@ export function createPatching(
   } = {},
 ): Patching {
   const { referrers, isForSync = false, aside = (_, wait) => wait } = options;
-  const namesAfter = (facts: Facts, { isRefused }: { isRefused: boolean }): Pick<Facts, 'winner' | 'contest'> => {
+  const namesAfter = (facts: Facts, { isRefused }: { isRefused: boolean }): Pick<Facts, 'winner' | 'nameClash'> => {
     if (isForSync) world.candidates.noteVerdict(facts.key, isRefused);
     return world.namesAfterPatches(facts);
   };

@@ -148,8 +148,8 @@ function announceWrite(
   request: PlannedRequest,
   { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
 ): () => void {
-  const { key, contest, place, servicePlace } = facts;
-  if (!isHostWrite(request) || !contest || !place || !servicePlace) return () => {};
+  const { key, nameClash, place, servicePlace } = facts;
+  if (!isHostWrite(request) || !nameClash || !place || !servicePlace) return () => {};
   const hostKey = keyOf(place.namespace, place.name);
   world.names.noteWrite(hostKey, { service: keyOf(servicePlace.namespace, servicePlace.name), copyOf: key });
   return () => {

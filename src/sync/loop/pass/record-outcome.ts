@@ -92,7 +92,7 @@ export function recordOutcome(
     default:
       outcome satisfies never;
   }
-  if (facts.contest && facts.contest.rivals.length > 0) queue.addAfter(key, hostServiceRetryMs);
+  if (facts.nameClash && facts.nameClash.rivals.length > 0) queue.addAfter(key, hostServiceRetryMs);
   // No window tells the rivals for a name of this.
   const isGivenUp = hasGivenUp(outcome);
   if (isGivenUp !== undefined && options.world.candidates.noteGivenUp(key, isGivenUp))

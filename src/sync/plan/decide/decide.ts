@@ -20,7 +20,7 @@ import {
   type PlanStep,
 } from '../step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
-import { decideContest } from './contest.ts';
+import { decideNameClash } from './name-clash.ts';
 import { addressRefused, notOurCopy, notOwned, sourcePending, takenByService } from './outcomes.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 
@@ -38,12 +38,12 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
   if (verdict.kind === 'ineligible') {
     return decideRemoval(facts, translation, { kind: 'ineligible', reason: verdict.reason, message: verdict.sentence });
   }
-  // Checked before the contest for a name: an object with refused addresses must give up the host name it holds.
+  // Checked before a clash of names: an object with refused addresses must give up the host name it holds.
   if (facts.refusals.length > 0 && facts.patchFailure === undefined) {
     return decideRemoval(facts, translation, addressRefused(facts.refusals));
   }
   if (facts.isSourcePending) return done(sourcePending);
-  const lost = decideContest(facts, memory, translation);
+  const lost = decideNameClash(facts, memory, translation);
   if (lost !== undefined) return lost;
   if (hasForeignService(facts, translation)) return decideRemoval(facts, translation, takenByService);
   if (facts.patchFailure !== undefined) return decideStale(facts, facts.patchFailure);
