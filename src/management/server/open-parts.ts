@@ -38,6 +38,7 @@ import { rotateKey } from '../keys/rotate-key.ts';
 import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import type { Database } from './host/database-for.ts';
+import { markIn } from './moving/store-marks.ts';
 
 export interface OpenParts {
   /** The database below the store, for a backup. */
@@ -93,6 +94,8 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
   });
   const opened: { stop(): Promise<void> }[] = [database];
   try {
+    const mark = await markIn(database);
+    if (mark !== undefined) throw new Error(`open the store: ${mark}`);
     return await partsOf(database, options, opened);
   } catch (error) {
     for (const part of opened.reverse()) await part.stop();

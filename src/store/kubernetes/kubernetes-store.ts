@@ -43,6 +43,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
 
 /** A write without an expectation tries again after each change of another replica. */
 const mostAttempts = 20;
+/** A replica that was away for more restores and migrations is told that it belongs to another store. */
+const mostEpochs = 50;
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
 
@@ -220,6 +222,18 @@ export class KubernetesStore extends TimelineStore {
     const tooLong = adds > 0 && bytes + adds > most.bytes ? `${bytes} bytes of ${most.bytes}` : undefined;
     const full = why ?? tooLong;
     if (full !== undefined) throw new StoreFault('STORE_FULL', `the store has ${full}`);
+  }
+
+  /** From here on every revision is above `revision`, and means nothing to who knows an older epoch. For a store that nobody serves. */
+  async beginEpoch(epoch: string, revision: number): Promise<void> {
+    this.mustBeOpen('renumber');
+    const { offset, epoch: last, earlier } = this.#meta;
+    const above = Math.max(offset, revision + 1 - this.#reached);
+    const meta = { offset: above, epoch, earlier: [...earlier, last].slice(-mostEpochs) };
+    const written = await this.#host.replace(metaName, metaData(meta), undefined);
+    if (written.kind !== 'written')
+      throw new StoreFault('STORE_WRITE_FAILED', `Cannot begin an epoch: ${written.kind}`);
+    await this.#arrivals.wait(() => this.#meta.epoch === epoch);
   }
 
   #mustBeWhole(): void {

@@ -67,7 +67,7 @@ describe('hostward completion bash', () => {
       ['doctor', 'install'],
       ['bash', 'zsh', 'fish'],
       [],
-      ['status'],
+      ['status', 'store'],
     ]);
   });
 });

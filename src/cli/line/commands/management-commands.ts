@@ -55,6 +55,49 @@ export const managementCommands: readonly CommandSpec[] = [
     ],
   },
   {
+    name: 'store migrate',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Move all records of the management API to the store of another configuration, and back',
+    details: [
+      'Stop every server first. The records go from the store of --from to the store of --to: a database file in dataDir, or a namespace of a cluster. The command can be broken off and run again; it ends when both hold the same number of records with the same digest.',
+      'The secrets go from one secretsDir to the other, where they are not there yet. Every resourceVersion is above all that were given out, so that clients list again. The old store is marked as moved, and no server starts on it any more; moving back takes the mark off.',
+      'The audit log and the journal of revocations stay in the old dataDir: keep them as long as its backups.',
+    ],
+    options: [
+      { name: 'from', value: 'FILE', summary: 'configuration of the store that has the records' },
+      { name: 'to', value: 'FILE', summary: 'configuration of the store that gets them' },
+      output,
+    ],
+    examples: [
+      { line: 'hostward store migrate --from sqlite.yaml --to replicas.yaml', says: 'from one replica to several' },
+    ],
+  },
+  {
+    name: 'store recover',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Go on with a store in a cluster that was set back to an older state',
+    details: [
+      'After a restore of etcd the cluster has forgotten changes, and the servers answer 503. Stop every server, and run this once. Every resourceVersion is then above all that were given out, and what was revoked since is revoked again, because the journals of revocations list it: the one in dataDir, and those of the other replicas in the folders given with --journals.',
+      'Where a journal is missing or damaged, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they are.',
+    ],
+    options: [
+      config,
+      {
+        name: 'journals',
+        value: 'FOLDER',
+        repeats: true,
+        summary: 'dataDir of another replica, or a copy of its journal',
+      },
+      { name: 'trust-keys', summary: 'leave the keys as they are when a journal does not say everything' },
+      output,
+    ],
+    examples: [
+      { line: 'hostward store recover --journals /copies/replica-1 --config hostward.yaml', says: 'with two replicas' },
+    ],
+  },
+  {
     name: 'audit verify',
     operands: '[FILE…]',
     maxOperands: 1000,

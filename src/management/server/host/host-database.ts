@@ -137,6 +137,11 @@ export class HostDatabase extends KubernetesStore {
     raiseRevision(path, revision);
   }
 
+  override async beginEpoch(epoch: string, revision: number): Promise<void> {
+    await super.beginEpoch(epoch, revision);
+    await this.#remember();
+  }
+
   async #remember(): Promise<void> {
     const known: ReplicaFile = { replica: this.#replica, epoch: this.epoch };
     await writeWhole(join(this.#folder, replicaFile), `${JSON.stringify(known)}\n`);

@@ -1,10 +1,10 @@
 // `hostward backup`: copies what the management API keeps into a new folder. The process that has dataDir open writes the files, the
 // daemon or this command, so that the copy is consistent.
 import { resolve } from 'node:path';
-import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
-import type { Options } from '../line/parse-arguments.ts';
-import { apiPrefix } from './client/management-client.ts';
-import { withLocalServer } from './client/reach-server.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line/context.ts';
+import type { Options } from '../../line/parse-arguments.ts';
+import { apiPrefix } from '../client/management-client.ts';
+import { withLocalServer } from '../client/reach-server.ts';
 
 /** A million keys are copied in a minute. */
 const timeoutMs = 15 * 60_000;

@@ -1,10 +1,10 @@
 // `hostward restore`: puts a backup in place of what lies in dataDir, and says which keys are not as they were in the backup.
 import { resolve } from 'node:path';
-import type { Restored } from '../../management/audit/recovery/restore.ts';
-import { RestoreFault } from '../../management/audit/recovery/restore-fault.ts';
-import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
-import type { Options } from '../line/parse-arguments.ts';
-import { configuredServer } from './client/reach-server.ts';
+import type { Restored } from '../../../management/audit/recovery/restore.ts';
+import { RestoreFault } from '../../../management/audit/recovery/restore-fault.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line/context.ts';
+import type { Options } from '../../line/parse-arguments.ts';
+import { configuredServer } from '../client/reach-server.ts';
 
 export async function restore(context: Context, options: Options): Promise<ExitCode> {
   const [operand] = options.operands;
@@ -15,7 +15,7 @@ export async function restore(context: Context, options: Options): Promise<ExitC
   const { server } = await configuredServer(context, options);
   const journal = options.texts('journal').map((file) => resolve(context.cwd, file));
   const restored = await tried(server.dataDir, async () => {
-    const { restore: run } = await import('../../management/audit/recovery/restore.ts');
+    const { restore: run } = await import('../../../management/audit/recovery/restore.ts');
     return run({
       from: resolve(context.cwd, operand),
       dataDir: server.dataDir,

@@ -1,0 +1,88 @@
+// `hostward store migrate` and `hostward store recover`: what is done to a store while no server runs on it.
+import { resolve } from 'node:path';
+import type { ManagementServerSettings } from '../../../config/settings/management-settings.ts';
+import { silentLog } from '../../../log.ts';
+import { RestoreFault } from '../../../management/audit/recovery/restore-fault.ts';
+import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line/context.ts';
+import { requireManagement } from '../../line/load-settings.ts';
+import type { Options } from '../../line/parse-arguments.ts';
+import { configuredServer } from '../client/reach-server.ts';
+
+export async function storeMigrate(context: Context, options: Options): Promise<ExitCode> {
+  const [from, to] = [await serverIn(context, options, 'from'), await serverIn(context, options, 'to')];
+  const { clock, environment } = context;
+  let said = 0;
+  const progress = (done: number) => {
+    if (done - said < sayEvery) return;
+    said = done;
+    context.stderr.write(`${done} records\n`);
+  };
+  const migrated = await tried('nothing may be served yet', async () => {
+    const { migrate } = await import('../../../management/server/moving/migrate.ts');
+    return migrate({ from, to, clock, log: silentLog, environment, progress });
+  });
+  const { records, digest, revision } = migrated;
+  if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(migrated, undefined, 2)}\n`);
+  else
+    context.stdout.write(
+      `moved ${records} records, sha256 ${digest}; every resourceVersion is above ${revision}\nthe old store is marked as moved; start the servers with the new configuration\n`,
+    );
+  return exitCodes.fine;
+}
+
+/** A line every few seconds. */
+const sayEvery = 5_000;
+
+export async function storeRecover(context: Context, options: Options): Promise<ExitCode> {
+  const { server } = await configuredServer(context, options);
+  const others = options.texts('journals').map((folder) => resolve(context.cwd, folder));
+  const { clock, environment } = context;
+  const recovered = await tried('nothing was recovered', async () => {
+    const { recover } = await import('../../../management/server/moving/recover.ts');
+    return recover({ server, others, trustsKeys: options.has('trust-keys'), clock, log: silentLog, environment });
+  });
+  if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(recovered, undefined, 2)}\n`);
+  else {
+    const { keys, deleted, changed, disabled, revision, foundAt, journals } = recovered;
+    const lines = [
+      `${keys} access keys; the cluster was at ${foundAt}, the next resourceVersion is above ${revision}`,
+      `revoked again: ${deleted} deleted, ${changed} changed, ${disabled} disabled`,
+      ...journals.flatMap(({ folder, journal }) =>
+        journal.kind === 'whole' ? [] : [`the journal in ${folder} is ${journal.kind}, so revocations may be unknown`],
+      ),
+    ];
+    context.stdout.write(`${lines.join('\n')}\n`);
+  }
+  return exitCodes.fine;
+}
+
+async function serverIn(context: Context, options: Options, name: 'from' | 'to'): Promise<ManagementServerSettings> {
+  const file = options.text(name);
+  if (file === undefined)
+    throw new CommandFault(exitCodes.usage, `--${name} is missing`, {
+      hint: 'give --from FILE and --to FILE, the configurations of the two stores',
+    });
+  const { managementServer } = await requireManagement(context, [file]);
+  if (managementServer === undefined)
+    throw new CommandFault(exitCodes.input, `${file} has no hostward.management`, {
+      hint: 'hostward docs settings shows the block that configures the management API',
+    });
+  return managementServer;
+}
+
+async function tried<T>(outcome: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (thrown instanceof RestoreFault) {
+      const hint = thrown.hint === undefined ? {} : { hint: thrown.hint };
+      throw new CommandFault(exitCodes[thrown.side], `${outcome}: ${thrown.message}`, { cause: thrown, ...hint });
+    }
+    const { code, message } = thrown as { code?: string; message?: string };
+    if (code?.startsWith('STORE_') !== true) throw thrown;
+    throw new CommandFault(exitCodes.environment, `${outcome}: ${message}`, {
+      cause: thrown,
+      hint: 'stop every server that uses the store, and look whether the cluster answers',
+    });
+  }
+}

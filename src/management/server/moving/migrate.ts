@@ -1,0 +1,147 @@
+// Moves all records from the store of one configuration to the store of another one, while no server runs on either. In: the settings
+// of both. Out: what was moved. The new store may be served only when it holds exactly what the old one held, and the old one never
+// again unless everything is moved back.
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder, textOf } from '../../../apiserver/tls/secret-files.ts';
+import type { Clock } from '../../../clock.ts';
+import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
+import type { Log } from '../../../log.ts';
+import { raiseRevision } from '../../../store/sqlite/database-file.ts';
+import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
+import { databasePath } from '../../keys/folder/data-folder.ts';
+import { type Database, databaseFor } from '../host/database-for.ts';
+import { HostDatabase } from '../host/host-database.ts';
+import { contentOf, makeEqual, type StoreContent } from './make-equal.ts';
+import { movedKey, movingKey } from './store-marks.ts';
+
+export interface MigrateOptions {
+  from: ManagementServerSettings;
+  to: ManagementServerSettings;
+  clock: Clock;
+  log: Log;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Records that are done. */
+  progress(done: number): void;
+}
+
+export interface Migrated extends StoreContent {
+  /** Every revision of the new store is above it. */
+  revision: number;
+}
+
+const proofKey = '/management/secrets-proof';
+/** The secrets that replicas share; what else lies in a dataDir belongs to one replica alone. */
+const secretNames = /^(?:secrets\.json|token-keys\.json|ca\.(?:crt|key)|client-ca)$/;
+
+export async function migrate(options: MigrateOptions): Promise<Migrated> {
+  const from = await opened(options.from, options, true);
+  try {
+    const to = await opened(options.to, options, false);
+    try {
+      return await moved(from, to, options);
+    } finally {
+      await to.stop();
+    }
+  } finally {
+    await from.stop();
+  }
+}
+
+async function opened(
+  server: ManagementServerSettings,
+  { clock, log, environment }: MigrateOptions,
+  isSource: boolean,
+): Promise<Database> {
+  const isFile = server.store?.kubernetes === undefined;
+  if (isSource && isFile && !existsSync(databasePath(server.dataDir)))
+    throw new RestoreFault('input', `there is no store to move in ${server.dataDir}`);
+  await makeFolder(server.dataDir, 0o700);
+  const database = await databaseFor({ server, clock, log, environment });
+  await database.start();
+  return database;
+}
+
+async function moved(from: Database, to: Database, { progress, ...options }: MigrateOptions): Promise<Migrated> {
+  const { record: gone } = await from.get(movedKey);
+  if (gone !== undefined)
+    throw new RestoreFault('input', `the records were moved already, to ${String(JSON.parse(gone.value))}`);
+  const { record: proof } = await from.get(proofKey);
+  if (proof === undefined) throw new RestoreFault('input', 'the store that is to be moved has never been used');
+  await mustBeFree(to, proof.value);
+  await bringSecrets(secretsFolder(options.from), secretsFolder(options.to));
+  await to.write(movingKey, { expect: undefined, value: proof.value });
+  const revision = await from.currentRevision({ fresh: true });
+  const raised = await above(revision, to, options.to, options);
+  try {
+    await makeEqual(from, raised, progress);
+    const [old, now] = [await contentOf(from), await contentOf(raised)];
+    if (old.digest !== now.digest)
+      throw new RestoreFault(
+        'environment',
+        `the new store has ${now.records} records that are not the ${old.records} of the old one; run the command again`,
+      );
+    // First the old one, so that a break between the two leaves none that can be served by mistake.
+    await from.write(movedKey, { expect: undefined, value: JSON.stringify(nameOf(options.to)) });
+    await raised.write(movedKey, { expect: undefined, value: undefined });
+    await raised.write(movingKey, { expect: undefined, value: undefined });
+    return { ...now, revision };
+  } finally {
+    if (raised !== to) await raised.stop();
+  }
+}
+
+/** A store that holds something else is left alone. */
+async function mustBeFree(to: Database, proof: string): Promise<void> {
+  const page = await to.list('', { limit: 1 });
+  if (page.kind === 'page' && page.records.length === 0) return;
+  const { record: moving } = await to.get(movingKey);
+  const { record: wasMoved } = await to.get(movedKey);
+  const { record: theirs } = await to.get(proofKey);
+  if (moving?.value === proof || (wasMoved !== undefined && samePeppers(theirs?.value, proof))) return;
+  throw new RestoreFault('input', 'the new store has records of its own, and they would be lost', {
+    hint: 'name an empty namespace or dataDir',
+  });
+}
+
+function samePeppers(one: string | undefined, other: string): boolean {
+  const peppersIn = (text: string) => JSON.stringify((JSON.parse(text) as { peppers: unknown }).peppers);
+  return one !== undefined && peppersIn(one) === peppersIn(other);
+}
+
+/** Clients that go on from a revision of the old store must list again. */
+async function above(
+  revision: number,
+  to: Database,
+  server: ManagementServerSettings,
+  { clock, log, environment }: Omit<MigrateOptions, 'progress'>,
+): Promise<Database> {
+  if (to instanceof HostDatabase) {
+    await to.beginEpoch(randomBytes(8).toString('hex'), revision);
+    return to;
+  }
+  await to.stop();
+  raiseRevision(databasePath(server.dataDir), revision);
+  const again = await databaseFor({ server, clock, log, environment });
+  await again.start();
+  return again;
+}
+
+async function bringSecrets(from: string, to: string): Promise<void> {
+  if (from === to) return;
+  await makeFolder(to, 0o700);
+  const [ours, theirs] = [await textOf(join(from, 'secrets.json')), await textOf(join(to, 'secrets.json'))];
+  if (theirs !== undefined && theirs !== ours)
+    throw new RestoreFault(
+      'input',
+      `the secrets in ${to} are not those in ${from}, and no key could be proved with them`,
+    );
+  for (const name of await readdir(from))
+    if (secretNames.test(name)) await cp(join(from, name), join(to, name), { recursive: true, force: false });
+}
+
+function nameOf({ store, dataDir }: ManagementServerSettings): string {
+  return store?.kubernetes === undefined ? dataDir : `namespace ${store.kubernetes.namespace}`;
+}

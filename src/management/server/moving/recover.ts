@@ -1,0 +1,82 @@
+// Goes on with a store on a cluster that was set back to an older state, as after a restore of etcd. In: settings, the journals of all
+// replicas. Out: what was done. A new epoch puts every revision above all that were given out, and what was revoked since is
+// revoked again; without a whole journal every key is disabled, as by a restore.
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../../clock.ts';
+import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
+import type { Log } from '../../../log.ts';
+import { type Digest, keyedDigest } from '../../audit/chain/chain.ts';
+import { type Known, knownSince } from '../../audit/recovery/known-revocations.ts';
+import { type Applied, putOver } from '../../audit/recovery/put-over.ts';
+import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
+import { readSecrets } from '../../keys/folder/data-folder.ts';
+import { databaseFor } from '../host/database-for.ts';
+import { HostDatabase } from '../host/host-database.ts';
+
+export interface RecoverOptions {
+  server: ManagementServerSettings;
+  /** Folders with the journals of the other replicas. */
+  others: readonly string[];
+  trustsKeys: boolean;
+  clock: Clock;
+  log: Log;
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Recovered extends Applied {
+  /** Where the host was when this began. */
+  foundAt: number;
+  revision: number;
+  journals: { folder: string; journal: Known['journal'] }[];
+}
+
+/** Without a journal the number of revisions since then is unknown. */
+const blindJump = 1_000_000_000;
+
+export async function recover(options: RecoverOptions): Promise<Recovered> {
+  const { server, others, clock, log, environment } = options;
+  const secrets = await readSecrets(secretsFolder(server));
+  if (secrets === undefined)
+    throw new RestoreFault(
+      'input',
+      `there are no secrets in ${secretsFolder(server)}, and without them no journal can be read`,
+    );
+  const database = await databaseFor({ server, clock, log, environment });
+  if (!(database instanceof HostDatabase))
+    throw new RestoreFault('input', 'the configuration has no store in a cluster', {
+      hint: 'a database file is brought back with "hostward restore FOLDER"',
+    });
+  await database.start();
+  try {
+    const foundAt = await database.currentRevision({ fresh: true });
+    const folders = [server.dataDir, ...others];
+    const digest = keyedDigest(secrets.auditKey);
+    const known = await Promise.all(folders.map((folder) => everythingIn(folder, foundAt, digest)));
+    const isWhole = known.every(({ journal }) => journal.kind === 'whole');
+    const highest = Math.max(foundAt, ...known.map(({ highestRevision }) => highestRevision));
+    await database.beginEpoch(randomBytes(8).toString('hex'), isWhole ? highest : highest + blindJump);
+    let applied: Applied = { keys: 0, deleted: 0, changed: 0, disabled: 0 };
+    for (const one of known)
+      applied = sum(applied, await putOver(database, one, { disablesKeys: !options.trustsKeys }));
+    const revision = await database.currentRevision({ fresh: true });
+    const journals = folders.map((folder, at) => ({ folder, journal: (known[at] as Known).journal }));
+    return { ...applied, foundAt, revision, journals };
+  } finally {
+    await database.stop();
+  }
+}
+
+/** Records may come back that are older than the host is, as from a backup of the namespace: so every line counts. */
+async function everythingIn(folder: string, foundAt: number, digest: Digest): Promise<Known> {
+  const { journal } = await knownSince(foundAt, folder, digest);
+  return { ...(await knownSince(0, folder, digest)), journal };
+}
+
+function sum(one: Applied, other: Applied): Applied {
+  return {
+    keys: Math.max(one.keys, other.keys),
+    deleted: one.deleted + other.deleted,
+    changed: one.changed + other.changed,
+    disabled: one.disabled + other.disabled,
+  };
+}

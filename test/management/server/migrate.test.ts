@@ -1,0 +1,147 @@
+// From a database file to a namespace of an embedded cluster, and back; and after the cluster was set back.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { apiPrefix, ManagementClient } from '../../../src/cli/keys/client/management-client.ts';
+import { systemClock } from '../../../src/clock.ts';
+import type { ManagementServerSettings } from '../../../src/config/settings/management-settings.ts';
+import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
+import { silentLog } from '../../../src/log.ts';
+import { doorPath } from '../../../src/management/server/commands/local-door.ts';
+import { migrate } from '../../../src/management/server/moving/migrate.ts';
+import { recover } from '../../../src/management/server/moving/recover.ts';
+import { ManagementApi } from '../../../src/management/server/server.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { ApiClient } from '../../contract/client.ts';
+import { newNamespace } from '../../contract/store/on-host.ts';
+import { people } from './bench.ts';
+
+let host: Devcluster;
+const folder = mkdtempSync(join(tmpdir(), 'hostward-moving-'));
+const kubeconfig = join(folder, 'kubeconfig');
+beforeAll(async () => {
+  host = await startDevcluster({ name: 'host' });
+  const cluster = { server: host.url, 'certificate-authority-data': Buffer.from(host.caPem).toString('base64') };
+  const text = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'host', cluster }],
+    users: [{ name: 'admin', user: { token: host.adminToken } }],
+    contexts: [{ name: 'host', context: { cluster: 'host', user: 'admin' } }],
+    'current-context': 'host',
+  };
+  writeFileSync(kubeconfig, JSON.stringify(text), { mode: 0o600 });
+});
+const open: ManagementApi[] = [];
+afterEach(async () => {
+  for (const api of open.splice(0)) await api.close();
+});
+afterAll(async () => {
+  await host.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const common = { listen: '127.0.0.1:0', baseURL: 'https://localhost', ingressListen: undefined };
+const inFile = (name: string): ManagementServerSettings => ({ ...common, dataDir: join(folder, name) });
+const inCluster = (name: string, namespace: string, secretsDir = join(folder, 'secrets')): ManagementServerSettings => {
+  const store = { kubernetes: { kubeconfig, namespace }, maxRecords: 1_000, maxBytes: 1_000_000 };
+  return { ...common, dataDir: join(folder, name), secretsDir, store };
+};
+
+async function opened(server: ManagementServerSettings): Promise<ManagementApi> {
+  const api = new ManagementApi({ settings: people, server, clock: systemClock, log: silentLog, version: '0.1.0' });
+  await api.open();
+  open.push(api);
+  return api;
+}
+
+async function closed(api: ManagementApi): Promise<void> {
+  open.splice(open.indexOf(api), 1);
+  await api.close();
+}
+
+const made = (api: ManagementApi, name: string) => api.createKey({ metadata: { name }, spec: { user: 'alice' } });
+const parts = { clock: systemClock, log: silentLog, environment: {}, progress: () => undefined };
+
+describe('migrate()', () => {
+  it('moves everything there and back, with rising revisions, and lets no server start on what was left', async () => {
+    const [file, cluster] = [inFile('file'), inCluster('one', await newNamespace(host))];
+    const first = await opened(file);
+    for (let n = 0; n < 5; n++) await made(first, `before-${n}`);
+    await closed(first);
+
+    const there = await migrate({ from: file, to: cluster, ...parts });
+    expect(there.records).toBeGreaterThan(5);
+    await expect(opened(file)).rejects.toThrow('its records were moved to namespace');
+    const second = await opened(cluster);
+    const moved = await made(second, 'in-the-cluster');
+    expect(Number(moved.metadata.resourceVersion)).toBeGreaterThan(there.revision);
+    await expect(made(second, 'before-3')).rejects.toThrow();
+    await closed(second);
+
+    const back = await migrate({ from: cluster, to: file, ...parts });
+    expect(back.revision).toBeGreaterThan(there.revision);
+    await expect(opened(cluster)).rejects.toThrow('its records were moved to');
+    const third = await opened(file);
+    await expect(made(third, 'in-the-cluster')).rejects.toThrow();
+    expect(Number((await made(third, 'after')).metadata.resourceVersion)).toBeGreaterThan(back.revision);
+  }, 30_000);
+
+  it('goes on after it was broken off, and refuses a store that has records of its own', async () => {
+    const [file, cluster] = [inFile('broken'), inCluster('two', await newNamespace(host), join(folder, 'secrets-two'))];
+    const first = await opened(file);
+    for (let n = 0; n < 3; n++) await made(first, `key-${n}`);
+    await closed(first);
+    const breaks = () => {
+      throw new Error('pulled');
+    };
+    await expect(migrate({ from: file, to: cluster, ...parts, progress: breaks })).rejects.toThrow('pulled');
+    await expect(opened(cluster)).rejects.toThrow('a migration into it has not ended');
+    await migrate({ from: file, to: cluster, ...parts });
+    const second = await opened(cluster);
+    await closed(second);
+    const other = inFile('other');
+    await closed(await opened(other));
+    await expect(migrate({ from: other, to: cluster, ...parts })).rejects.toThrow(
+      /records of its own|no key could be proved/,
+    );
+  }, 30_000);
+});
+
+describe('recover()', () => {
+  it('puts revisions above all that were given out, and revokes again what the cluster has forgotten', async () => {
+    const namespace = await newNamespace(host);
+    const cluster = inCluster('three', namespace, join(folder, 'secrets-three'));
+    const api = await opened(cluster);
+    await made(api, 'revived');
+    await made(api, 'stays');
+    await closed(api);
+    const client = new ApiClient({ url: host.url, caPem: host.caPem, token: host.adminToken });
+    const path = `/api/v1/namespaces/${namespace}/secrets`;
+    const { items } = (await client.request('GET', path)).json as { items: KubeObject[] };
+    const wanted = Buffer.from('/registry/ownedaccesskeys/revived').toString('base64');
+    const record = items.find(({ data }) => (data as Record<string, string>)['key'] === wanted) as KubeObject;
+    const again = await opened(cluster);
+    await again.serve();
+    const door = new ManagementClient({ kind: 'socket', path: doorPath(cluster.dataDir), osUser: 'root' });
+    await door.send({ method: 'DELETE', path: `${apiPrefix}/apis/management.platform/v1/ownedaccesskeys/revived` });
+    await closed(again);
+    // As after a restore of etcd: the record of the revoked key is there again.
+    const { name, labels } = record.metadata;
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      type: record['type'],
+      metadata: { name, labels },
+      data: record['data'],
+    };
+    expect((await client.request('POST', path, { body })).status).toBe(201);
+    const recovered = await recover({
+      ...{ server: cluster, others: [], trustsKeys: false, clock: systemClock, log: silentLog, environment: {} },
+    });
+    expect(recovered).toMatchObject({ deleted: 1, disabled: 0, journals: [{ journal: { kind: 'whole' } }] });
+    const last = await opened(cluster);
+    expect(Number((await made(last, 'revived')).metadata.resourceVersion)).toBeGreaterThan(recovered.foundAt);
+  }, 30_000);
+});
