@@ -4,6 +4,7 @@ import type { Settings } from '../config/settings/settings.ts';
 import type { Log } from '../log.ts';
 import type { References } from '../sync/loop/content/references.ts';
 import type { Sync } from '../sync/loop/sync.ts';
+import type { OpenedPatcher } from '../sync/patch/run/open-patcher.ts';
 import { type Beside, besideOthers } from '../sync/report/beside.ts';
 import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
 import {
@@ -155,11 +156,11 @@ export function statusOf(view: DaemonView): unknown {
       endpointSlices: {
         ...(slices.missing.length > 0 && { missingVerbs: slices.missing }),
         ...(slices.sync && { ...syncStatus(slices.sync), ...besides(slices.sync) }),
-        ...(patches.current?.others && { patches: patches.current.others.counts.totals() }),
+        ...(patches.current?.others && { patches: patchRows(patches.current.others) }),
       },
     }),
     ...(references && { references }),
-    ...(patches.current && { patches: patches.current.counts.totals(), sandbox: patches.sandbox }),
+    ...(patches.current && { patches: patchRows(patches.current), sandbox: patches.sandbox }),
     ...(management && { management }),
     windows: view.windows.map(({ name, window }) => ({
       window: name,
@@ -173,6 +174,12 @@ export function statusOf(view: DaemonView): unknown {
       ...(window.trouble && { trouble: window.trouble.message }),
     })),
   };
+}
+
+/** Each patch with its path, by which a person knows it. */
+function patchRows({ patcher, counts }: Pick<OpenedPatcher, 'patcher' | 'counts'>): object[] {
+  const paths = new Map(patcher.set.patches.map(({ index, entry }) => [index, entry.path]));
+  return counts.totals().map(({ patch, ...sums }) => ({ patch, path: paths.get(patch), ...sums }));
 }
 
 /** Both sets of addresses reach consumers, as in one cluster; a tenant may not have meant it. */

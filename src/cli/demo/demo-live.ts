@@ -203,6 +203,7 @@ function footerOf(theatre: Theatre): string[] {
     `${kubectl('host')} get endpoints`,
     `${kubectl('host')} delete ep ${hostKeyOf('shop/search').split('/')[1]}`,
     `./hostward status --address ${theatre.statusAddress}`,
+    `The same as a page, in a browser: http://${theatre.statusAddress}/`,
   ];
 }
 

@@ -64,7 +64,7 @@ function diffHtml(diff: string, label: string): Html {
 function patchHtml({ patch, path, expression, reverseExpression, matches, failure }: DetailPatch): Html {
   return html`<div class="patch">
 <p>patch ${patch}: <code>${path}</code>, ${matches} ${matches === 1 ? 'match' : 'matches'}</p>
-${expression !== undefined && html`<pre tabindex="0" role="region" aria-label="Expression of patch ${patch}">${expression}</pre>`}${reverseExpression !== undefined && html`<pre tabindex="0" role="region" aria-label="Reverse expression of patch ${patch}">${reverseExpression}</pre>`}${
+${expression !== undefined && html`<p class="quiet">forward</p><pre tabindex="0" role="region" aria-label="Expression of patch ${patch}">${expression}</pre>`}${reverseExpression !== undefined && html`<p class="quiet">back</p><pre tabindex="0" role="region" aria-label="Reverse expression of patch ${patch}">${reverseExpression}</pre>`}${
   failure &&
   html`<p class="bad">failed at <code>${failure.at}</code> (${failure.class}): ${failure.message}${failure.source !== undefined && html`; in the configuration: ${failure.source}`}</p>`
 }</div>

@@ -18,6 +18,7 @@ const demo = spawn(process.execPath, [join(root, 'src/main.ts'), 'demo'], {
   cwd: work,
   stdio: ['ignore', 'pipe', 'inherit'],
 });
+const ended = new Promise((resolve) => demo.once('exit', resolve));
 const browser = await openChromium(found.program);
 try {
   const origin = await addressIn(demo.stdout);
@@ -38,18 +39,19 @@ try {
 } finally {
   await browser.close();
   demo.kill('SIGINT');
-  await new Promise((resolve) => demo.once('exit', resolve));
+  await ended;
   rmSync(work, { recursive: true, force: true });
 }
 
-async function addressIn(output: NodeJS.ReadableStream): Promise<string> {
-  let text = '';
-  for await (const chunk of output) {
-    text += String(chunk);
-    const address = /http:\/\/127\.0\.0\.1:\d+\/|--address (127\.0\.0\.1:\d+)/.exec(text);
-    if (address === null) continue;
-    output.resume();
-    return address[1] === undefined ? address[0].replace(/\/$/, '') : `http://${address[1]}`;
-  }
-  throw new Error(`the demo ended without an address: ${text}`);
+function addressIn(output: NodeJS.ReadableStream): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    // Goes on reading, because a demo whose output nobody takes would stop.
+    output.on('data', (chunk) => {
+      text += String(chunk);
+      const address = /http:\/\/127\.0\.0\.1:\d+(?=\/)/.exec(text);
+      if (address !== null) resolve(address[0]);
+    });
+    output.on('end', () => reject(new Error(`the demo ended without an address: ${text}`)));
+  });
 }

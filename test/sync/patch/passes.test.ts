@@ -447,7 +447,8 @@ describe('the way back', () => {
     const path = 'metadata.labels.team';
     const { values, totals, trace } = await back([{ path, reverseExpression: thrown }], { labels: { team: 'b' } });
     expect(values).toMatchObject({ patch: 0, path, at: path, class: 'threw' });
-    expect(totals).toEqual({ patch: 0, values: 1, changes: 0, failures: 1 });
+    const lastFailure = `patch 0 failed at "${path}": no (the value is a text of 1 character)`;
+    expect(totals).toEqual({ patch: 0, values: 1, changes: 0, failures: 1, lastFailure });
     expect(trace).toMatchObject([{ patch: 0, at: path, before: 'b', after: 'b' }]);
   });
 

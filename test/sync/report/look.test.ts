@@ -97,7 +97,7 @@ describe('the last hour', () => {
   it('has the delays and writes of each ten seconds, with wall times, for an hour and no longer', async () => {
     const on = await facts(['web']);
     const [point] = on.lastHour();
-    expect(point).toMatchObject({ writesPerSecond: 0.1, p50Ms: expect.any(Number) });
+    expect(point).toMatchObject({ writesPerSecond: 1, p50Ms: expect.any(Number) });
     expect(point?.at.toISOString()).toBe('2026-01-01T00:00:00.000Z');
     await world.clock.advance(3_590_000);
     expect(on.lastHour()).toHaveLength(1);

@@ -41,11 +41,13 @@ export class MeasuredHour {
     for (let number = Math.max(0, newest - slotsKept + 1); number <= newest; number++) {
       const slot = number % slotsKept;
       if (this.#numbers[slot] !== number) continue;
+      // The newest ten seconds are not over: their rate is that of the time until now.
+      const lengthMs = number === newest ? Math.max(1_000, nowMs - number * slotMs) : slotMs;
       const delays = this.#delays.subarray(slot * steps, (slot + 1) * steps);
       const [p50Ms, p99Ms] = [percentile(delays, 0.5), percentile(delays, 0.99)];
       points.push({
         atMs: number * slotMs,
-        writesPerSecond: (this.#writes[slot] as number) / (slotMs / 1000),
+        writesPerSecond: (this.#writes[slot] as number) / (lengthMs / 1000),
         ...(p50Ms !== undefined && { p50Ms }),
         ...(p99Ms !== undefined && { p99Ms }),
       });

@@ -36,10 +36,10 @@ export function referBack(asked: BackwardRun, input: BackInput, options: Patcher
     const read = cells?.flatMap((cell) => keyAt(cell) ?? []) ?? keysRead(reference, asked, at);
     // The wrong name was written by the tenant, so it is no failure of the way back.
     if (read.length === 0) continue;
-    options.counts.failed(patch.index, 'type');
     const error = { kind: 'type' as const, message, ...(isEarly && { retryAfterMs: earlyRetryMs }) };
     const failed = withPlaces({ patch, matches, errors: [{ at, error }] }, view.object);
     const failure = failureOf(failed, options.sourceOf(patch.index, 'path'));
+    options.counts.failed(patch.index, 'type', failure.message);
     for (const key of read) key.failure ??= failure;
   }
   options.counts.changed(patch.index, changes);

@@ -103,10 +103,12 @@ function isWorthIsolating({ errors }: Failed, { patch, keys }: BackwardRun): boo
 }
 
 function noteErrors(failed: Failed, { patch, view, matches, keys }: BackwardRun, options: PatcherOptions): void {
-  options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
+  const source = options.sourceOf(patch.index, 'reverseExpression');
+  const first = failureOf(failed, source);
+  options.counts.failed(patch.index, first.class, first.message);
   traceFailure(failed, options.trace);
   for (const error of failed.errors) {
-    const failure = failureOf({ ...failed, errors: [error] }, options.sourceOf(patch.index, 'reverseExpression'));
+    const failure = failureOf({ ...failed, errors: [error] }, source);
     for (const key of view.keysAt(matches, error.at, keys)) key.failure ??= failure;
   }
 }

@@ -207,7 +207,8 @@ export class Patcher {
   #fallBack(plain: Failed, pass: Pass): Failed | undefined {
     const failed = withPlaces(plain, pass.view);
     const { patch } = failed;
-    this.#options.counts.failed(patch.index, failed.errors[0]?.error.kind ?? 'threw');
+    const failure = this.#say(failed, 'expression');
+    this.#options.counts.failed(patch.index, failure.class, failure.message);
     traceFailure(failed, pass.isTrial ? undefined : this.#options.trace);
     const { onError } = patch.entry;
     const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
@@ -217,7 +218,6 @@ export class Patcher {
       pass.kept.add(patch, failed.matches);
     }
     if (pass.lapse === undefined) {
-      const failure = this.#say(failed, 'expression');
       const instead = onError === 'skip' ? 'the value is left as it is' : 'the host keeps its value';
       pass.lapse = { ...failure, message: `${failure.message}; ${instead}` };
     }
@@ -263,8 +263,8 @@ export class Patcher {
       return { kind: 'failed', failure: { ...failure, message: said } };
     }
     const { index, entry } = blamed;
-    this.#options.counts.failed(index, 'type');
     const said = `patch ${index} makes the object no valid ${translation.kind.kind}: ${message}`;
+    this.#options.counts.failed(index, 'type', said);
     const source = this.#options.sourceOf(index, blamed.forward === undefined ? 'path' : 'expression');
     const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
     return { kind: 'failed', failure: { ...failure, ...named } };

@@ -5,12 +5,13 @@ import { type Metrics, openTally, type Tally, type TallySum } from '../../../met
 export interface PatchCounts {
   evaluated(patch: number, values: number): void;
   changed(patch: number, changes: number): void;
-  failed(patch: number, kind: string): void;
+  /** `message` is for display: it never holds a whole value. */
+  failed(patch: number, kind: string, message: string): void;
   /** Counts a failure that is not the fault of one patch alone. */
   failedTogether(kind: string): void;
   restored(keys: number): void;
   /** Sums of each patch, for status. */
-  totals(): { patch: number; values: number; changes: number; failures: number }[];
+  totals(): { patch: number; values: number; changes: number; failures: number; lastFailure?: string }[];
 }
 
 const failureKinds = ['syntax', 'rejected', 'threw', 'timeout', 'memory', 'size', 'type', 'crash'];
@@ -27,7 +28,7 @@ export function createPatchCounts(
   const toldOf = (tally: Tally | undefined, patch: number): TallySum => tally?.of(nameOf(patch)) ?? { sum: 0 };
   const counts: (Count | undefined)[] = [];
   for (const patch of patches) {
-    const total = { patch, values: 0, changes: 0, failures: 0 };
+    const total: Count['total'] = { patch, values: 0, changes: 0, failures: 0 };
     counts[patch] = { total, values: toldOf(series?.values, patch), changes: toldOf(series?.changes, patch) };
   }
   return {
@@ -43,9 +44,12 @@ export function createPatchCounts(
       count.total.changes += changes;
       count.changes.sum += changes;
     },
-    failed(patch, kind) {
+    failed(patch, kind, message) {
       const count = counts[patch];
-      if (count !== undefined) count.total.failures++;
+      if (count !== undefined) {
+        count.total.failures++;
+        count.total.lastFailure = message;
+      }
       series?.failures.inc({ patch: nameOf(patch), class: kind });
     },
     failedTogether: (kind) => series?.failures.inc({ patch: allPatches, class: kind }),
