@@ -62,6 +62,8 @@ export interface Way {
   /** What `hostward render` prints: the objects, and the messages about those that are not written. */
   output: string;
   messages: readonly string[];
+  /** The messages that no mark tells. */
+  notes: readonly string[];
 }
 
 export interface RoundTrip {

@@ -7,6 +7,8 @@ import type { EvaluationThreadData, FromThread, ToThread } from './evaluation-th
 
 /** Beyond its own limit the thread gets this time to say so; then it hangs in something that the limit does not reach. */
 const lastWordMs = 1_000;
+/** For the first evaluation of a thread, on a busy machine. */
+const startMs = 30_000;
 /** For the texts and objects of one evaluation, which take a third of it at their largest, and the program. */
 const heapMb = 128;
 
@@ -24,6 +26,8 @@ export class Evaluations {
   #limit: Timer | undefined;
   #idle: Timer | undefined;
   #thread: Worker | undefined;
+  /** Whether the thread has loaded its program. */
+  #isReady = false;
   #ended: Promise<void> = Promise.resolve();
   #isStopped = false;
 
@@ -60,9 +64,15 @@ export class Evaluations {
     this.#current = next;
     this.#idle?.cancel();
     const thread = this.#thread ?? this.#open();
+    const limitMs = this.#isReady ? playgroundLimits.evaluationMs + lastWordMs : startMs;
     const { kind, body } = next;
     thread.postMessage({ kind, body } satisfies ToThread);
-    this.#limit = this.#clock.after(playgroundLimits.evaluationMs + lastWordMs, () => {
+    this.#limitTo(limitMs, thread);
+  }
+
+  #limitTo(ms: number, thread: Worker): void {
+    this.#limit?.cancel();
+    this.#limit = this.#clock.after(ms, () => {
       void thread.terminate();
       this.#gone(thread, 'the evaluation came to no end and was stopped');
     });
@@ -84,7 +94,12 @@ export class Evaluations {
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
     this.#thread = thread;
+    this.#isReady = false;
     thread.on('message', (answer: FromThread) => {
+      if (answer.kind === 'ready') {
+        this.#isReady = true;
+        return this.#limitTo(playgroundLimits.evaluationMs + lastWordMs, thread);
+      }
       this.#settle(answer);
       this.#idle = this.#clock.after(playgroundLimits.idleMs, () => void this.#endThread());
       this.#next();

@@ -58,12 +58,20 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   let isRunOut = false;
   if (loaded.kind === 'ok' && virtual !== undefined && before !== undefined) {
     const configuration = loaded;
+    const refuse = refusal(draft.marks);
     const asked = { means, configuration, config, draft };
-    const forward = await run(asked, { objects: virtual, hostObjects: before, direction: 'forward' });
-    draft.forward = wayOf(forward, await plainOf(asked, { virtual, before, forward }), { config, way: 'forward' });
-    isRunOut = ranOut(forward);
-    if (edited !== undefined) {
-      const back = await run(asked, { objects: virtual, hostObjects: edited.filter(isOfflineKind), direction: 'back' });
+    const forward = await run(asked, { objects: virtual, hostObjects: before, direction: 'forward' }).catch(
+      refuse('hostBefore'),
+    );
+    if (forward !== undefined) {
+      draft.forward = wayOf(forward, await plainOf(asked, { virtual, before, forward }), { config, way: 'forward' });
+      isRunOut = ranOut(forward);
+    }
+    const onHost = edited?.filter(isOfflineKind);
+    const back =
+      onHost &&
+      (await run(asked, { objects: virtual, hostObjects: onHost, direction: 'back' }).catch(refuse('hostEdited')));
+    if (back !== undefined) {
       const was = back.objects.map((one) => one.before.object);
       draft.back = wayOf(back, was, { config, way: 'back' });
       isRunOut ||= ranOut(back);
@@ -74,8 +82,20 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   const settings = knownSettings(loaded);
   if (settings === undefined || !hasExpressions(loaded)) return;
   const tried = await tryExpressions({ ...means, allowedMs: playgroundLimits.samplesMs }, loaded, settings);
-  draft.marks.push(...tried.map((one) => markOf(one, config)));
+  // Of a patch that fails on the object in sight, the samples say nothing new.
+  const hasFailed = draft.marks.some(({ code }) => code === 'PATCH_FAILED');
+  const news = tried.filter(({ code }) => !hasFailed || code !== 'PATCH_ALWAYS_FAILS');
+  draft.marks.push(...news.map((one) => markOf(one, config)));
   draft.roundTrips = roundTripsOf(loaded, tried);
+}
+
+/** For `.catch()`: objects of the host that are copies of no object of the tenant. */
+function refusal(marks: Mark[]): (text: TextName) => (thrown: unknown) => undefined {
+  return (text) => (thrown) => {
+    if (!(thrown instanceof CommandFault)) throw thrown;
+    const message = thrown.hint === undefined ? thrown.message : `${thrown.message}; ${thrown.hint}`;
+    marks.push({ text, severity: 'fault', code: 'OBJECT', line: 1, column: 1, message });
+  };
 }
 
 const wantedOnHost = 'Endpoints or EndpointSlices of the host';
@@ -105,9 +125,11 @@ function hasExpressions({ compiled }: LoadedAll): boolean {
   return compiled.set.expressions.length + compiled.slices.set.expressions.length > 0;
 }
 
-function markOf({ severity, code, line = 1, column = 1, path, sentence, fix }: Fault, config: ConfigText): Mark {
-  const message = `${path === '' ? '' : `${path}: `}${sentence}${fix === '' ? '' : `; ${fix}`}`;
-  return { text: 'config', severity, code, ...config.placeOf(line, column), message: config.told(message) };
+function markOf({ severity, code, line, column = 1, path, sentence, fix }: Fault, config: ConfigText): Mark {
+  // The place says which setting it is, where there is a place.
+  const setting = path === '' || line !== undefined ? '' : `${path}: `;
+  const message = `${setting}${sentence}${fix === '' ? '' : `; ${fix}`}`;
+  return { text: 'config', severity, code, ...config.placeOf(line ?? 1, column), message: config.told(message) };
 }
 
 /** Undefined, and a mark, when the text holds no objects that can be rendered. */
@@ -258,6 +280,7 @@ function wayOf(
       'yaml',
     ),
     messages: notices.map(({ message }) => config.told(message)),
+    notes: notices.filter(({ failed }) => failed === undefined).map(({ message }) => message),
   };
 }
 
@@ -265,7 +288,9 @@ function changedObject(before: KubeObject, { name, object }: { name: string; obj
   const textOf = (one: KubeObject) => toYaml(sorted(withoutServerFields(one)));
   const lines = lineDifference(textOf(before), textOf(object));
   const shown = lines.slice(0, playgroundLimits.shownLines);
-  return { name: `${object.kind} ${name}`, lines: shown, more: lines.length - shown.length };
+  const [side, ...rest] = name.split(' ');
+  const shownName = `${object.kind} ${rest.join(' ')} ${side === 'host' ? 'on the host' : 'of the tenant'}`;
+  return { name: shownName, lines: shown, more: lines.length - shown.length };
 }
 
 /** Both lints look at the pair: what does not come back, and what comes back cut. */

@@ -32,8 +32,14 @@ export interface AppProps {
 export function App({ token: given, styleNonce, examples }: AppProps): VNode {
   const [token, setToken] = useState(given);
   const [needsToken, setNeedsToken] = useState(given === '');
-  const [texts, setTexts] = useState<PlaygroundCase>(emptyCase);
+  const [{ texts, generation }, setWritten] = useState({ texts: emptyCase, generation: 0 });
+  const setTexts = useCallback(
+    (next: PlaygroundCase) => setWritten((was) => ({ texts: next, generation: was.generation + 1 })),
+    [],
+  );
   const [answer, setAnswer] = useState<RenderAnswer | undefined>(undefined);
+  /** The last answer with a result, which stays in sight while a fault is being mended. */
+  const [last, setLast] = useState<RenderAnswer | undefined>(undefined);
   const [fault, setFault] = useState('');
   const [example, setExample] = useState('');
   const [tab, setTab] = useState<Tab>('forward');
@@ -41,57 +47,67 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
   const goTo = useRef<Partial<Record<TextName, (line: number, column: number) => void>>>({});
 
   const firstExample = examples[0]?.name ?? '';
-  const load = useCallback(async () => {
-    const shown = shownNow();
-    setLink('');
-    const mine = keptTexts();
-    setExample(
-      shown.kind === 'example' ? shown.name : shown.kind === 'nothing' && mine === undefined ? firstExample : '',
-    );
-    if (mine !== undefined) return setTexts(mine);
-    if (shown.kind !== 'case') {
-      const found = examples.find(({ name }) => name === (shown.kind === 'example' ? shown.name : firstExample));
-      if (found === undefined) return setFault('There is no such example; choose one from the list.');
+  const load = useCallback(
+    async (how?: { isAnew: boolean }) => {
+      const shown = shownNow();
+      setLink('');
+      const mine = how?.isAnew === true ? undefined : keptTexts();
+      setExample(
+        shown.kind === 'example' ? shown.name : shown.kind === 'nothing' && mine === undefined ? firstExample : '',
+      );
+      if (mine !== undefined) return setTexts(mine);
+      if (shown.kind !== 'case') {
+        const found = examples.find(({ name }) => name === (shown.kind === 'example' ? shown.name : firstExample));
+        if (found === undefined) return setFault('There is no such example; choose one from the list.');
+        setFault('');
+        return setTexts(caseOf(found));
+      }
+      const read = await readLink(shown.link);
+      if (read.kind === 'fault') return setFault(sentence(read.sentence));
       setFault('');
-      return setTexts(caseOf(found));
-    }
-    const read = await readLink(shown.link);
-    if (read.kind === 'fault') return setFault(sentence(read.sentence));
-    setFault('');
-    setTexts(read.case);
-  }, [examples]);
+      setTexts(read.case);
+    },
+    [examples],
+  );
 
   useEffect(() => {
     void load();
-    addEventListener('popstate', load);
-    return () => removeEventListener('popstate', load);
+    const again = () => void load();
+    addEventListener('popstate', again);
+    return () => removeEventListener('popstate', again);
   }, [load]);
 
+  useEffect(() => {
+    if (generation > 0) keepTexts(texts);
+  }, [texts, generation]);
+
+  const take = (next: RenderAnswer) => {
+    setAnswer(next);
+    if (next.forward !== undefined) setLast(next);
+  };
   const { isBusy } = useRendering(texts, {
     token,
-    onAnswer: setAnswer,
+    onAnswer: take,
     onFault: setFault,
     onNoToken: () => setNeedsToken(true),
   });
 
-  const write = (name: TextName) => (text: string) => {
-    const next = { ...texts, [name]: text };
-    setTexts(next);
-    keepTexts(next);
-  };
+  const write = (name: TextName) => (text: string) =>
+    setWritten((was) => ({ ...was, texts: { ...was.texts, [name]: text } }));
+  const replace = (name: TextName, text: string) => setTexts({ ...texts, [name]: text });
   const openTab = (next: Tab) => {
     setTab(next);
-    if (next === 'back' && texts.hostEdited === '') write('hostEdited')(answer?.forward?.output ?? '');
+    if (next === 'back' && texts.hostEdited === '') replace('hostEdited', last?.forward?.output ?? '');
   };
   const editor = (name: TextName, label: string) => html`
-    <${Editor} id=${`text-${name}`} label=${label} value=${texts[name] ?? ''} styleNonce=${styleNonce}
+    <${Editor} id=${`text-${name}`} label=${label} value=${texts[name] ?? ''} generation=${generation} styleNonce=${styleNonce}
       marks=${(answer?.marks ?? []).filter(({ text }) => text === name)} onChange=${write(name)}
       onReady=${(lead: (line: number, column: number) => void) => {
         goTo.current[name] = lead;
       }} />`;
   const choose = (name: string) => {
     show({ kind: 'example', name });
-    void load();
+    void load({ isAnew: true });
   };
   const share = async () => setLink(show({ kind: 'case', link: await linkOf(texts) }));
   const download = async () => {
@@ -100,7 +116,7 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
     if (asked.kind === 'fault') return setFault(sentence(asked.sentence));
     const [problem] = asked.answer.problems;
     if (problem !== undefined) return setFault(`Nothing to download yet: ${problem.text}`);
-    save(zipOf(example || 'my-case', asked.answer.files), `${example || 'my-case'}.zip`);
+    save(zipOf('my-case', asked.answer.files), 'my-case.zip');
   };
 
   return html`
@@ -145,15 +161,16 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
           if (mark.text === 'hostEdited') setTab('back');
           goTo.current[mark.text]?.(mark.line, mark.column);
         }} />
+        ${last !== undefined && last !== answer && html`<p class="message">What stands below is from before the fault.</p>`}
         <div id="panel-forward" role="tabpanel" aria-labelledby="tab-forward" hidden=${tab !== 'forward'}>
-          ${answer?.forward && html`<${WayResult} way=${answer.forward} roundTrips=${answer.roundTrips} unchanged="No patch changes this object." />`}
+          ${last?.forward && html`<${WayResult} way=${last.forward} roundTrips=${last.roundTrips} unchanged="No patch changes this object." />`}
         </div>
         <div id="panel-back" role="tabpanel" aria-labelledby="tab-back" hidden=${tab !== 'back'}>
           <h2>Edited host object</h2>
           <p class="quiet">Edit a label or an annotation as somebody on the host would. Below stands what the tenant gets.</p>
           ${editor('hostEdited', 'Edited host object')}
-          <button type="button" onClick=${() => write('hostEdited')(answer?.forward?.output ?? '')}>Start from the host object</button>
-          ${answer?.back && html`<${WayResult} way=${answer.back} roundTrips=${[]} unchanged="Nothing flows back to the tenant." />`}
+          <button type="button" onClick=${() => replace('hostEdited', last?.forward?.output ?? '')}>Start from the host object</button>
+          ${last?.back && html`<${WayResult} way=${last.back} roundTrips=${[]} unchanged="Nothing flows back to the tenant." />`}
         </div>
       </section>
     </div>`;
@@ -168,6 +185,8 @@ interface Rendering {
 
 /** Waits a moment for the next key, because people write words. */
 const quietMs = 25;
+/** Between two tries while nobody answers. */
+const againMs = 2_000;
 
 function useRendering(texts: PlaygroundCase, { token, onAnswer, onFault, onNoToken }: Rendering): { isBusy: boolean } {
   const [isBusy, setBusy] = useState(false);
@@ -191,7 +210,10 @@ function useRendering(texts: PlaygroundCase, { token, onAnswer, onFault, onNoTok
         onFault('');
         onAnswer(answered.answer);
       } else if (answered.kind === 'noToken') onNoToken();
-      else onFault(sentence(answered.sentence));
+      else {
+        onFault(sentence(answered.sentence));
+        if (answered.isPassing) setTimeout(() => void askAll(), againMs);
+      }
     }
     clearTimeout(slow);
     setBusy(false);

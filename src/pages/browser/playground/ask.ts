@@ -1,22 +1,32 @@
 // Asks the server that the page came from. Out: its answer, or a sentence for the person who waits.
-import type { EvaluationKind } from '../../playground-api.ts';
+import { type EvaluationKind, playgroundLimits } from '../../playground-api.ts';
 
-export type Asked<T> = { kind: 'answer'; answer: T } | { kind: 'noToken' } | { kind: 'fault'; sentence: string };
+export type Asked<T> =
+  | { kind: 'answer'; answer: T }
+  | { kind: 'noToken' }
+  /** isPassing: the same question may get an answer later. */
+  | { kind: 'fault'; sentence: string; isPassing: boolean };
 
 export async function ask<T>(kind: EvaluationKind, body: object, token: string): Promise<Asked<T>> {
+  const text = JSON.stringify(body);
+  if (new TextEncoder().encode(text).length > playgroundLimits.bodyBytes) {
+    const sentence = `the texts are longer than ${playgroundLimits.bodyBytes} bytes; make them shorter`;
+    return { kind: 'fault', sentence, isPassing: false };
+  }
   let response: Response;
   try {
     response = await fetch(`/api/${kind}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
-      body: JSON.stringify(body),
+      body: text,
     });
   } catch {
-    return { kind: 'fault', sentence: 'Hostward does not answer: it was stopped, or the tunnel to it is closed.' };
+    const sentence = 'Hostward does not answer: it was stopped, or the tunnel to it is closed';
+    return { kind: 'fault', sentence, isPassing: true };
   }
   if (response.status === 401) return { kind: 'noToken' };
   if (response.ok) return { kind: 'answer', answer: (await response.json()) as T };
-  return { kind: 'fault', sentence: await sentenceOf(response) };
+  return { kind: 'fault', sentence: await sentenceOf(response), isPassing: response.status === 429 };
 }
 
 async function sentenceOf(response: Response): Promise<string> {

@@ -3,7 +3,7 @@ import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
 import { yaml } from '@codemirror/lang-yaml';
 import { bracketMatching, indentOnInput, syntaxHighlighting } from '@codemirror/language';
 import { type Diagnostic, lintKeymap, setDiagnostics } from '@codemirror/lint';
-import { EditorState, type Text } from '@codemirror/state';
+import { Annotation, EditorState, type Text } from '@codemirror/state';
 import { EditorView, highlightSpecialChars, keymap, lineNumbers } from '@codemirror/view';
 import { classHighlighter } from '@lezer/highlight';
 import type { VNode } from 'preact';
@@ -15,6 +15,8 @@ export interface EditorProps {
   id: string;
   label: string;
   value: string;
+  /** Changes when the value comes from elsewhere. What the editor itself tells must not be written back: people type on meanwhile. */
+  generation: number;
   marks: readonly Mark[];
   styleNonce: string;
   onChange: (value: string) => void;
@@ -22,7 +24,9 @@ export interface EditorProps {
   onReady: (goTo: (line: number, column: number) => void) => void;
 }
 
-export function Editor({ id, label, value, marks, styleNonce, onChange, onReady }: EditorProps): VNode {
+const fromElsewhere = Annotation.define<boolean>();
+
+export function Editor({ id, label, value, generation, marks, styleNonce, onChange, onReady }: EditorProps): VNode {
   const place = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const changed = useRef(onChange);
@@ -46,8 +50,9 @@ export function Editor({ id, label, value, marks, styleNonce, onChange, onReady 
   useEffect(() => {
     const now = view.current;
     if (now === undefined || now.state.doc.toString() === value) return;
-    now.dispatch({ changes: { from: 0, to: now.state.doc.length, insert: value } });
-  }, [value]);
+    const changes = { from: 0, to: now.state.doc.length, insert: value };
+    now.dispatch({ changes, annotations: fromElsewhere.of(true) });
+  }, [generation]);
   useEffect(() => {
     const now = view.current;
     if (now === undefined) return;
@@ -77,8 +82,10 @@ function open(given: {
         EditorView.contentAttributes.of({ 'aria-label': given.label, tabindex: '0' }),
         EditorView.lineWrapping,
         EditorView.updateListener.of((update) => {
-          if (update.docChanged) given.changed(update.state.doc.toString());
+          const isOwn = update.transactions.every((one) => one.annotation(fromElsewhere) !== true);
+          if (update.docChanged && isOwn) given.changed(update.state.doc.toString());
         }),
+        EditorView.domEventHandlers({ beforeinput: replaceSelected }),
         lineNumbers(),
         highlightSpecialChars(),
         history(),
@@ -91,6 +98,18 @@ function open(given: {
       ],
     }),
   });
+}
+
+/**
+ * Typing over selected text would let the browser keep the colours of that text in a style attribute, which the policy of the page
+ * refuses and reports.
+ */
+function replaceSelected(event: InputEvent, view: EditorView): boolean {
+  const isTyped = event.inputType === 'insertText' && event.data !== null && !event.isComposing;
+  if (!isTyped || view.state.selection.main.empty) return false;
+  event.preventDefault();
+  view.dispatch(view.state.replaceSelection(event.data as string), { userEvent: 'input.type', scrollIntoView: true });
+  return true;
 }
 
 /** The library's own marks are pictures in data URLs, which the policy of the page refuses. */

@@ -20,7 +20,8 @@ export function WayResult({
   unchanged: string;
 }): VNode {
   return html`
-    ${way.messages.map((message) => html`<p class="message">${message}</p>`)}
+    ${way.notes.map((message) => html`<p class="message">${message}</p>`)}
+    ${way.objects.length === 0 && way.notes.length === 0 && html`<p class="message">Nothing is written, because a patch fails.</p>`}
     ${way.objects.map((object) => html`<${ObjectDiff} key=${object.name} object=${object} unchanged=${unchanged} />`)}
     ${way.patches.length > 0 && html`<h3>Patches</h3><ul class="patches">${byPatch(way.patches).map((reports) => html`<${Patch} reports=${reports} roundTrip=${roundTripOf(reports[0] as PatchReport, roundTrips)} />`)}</ul>`}`;
 }
@@ -139,7 +140,10 @@ const textWords = {
 /** Each leads to its place in an editor. */
 export function Marks({ marks, goTo }: { marks: readonly Mark[]; goTo: (mark: Mark) => void }): VNode | null {
   if (marks.length === 0) return null;
-  return html`<ul class="marks">${marks.map(
+  const inOrder = marks.toSorted(
+    (one, other) => Number(one.severity === 'warning') - Number(other.severity === 'warning'),
+  );
+  return html`<ul class="marks">${inOrder.map(
     (mark) => html`
       <li class=${mark.severity}>
         <button type="button" onClick=${() => goTo(mark)}>${textWords[mark.text]}, line ${mark.line}, column ${mark.column}</button>

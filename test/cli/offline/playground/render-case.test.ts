@@ -76,7 +76,7 @@ describe('renderCase()', () => {
     const { forward, marks, roundTrips } = await render({ config: list('\'"t-" + value\'') });
     expect(marks).toEqual([]);
     const [object] = forward?.objects ?? [];
-    expect(object?.name).toBe('Endpoints host vcluster-my-vcluster/db-x-shop-x-my-vcluster');
+    expect(object?.name).toBe('Endpoints vcluster-my-vcluster/db-x-shop-x-my-vcluster on the host');
     expect(object?.lines.filter(({ mark }) => mark !== ' ')).toEqual([
       { mark: '-', text: '    team: ada' },
       { mark: '+', text: '    team: t-ada' },
@@ -145,6 +145,15 @@ describe('renderCase()', () => {
     expect(number.marks).toMatchObject([
       { text: 'virtual', message: 'Endpoints "db": subsets[0].addresses[0].ip: wanted an IP address, found 7' },
     ]);
+  });
+
+  it('says when the edited object is a copy of none of the objects, and shows the rest', async () => {
+    const hostEdited = endpoints.replace('name: db', 'name: other');
+    const { marks, forward, back } = await render({ config: list('\'"t-" + value\''), hostEdited });
+    expect(marks).toMatchObject([
+      { text: 'hostEdited', message: expect.stringContaining('wanted host objects that are copies') },
+    ]);
+    expect([forward?.output.includes('t-ada'), back]).toEqual([true, undefined]);
   });
 
   it('shows what an edit on the host changes for the tenant', async () => {
