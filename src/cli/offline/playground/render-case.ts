@@ -23,12 +23,13 @@ import { exampleNames, faultsOf, type LoadedAll, loadWithNames } from '../../lin
 import { tryExpressions } from '../checks/try-expressions.ts';
 import { isOfflineKind } from '../offline-kinds.ts';
 import type { OfflineMeans } from '../offline-patches.ts';
-import { type Notice, type OfflineRender, renderOffline } from '../offline-render.ts';
+import { type OfflineRender, renderOffline } from '../offline-render.ts';
 import { objectsText, sorted, withoutServerFields } from '../print-objects.ts';
 import { objectsIn, refuseDuplicates } from '../read-objects.ts';
 import { wantedObjects } from '../wanted-objects.ts';
 import { parseDocuments, toYaml } from '../yaml-text.ts';
 import { type ConfigText, configName, configText, kindOfList } from './config-text.ts';
+import { failureMarks, failuresIn, ranOut } from './failure-marks.ts';
 
 /** Filled while the evaluation goes on, so that one that takes too long has an answer as far as it got. */
 export type RenderDraft = { -readonly [Member in keyof RenderAnswer]: RenderAnswer[Member] } & { marks: Mark[] };
@@ -173,61 +174,6 @@ async function run({ means, configuration, config, draft }: Asked, objects: Obje
   const placed = isPlaced ? await renderOffline({ ...means, traces: true }, input) : rendered;
   draft.marks.push(...failureMarks(placed, configuration, config));
   return rendered;
-}
-
-/** Every failure of an expression, also those that onError lets pass. */
-function failuresIn({ explained }: OfflineRender) {
-  return explained.flatMap(({ explanation, set, list }) =>
-    explanation
-      .patches(set)
-      .flatMap(({ patch, direction, matches }) =>
-        matches.flatMap(({ at, error, failed }) =>
-          error === undefined || failed === undefined ? [] : [{ list, patch, direction, at, error, ...failed }],
-        ),
-      ),
-  );
-}
-
-function ranOut(rendered: OfflineRender): boolean {
-  return failuresIn(rendered).some(({ kind }) => ['timeout', 'memory', 'crash'].includes(kind));
-}
-
-function failureMarks(rendered: OfflineRender, { positions }: Asked['configuration'], config: ConfigText): Mark[] {
-  const marks = failuresIn(rendered).map(({ list, patch, direction, at, error, kind, position }) => {
-    const isForward = direction === 'forward';
-    const field = isForward ? 'expression' : 'reverseExpression';
-    const path = [...list.split('.'), patch, field];
-    const place = position
-      ? positions.positionInScalar(path, position.line, position.column)
-      : positions.positionOf(path);
-    const said = kind === 'threw' ? `the expression throws: ${error}` : error;
-    const where = at === '' ? 'the whole object' : at;
-    return faultAt(place, config, `${isForward ? '' : 'on the way back, '}at ${where}: ${said}`);
-  });
-  // A result that no object may hold is told of the object, not of one match.
-  const others = rendered.notices.flatMap(({ message, failed }: Notice) => {
-    const { patch } = failed?.failure ?? {};
-    if (failed === undefined || failuresIn(rendered).some((one) => one.patch === patch)) return [];
-    const list = failed.kind === 'EndpointSlice' ? slicePatchListPath : patchListPath;
-    const place = patch === undefined ? undefined : positions.positionOf([...list, patch]);
-    return [faultAt(place, config, failed.failure.message || message)];
-  });
-  return unique([...marks, ...others]);
-}
-
-function faultAt(place: { line: number; column: number } | undefined, config: ConfigText, message: string): Mark {
-  const { line, column } = config.placeOf(place?.line ?? 1, place?.column ?? 1);
-  return { text: 'config', severity: 'fault', code: 'PATCH_FAILED', line, column, message };
-}
-
-/** One mark for each place and message: an object with a thousand addresses fails a thousand times alike. */
-function unique(marks: readonly Mark[]): Mark[] {
-  const byPlace = new Map<string, Mark>();
-  for (const mark of marks) {
-    const id = `${mark.line}:${mark.column}`;
-    if (!byPlace.has(id)) byPlace.set(id, mark);
-  }
-  return [...byPlace.values()];
 }
 
 /** The same objects without any patch, in the order of the patched ones. */

@@ -8,6 +8,7 @@ import { keepTexts, keepToken, keptTexts, show, shownNow } from './address.ts';
 import { ask } from './ask.ts';
 import { Editor } from './editor.ts';
 import { html } from './html.ts';
+import { sentence, useRendering } from './rendering.ts';
 import { Marks, WayResult } from './result.ts';
 import { ShareBox } from './share.ts';
 import { zipOf } from './zip.ts';
@@ -176,52 +177,6 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
     </div>`;
 }
 
-interface Rendering {
-  token: string;
-  onAnswer: (answer: RenderAnswer) => void;
-  onFault: (sentence: string) => void;
-  onNoToken: () => void;
-}
-
-/** Waits a moment for the next key, because people write words. */
-const quietMs = 25;
-/** Between two tries while nobody answers. */
-const againMs = 2_000;
-
-function useRendering(texts: PlaygroundCase, { token, onAnswer, onFault, onNoToken }: Rendering): { isBusy: boolean } {
-  const [isBusy, setBusy] = useState(false);
-  const state = useRef({ isAsking: false, wanted: texts, token });
-  state.current.wanted = texts;
-  state.current.token = token;
-  useEffect(() => {
-    const timer = setTimeout(() => void askAll(), quietMs);
-    return () => clearTimeout(timer);
-  }, [texts, token]);
-  const askAll = async () => {
-    const now = state.current;
-    if (now.isAsking || now.token === '' || now.wanted === emptyCase) return;
-    now.isAsking = true;
-    // A word that flickers at each key would only disturb.
-    const slow = setTimeout(() => setBusy(true), 300);
-    for (let asked: PlaygroundCase | undefined; asked !== now.wanted; ) {
-      asked = now.wanted;
-      const answered = await ask<RenderAnswer>('render', asked, now.token);
-      if (answered.kind === 'answer') {
-        onFault('');
-        onAnswer(answered.answer);
-      } else if (answered.kind === 'noToken') onNoToken();
-      else {
-        onFault(sentence(answered.sentence));
-        if (answered.isPassing) setTimeout(() => void askAll(), againMs);
-      }
-    }
-    clearTimeout(slow);
-    setBusy(false);
-    now.isAsking = false;
-  };
-  return { isBusy };
-}
-
 function summaryOf(answer: RenderAnswer | undefined): string {
   if (answer === undefined) return '';
   const count = (severity: Mark['severity']) => answer.marks.filter((mark) => mark.severity === severity).length;
@@ -297,8 +252,4 @@ function save(blob: Blob, name: string): void {
   anchor.download = name;
   anchor.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-function sentence(words: string): string {
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
 }

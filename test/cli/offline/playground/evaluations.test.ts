@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
 import { Evaluations } from '../../../../src/cli/offline/playground/evaluations.ts';
 import { type Clock, systemClock } from '../../../../src/clock.ts';
@@ -21,6 +21,15 @@ const virtual = '{apiVersion: v1, kind: Endpoints, metadata: {name: a, namespace
 const render = (expression: string) =>
   JSON.stringify({ config: `[{path: metadata.labels.app, expression: '${expression}'}]\n`, virtual });
 
+/** For tests that leave the thread as it was. */
+let shared: Evaluations | undefined;
+afterAll(() => shared?.stop());
+
+function openShared(): Evaluations {
+  shared ??= new Evaluations({ clock: systemClock, nodePath: process.execPath });
+  return shared;
+}
+
 function answerIn(evaluated: Evaluated): unknown {
   expect(evaluated).toMatchObject({ kind: 'answer' });
   return JSON.parse((evaluated as { json: string }).json);
@@ -41,7 +50,7 @@ describe('Evaluations', () => {
   });
 
   it('answers an expression with the bytes of hostward eval', async () => {
-    const evaluations = open();
+    const evaluations = openShared();
     for (const request of [
       { expression: 'value + 1', value: 1 },
       { expression: 'value.no.way', value: 1 },
@@ -61,7 +70,7 @@ describe('Evaluations', () => {
   });
 
   it('writes the expected files of a case as hostward test --update does, and the case then passes there', async () => {
-    const evaluations = open();
+    const evaluations = openShared();
     const config = 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.app, expression: value.no.way}]}}}';
     const files = { 'config.yaml': config, 'virtual.yaml': virtual };
     const body = JSON.stringify({ files, update: true });
@@ -74,7 +83,7 @@ describe('Evaluations', () => {
   });
 
   it('says what is wrong with a request', async () => {
-    const evaluations = open();
+    const evaluations = openShared();
     const wrong = async (kind: 'render' | 'test', body: string) => await evaluations.evaluate(kind, body);
     expect(await wrong('render', '{')).toEqual({ kind: 'wrong', message: 'the body is not JSON' });
     expect(await wrong('render', '[]')).toEqual({ kind: 'wrong', message: 'wanted a JSON object as the body' });
@@ -83,7 +92,7 @@ describe('Evaluations', () => {
   });
 
   it('lets a few wait, and refuses more', async () => {
-    const evaluations = open();
+    const evaluations = openShared();
     const asked = Array.from({ length: playgroundLimits.waiting + 4 }, () => evaluations.evaluate('render', '{}'));
     const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === 'busy').length).toBeGreaterThan(0);
