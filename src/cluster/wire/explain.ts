@@ -182,11 +182,14 @@ function codeOf(error: unknown): string {
 export function unreached(
   { method, path }: { method: string; path: string },
   error: unknown,
-  { server, source }: { server: string; source: string },
+  { server, proxy, source }: { server: string; proxy?: string | undefined; source: string },
 ): Extract<Answer, { kind: 'failed' }> {
   const { message, fix, mayPass } = explain(error, server, source);
-  const full = `${method} ${pathOnly(path)}: ${message}`;
-  return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix, mayPass };
+  // A proxy that is down answers for every server, and nobody thinks of it.
+  const by = proxy === undefined ? '' : ` by the proxy "${proxy}" of the kubeconfig`;
+  const full = `${method} ${pathOnly(path)}${by}: ${message}`;
+  const mend = proxy === undefined ? fix : `${fix}; look at the proxy too`;
+  return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix: mend, mayPass };
 }
 
 /** Selectors and continue tokens are long and do not help in a message. */

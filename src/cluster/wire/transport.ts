@@ -58,11 +58,12 @@ class Transport implements ClusterConnection {
   #pools: Pools;
   #seenWarnings: Set<string>;
   #isClosed = false;
-  #server: string;
+  /** The way that is in use. */
+  #way: Pick<ClusterAccess, 'server' | 'proxy'>;
 
   constructor(options: ConnectionOptions) {
     this.name = options.name;
-    this.#server = options.credentials.server;
+    this.#way = { server: options.credentials.server, proxy: undefined };
     this.#options = options;
     this.#clock = options.clock;
     this.#log = options.log;
@@ -128,11 +129,11 @@ class Transport implements ClusterConnection {
   }
 
   get server(): string {
-    return this.#server;
+    return this.#way.server;
   }
 
   get address(): AddressState {
-    return this.#access.same.state(this.#server);
+    return this.#access.same.state(this.#way.server);
   }
 
   pin(identity: ClusterIdentity): void {
@@ -194,7 +195,7 @@ class Transport implements ClusterConnection {
     try {
       if (this.#isClosed) throw new Error('the connection is closed');
       const wires: Wires = pools.of(access);
-      if (pools === this.#pools) this.#server = access.server;
+      if (pools === this.#pools) this.#way = access;
       wires[lane].dispatch(
         {
           origin: wires.origin,
@@ -226,7 +227,7 @@ class Transport implements ClusterConnection {
     return headers;
   }
 
-  #read(request: ApiRequest, result: Exchanged, server = this.#server): Answer {
+  #read(request: ApiRequest, result: Exchanged, server = this.#way.server): Answer {
     switch (result.kind) {
       case 'response':
         return this.#toAnswer(request, result, server);
@@ -265,7 +266,7 @@ class Transport implements ClusterConnection {
     }
   }
 
-  #toAnswer({ method, path }: ApiRequest, { status, headers, body }: Response, server = this.#server): Answer {
+  #toAnswer({ method, path }: ApiRequest, { status, headers, body }: Response, server = this.#way.server): Answer {
     if (headers['warning'] !== undefined) this.#warn(headers['warning']);
     const retryAfter = headers['retry-after'];
     return toAnswer({
@@ -279,8 +280,8 @@ class Transport implements ClusterConnection {
     });
   }
 
-  #unreached(request: Pick<ApiRequest, 'method' | 'path'>, error: unknown, server = this.#server) {
-    return unreached(request, error, { server, source: this.#options.credentials.source });
+  #unreached(request: Pick<ApiRequest, 'method' | 'path'>, error: unknown, server = this.#way.server) {
+    return unreached(request, error, { server, proxy: this.#way.proxy?.url, source: this.#options.credentials.source });
   }
 
   #credentialsFailed(error: unknown): Extract<Answer, { kind: 'failed' }> {

@@ -396,13 +396,16 @@ describe('TLS', () => {
     closers.push(() => proxy.close());
     const proxyUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const { ProxyAgent: Agent } = await import('undici');
-    const through = (tls: Partial<ClusterAccess['tls']>): Credentials => {
+    const through = (tls: Partial<ClusterAccess['tls']>, at = proxyUrl): Credentials => {
       const direct = trusting(url, tls);
-      return { ...direct, read: async () => ({ ...(await direct.read()), proxy: { url: proxyUrl, Agent } }) };
+      return { ...direct, read: async () => ({ ...(await direct.read()), proxy: { url: at, Agent } }) };
     };
     expect(await faultOf(through({ ca: ca.cert }))).toBe('ok');
     expect(asked).toEqual([url.replace('https://', '')]);
     expect(await faultOf(through({ ca: otherCa.cert }))).toContain('it is not signed by the CA');
+    expect(await faultOf(through({ ca: ca.cert }, 'http://127.0.0.1:1'))).toContain(
+      'by the proxy "http://127.0.0.1:1" of the kubeconfig: connecting to',
+    );
   });
 
   test('a new client certificate is used without a restart', async () => {

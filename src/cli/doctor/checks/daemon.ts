@@ -31,7 +31,7 @@ const isWell: Check = {
     const { virtualClusterName, hostNamespace, listen } = patient.settings;
     if (asked.kind !== 'daemon')
       return couldNotCheck(`no daemon answers on ${localAddress(listen)} of this machine`, {
-        mend: `kubectl -n ${hostNamespace || 'NAMESPACE'} exec deploy/hostward -- node /opt/hostward/src/launcher/hostward.mjs doctor`,
+        mend: `kubectl -n ${hostNamespace || 'NAMESPACE'} exec deploy/hostward -- node /opt/hostward/src/launcher/hostward.mjs doctor -c /etc/hostward/config/hostward.yaml`,
       });
     const { verdict, virtualCluster } = asked.status;
     if (patient.hasSync && virtualCluster !== virtualClusterName)

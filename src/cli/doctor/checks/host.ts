@@ -25,6 +25,13 @@ const hasNamespace: Check = {
       case 'found':
         return ok(`namespace ${hostNamespace} exists`);
       case 'missing':
+        if (await isSwapped(patient))
+          return fault(
+            `the host has no namespace ${hostNamespace}, and the virtual cluster has it: the two kubeconfigs are swapped`,
+            {
+              mend: 'give the file of --host-kubeconfig to --virtual-kubeconfig, and the other way round',
+            },
+          );
         return fault(`the host has no namespace ${hostNamespace}`, {
           mend: 'kubectl get namespaces   # then name the one of the virtual cluster with --host-namespace or hostward.hostNamespace',
         });
@@ -39,6 +46,13 @@ const hasNamespace: Check = {
     }
   },
 };
+
+/** Nothing else makes the Service of a virtual cluster inside of it, in a namespace of the host's name. */
+async function isSwapped(patient: Patient): Promise<boolean> {
+  const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
+  const virtual = patient.reached('virtual');
+  return (await virtual?.client.get(servicesResource, { namespace, name }))?.kind === 'ok';
+}
 
 const hasMapped: Check = {
   code: 'HW-307',
@@ -76,6 +90,11 @@ const hasOwner: Check = {
     const { hostNamespace: namespace, virtualClusterName: name, setOwner } = patient.settings;
     const { client } = patient.cluster('host');
     const answer = await client.get(servicesResource, { namespace, name });
+    if (answer.kind === 'ok' && answer.object.metadata.deletionTimestamp !== undefined) {
+      const says = `Service ${namespace}/${name} is being deleted, so no copy is made`;
+      const mend = `kubectl -n ${namespace} get service ${name} -o yaml   # its finalizers hold it; vCluster makes it anew`;
+      return setOwner ? fault(says, { mend }) : warning(says, { mend });
+    }
     if (answer.kind === 'ok') return ok(`Service ${namespace}/${name} exists`);
     if (answer.kind !== 'notFound')
       return couldNotCheck(`Service ${namespace}/${name} cannot be read: ${saidBy(answer)}`);

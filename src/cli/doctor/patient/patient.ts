@@ -66,8 +66,12 @@ export class Patient {
     this.#loaded = loaded;
   }
 
+  reached(side: Side): ReachedCluster | undefined {
+    return this.#reached.get(side);
+  }
+
   cluster(side: Side): ReachedCluster {
-    const cluster = this.#reached.get(side);
+    const cluster = this.reached(side);
     if (cluster === undefined) throw new Error(`a check asks the ${side} cluster before it has answered`);
     return cluster;
   }
