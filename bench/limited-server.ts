@@ -28,6 +28,7 @@ export interface LimitedServerOptions {
   port: number;
   caPem: string;
   limitMb: number;
+  startWithinMs?: number;
 }
 
 export class LimitedServer {
@@ -69,7 +70,8 @@ export class LimitedServer {
     child.once('exit', () => {
       this.#hasEnded = true;
     });
-    while (this.isAlive && performance.now() - startMs < startWithinMs) {
+    const withinMs = this.#options.startWithinMs ?? startWithinMs;
+    while (this.isAlive && performance.now() - startMs < withinMs) {
       if (await this.#isServing()) {
         const ms = performance.now() - startMs;
         return { ms, ownMs: Math.max(0, ms - this.turns().waitedMs) };

@@ -12,7 +12,7 @@ export function storeSentence(code: StoreFaultCode): string {
     case 'STORE_OVERLOADED':
       return 'too many writes wait for the disk, so nothing was changed; try again later';
     case 'STORE_WORKER_GONE':
-      return 'the store has failed and takes no writes until the server is started again; nothing was changed';
+      return 'the store has failed and answers nothing until the server is started again; nothing was changed';
     case 'STORE_HOST_FAILED':
       return 'the cluster that keeps the records does not answer as it should; look whether the change was made before you try again';
     case 'STORE_HOST_SILENT':

@@ -1,5 +1,5 @@
-// The durable store: the texts of all records stay in the database, which its own thread reads and writes. Memory has the records
-// that were used last, the latest events, and a line for each revision of the history. A change is on disk before it becomes visible
+// The durable store: the texts of all records stay in the database, which its own thread reads and writes. Memory has the latest
+// events and a line for each revision of the history. A change is on disk before it becomes visible
 // or acknowledged. Writes that arrive during a commit share the next commit; only one batch commits at a time.
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
@@ -7,7 +7,6 @@ import type { ListResult, Store, StoredRecord, StoreEvent, WriteResult } from '.
 import type { WatchedHistory } from '../watch-hub.ts';
 import { type StoreOptions, WatchedStore } from '../watched-store.ts';
 import { HistoryWindow } from './history-window.ts';
-import { RecentTexts } from './recent-texts.ts';
 import type { LoggedWrite, LogWrite } from './sqlite-messages.ts';
 import { SqliteThread } from './sqlite-thread.ts';
 import { UnreadableRows } from './unreadable-rows.ts';
@@ -31,8 +30,6 @@ const maxBatchChars = 4 * 1024 * 1024;
 const maxQueuedWrites = 65_536;
 const maxQueuedChars = 32 * 1024 * 1024;
 const defaultLockTimeoutMs = 5000;
-/** Thousands of ordinary records; a read of another one costs a tenth of a millisecond. */
-const mostRecentBytes = 16 * 1024 * 1024;
 
 interface QueuedWrite {
   write: LogWrite;
@@ -42,7 +39,6 @@ interface QueuedWrite {
 
 export class SqliteStore extends WatchedStore implements Store {
   #thread: SqliteThread;
-  #texts = new RecentTexts(mostRecentBytes);
   #window = new HistoryWindow(0);
   /** The newest revision that readers may see. */
   #revision = 0;
@@ -125,12 +121,8 @@ export class SqliteStore extends WatchedStore implements Store {
     _options?: { fresh?: boolean },
   ): Promise<{ record: StoredRecord | undefined; revision: number }> {
     this.mustBeOpen('read');
-    const recent = this.#texts.get(key);
-    if (recent !== undefined) return { record: recent, revision: this.#revision };
-    const found = await this.#thread.ask('get', { key });
-    // The thread answers in order, so the record is newest unless a commit was answered behind it.
-    if (found.record !== undefined && found.revision === this.#revision) this.#texts.put(found.record);
-    return found;
+    // No cache: it would answer sooner for a record that others read than for one that is not there, and so tell which names exist.
+    return this.#thread.ask('get', { key });
   }
 
   async list(
@@ -244,8 +236,6 @@ export class SqliteStore extends WatchedStore implements Store {
       const replacedBytes = previous === undefined ? 0 : Buffer.byteLength(previous) + key.length;
       this.#window.add({ atMs, replacedBytes, replaced, isDelete: value === null });
       this.#revision = revision;
-      if (value === null) this.#texts.remove(key);
-      else this.#texts.put({ key, value, createRevision, revision });
       const type = value === null ? 'delete' : 'put';
       events.push({ type, key, revision, value: value ?? previous ?? '', previous, createRevision });
     }

@@ -128,7 +128,7 @@ describe('a server whose store cannot write', () => {
     ['STORE_OVERLOADED', 'too many writes wait for the disk, so nothing was changed; try again later'],
     [
       'STORE_WORKER_GONE',
-      'the store has failed and takes no writes until the server is started again; nothing was changed',
+      'the store has failed and answers nothing until the server is started again; nothing was changed',
     ],
   ] as const)(
     'answers 503 with a sentence for %s, without the words of the database, and still reads',

@@ -159,8 +159,8 @@ export class KeyBook implements KeyIndex {
     const part = hiddenPart(object);
     const { name = '' } = object.metadata;
     const before = this.#table.byName(name)?.record;
-    const since = this.viewSince(name);
-    this.#forget(name);
+    const since = before === undefined ? 0 : this.viewSince(name);
+    if (before !== undefined) this.#forget(name);
     if (part === undefined) return;
     const { record } = part;
     // The generation rises with every change of scope, groups and the like, and with nothing else.
