@@ -99,13 +99,13 @@ export class LocalServer {
     const body = typeof reply.text === 'string' ? Buffer.from(reply.text) : reply.text;
     response.writeHead(reply.status, {
       'content-type': reply.contentType,
-      ...(reply.more === undefined && reply.status !== 304 && { 'content-length': body.length }),
+      ...(reply.more === undefined && !hasNoBody(reply) && { 'content-length': body.length }),
       ...closedHeaders,
       ...reply.headers,
       // Closes the connection, because Node would read the rest of the body as the next request.
       ...(hasBody(request) && !request.readableEnded ? { connection: 'close' } : {}),
     });
-    if (request.method === 'HEAD' || reply.status === 304) response.end();
+    if (request.method === 'HEAD' || hasNoBody(reply)) response.end();
     else if (reply.more === undefined) response.end(body);
     else await stream(response, body, reply.more);
   }
@@ -117,6 +117,8 @@ export class LocalServer {
     if (stranger !== undefined) return plainReply(stranger.status, stranger.sentence);
     if (url.length > urlLimitCharacters) return plainReply(414, 'the address is too long');
     const path = url.split('?', 1)[0] as string;
+    // Every browser asks for it once; an answer of 404 would stand in its console as an error.
+    if (path === '/favicon.ico') return { status: 204, contentType: 'image/x-icon', text: '' };
     const route = routes.find((one) => one.takes(path) !== undefined) ?? (routes.at(-1) as LocalRoutes);
     const { methods, bodyBytes } = route.takes(path) ?? { methods: ['GET', 'HEAD'], bodyBytes: 0 };
     if (!methods.includes(method)) {
@@ -141,6 +143,10 @@ export class LocalServer {
       body,
     });
   }
+}
+
+function hasNoBody({ status }: LocalReply): boolean {
+  return status === 304 || status === 204;
 }
 
 /** Undefined as soon as the body is longer than it may be. */

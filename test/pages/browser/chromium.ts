@@ -45,7 +45,7 @@ export async function openPage(
   const answers: WatchedPage['answers'] = [];
   page.on('console', (message) => {
     // The browser says itself that an address gave no answer; a test of a daemon that is gone wants that.
-    if (message.type() === 'error' && !/net::ERR_CONNECTION_REFUSED|status of 404/.test(message.text()))
+    if (message.type() === 'error' && !/net::ERR_CONNECTION_REFUSED/.test(message.text()))
       troubles.push(`console: ${message.text()}`);
   });
   page.on('pageerror', (fault) => troubles.push(`script: ${fault.message}`));

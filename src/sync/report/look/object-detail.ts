@@ -103,7 +103,7 @@ function yamlOf(value: unknown): string {
 
 function planSentence(step: PlanStep): string {
   if (step.kind === 'done')
-    return step.outcome.kind === 'inSync' ? 'nothing is to be written' : sentenceOf(step.outcome);
+    return step.outcome.kind === 'inSync' ? 'nothing is to be written' : `nothing: ${sentenceOf(step.outcome)}`;
   const { request } = step;
   const why = 'reason' in request ? `: ${request.reason}` : '';
   return request.verb === 'get'
