@@ -19,7 +19,7 @@ import { listWrites } from './pass/dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './pass/event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './pass/metrics.ts';
 import { type ReconcilePorts, reconcile } from './pass/reconcile.ts';
-import { createReconcilePorts } from './pass/reconcile-ports.ts';
+import { SyncPorts } from './pass/reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './pass/record-outcome.ts';
 import type { SyncRules, SyncWorld } from './pass/rules.ts';
 import { SelfWakes } from './self-wake-brake.ts';
@@ -117,7 +117,7 @@ export class Sync {
     this.massDelete = new MassDelete({ ...options, world, others, enqueue: shared.enqueue });
     const { massDelete } = this;
     const { guard } = massDelete;
-    this.#ports = createReconcilePorts({ ...shared, options, referrers: this.referrers, world, queue, guard });
+    this.#ports = new SyncPorts({ ...options, ...shared, referrers: this.referrers, world, queue, guard });
     this.#listener = new WindowFollower({
       ...shared,
       world,

@@ -29,15 +29,13 @@ import { StoredAsRequested } from './stored-as-requested.ts';
 const ownerLength = 8;
 
 export interface ReconcilePortsOptions {
-  options: {
-    virtualWriter: Writer;
-    hostWriter: Writer;
-    clock: Clock;
-    log: Log;
-    isDryRun: boolean;
-    /** See EngineOptions. */
-    isHostRecent: boolean;
-  };
+  virtualWriter: Writer;
+  hostWriter: Writer;
+  clock: Clock;
+  log: Log;
+  isDryRun: boolean;
+  /** See EngineOptions. */
+  isHostRecent: boolean;
   /** Undefined without references. */
   referrers: Referrers | undefined;
   world: SyncWorld;
@@ -58,44 +56,39 @@ export interface ReconcilePortsOptions {
   doubtOwner: () => void;
 }
 
-export function createReconcilePorts(given: ReconcilePortsOptions): ReconcilePorts {
-  return new SyncPorts(given);
-}
-
-class SyncPorts implements ReconcilePorts {
+export class SyncPorts implements ReconcilePorts {
   readonly agreements: ReconcilePorts['agreements'] = new Map();
   readonly storedAsRequested: StoredAsRequested;
   readonly wake: ReconcilePorts['wake'];
-  readonly #given: ReconcilePortsOptions;
+  readonly #options: ReconcilePortsOptions;
   readonly #backFlow: BackFlowBrake;
   /** The host stores payloads in another order than they were sent in. */
   #hostRepacks = false;
   #patchingRules: SyncRules | undefined;
   #patching: Patching | undefined;
 
-  constructor(given: ReconcilePortsOptions) {
-    const { world, queue, tell, options } = given;
-    this.#given = given;
-    this.wake = given.enqueue;
-    this.#backFlow = new BackFlowBrake({ ...options, world, tell });
-    this.storedAsRequested = new StoredAsRequested(world, queue);
+  constructor(options: ReconcilePortsOptions) {
+    this.#options = options;
+    this.wake = options.enqueue;
+    this.#backFlow = new BackFlowBrake(options);
+    this.storedAsRequested = new StoredAsRequested(options.world, options.queue);
   }
 
   get world(): SyncWorld {
-    return this.#given.world;
+    return this.#options.world;
   }
 
   get virtualWriter(): Writer {
-    return this.#given.options.virtualWriter;
+    return this.#options.virtualWriter;
   }
 
   get hostWriter(): Writer {
-    return this.#given.options.hostWriter;
+    return this.#options.hostWriter;
   }
 
   /** Opened again whenever the rules change. */
   get patching(): Patching | undefined {
-    const { world, queue, referrers } = this.#given;
+    const { world, queue, referrers } = this.#options;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
     if (world.rules === this.#patchingRules) return this.#patching;
     this.#patchingRules = world.rules;
@@ -107,7 +100,7 @@ class SyncPorts implements ReconcilePorts {
 
   circumstances(key: Key): ReturnType<ReconcilePorts['circumstances']> {
     return {
-      isDeleteWithheld: this.#given.guard.isWithheld(key),
+      isDeleteWithheld: this.#options.guard.isWithheld(key),
       ignoreOrder: this.#hostRepacks,
       mayRemoveLabelsBack: this.#backFlow.mayRemoveLabels(key),
       backFlowWaitMs: this.#backFlow.waitMs(key),
@@ -115,12 +108,12 @@ class SyncPorts implements ReconcilePorts {
   }
 
   mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined {
-    const { world, contest, options } = this.#given;
+    const { world, contest, isDryRun } = this.#options;
     // Patches take time, so the owner may have changed since the look.
     if (isHostCreate(request) && ownerOf(world.ownerState()) !== ownerOf(facts.owner)) {
       return { kind: 'retry', message: 'the owner of the host copies has changed', retryAfterMs: 0 };
     }
-    if (options.isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
+    if (isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
     if (!this.#undoesHostChange(facts, request)) return undefined;
     const retryAfterMs = contest.delayBeforeRepair(facts.key);
     const message = 'another client on the host keeps changing the copy';
@@ -132,14 +125,14 @@ class SyncPorts implements ReconcilePorts {
     request: PlannedRequest,
     { answer, isAsRequested }: Parameters<ReconcilePorts['written']>[2],
   ): void {
-    const { metrics, ledger, doubtOwner, generation } = this.#given;
+    const { metrics, ledger, doubtOwner, generation } = this.#options;
     metrics.requests.inc({ request: request.side === 'virtual' ? 'virtualPatch' : request.verb });
     if (isHostCreate(request) && saysNamespaceGone(answer)) doubtOwner();
     if (answer.kind !== 'ok') return;
-    this.#given.noteChanges();
+    this.#options.noteChanges();
     this.#logWrite(facts.key, request);
-    const { recent, world, options } = this.#given;
-    recent.noteWrite({ kind: world.rules.translation.kind.kind, key: facts.key }, request, options.clock.now());
+    const { recent, world, clock } = this.#options;
+    recent.noteWrite({ kind: world.rules.translation.kind.kind, key: facts.key }, request, clock.now());
     if (request.side === 'virtual') {
       this.#backFlow.noteWrite(facts);
       return;
@@ -154,7 +147,7 @@ class SyncPorts implements ReconcilePorts {
 
   #logWrite(key: Key, request: PlannedRequest): void {
     const touches = request.side === 'host' && request.verb === 'patch' ? shownTouches(request.touches) : undefined;
-    this.#given.writes.note(
+    this.#options.writes.note(
       {
         component: 'sync',
         key,
@@ -169,34 +162,31 @@ class SyncPorts implements ReconcilePorts {
 
   /** If the virtual side and the rules are the same as at the last agreement, the host must have changed. */
   #undoesHostChange(facts: Facts, request: PlannedRequest): boolean {
-    const { ledger, generation } = this.#given;
+    const { ledger, generation } = this.#options;
     return isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, generation());
   }
 
   #noteRepair(facts: Facts): void {
-    const { metrics, contest, options, tell } = this.#given;
+    const { metrics, contest, log, tell } = this.#options;
     metrics.repairs.inc();
     const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
     if (!isNews || facts.virtual === undefined) return;
     const by = facts.host?.lastManager ?? 'another client';
-    options.log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
+    log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
     const message = `"${by}" on the host keeps changing the host copy; the copy is repaired once a second`;
     tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
   }
 
   /** If the host stored our own write in another order, the server reorders payloads, and order must be ignored. */
   #learnOrder(facts: Facts, answer: Answer): void {
-    const { world, options } = this.#given;
+    const { world, log } = this.#options;
     if (this.#hostRepacks || answer.kind !== 'ok' || facts.draft === undefined) return;
     const { kind } = world.rules.translation;
     const stored = world.hostOf(facts.draft.place);
     if (stored === undefined || stored.resourceVersion !== answer.object.metadata.resourceVersion) return;
     this.#hostRepacks = kind.isSameButForOrder(facts.draft.payload, kind.payloadOf(stored));
     if (this.#hostRepacks)
-      options.log.info(
-        { component: 'sync', key: facts.key },
-        'host regroups stored payloads, order is ignored from now on',
-      );
+      log.info({ component: 'sync', key: facts.key }, 'host regroups stored payloads, order is ignored from now on');
   }
 }
 

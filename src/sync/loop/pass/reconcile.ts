@@ -35,7 +35,7 @@ export interface Patching {
   back(facts: Facts, raw: BackValues): Promise<Facts>;
 }
 
-/** Everything that a pass uses; createReconcilePorts() makes it for the daemon. */
+/** Everything that a pass uses; SyncPorts is it in the daemon. */
 export interface ReconcilePorts {
   world: World;
   /** Undefined without patches and references. */
