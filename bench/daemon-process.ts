@@ -22,10 +22,12 @@ export interface DaemonOptions {
   patches?: readonly object[];
   /** The kinds that are synced; by default Endpoints alone. */
   kinds?: readonly ('endpoints' | 'endpointSlices')[];
+  /** Serves the playground too. */
+  playground?: boolean;
 }
 
 export function configuration(options: DaemonOptions, port: number): string {
-  const { virtualKubeconfig, hostKubeconfig, patches = [], kinds = ['endpoints'] } = options;
+  const { virtualKubeconfig, hostKubeconfig, patches = [], kinds = ['endpoints'], playground } = options;
   return JSON.stringify({
     sync: { toHost: { endpoints: { enabled: true, patches } } },
     hostward: {
@@ -36,6 +38,7 @@ export function configuration(options: DaemonOptions, port: number): string {
       endpoints: { enabled: kinds.includes('endpoints') },
       endpointSlices: { enabled: kinds.includes('endpointSlices') },
       listen: `127.0.0.1:${port}`,
+      ...(playground && { playground }),
     },
   });
 }
@@ -52,6 +55,11 @@ export class DaemonProcess {
     this.#log = log;
     this.#base = `http://127.0.0.1:${port}`;
     this.startMs = startMs;
+  }
+
+  /** The address of its local port. */
+  get base(): string {
+    return this.#base;
   }
 
   /** Milliseconds from the start to the first "ready". */

@@ -1,12 +1,14 @@
 // For how long do hostile values delay innocent objects? Some objects at once get values on which their expressions hang, loop or
 // swell, while others change at a steady rate: objects without a patch, objects with another expression, and objects with the same
 // expressions on harmless values. Between two real API servers from KUBEBUILDER_ASSETS; `--embedded`: two embedded ones.
-// `node bench/hostile.bench.ts [--bad 0,14,70] [--seconds N] [--embedded]`
+// `--playground`: nothing is bad, and two people evaluate hostile patches in the daemon's playground all the time.
+// `node bench/hostile.bench.ts [--bad 0,14,70] [--playground] [--seconds N] [--embedded]`
 import { parseArgs } from 'node:util';
 import { ApiClient, inParallel, reachOf } from './api-client.ts';
 import type { DaemonProcess } from './daemon-process.ts';
 import { Harness } from './harness.ts';
 import { watchHost } from './latency.ts';
+import { PlaygroundLoad } from './playground-load.ts';
 import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
@@ -18,6 +20,7 @@ const { values } = parseArgs({
     bad: { type: 'string', default: '0,14,70' },
     seconds: { type: 'string', default: '20' },
     embedded: { type: 'boolean', default: false },
+    playground: { type: 'boolean', default: false },
   },
 });
 
@@ -97,19 +100,30 @@ async function main(): Promise<void> {
   const daemon = await harness.startDaemon({
     virtualKubeconfig,
     hostKubeconfig,
+    playground: values.playground,
     patches: patches.map(({ name, expression }) => ({ path: `metadata.annotations.${name}`, expression })),
   });
   await daemon.untilReady();
   await daemon.untilIdle();
   await wait(settledMs);
-  for (const count of bads) await measure(daemon, { keys, count });
+  if (values.playground) {
+    await measure(daemon, { keys, count: 0, name: 'no playground' });
+    const people = await new PlaygroundLoad(daemon.base).start();
+    await measure(daemon, { keys, count: 0, name: 'hostile playground' });
+    report.add({ name: 'evaluations in the playground', value: await people.stop(), unit: '' });
+    return;
+  }
+  for (const count of bads) await measure(daemon, { keys, count, name: `${count} bad` });
 }
 
 async function start(name: string): Promise<string> {
   return values.embedded ? (await harness.startCluster(name)).kubeconfig : harness.startRealCluster(name);
 }
 
-async function measure(daemon: DaemonProcess, { keys, count }: { keys: Key[]; count: number }): Promise<void> {
+async function measure(
+  daemon: DaemonProcess,
+  { keys, count, name: run }: { keys: Key[]; count: number; name: string },
+): Promise<void> {
   const lags = groups.map((): number[] => []);
   const due = new Map<string, { atMs: number; group: number }>();
   const stop = await watchHost(host, (name, atMs) => {
@@ -145,7 +159,7 @@ async function measure(daemon: DaemonProcess, { keys, count }: { keys: Key[]; co
     const { p50, p90, p99, max, samples } = spread(lags[group] ?? []);
     const unseen = [...due.values()].filter((one) => one.group === group).length;
     const note = `p50 ${p50}, p90 ${p90}, most ${max}, ${samples} seen, ${unseen} not`;
-    report.add({ name: `${count} bad, ${name}, p99`, value: p99, unit: 'ms', wanted: { atMost: mostMs }, note });
+    report.add({ name: `${run}, ${name}, p99`, value: p99, unit: 'ms', wanted: { atMost: mostMs }, note });
   }
   const after = await daemon.metrics();
   const told = ['hostward_sandbox_starts_total', 'hostward_expression_evaluations_total'].flatMap((series) =>
@@ -154,7 +168,7 @@ async function measure(daemon: DaemonProcess, { keys, count }: { keys: Key[]; co
       .map(([name, value]) => `${name.slice(name.indexOf('"'), -1)} ${value - (before.get(name) ?? 0)}`),
   );
   report.add({
-    name: `${count} bad, longest stall of the daemon`,
+    name: `${run}, longest stall of the daemon`,
     value: await daemon.longestStallMs(),
     unit: 'ms',
     note: `CPU of a core: daemon ${share(daemon.cpuMs - cpuMs, tookMs)}, with sandbox ${share(daemon.cpuMsOfAll - cpuMsOfAll, tookMs)}; ${told.join(', ')}`,

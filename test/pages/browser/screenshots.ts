@@ -1,9 +1,12 @@
-// Makes the pictures of the pages for the README and the docs, from a running demo: `npm run screenshots`. It needs Chromium.
+// Makes the pictures of the pages for the README and the docs, from a running demo and a running playground:
+// `npm run screenshots`, or `npm run screenshots -- playground` for those of the playground alone. It needs Chromium.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Browser } from 'playwright-core';
 import { findChromium, openChromium } from './chromium.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -13,34 +16,63 @@ const found = findChromium({ HOSTWARD_CHROMIUM: '/usr/bin/chromium', ...process.
 if (found.program === undefined) throw new Error(found.reason);
 mkdirSync(folder, { recursive: true });
 
-const work = mkdtempSync(join(tmpdir(), 'hostward-screenshots-'));
-const demo = spawn(process.execPath, [join(root, 'src/main.ts'), 'demo'], {
-  cwd: work,
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
-const ended = new Promise((resolve) => demo.once('exit', resolve));
 const browser = await openChromium(found.program);
 try {
-  const origin = await addressIn(demo.stdout);
-  // The chart wants some points; the demo changes an object each second.
-  await new Promise((resolve) => setTimeout(resolve, 45_000));
-  for (const [name, path, colorScheme] of [
-    ['status-light', '/', 'light'],
-    ['status-dark', '/', 'dark'],
-    ['objects', '/objects', 'light'],
-    ['object', '/objects/shop/database', 'light'],
-  ] as const) {
-    const page = await browser.newPage({ colorScheme, viewport: { width: 1000, height: 700 }, deviceScaleFactor: 1 });
-    await page.goto(`${origin}${path}`);
-    if (path === '/') await page.locator('#objects > summary').click();
-    await page.screenshot({ path: join(folder, `${name}.png`) });
-    await page.close();
-  }
+  if (!process.argv.includes('playground')) await picturesOfStatus(browser);
+  await picturesOfPlayground(browser);
 } finally {
   await browser.close();
-  demo.kill('SIGINT');
-  await ended;
-  rmSync(work, { recursive: true, force: true });
+}
+
+async function picturesOfStatus(browser: Browser): Promise<void> {
+  const work = mkdtempSync(join(tmpdir(), 'hostward-screenshots-'));
+  const demo = spawn(process.execPath, [join(root, 'src/main.ts'), 'demo'], {
+    cwd: work,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = new Promise((resolve) => demo.once('exit', resolve));
+  try {
+    const origin = await addressIn(demo.stdout);
+    // The chart wants some points; the demo changes an object each second.
+    await new Promise((resolve) => setTimeout(resolve, 45_000));
+    for (const [name, path, colorScheme] of [
+      ['status-light', '/', 'light'],
+      ['status-dark', '/', 'dark'],
+      ['objects', '/objects', 'light'],
+      ['object', '/objects/shop/database', 'light'],
+    ] as const) {
+      const page = await browser.newPage({ colorScheme, viewport: { width: 1000, height: 700 }, deviceScaleFactor: 1 });
+      await page.goto(`${origin}${path}`);
+      if (path === '/') await page.locator('#objects > summary').click();
+      await page.screenshot({ path: join(folder, `${name}.png`) });
+      await page.close();
+    }
+  } finally {
+    demo.kill('SIGINT');
+    await ended;
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+async function picturesOfPlayground(browser: Browser): Promise<void> {
+  const command = spawn(process.execPath, [join(root, 'src/main.ts'), 'playground', '--output', 'json'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const [said] = (await once(command.stdout, 'data')) as [Buffer];
+    const { url } = JSON.parse(String(said)) as { url: string };
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const page = await browser.newPage({ colorScheme, viewport: { width: 1200, height: 800 }, deviceScaleFactor: 1 });
+      await page.goto(`${url}&example=map-names`);
+      await page.locator('.diff ins').first().waitFor();
+      await page.locator('.patches summary').first().click();
+      await page.screenshot({ path: join(folder, `playground-${colorScheme}.png`) });
+      await page.close();
+    }
+  } finally {
+    command.kill('SIGINT');
+    await once(command, 'exit');
+  }
 }
 
 function addressIn(output: NodeJS.ReadableStream): Promise<string> {
