@@ -9,15 +9,17 @@ import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { Store } from '../../store/store.ts';
+import type { Misses } from '../keys/callers/misses.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
 import { issueToken, type TokenIssueParts } from './tokens/issue-token.ts';
 import { keySetPath } from './tokens/key-set-path.ts';
 import { PublishedRevocations } from './tokens/published-revocations.ts';
 import { revocationKind } from './tokens/revocation-kind.ts';
+import { SharedLines } from './tokens/shared-lines.ts';
 import { TokenCallers, type TokenCallersParts } from './tokens/token-callers.ts';
 import { TokenKeys } from './tokens/token-keys.ts';
 import { tokenKind } from './tokens/token-kind.ts';
-import { TokenLedger } from './tokens/token-ledger.ts';
+import { ledgerPrefix, TokenLedger } from './tokens/token-ledger.ts';
 
 export interface Issuing {
   keys: TokenKeys;
@@ -27,7 +29,7 @@ export interface Issuing {
   kinds: Kind[];
   /** The key set for verifiers. */
   route: Route;
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 export interface OpenIssuingOptions {
@@ -37,6 +39,8 @@ export interface OpenIssuingOptions {
   clock: Clock;
   log: Log;
   issuer: string;
+  /** Where other replicas issue tokens too. */
+  misses: Misses | undefined;
   callerOf: TokenIssueParts['callerOf'];
   visibleSince: NonNullable<Kind['visibleTo']>;
   deadText: TokenCallersParts['deadText'];
@@ -56,8 +60,10 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   const keys = await TokenKeys.open(folder, nowMs());
   await keys.keepUp(nowMs());
   const revocations = new PublishedRevocations({ store, clock, failed, lost: options.revocationsLost });
-  const ledger = new TokenLedger({ store, revocations, world, nowMs, failed });
-  await ledger.start(keys.areNew);
+  const shared = options.misses && new SharedLines(store, ledgerPrefix);
+  const ledger = new TokenLedger({ store: shared ?? store, revocations, world, nowMs, failed });
+  await ledger.start(keys.areNew, { isShared: shared !== undefined });
+  await shared?.start((uid, text) => ledger.heard(uid, text));
   const visibleTo: typeof visibleSince = (user) => {
     if (!revocations.areComplete)
       throw new StatusFault(serviceUnavailable('a revocation cannot be stored, so no list of them is complete'));
@@ -73,12 +79,13 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   return {
     keys,
     ledger,
-    callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf }),
+    callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf, misses: options.misses }),
     kinds: [tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })), revocationKind(visibleTo)],
     route: keySetPath(keys),
-    stop() {
+    async stop() {
       isStopped = true;
       chore?.cancel();
+      await shared?.stop();
     },
   };
 }

@@ -172,7 +172,7 @@ async function authenticated(
   { strangers, limits, proxy }: Pick<ApiServerParts, 'strangers' | 'limits' | 'proxy'>,
 ): Promise<User | undefined> {
   const authenticate = async (text: string, address: string | undefined) =>
-    looksLikeToken(text) ? issuing.callers.authenticate(text, address) : callers.authenticateKey(text, address);
+    looksLikeToken(text) ? issuing.callers.authenticateAnywhere(text, address) : callers.authenticateKey(text, address);
   const user = proxy.route.takes(exchange.target)
     ? await proxiedSender(exchange, { authenticate, failedLogin: failedLogins.failed })
     : await callers.authenticate(exchange);

@@ -116,9 +116,9 @@ async function partsOf(
   const { peppers, cipher } = secrets;
   const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
   const world = worldOf({ people, book, lastActivityMs });
-  const misses =
-    database.shared === undefined ? {} : { misses: new Misses(store, clock), usesOfOthers: () => uses.read() };
-  const callers = new Callers({ book, world, peppers, activity, clock, ...misses });
+  const misses = database.shared && new Misses(store, clock);
+  const others = misses === undefined ? {} : { misses, usesOfOthers: () => uses.read() };
+  const callers = new Callers({ book, world, peppers, activity, clock, ...others });
   const rights = new Rights(callers, () => people.directory, world.key);
   const limits = () => settings().keys;
   const stateByOthers: KeyParts['stateByOthers'] = (name, uid, nowMs) => {
@@ -158,7 +158,7 @@ async function partsOf(
   };
   const { revocationsLost } = options;
   const about = { folder: options.secretsFolder, store, world, clock, log, issuer, visibleSince, revocationsLost };
-  const issuing = await openIssuing({ ...about, callerOf, deadText, userOf });
+  const issuing = await openIssuing({ ...about, callerOf, deadText, userOf, misses });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
   const given = { peppers, database, revocations: stored.revocations, store, activity, people, book, uses };
@@ -242,7 +242,7 @@ function viewSince({ facts }: Session, people: People, book: KeyBook): number {
 }
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
-  parts.issuing.stop();
+  await parts.issuing.stop();
   await parts.book.stop();
   await parts.people.stop();
   await parts.uses.stop();

@@ -90,6 +90,7 @@ export class Kubeconfigs {
   async stop(): Promise<void> {
     await this.#ingress?.stop();
     await this.#revoker.stop();
+    await this.#book.stop();
   }
 
   /** The CA of the management server, also where that has a certificate from files. */

@@ -34,11 +34,12 @@ export class PublishedRevocations {
   }
 
   /** Resolves when the store has exactly these revocations, or has failed. */
-  async start(entries: readonly RevocationEntry[]): Promise<void> {
+  async start(entries: readonly RevocationEntry[], { isShared = false } = {}): Promise<void> {
     const listed = await this.#parts.store.list(revocationPrefix);
     const stored = new Map(listed.kind === 'page' ? listed.records.map(({ key, value }) => [key, value]) : []);
     const wanted = new Map(entries.map((entry) => [revocationKey(entry.key), entry]));
-    for (const key of stored.keys()) if (!wanted.has(key)) this.#unwritten.set(key, undefined);
+    // Another replica may have published one since the lines were read; it removes its own when they are over.
+    if (!isShared) for (const key of stored.keys()) if (!wanted.has(key)) this.#unwritten.set(key, undefined);
     for (const [key, entry] of wanted) if (!isSame(stored.get(key), entry)) this.put(entry);
     await this.#write();
   }

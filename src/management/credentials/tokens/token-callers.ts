@@ -5,6 +5,7 @@ import type { User } from '../../../apiserver/request/identity.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../../clock.ts';
 import { unauthorized } from '../../../object/meta/status.ts';
+import type { Misses } from '../../keys/callers/misses.ts';
 import { credentialOf, type DeadBecause, type KeyWorld } from '../../keys/life/credential.ts';
 import type { KeyFacts } from '../../keys/life/key-facts.ts';
 import type { Credential } from '../../scope/allows.ts';
@@ -32,6 +33,8 @@ export interface TokenCallersParts {
   world: KeyWorld;
   issuer: string;
   clock: Clock;
+  /** Where other replicas issue tokens too. */
+  misses?: Misses | undefined;
   deadText: Readonly<Record<DeadBecause, string>>;
   userOf(session: TokenSession): User;
 }
@@ -61,6 +64,18 @@ export class TokenCallers {
     const endedBecause = () => this.#endOf(claims, address);
     const { directory } = world;
     return userOf({ credential: { ...credential, scopes }, facts, directory, address, endedBecause });
+  }
+
+  /** As `authenticate`, but of a key that is new here it first hears what the other replicas have done. */
+  async authenticateAnywhere(text: string, address: string | undefined): Promise<User | undefined> {
+    const { keys, issuer, ledger, world, misses } = this.#parts;
+    if (misses !== undefined) {
+      const verified = this.#cache.verify(text, keys.keySet, { issuer, audience: issuer });
+      const { keyUid, keyName } = verified.kind === 'refused' ? { keyUid: '', keyName: '' } : verified.claims;
+      const isNew = world.key(keyName)?.record.uid !== keyUid || ledger.isUnknown(keyUid);
+      if (keyUid !== '' && isNew) await misses.look(address ?? '');
+    }
+    return this.authenticate(text, address);
   }
 
   #endOf(claims: TokenClaims, address: string | undefined): string | undefined {

@@ -10,7 +10,8 @@ import type { KeyFacts } from '../../keys/life/key-facts.ts';
 import type { PublishedRevocations } from './published-revocations.ts';
 import { viewOfKey } from './token-rights.ts';
 
-const prefix = 'tokens/';
+export const ledgerPrefix = 'tokens/';
+const prefix = ledgerPrefix;
 /** A generation must not be used again while an endpoint remembers it. The endpoint's clock may be wrong by this much. */
 const keptAfterMs = 60 * 60 * 1000;
 
@@ -46,7 +47,7 @@ export class TokenLedger {
   }
 
   /** Keys may have changed while the server was stopped. `isAnew`: the signing keys are new, so no earlier token is valid. */
-  async start(isAnew: boolean): Promise<void> {
+  async start(isAnew: boolean, { isShared = false } = {}): Promise<void> {
     for (const [key, text] of await this.#parts.store.sideValues(prefix)) {
       const line = lineIn(text);
       if (line !== undefined) this.#lines.set(key.slice(prefix.length), line);
@@ -56,6 +57,7 @@ export class TokenLedger {
     const revoked = [...this.#lines].filter(([, { hasRevoked }]) => hasRevoked);
     await this.#parts.revocations.start(
       revoked.map(([key, { generation, expiresMs }]) => ({ key, generation, expiresMs })),
+      { isShared },
     );
   }
 
@@ -82,7 +84,24 @@ export class TokenLedger {
     const kept = { ...line, expiresMs: Math.max(line.expiresMs, expiresMs) };
     this.#lines.set(uid, kept);
     await this.#write(uid);
-    return generation;
+    // Another replica may have issued for the same key at the same time.
+    return this.#lines.get(uid)?.generation ?? generation;
+  }
+
+  /** A line that another replica has written, or this one together with another. */
+  heard(uid: string, text: string): void {
+    const line = lineIn(text);
+    const known = this.#lines.get(uid);
+    if (line === undefined) return;
+    if (known !== undefined && known.view !== line.view && known.generation > line.generation) return;
+    this.#lines.set(uid, line);
+    // The key may have changed here before the line came.
+    this.review(uid);
+  }
+
+  /** Nothing is known of tokens of this key; another replica may have issued one just now. */
+  isUnknown(uid: string): boolean {
+    return !this.#lines.has(uid);
   }
 
   /** The tokens of keys that this key has made depend on it as well. */

@@ -1,0 +1,102 @@
+// The lines of the token ledger where several replicas issue tokens: records that all of them follow, instead of values that one
+// keeps. In: a store. Out: what the ledger reads and writes. Two replicas that issue for one key at a time agree on one generation.
+import { isRecord } from '../../../object/text/json.ts';
+import type { Store, StoreWatch } from '../../../store/store.ts';
+
+export const sharedLinesPrefix = '/management/tokens/';
+const mostAttempts = 10;
+
+export interface SharedLine {
+  generation: number;
+  expiresMs: number;
+  /** The rights in tokens of this generation. */
+  view: string;
+}
+
+export class SharedLines {
+  readonly #store: Store;
+  readonly #prefix: string;
+  #heard: (uid: string, text: string) => void = () => undefined;
+  #watch: StoreWatch | undefined;
+  #following: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  /** `prefix`: of the ledger's own keys. */
+  constructor(store: Store, prefix: string) {
+    this.#store = store;
+    this.#prefix = prefix;
+  }
+
+  /** `heard` is told every line that this replica or another one has written. */
+  async start(heard: (uid: string, text: string) => void): Promise<void> {
+    this.#heard = heard;
+    const watch = await this.#open();
+    this.#following = this.#follow(watch);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#watch?.close();
+    await this.#following;
+  }
+
+  async sideValues(): Promise<Map<string, string>> {
+    await this.#store.currentRevision({ fresh: true });
+    const page = await this.#store.list(sharedLinesPrefix);
+    const records = page.kind === 'page' ? page.records : [];
+    return new Map(records.map(({ key, value }) => [this.#prefix + key.slice(sharedLinesPrefix.length), value]));
+  }
+
+  async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
+    await Promise.all([...changes].map(([key, text]) => this.#write(key.slice(this.#prefix.length), text)));
+  }
+
+  async #write(uid: string, text: string | undefined): Promise<void> {
+    const key = sharedLinesPrefix + uid;
+    let known = (await this.#store.get(key)).record;
+    for (let attempt = 1; attempt <= mostAttempts; attempt++) {
+      if (text === undefined && known === undefined) return;
+      const value = text === undefined ? undefined : JSON.stringify(joined(text, known?.value));
+      if (value === known?.value) return void (value !== undefined && this.#heard(uid, value));
+      const written = await this.#store.write(key, { expect: known?.revision ?? 0, value });
+      if (written.ok) return void (value !== undefined && this.#heard(uid, value));
+      known = written.current;
+    }
+    throw new Error(`write the tokens of key ${uid}: other replicas have changed them ${mostAttempts} times meanwhile`);
+  }
+
+  async #open(): Promise<StoreWatch> {
+    const page = await this.#store.list(sharedLinesPrefix);
+    if (page.kind !== 'page') throw new Error('read the tokens: want the present, the store has forgotten it');
+    const watch = await this.#store.watch(sharedLinesPrefix, page.revision);
+    if (!('events' in watch))
+      throw new Error('watch the tokens: want a watch from now on, the store has forgotten now');
+    for (const { key, value } of page.records) this.#heard(key.slice(sharedLinesPrefix.length), value);
+    this.#watch = watch;
+    // The stop could only close the watch before this one.
+    if (this.#isStopped) watch.close();
+    return watch;
+  }
+
+  async #follow(first: StoreWatch): Promise<void> {
+    let watch = first;
+    for (;;) {
+      for await (const batch of watch.events())
+        for (const { type, key, value } of batch)
+          if (type === 'put') this.#heard(key.slice(sharedLinesPrefix.length), value);
+      if (this.#isStopped || watch.ended === 'closed') return;
+      watch = await this.#open();
+    }
+  }
+}
+
+/** Of the same rights the generation that is stored stays, because tokens of it are out; of other rights the newer one counts. */
+function joined(text: string, stored: string | undefined): SharedLine {
+  const ours = JSON.parse(text) as SharedLine;
+  const theirs: unknown = stored === undefined ? undefined : JSON.parse(stored);
+  if (!isRecord(theirs)) return ours;
+  const known = theirs as unknown as SharedLine;
+  const expiresMs = Math.max(ours.expiresMs, known.expiresMs);
+  const kept = known.view === ours.view || known.generation >= ours.generation ? known : ours;
+  return { ...kept, expiresMs };
+}
