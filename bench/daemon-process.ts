@@ -18,6 +18,8 @@ export interface DaemonOptions {
   plant?: Plant;
   /** The launcher of another version, in that version's own folder. */
   launcher?: string;
+  /** `cgroup.procs` of a control group that the daemon joins before it runs. */
+  group?: string | undefined;
   /** In the form of a configuration. */
   patches?: readonly object[];
   /** The kinds that are synced; by default Endpoints alone. */
@@ -48,11 +50,13 @@ export class DaemonProcess {
   readonly #child: ChildProcess;
   readonly #base: string;
   readonly #log: () => string;
+  readonly port: number;
   #stallMs = 0;
 
   constructor(child: ChildProcess, { port, startMs, log }: { port: number; startMs: number; log: () => string }) {
     this.#child = child;
     this.#log = log;
+    this.port = port;
     this.#base = `http://127.0.0.1:${port}`;
     this.startMs = startMs;
   }

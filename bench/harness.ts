@@ -55,6 +55,11 @@ export class Harness {
     return cluster.kubeconfigPath;
   }
 
+  /** The launcher of the package, once it is built. */
+  get launcher(): string {
+    return join(this.folder, 'package', 'src', 'launcher', 'hostward.mjs');
+  }
+
   startBareWriter(): BareProcess {
     return new BareProcess(this.#fork('bare-writer.ts', []));
   }
@@ -66,7 +71,10 @@ export class Harness {
     const log = openSync(join(this.folder, 'daemon.log'), 'a');
     const args = ['run', '--config', config];
     const startMs = performance.now();
-    const child = spawn(process.execPath, [...this.#nodeFlags(options), ...args], {
+    const node = [process.execPath, ...this.#nodeFlags(options), ...args];
+    const joining = ['sh', '-c', `echo $$ > "$0" && exec "$@"`, options.group ?? '', ...node];
+    const [program = '', ...words] = options.group === undefined ? node : joining;
+    const child = spawn(program, words, {
       stdio: ['ignore', log, log],
       // Below npm the launcher would stay, and be measured in place of the daemon.
       env: { ...process.env, NODE_OPTIONS: '', npm_command: '' },
@@ -77,8 +85,7 @@ export class Harness {
   }
 
   /** Starts Node directly with the launcher's flags, because Node writes a CPU profile only for its first program. */
-  #nodeFlags({ profileTo, plant = 'none', launcher: other }: DaemonOptions): string[] {
-    const launcher = other ?? join(this.folder, 'package', 'src', 'launcher', 'hostward.mjs');
+  #nodeFlags({ profileTo, plant = 'none', launcher = this.launcher }: DaemonOptions): string[] {
     const preloaded = { event: 'slow-events.mjs', leak: 'leaky-events.mjs', get: undefined, none: undefined }[plant];
     if (profileTo === undefined && preloaded === undefined) return [launcher];
     const flags = launcherFlags(launcher);

@@ -7,7 +7,7 @@ import { wait } from './processes.ts';
 import { changeOpenLoop, hostNameOf, hostNamespace, type Key } from './workload.ts';
 
 /** Well below what the servers take, so that no queue of theirs is measured. */
-const loop = { perSecond: 200, seconds: 15 };
+const steady = { perSecond: 200, seconds: 15 };
 
 export interface Latencies {
   lags: number[];
@@ -24,7 +24,14 @@ export async function measureLatency(
     host,
     keys,
     variant = 193,
-  }: { virtual: ApiClient; host: ApiClient; keys: readonly Key[]; variant?: number },
+    loop = steady,
+  }: {
+    virtual: ApiClient;
+    host: ApiClient;
+    keys: readonly Key[];
+    variant?: number;
+    loop?: { perSecond: number; seconds: number };
+  },
 ): Promise<Latencies> {
   await daemon.untilReady();
   await daemon.untilIdle();
