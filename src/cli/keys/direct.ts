@@ -25,7 +25,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
     throw new CommandFault(exitCodes.usage, 'say which direct endpoint is meant', {
       hint: 'give --config FILE with the block hostward.direct',
     });
-  const { direct: settings, logLevel, logFormat, listen } = await requireManagement(context, paths);
+  const { direct: settings, logLevel, logFormat, listen, listenNames } = await requireManagement(context, paths);
   if (settings === undefined)
     throw new CommandFault(exitCodes.input, 'the configuration has no hostward.direct', {
       hint: 'hostward docs direct-endpoints shows the block that configures a direct endpoint',
@@ -40,7 +40,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   const { clock, environment } = context;
   const failedLogins = new logins.FailedLogins(clock);
   const endpoint = new direct.DirectEndpoint({ settings, environment, clock, log, failedLogin: failedLogins.failed });
-  const operations = openOperations(context, { endpoint, failedLogins, listen, settings });
+  const operations = openOperations(context, { endpoint, failedLogins, listen, listenNames, settings });
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = new Promise<void>((resolve) => context.onSignal('stop', resolve));
   try {
@@ -62,11 +62,15 @@ interface Opened {
   endpoint: DirectEndpoint;
   failedLogins: FailedLogins;
   listen: string;
+  listenNames: readonly string[];
   settings: DirectSettings;
 }
 
 /** The port of the daemon, with the same paths: probes, metrics and a status for programs on this machine. */
-function openOperations(context: Context, { endpoint, failedLogins, listen, settings }: Opened): OperationsServer {
+function openOperations(
+  context: Context,
+  { endpoint, failedLogins, listen, listenNames, settings }: Opened,
+): OperationsServer {
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
   declareDirectMetrics(metrics, {
@@ -79,7 +83,7 @@ function openOperations(context: Context, { endpoint, failedLogins, listen, sett
   });
   const sentence = () => endpoint.trouble ?? `the direct endpoint of ${settings.cluster} accepts tokens`;
   const part = () => ({ name: 'direct', isReady: endpoint.trouble === undefined, lines: [`direct: ${sentence()}`] });
-  return new OperationsServer(parseListen(listen) as { host: string; port: number }, {
+  const answers = {
     health: () => ({ isHealthy: true, lines: [] }),
     readiness: () => ({ ...part(), parts: [part()] }),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
@@ -94,7 +98,8 @@ function openOperations(context: Context, { endpoint, failedLogins, listen, sett
     }),
     objects: () => [],
     objectStatus: () => undefined,
-  });
+  };
+  return new OperationsServer(parseListen(listen) as { host: string; port: number }, answers, { names: listenNames });
 }
 
 function startFault(error: unknown, settings: DirectSettings): ClusterFault {

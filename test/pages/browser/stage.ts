@@ -28,7 +28,7 @@ export class PagesStage {
     for (let at = 0; at < objects; at++) putPair(this.world, `object-${String(at).padStart(6, '0')}`);
     putPair(this.world, 'hostile', '10.0.0.1', { annotations: { 'example.com/note': hostile } });
     await this.world.run();
-    while (!this.world.sync.queue.isIdle) await this.world.quiet();
+    while (this.world.sync.ledger.inSync <= objects) await this.world.quiet();
     await this.start();
     return this;
   }

@@ -171,6 +171,28 @@ describe.skipIf(found.program === undefined)(`the status pages in Chromium${reas
     expect(await page.locator('details:not([open])').count()).toBe(0);
   });
 
+  it('goes through 100,000 objects a page at a time', async () => {
+    const many = await new PagesStage().open(100_000);
+    try {
+      open = await openPage(browser, many.origin);
+      const { page } = open;
+      await page.goto(`${many.origin}/objects`);
+      expect(await page.locator('#list > p').innerText()).toBe('100001 objects match, 100 on this page');
+      await page.getByRole('link', { name: 'later names' }).click();
+      expect(await page.locator('tbody tr td').first().innerText()).toBe('default/object-000099');
+      await page.goto(`${many.origin}/objects?before=%7E`);
+      expect(await page.locator('tbody tr td').last().innerText()).toContain('inSync');
+      expect(await page.locator('tbody tr').last().innerText()).toContain('default/object-099999');
+      await page.getByLabel('Name contains').fill('54321');
+      await page.getByLabel('Name contains').press('Enter');
+      await page.waitForURL(/text=54321/);
+      expect(await page.locator('#list > p').innerText()).toBe('1 object matches, 1 on this page');
+      await expectAccessible(page);
+    } finally {
+      await many.close();
+    }
+  }, 300_000);
+
   it('moves nothing, so that there is nothing to reduce for those who want less motion', async () => {
     open = await openPage(browser, stage.origin, { reducedMotion: 'reduce' });
     const { page } = open;
