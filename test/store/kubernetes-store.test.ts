@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
+import { silentLog } from '../../src/log.ts';
+import { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
 import type { KubernetesStoreOptions } from '../../src/store/kubernetes/kubernetes-store.ts';
 import type { StoreEvent } from '../../src/store/store.ts';
-import { type NumberedStore, newNamespace, numberingOf, storeOn } from '../contract/store/on-host.ts';
+import { connectionTo, type NumberedStore, newNamespace, numberingOf, storeOn } from '../contract/store/on-host.ts';
 import { storeContract } from '../contract/store/store.ts';
 import { settle } from '../virtual-clock.ts';
 
@@ -100,3 +103,32 @@ async function watched(store: NumberedStore): Promise<StoreEvent[]> {
   })();
   return seen;
 }
+
+it('kubernetes store: a removal has its own revision, even if the record was made anew before the answer came', async () => {
+  const namespace = await newNamespace(host);
+  const other = storeOn(host, namespace, { replica: 'two' });
+  class SlowHost extends HostSecrets {
+    override async remove(...of: Parameters<HostSecrets['remove']>) {
+      const removed = await super.remove(...of);
+      await other.write('/a', { expect: 0, value: 'anew' });
+      while ((await store.get('/a')).record?.value !== 'anew') await new Promise((resolve) => setImmediate(resolve));
+      return removed;
+    }
+  }
+  const common = { clock: systemClock, random: Math.random, log: silentLog };
+  const slow = new SlowHost({ ...common, connection: connectionTo(host), namespace, replica: 'one' });
+  const store = storeOn(host, namespace, { host: slow });
+  await Promise.all([store.start(), other.start()]);
+  try {
+    const { revision } = await store.write('/a', { expect: 0, value: 'first' });
+    const removed = await store.write('/a', { expect: revision, value: undefined });
+    const watch = await store.watch('/', revision);
+    if ('kind' in watch) throw new Error('expected a watch');
+    for await (const [first] of watch.events()) {
+      expect(first).toMatchObject({ type: 'delete', revision: removed.revision });
+      break;
+    }
+  } finally {
+    await Promise.all([store.stop(), other.stop()]);
+  }
+});

@@ -303,10 +303,11 @@ export class KubernetesStore extends TimelineStore {
     // The host names the version of a removal in its stream alone.
     let revision = 0;
     await this.#arrivals.wait(() => {
-      const newest = this.timeline.newest(known.key);
-      const isGone = newest === undefined || newest.revision > known.revision;
-      revision = newest?.revision ?? this.timeline.revision;
-      return isGone;
+      // Somebody may have made the record anew before the answer came: the removal is the first version behind the known one.
+      let gone = this.timeline.newest(known.key);
+      while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
+      revision = gone?.revision ?? this.timeline.revision;
+      return gone === undefined || gone.revision > known.revision;
     });
     return { ok: true, revision, createRevision: known.createRevision };
   }

@@ -5,17 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
-import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/server.ts';
 import type { MatrixCase, MatrixConfiguration, MatrixRequest } from '../matrix-case.ts';
-import { type Cell, cells } from '../model/cases/matrix-cases.ts';
+import { cells } from '../model/cases/matrix-cases.ts';
 import { Dice } from '../model/dice.ts';
 import { modelReview, modelVerdict } from '../model/model.ts';
-import { directoryOf } from '../scope/scopes.ts';
-import { managementPath, type WireRequest, wireRequestOf } from './request-url.ts';
+import { managementPath, type WireRequest } from './request-url.ts';
 import { type KeyValues, seedFolder } from './seeded-folder.ts';
-import { TlsClient, type WireAnswer } from './tls-client.ts';
+import { TlsClient } from './tls-client.ts';
+import { outcomeOf, renamed, settingsOf, type WireCell } from './wire-cells.ts';
 
 /** As in the matrix in process. */
 const rounds = 9;
@@ -23,29 +22,6 @@ const seed = 1;
 const sampled = Number(process.env['HOSTWARD_MATRIX_CELLS'] ?? 300);
 /** More differences of one run say nothing new. */
 const mostShown = 8;
-
-interface WireCell {
-  title: string;
-  of: MatrixCase;
-  wire: WireRequest;
-}
-
-/** All keys lie in one server, so the names of each cell are its own. */
-function renamed({ title, of, seed: number }: Cell): WireCell | undefined {
-  const own = new Map(
-    [...of.keys.map(({ name }) => name), 'k-maker', 'k-makers-maker', 'k-absent', 'k-other'].map((name) => [
-      name,
-      `${name}-${number}`,
-    ]),
-  );
-  const { configuration, ...rest } = of;
-  const text = JSON.stringify(rest, (_, value: unknown) =>
-    typeof value === 'string' ? (own.get(value) ?? value) : value,
-  );
-  const cell = { ...(JSON.parse(text) as Omit<MatrixCase, 'configuration'>), configuration };
-  const wire = wireRequestOf(cell.request);
-  return wire === undefined ? undefined : { title: `${title}, seed ${number}`, of: cell, wire };
-}
 
 /** In the order of the matrix, so that neighbours share a configuration. */
 function sample(all: readonly WireCell[]): WireCell[] {
@@ -61,10 +37,6 @@ function sample(all: readonly WireCell[]): WireCell[] {
   return taken.toSorted((a, b) => a - b).map((index) => all[index] as WireCell);
 }
 
-function settingsOf(configuration: MatrixConfiguration): ManagementSettings {
-  return directoryOf(JSON.stringify({ hostward: { management: configuration } })).settings;
-}
-
 /** What a request asks for, as a review asks for it. */
 function reviewOf(request: MatrixRequest): WireRequest {
   const path = `${managementPath}/apis/authorization.k8s.io/v1/selfsubjectaccessreviews`;
@@ -75,13 +47,6 @@ function reviewOf(request: MatrixRequest): WireRequest {
   const { verb, group, resource, subresource, namespace, name } = request;
   const resourceAttributes = { verb, group, version: 'v1', resource, subresource, namespace, name };
   return { method: 'POST', path, body: { spec: { resourceAttributes } } };
-}
-
-/** A refusal because of the body names a field; one of the authorisation does not. */
-function outcomeOf({ code, body }: WireAnswer): 'allowed' | 'refused' | number {
-  if (code === 401) return 'refused';
-  if (code === 403) return (body['details']?.['causes'] ?? undefined) === undefined ? 'refused' : 'allowed';
-  return code >= 500 ? code : 'allowed';
 }
 
 async function differencesOf(cell: WireCell, client: TlsClient, values: KeyValues): Promise<string[]> {

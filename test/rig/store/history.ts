@@ -59,6 +59,8 @@ export interface History {
   operations: Operation[];
   watches: Watched[];
   kills: number;
+  /** What was before is compacted from the beginning: a replica knows only what has happened since its start. */
+  base: number;
   /** What went wrong while it was played: a watch that never came to rest, a store that did not open again. */
   troubles: string[];
 }
@@ -66,7 +68,7 @@ export interface History {
 export interface Promises {
   /** A read without a revision shows every write that was acknowledged before it; otherwise only `fresh` reads do. */
   areReadsFresh: boolean;
-  /** Revisions may skip numbers. */
+  /** Revisions may skip numbers. A store with an external log also begins anywhere, and forgets when a replica starts anew. */
   hasGaps: boolean;
   canBeKilled: boolean;
   canBeFull: boolean;

@@ -118,6 +118,8 @@ export class StoreModel {
   }
 
   #at(state: ModelState, revision: number): ModelState[] {
+    // A replica that is behind has the record from the log, and its own revision beside it.
+    if (!this.#promises.areReadsFresh) return [state];
     if (!this.#promises.hasGaps) return revision === state.revision ? [state] : [];
     return revision >= state.revision ? [{ ...state, revision }] : [];
   }

@@ -51,9 +51,11 @@ export class SeenLog {
     return created;
   }
 
-  /** How far somebody had asked to compact before the moment. */
+  /** How far the store may have forgotten at the moment: because somebody had asked, or because a replica was started anew. */
   compactedBefore(moment: number): number {
-    let most = 0;
+    const { base, kills, promises } = this.#history;
+    if (promises.hasGaps && kills > 0) return Number.POSITIVE_INFINITY;
+    let most = base;
     for (const { asked, calledAt } of this.#history.operations)
       if (asked.verb === 'compact' && calledAt < moment) most = Math.max(most, asked.upTo);
     return most;

@@ -22,6 +22,8 @@ export interface Blow {
   does: 'kill' | 'fill' | 'makeRoom';
   nth: number;
   at: 'call' | 'return';
+  /** A question takes a while to be heard: at once, none of those that are open has happened. */
+  laterMs: number;
 }
 
 export interface Plan {
@@ -43,16 +45,18 @@ export function planOf(seed: number, promises: Promises): Plan {
   );
   const count = clients.reduce((sum, steps) => sum + steps.length, 0);
   const nth = () => chance.between(Math.floor(count / 4), Math.floor((count * 3) / 4));
-  const at = () => chance.pick(['call', 'return'] as const);
+  const blow = (does: Blow['does'], at: number): Blow => ({
+    does,
+    nth: at,
+    at: chance.pick(['call', 'return'] as const),
+    laterMs: chance.pick([0, 0, 2, 5, 10, 20]),
+  });
   const blows: Blow[] = [];
   if (chance.isHit(shareKilled) && promises.canBeKilled)
-    for (let times = chance.between(1, 2); times > 0; times--) blows.push({ does: 'kill', nth: nth(), at: at() });
+    for (let times = chance.between(1, 2); times > 0; times--) blows.push(blow('kill', nth()));
   else if (chance.isHit(shareFull) && promises.canBeFull) {
     const first = nth();
-    blows.push(
-      { does: 'fill', nth: first, at: at() },
-      { does: 'makeRoom', nth: first + chance.between(4, 15), at: at() },
-    );
+    blows.push(blow('fill', first), blow('makeRoom', first + chance.between(4, 15)));
   }
   return { seed, clients, blows };
 }

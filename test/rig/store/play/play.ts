@@ -20,8 +20,11 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
     operations: [],
     watches: [],
     kills: 0,
+    base: 0,
     troubles: [],
   };
+  const begun = await stage.reach(0).ask({ verb: 'revision' });
+  if (begun.kind === 'revision') history.base = begun.revision;
   let blows: Promise<void> = Promise.resolve();
   const strike = ({ does }: Blow): void => {
     // A kill falls at this very moment; what else waits for it.
@@ -35,7 +38,7 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
   const recorder = new Recorder({ history, blows: plan.blows, strike });
   const clients = plan.clients.map((_, id) => new Client(id, stage.reach(id), recorder));
   await Promise.all(clients.map((client, id) => client.play(plan.clients[id] ?? [])));
-  recorder.calm();
+  await recorder.calm();
   await blows;
   await stage.fill?.(false);
   const last = new Client(clients.length, stage.reach(0), recorder);

@@ -5,6 +5,7 @@ import type { Blow } from './plan.ts';
 
 export class Recorder {
   readonly history: History;
+  readonly #latestMs: number;
   #moment = 0;
   #calls = 0;
   #returns = 0;
@@ -14,6 +15,7 @@ export class Recorder {
   constructor(options: { history: History; blows: readonly Blow[]; strike: (blow: Blow) => void }) {
     this.history = options.history;
     this.#blows = [...options.blows];
+    this.#latestMs = Math.max(0, ...options.blows.map(({ laterMs }) => laterMs)) * 2;
     this.#strike = options.strike;
   }
 
@@ -32,9 +34,10 @@ export class Recorder {
     return answered;
   }
 
-  /** Nothing falls any more. */
-  calm(): void {
+  /** Nothing falls any more, when what was on its way has fallen. */
+  async calm(): Promise<void> {
     this.#blows = [];
+    await new Promise((resolve) => setTimeout(resolve, this.#latestMs));
   }
 
   /** The caller fills in what is delivered. */
@@ -47,7 +50,8 @@ export class Recorder {
   #fall(at: 'call' | 'return', nth: number): void {
     for (const blow of this.#blows.filter((one) => one.at === at && one.nth <= nth)) {
       this.#blows.splice(this.#blows.indexOf(blow), 1);
-      this.#strike(blow);
+      if (blow.laterMs === 0) this.#strike(blow);
+      else setTimeout(() => this.#strike(blow), blow.laterMs);
     }
   }
 }

@@ -1,7 +1,7 @@
 // The database thread of the planted early acknowledgement: says that a commit is on disk, and writes it a little later.
 import { DatabaseSync } from 'node:sqlite';
 
-const latenessMs = 5;
+const latenessMs = 25;
 const { exec, close } = DatabaseSync.prototype;
 /** The transaction that was acknowledged and is still open. */
 let late: { database: DatabaseSync; timer: NodeJS.Timeout } | undefined;

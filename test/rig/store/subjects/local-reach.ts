@@ -5,7 +5,9 @@ import type { Answered, Asked, Delivery } from '../history.ts';
 import type { OpenWatch, Reach } from './subject.ts';
 
 /** After these a write may be in the log all the same. Any other fault says that nothing happened, or is a bug. */
-const undecided = new Set(['STORE_WRITE_FAILED', 'STORE_WORKER_GONE']);
+const undecided = new Set([
+  ...['STORE_WRITE_FAILED', 'STORE_WORKER_GONE', 'STORE_HOST_FAILED', 'STORE_HOST_SILENT', 'STORE_OVERLOADED'],
+]);
 
 export class LocalReach implements Reach {
   #store: Store;

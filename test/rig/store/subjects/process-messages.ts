@@ -1,9 +1,15 @@
 // What the player and the process of a store say to each other.
+
+import type { HostServer } from '../../../contract/store/on-host.ts';
 import type { Answered, Asked, Delivery } from '../history.ts';
 import type { Plant } from './planted.ts';
 
+export type PlaceOfStore =
+  | { kind: 'file'; path: string }
+  | { kind: 'server'; server: HostServer; namespace: string; replica: string };
+
 export type ToStore =
-  | { id: number; do: 'open'; path: string; plant: Plant | undefined }
+  | { id: number; do: 'open'; on: PlaceOfStore; plant: Plant | undefined }
   | { id: number; do: 'close' }
   | { id: number; do: 'ask'; asked: Asked }
   | { id: number; do: 'watch'; watch: number; prefix: string; afterRevision: number }

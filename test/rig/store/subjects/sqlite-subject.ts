@@ -7,8 +7,6 @@ import type { Plant } from './planted.ts';
 import { StoreProcess } from './store-process.ts';
 import type { Reach, Stage, Subject } from './subject.ts';
 
-const program = new URL('./sqlite-process.ts', import.meta.url);
-
 /** Waits for no disk. A killed process loses nothing that it gave to the system; what a power cut takes is not played here. */
 const memoryFolder = '/dev/shm';
 
@@ -22,7 +20,7 @@ export function sqliteSubject(plant?: Plant): Subject {
     promises: { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: canLimit() },
     async open() {
       const path = join(folder, `${count++}.db`);
-      const stage = new SqliteStage({ path, plant, first: idle.pop() ?? new StoreProcess(program), idle });
+      const stage = new SqliteStage({ path, plant, first: idle.pop() ?? new StoreProcess(), idle });
       await stage.start();
       return stage;
     },
@@ -46,7 +44,7 @@ class SqliteStage implements Stage {
 
   async start(): Promise<void> {
     const { path, plant } = this.#options;
-    this.#open = this.#process.tell({ do: 'open', path, plant });
+    this.#open = this.#process.tell({ do: 'open', on: { kind: 'file', path }, plant });
     await this.#open;
   }
 
@@ -64,13 +62,15 @@ class SqliteStage implements Stage {
   }
 
   async kill(): Promise<void> {
-    const killed = this.#process;
     const { path, plant } = this.#options;
     // From here on whoever asks waits for the next process.
-    this.#open = killed.kill().then(() => {
-      this.#process = new StoreProcess(program);
-      return this.#process.tell({ do: 'open', path, plant });
-    });
+    // One that is just being opened is killed when it serves.
+    this.#open = this.#open
+      .then(() => this.#process.kill())
+      .then(() => {
+        this.#process = new StoreProcess();
+        return this.#process.tell({ do: 'open', on: { kind: 'file', path }, plant });
+      });
     await this.#open;
   }
 

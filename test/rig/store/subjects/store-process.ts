@@ -5,6 +5,8 @@ import type { Answered, Asked, Delivery } from '../history.ts';
 import type { FromStore, ToStore } from './process-messages.ts';
 import type { OpenWatch, Reach } from './subject.ts';
 
+const program = new URL('./store-program.ts', import.meta.url);
+
 type Untold<Message> = Message extends unknown ? Omit<Message, 'id'> : never;
 
 export class StoreProcess implements Reach {
@@ -14,7 +16,7 @@ export class StoreProcess implements Reach {
   #watches = new Map<number, (delivery: Delivery) => void>();
   #isGone = false;
 
-  constructor(program: URL) {
+  constructor() {
     // The environment may name other processes' files and flags.
     this.#child = fork(program, { serialization: 'advanced', env: {}, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     this.#child.on('message', (message: FromStore) => this.#receive(message));

@@ -1,4 +1,5 @@
 // The stores under test. A store is added by a line here; what it can be put through, its subject says.
+import { kubernetesSubject } from './kubernetes-subject.ts';
 import { memorySubject } from './memory-subject.ts';
 import type { Plant } from './planted.ts';
 import { sqliteSubject } from './sqlite-subject.ts';
@@ -7,4 +8,5 @@ import type { Subject } from './subject.ts';
 export const subjects: Readonly<Record<string, (plant?: Plant) => Subject>> = {
   memory: memorySubject,
   sqlite: sqliteSubject,
+  kubernetes: kubernetesSubject,
 };

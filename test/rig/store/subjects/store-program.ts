@@ -1,14 +1,17 @@
-// The process that holds a SQLite store for the player, who kills it. One store at a time, many one after the other.
+// The process that holds a store for the player, who kills it: one on a file, or a replica of one on an API server. One store at a time, many one after
+// the other.
 import { systemClock } from '../../../../src/clock.ts';
 import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { storeOn } from '../../../contract/store/on-host.ts';
 import { LocalReach } from './local-reach.ts';
-import { planted } from './planted.ts';
-import type { FromStore, ToStore } from './process-messages.ts';
+import { type Plant, planted } from './planted.ts';
+import type { FromStore, PlaceOfStore, ToStore } from './process-messages.ts';
 import type { OpenWatch } from './subject.ts';
 
 const say = (message: FromStore) => process.send?.(message);
 const watches = new Map<number, OpenWatch>();
-let store: SqliteStore | undefined;
+let store: Store | undefined;
 let reach: LocalReach | undefined;
 
 async function serve(message: ToStore): Promise<FromStore> {
@@ -16,15 +19,9 @@ async function serve(message: ToStore): Promise<FromStore> {
   const done: FromStore = { id, answered: { kind: 'done' } };
   switch (message.do) {
     case 'open': {
-      const { path, plant } = message;
-      const isHasty = plant === 'early acknowledgement';
-      store = new SqliteStore({
-        clock: systemClock,
-        path,
-        ...(isHasty && { workerUrl: new URL('./hasty-worker.ts', import.meta.url) }),
-      });
+      store = opened(message.on, message.plant);
       await store.start();
-      reach = new LocalReach(plant === undefined ? store : planted(store, plant));
+      reach = new LocalReach(message.plant === undefined ? store : planted(store, message.plant));
       return done;
     }
     case 'close':
@@ -32,10 +29,10 @@ async function serve(message: ToStore): Promise<FromStore> {
       watches.clear();
       return done;
     case 'ask':
-      return { id, answered: await opened().ask(message.asked) };
+      return { id, answered: await reached().ask(message.asked) };
     case 'watch': {
       const { watch, prefix, afterRevision } = message;
-      const open = await opened().watch(prefix, afterRevision, (delivery) => say({ watch, delivery }));
+      const open = await reached().watch(prefix, afterRevision, (delivery) => say({ watch, delivery }));
       if ('compactedRevision' in open) return { id, ...open };
       watches.set(watch, open);
       return { id, compactedRevision: undefined };
@@ -50,7 +47,14 @@ async function serve(message: ToStore): Promise<FromStore> {
   }
 }
 
-function opened(): LocalReach {
+function opened(on: PlaceOfStore, plant: Plant | undefined): Store {
+  if (on.kind === 'server') return storeOn(on.server, on.namespace, { replica: on.replica });
+  const isHasty = plant === 'early acknowledgement';
+  const workerUrl = new URL('./hasty-worker.ts', import.meta.url);
+  return new SqliteStore({ clock: systemClock, path: on.path, ...(isHasty && { workerUrl }) });
+}
+
+function reached(): LocalReach {
   if (reach === undefined) throw new Error('ask the store: wanted an open one');
   return reach;
 }

@@ -1,0 +1,101 @@
+// The store on a Kubernetes API server as two replicas, each in a process of its own: half of the clients talk to the one, which is killed, and half to the
+// other. The API server is an embedded cluster in this process.
+import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
+import { newNamespace } from '../../../contract/store/on-host.ts';
+import type { Plant } from './planted.ts';
+import type { PlaceOfStore } from './process-messages.ts';
+import { StoreProcess } from './store-process.ts';
+import type { Reach, Stage, Subject } from './subject.ts';
+
+export function kubernetesSubject(plant?: Plant): Subject {
+  let host: Promise<Devcluster> | undefined;
+  const idle: StoreProcess[] = [];
+  return {
+    name: 'kubernetes',
+    promises: { areReadsFresh: false, hasGaps: true, canBeKilled: true, canBeFull: false },
+    async open() {
+      host ??= startDevcluster({ name: 'host' });
+      const { url, caPem, adminToken } = await host;
+      const server = { url, caPem, adminToken };
+      const namespace = await newNamespace(server);
+      const replicas = ['one', 'two'].map(
+        (replica) => new Replica({ on: { kind: 'server', server, namespace, replica }, plant, idle }),
+      );
+      for (const replica of replicas) await replica.start();
+      return new ReplicatedStage(replicas as [Replica, Replica]);
+    },
+    async stop() {
+      for (const process of idle.splice(0)) await process.stop();
+      await (await host)?.stop();
+    },
+  };
+}
+
+class ReplicatedStage implements Stage {
+  #replicas: readonly [Replica, Replica];
+
+  constructor(replicas: readonly [Replica, Replica]) {
+    this.#replicas = replicas;
+  }
+
+  reach(client: number): Reach {
+    return (this.#replicas[client % 2] as Replica).reach();
+  }
+
+  kill(): Promise<void> {
+    return this.#replicas[0].kill();
+  }
+
+  async close(): Promise<void> {
+    for (const replica of this.#replicas) await replica.close();
+  }
+}
+
+class Replica {
+  #given: { on: PlaceOfStore; plant: Plant | undefined; idle: StoreProcess[] };
+  #process: StoreProcess;
+  /** Resolves when it serves. */
+  #open: Promise<unknown> = Promise.resolve();
+
+  constructor(given: { on: PlaceOfStore; plant: Plant | undefined; idle: StoreProcess[] }) {
+    this.#given = given;
+    this.#process = given.idle.pop() ?? new StoreProcess();
+  }
+
+  async start(): Promise<void> {
+    const { on, plant } = this.#given;
+    this.#open = this.#process.tell({ do: 'open', on, plant });
+    await this.#open;
+  }
+
+  reach(): Reach {
+    return {
+      ask: async (asked) => {
+        await this.#open;
+        return this.#process.ask(asked);
+      },
+      watch: async (prefix, afterRevision, deliver) => {
+        await this.#open;
+        return this.#process.watch(prefix, afterRevision, deliver);
+      },
+    };
+  }
+
+  async kill(): Promise<void> {
+    const { on, plant } = this.#given;
+    // One that is just being opened is killed when it serves.
+    this.#open = this.#open
+      .then(() => this.#process.kill())
+      .then(() => {
+        this.#process = new StoreProcess();
+        return this.#process.tell({ do: 'open', on, plant });
+      });
+    await this.#open;
+  }
+
+  async close(): Promise<void> {
+    await this.#open;
+    await this.#process.tell({ do: 'close' });
+    this.#given.idle.push(this.#process);
+  }
+}
