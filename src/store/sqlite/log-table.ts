@@ -3,7 +3,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StoredRecord, StoreEvent } from '../store.ts';
 import { beyondPrefix, firstBehind } from './key-range.ts';
-import type { EventsRange, ListedPage, ListRange, LoggedWrite, LogWrite, WindowRow } from './sqlite-messages.ts';
+import type { EventsRange, ListedRows, ListRange, LoggedWrite, LogWrite, WindowRow } from './sqlite-messages.ts';
 
 /**
  * Earlier versions ignore this index. Its last column tells deletes, so that counts and the search for leftovers read no value. A
@@ -86,25 +86,14 @@ export class LogTable {
     return recordOf(key, this.#newest.get(key) as Row | undefined);
   }
 
-  list(range: ListRange): ListedPage {
+  list(range: ListRange): ListedRows {
     const { prefix, revision, afterKey, limit = 0 } = range;
     const most = limit <= 0 ? -1 : limit + 1;
-    const rows = this.#page.all(firstBehind(prefix, afterKey), beyondPrefix(prefix), revision, most) as unknown as [
-      key: string,
-      value: string,
-      createRevision: number,
-      revision: number,
-    ][];
+    const found = this.#page.all(firstBehind(prefix, afterKey), beyondPrefix(prefix), revision, most);
+    const rows = found as unknown as ListedRows['rows'];
     const hasMore = limit > 0 && rows.length > limit;
     if (hasMore) rows.pop();
-    const records = rows.map(([key, value, createRevision, changed]) => ({
-      key,
-      value,
-      createRevision,
-      revision: changed,
-    }));
-    const remaining = hasMore ? this.#remainingAfter(range, records) : 0;
-    return { kind: 'page', records, revision, hasMore, remaining };
+    return { rows, hasMore, remaining: hasMore ? this.#remainingAfter(range, rows) : 0 };
   }
 
   /** The next changes of a prefix, and the revision up to which there are no others. */
@@ -162,15 +151,18 @@ export class LogTable {
     return isWhole || next === undefined ? { revisions } : { revisions, next };
   }
 
-  #remainingAfter({ prefix, revision, afterKey = '' }: ListRange, records: readonly StoredRecord[]): number {
-    const last = (records.at(-1) as StoredRecord).key;
-    const range = [firstBehind(prefix, last), beyondPrefix(prefix)] as const;
-    const [rows] = this.#counted.get(...range, countedKeys) as unknown as [number];
-    if (rows < countedKeys) return this.#present(range, revision);
+  #remainingAfter({ prefix, revision, afterKey = '' }: ListRange, rows: ListedRows['rows']): number {
+    const [last] = rows.at(-1) as ListedRows['rows'][number];
     const place = (key: string) => `${prefix} ${key}`;
-    const before = this.#remaining.get(place(afterKey));
-    const known = before === undefined ? undefined : Math.max(before - records.length, countedKeys);
-    const remaining = known ?? (this.#counted.get(...range, -1) as unknown as [number])[0];
+    const before = this.#remaining.get(place(afterKey)) ?? 0;
+    let remaining = before - rows.length;
+    // An estimate that is far from what is counted need not be right.
+    if (remaining < 2 * countedKeys) {
+      const range = [firstBehind(prefix, last), beyondPrefix(prefix)] as const;
+      const [few] = this.#counted.get(...range, countedKeys) as unknown as [number];
+      if (few < countedKeys) return this.#present(range, revision);
+      remaining = (this.#counted.get(...range, -1) as unknown as [number])[0];
+    }
     this.#remaining.delete(place(afterKey));
     this.#remaining.set(place(last), remaining);
     for (const oldest of this.#remaining.keys()) {

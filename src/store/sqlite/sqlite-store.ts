@@ -137,7 +137,11 @@ export class SqliteStore extends WatchedStore implements Store {
     const { compactedRevision } = this.#window;
     if (revision > this.#revision) return { kind: 'futureRevision', currentRevision: this.#revision };
     if (revision < compactedRevision) return { kind: 'compacted', compactedRevision };
-    return this.#thread.ask('list', { prefix, revision, afterKey, limit });
+    const { rows, hasMore, remaining } = await this.#thread.ask('list', { prefix, revision, afterKey, limit });
+    const records = rows.map(([key, value, createRevision, changed]): StoredRecord => {
+      return { key, value, createRevision, revision: changed };
+    });
+    return { kind: 'page', records, revision, hasMore, remaining };
   }
 
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
