@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
-import { statusText } from '../../src/cli/running/status-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
 import { attentionOf } from '../../src/sync/report/attention.ts';
-import { isFacts, type StatusJson, say, wordsOf } from '../../src/sync/report/words.ts';
+import { type StatusJson, say } from '../../src/sync/report/words.ts';
+import { leavesOf, missingFields, textOf } from './fields.ts';
 
 const folder = fileURLToPath(new URL('../../fixtures/pages/status/', import.meta.url));
 const cases = readdirSync(folder).map((file): [string, StatusJson] => [
@@ -15,34 +15,13 @@ const cases = readdirSync(folder).map((file): [string, StatusJson] => [
 ]);
 const failing = cases.find(([name]) => name === 'failing')?.[1] as StatusJson;
 
-/** What a person reads. */
-function textOf(page: string): string {
-  const marks: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', '#39': "'" };
-  return page.replace(/<[^>]*>/g, '\n').replace(/&([a-z#0-9]+);/g, (_, name: string) => marks[name] as string);
-}
-
-/** Names and values of every field, however deep. */
-function leavesOf(value: unknown, name = ''): { name: string; value: unknown }[] {
-  if (Array.isArray(value)) return value.length === 0 ? [{ name, value }] : value.flatMap((one) => leavesOf(one, name));
-  if (!isFacts(value)) return [{ name, value }];
-  return Object.entries(value).flatMap(([member, below]) => leavesOf(below, member));
-}
-
 describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
   const page = statusMain(status, [], new Date('2026-01-01T00:00:00Z')).text;
   const lines = textOf(page).split('\n');
 
   it('has every field of `status -o json`, in the words of the command', () => {
-    const { verdict, ...facts } = status;
-    const ofCommand = statusText(facts);
-    const missing = leavesOf(facts).filter(({ name, value }) => {
-      const isOnPage =
-        lines.some((line) => line.toLowerCase() === wordsOf(name).toLowerCase()) && lines.includes(say(value));
-      const isInCommand =
-        ofCommand.toLowerCase().includes(wordsOf(name).toLowerCase()) && ofCommand.includes(say(value));
-      return !isOnPage || !isInCommand;
-    });
-    expect(missing).toEqual([]);
+    const { verdict } = status;
+    expect(missingFields(status, page)).toEqual([]);
     for (const { value } of leavesOf(verdict)) expect(lines.some((line) => line.includes(say(value)))).toBe(true);
   });
 

@@ -1,0 +1,52 @@
+import { afterEach, expect, it } from 'vitest';
+import { statusMain } from '../../src/pages/status/status-page.ts';
+import { attentionOf } from '../../src/sync/report/attention.ts';
+import { syncStatus } from '../../src/sync/report/status.ts';
+import { edit, endpoints, FakeWorld, putPair } from '../sync/fake-sync.ts';
+import { entry } from '../sync/patch/fake-patch.ts';
+import { leavesOf, missingFields } from './fields.ts';
+
+let world: FakeWorld;
+afterEach(() => world.stop());
+
+it('a sync in trouble tells nothing that the status page and the command do not show', async () => {
+  world = new FakeWorld({
+    patches: [entry({ path: 'metadata.labels.team', expression: 'value.nothing.here' })],
+    settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } },
+  });
+  putPair(world, 'fine');
+  putPair(world, 'patched', '10.0.0.2', { labels: { team: 'a-long-value' } });
+  putPair(world, 'denied', '10.9.0.1');
+  putPair(world, 'foreign');
+  world.host.put(
+    'endpoints',
+    endpoints('foreign-x-default-x-vc', '10.3.3.3', {
+      namespace: 'vcluster-vc',
+      labels: { a: 'b' },
+      annotations: { 'vcluster.loft.sh/object-name': 'other' },
+    }),
+  );
+  await world.run();
+  for (let at = 0; at < 8; at++)
+    await world.change(() =>
+      edit(world.host, world.copy('fine'), (draft) => {
+        draft['subsets'] = [{ addresses: [{ ip: `10.7.0.${at}` }] }];
+      }),
+    );
+  const status = {
+    verdict: { isWell: false, sentence: 'blocked' },
+    ...syncStatus(world.sync),
+    patches: world.patches?.counts.totals(),
+  };
+  const told = JSON.parse(JSON.stringify(status));
+  const page = statusMain(told, [], new Date()).text;
+  expect(missingFields(told, page)).toEqual([]);
+  expect(leavesOf(told).length).toBeGreaterThan(30);
+  const reasons = attentionOf(told).map(({ object, reason }) => `${object} ${reason}`);
+  expect(reasons.sort()).toEqual([
+    'default/denied AddressRefused',
+    'default/fine Contested',
+    'default/foreign NotOwned',
+    'default/patched PatchFailed',
+  ]);
+});
