@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'pages', 'browser');
 
 /** Each becomes a file that a page names. */
-const entries = ['pages.css', 'status.ts', 'playground.css', 'playground.ts'];
+const entries = ['pages.css', 'status.ts', 'playground.css', 'playground.ts', 'icon.svg'];
 
 /** Returns hashed name → bytes; `onMetafile` gets what went in, for the licences. */
 export async function bundleForBrowser(onMetafile = () => {}) {
@@ -23,6 +23,7 @@ export async function bundleForBrowser(onMetafile = () => {}) {
     platform: 'browser',
     target: ['chrome120', 'firefox121', 'safari17'],
     minify: true,
+    loader: { '.svg': 'copy' },
     legalComments: 'none',
     metafile: true,
     write: false,

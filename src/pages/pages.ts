@@ -70,6 +70,7 @@ export class Pages implements LocalRoutes {
       title: `${title} · Hostward`,
       scripts: [await this.#assets.path('status.js')],
       styles: [await this.#assets.path('pages.css')],
+      head: html`<link rel="icon" href="${await this.#assets.path('icon.svg')}">\n`,
       links: [...links, ...(this.#answers.links ?? [])],
       current: path,
       main: html`<p class="asof">As of <time id="asof" datetime="${asOf.toISOString()}">${asOf.toISOString().replace(/\.\d+Z$/, 'Z')}</time><span id="unchanged"></span></p>

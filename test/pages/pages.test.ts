@@ -124,6 +124,7 @@ describe('the pages of a daemon', () => {
     expect(paths.map((path) => path.replace(/-[A-Z0-9]{8}\./, '-HASH.'))).toEqual([
       '/assets/pages-HASH.css',
       '/assets/status-HASH.js',
+      '/assets/icon-HASH.svg',
     ]);
     for (const path of paths) {
       const answer = await get(path);

@@ -9,6 +9,7 @@ const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   json: 'application/json',
+  svg: 'image/svg+xml',
 };
 
 /** Hashed name → bytes. */

@@ -67,6 +67,7 @@ export class Playground implements LocalRoutes {
         { path: playgroundPath, words: 'Playground' },
       ],
       current: playgroundPath,
+      head: html`<link rel="icon" href="${await assets.path('icon.svg')}">\n`,
       main: html`<div id="playground" data-style-nonce="${styleNonce}" data-examples="${await assets.path('examples.json')}">
 <h1>Patch playground</h1>
 <noscript><p>The playground needs JavaScript. On the command line, <code>hostward render --explain</code> shows the same.</p></noscript>

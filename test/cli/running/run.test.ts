@@ -88,6 +88,36 @@ function logged(of: Stage): Record<string, unknown>[] {
 }
 
 describe('hostward run', () => {
+  it('serves the playground where the configuration says so, with its link on the status page', async () => {
+    const port = await freePort();
+    const withPlayground = stage({ kind: 'started' }, `hostward: {listen: "127.0.0.1:${port}", playground: true}\n`);
+    const ended = runCommandLine(withPlayground.context, argv);
+    await until(() => withPlayground.calls.includes('start'));
+    const base = `http://127.0.0.1:${port}`;
+    const [, link = ''] = /href="([^"]*playground[^"]*)"/.exec(await (await fetch(base)).text()) ?? [];
+    expect(link).toMatch(/^\/playground#token=[\w-]+$/);
+    expect(withPlayground.out()).not.toContain(link.split('=')[1]);
+    expect((await fetch(`${base}/playground`)).status).toBe(200);
+    const headers = { authorization: `Bearer ${link.split('=')[1]}`, 'content-type': 'application/json' };
+    const asked = { method: 'POST', headers, body: '{"expression":"1 + 1"}' };
+    expect(await (await fetch(`${base}/api/eval`, asked)).json()).toEqual({ value: 2 });
+    withPlayground.send('stop');
+    expect(await ended).toBe(0);
+  });
+
+  it('has no playground unless it is configured', async () => {
+    const port = await freePort();
+    const plain = stage({ kind: 'started' }, `hostward: {listen: "127.0.0.1:${port}"}\n`);
+    const ended = runCommandLine(plain.context, argv);
+    await until(() => plain.calls.includes('start'));
+    const base = `http://127.0.0.1:${port}`;
+    expect(await (await fetch(base)).text()).not.toContain('playground');
+    expect((await fetch(`${base}/playground`)).status).toBe(404);
+    expect((await fetch(`${base}/api/eval`, { method: 'POST', body: '{}' })).status).toBe(405);
+    plain.send('stop');
+    expect(await ended).toBe(0);
+  });
+
   it('starts, runs until a stop signal, drains, and ends with 0', async () => {
     const on = stage();
     const end = runCommandLine(on.context, argv);

@@ -90,6 +90,7 @@ describe('the port of the playground', () => {
         '/assets/pages.css',
         '/assets/playground.css',
         '/assets/playground.js',
+        '/assets/icon.svg',
         '/assets/examples.json',
       ]);
       for (const path of assets) expect((await fetch(`${base}${path}`)).status).toBe(200);

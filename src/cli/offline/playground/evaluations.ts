@@ -21,6 +21,7 @@ interface Waiting {
 export class Evaluations {
   readonly #clock: Clock;
   readonly #data: EvaluationThreadData;
+  readonly #program: URL;
   readonly #waiting: Waiting[] = [];
   #current: Waiting | undefined;
   #limit: Timer | undefined;
@@ -31,9 +32,11 @@ export class Evaluations {
   #ended: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  constructor({ clock, nodePath }: { clock: Clock; nodePath: string }) {
+  /** `thread`: another program of the thread, for tests. */
+  constructor({ clock, nodePath, thread }: { clock: Clock; nodePath: string; thread?: URL }) {
     this.#clock = clock;
     this.#data = { nodePath };
+    this.#program = thread ?? new URL('./evaluation-thread.ts', import.meta.url);
   }
 
   /** For tests and measurements. */
@@ -86,7 +89,7 @@ export class Evaluations {
   }
 
   #open(): Worker {
-    const thread = new Worker(new URL('./evaluation-thread.ts', import.meta.url), {
+    const thread = new Worker(this.#program, {
       workerData: this.#data,
       // The environment may hold credentials, and the thread does not need it.
       env: {},

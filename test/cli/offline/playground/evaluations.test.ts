@@ -6,6 +6,9 @@ import { type Evaluated, playgroundLimits, type RenderAnswer } from '../../../..
 import { VirtualClock } from '../../../virtual-clock.ts';
 import { scene } from '../../scene.ts';
 
+/** A tenth of every limit, for what takes all of it. */
+const shortClock: Clock = { ...systemClock, after: (delayMs, run) => systemClock.after(delayMs / 10, run) };
+
 const opened: Evaluations[] = [];
 afterEach(async () => {
   for (const one of opened.splice(0)) await one.stop();
@@ -97,6 +100,17 @@ describe('Evaluations', () => {
     const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === 'busy').length).toBeGreaterThan(0);
     expect(kinds.filter((kind) => kind === 'wrong').length).toBeGreaterThan(playgroundLimits.waiting);
+  });
+
+  it('ends a thread that gives no answer, or throws, and gives the next evaluation a new one', async () => {
+    const thread = new URL('./silent-thread.ts', import.meta.url);
+    const evaluations = new Evaluations({ clock: shortClock, nodePath: process.execPath, thread });
+    opened.push(evaluations);
+    const first = evaluations.evaluate('render', 'turn');
+    const second = evaluations.evaluate('render', 'throw');
+    expect(await first).toEqual({ kind: 'failed', message: 'the evaluation came to no end and was stopped' });
+    expect(await second).toEqual({ kind: 'failed', message: 'the evaluation failed: thrown' });
+    expect(evaluations.isRunning).toBe(false);
   });
 
   it('answers what waits when it is stopped', async () => {
