@@ -19,6 +19,7 @@ import { Tally } from './report/tally.ts';
 import { play } from './run.ts';
 import { cells, learnedSchedule, placedSchedule } from './schedule.ts';
 import { slopeOf } from './soak.ts';
+import type { RigDaemon } from './stage/rig-daemon.ts';
 import type { Act } from './traffic/acts.ts';
 import { drawScenario } from './traffic/draw.ts';
 import { demoLeaseSeconds } from './traffic/features.ts';
@@ -246,6 +247,65 @@ describe('the bounds', () => {
   it('tell the slope of memory, whatever one round says', () => {
     const points = Array.from({ length: 9 }, (_, at) => [at, 10 * at + (at === 4 ? 5_000 : 0)] as const);
     expect(slopeOf(points)).toBe(10);
+  });
+});
+
+describe('the truth of our own words', { timeout }, () => {
+  const inStep = { isWell: true, state: 'inStep', sentence: 'in step: 2 objects' };
+  const saysInStep = (daemon: RigDaemon) =>
+    Object.defineProperty(daemon, 'status', { value: { verdict: inStep, leadership: 'alone' } });
+  const lagTimes = (factor: number) => (daemon: RigDaemon) => {
+    const { lags } = daemon;
+    daemon.lags = () =>
+      new Map([...lags.call(daemon)].map(([kind, { ms, changes }]) => [kind, { ms: ms * factor, changes }]));
+  };
+
+  it.each<[lie: string, recipe: string, ms: number, corrupt: (daemon: RigDaemon) => void, kinds: string[]]>([
+    ['nothing', 'slow request', 10_000, () => {}, []],
+    ['nothing', '503 burst', 20_000, () => {}, []],
+    ['a lag of nothing', 'slow request', 10_000, lagTimes(0), ['lag too short']],
+    ['a lag of hours', 'slow request', 10_000, lagTimes(1_000), ['lag too long']],
+    ['that all is in step', 'slow request', 10_000, saysInStep, ['in step']],
+    ['that all is in step', '503 burst', 20_000, saysInStep, ['a failed write', 'in step']],
+    [
+      'that it leads',
+      'slow request',
+      10_000,
+      (daemon) => Object.defineProperty(daemon, 'status', { value: { verdict: inStep, leadership: 'leading' } }),
+      ['leading', 'in step'],
+    ],
+  ])('hears a lie: %s, at a %s', async (_, recipe, ms, corrupt, kinds) => {
+    const at = { namespace: 't1', name: 'web' };
+    const made = (version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
+    const before: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, made(1)];
+    const acts: Act[] = [{ do: 'wait', ms: 5_000 }, made(2), { do: 'wait', ms: 40_000 }, { do: 'calm' }];
+    const fault = { class: 'F0', recipe, side: 'host', verb: 'update', nth: 1, times: 1, ms, size: 1 } as const;
+    const scenario = { ...storyOf('objects are made'), before, acts };
+    const { violations, struck } = await play({ seed: 1, scenario, faults: [fault] }, { corrupt });
+    expect(struck).toHaveLength(1);
+    const found = violations.filter(({ oracle }) => oracle === 'truth').map(({ kind }) => kind);
+    if (kinds.length === 0) expect(found).toEqual([]);
+    else expect(found).toEqual(expect.arrayContaining(kinds));
+  });
+
+  it('hears that an outage is kept secret', async () => {
+    const silent = (daemon: RigDaemon) => {
+      const of = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(daemon), 'status');
+      Object.defineProperty(daemon, 'status', { get: () => ({ ...of?.get?.call(daemon), outages: [] }) });
+    };
+    const place = { class: 'F0', side: 'virtual', verb: 'watch', times: 1, size: 1 } as const;
+    // The watch of Services ends with the line about a new one, and cannot come back.
+    const faults = [
+      { ...place, recipe: 'end of a watch', nth: 1, ms: 0 },
+      { ...place, recipe: '503 burst', nth: 4, ms: 120_000 },
+    ];
+    const { before } = storyOf('objects stood there before the daemon');
+    const api: Act = { do: 'service', at: { namespace: 't1', name: 'api' }, hasSelector: false, isCopied: false };
+    const acts: Act[] = [{ do: 'wait', ms: 5_000 }, api, { do: 'calm' }];
+    const scenario = { ...storyOf('objects are made'), before, acts };
+    const heard = await play({ seed: 1, scenario, faults }, { corrupt: silent });
+    expect(heard.violations.map(({ kind }) => kind)).toContain('no outage');
+    expect((await play({ seed: 1, scenario, faults })).violations).toEqual([]);
   });
 });
 

@@ -9,9 +9,11 @@ import { FailOver } from './oracles/fail-over.ts';
 import { loadModel, ModelOracle } from './oracles/model-oracle.ts';
 import { RequestOracle } from './oracles/requests.ts';
 import { RetryAfter } from './oracles/retry-after.ts';
+import { Truth } from './oracles/truth.ts';
 import { WatchBack } from './oracles/watch-back.ts';
 import { isWrite, type Passing } from './proxy/passing.ts';
 import { type RigSide, rigSides } from './stage/rig-cluster.ts';
+import type { RigDaemon } from './stage/rig-daemon.ts';
 import type { Scenario } from './traffic/acts.ts';
 import { World } from './world.ts';
 
@@ -44,9 +46,11 @@ export interface PlayOptions {
   faultless?: Played | undefined;
   /** Hears one line for each step. */
   tell?: ((line: string) => void) | undefined;
+  /** Makes the first daemons lie, in tests of the oracles. */
+  corrupt?: (daemon: RigDaemon) => void;
 }
 
-export async function play(schedule: Schedule, { faultless, tell }: PlayOptions = {}): Promise<Played> {
+export async function play(schedule: Schedule, { faultless, tell, corrupt }: PlayOptions = {}): Promise<Played> {
   const world = new World(schedule.scenario, schedule.seed);
   const board = new Board(() => world.clock.now());
   const faults = schedule.faults.map((placed) => {
@@ -67,6 +71,7 @@ export async function play(schedule: Schedule, { faultless, tell }: PlayOptions 
     new WatchBack(world, board, faults),
     new RetryAfter(world, board),
     new FailOver(world, board, faults),
+    new Truth(world, board),
   );
   world.ears.push({
     passed: (passing) => {
@@ -91,6 +96,7 @@ export async function play(schedule: Schedule, { faultless, tell }: PlayOptions 
     model?.begin();
     for (const side of rigSides) world.proxies[side].meddlers = faults;
     await world.begin();
+    for (const daemon of world.daemons) corrupt?.(daemon);
     for (const act of schedule.scenario.acts) await world.act(act);
     await ends.finish();
     return {

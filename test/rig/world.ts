@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
-import { FaultProxy, type OpenWatch, type ProxyEars, type WatchedLine } from './proxy/fault-proxy.ts';
-import type { Passing } from './proxy/passing.ts';
+import { FaultProxy, type OpenWatch, type ProxyEars } from './proxy/fault-proxy.ts';
+import type { Passing, WatchedLine } from './proxy/passing.ts';
 import { Chance } from './random.ts';
 import { loadModulesBefore, readFilesAsBefore, readFilesAtOnce } from './stage/prompt-files.ts';
 import { RigClock } from './stage/rig-clock.ts';
@@ -20,6 +20,7 @@ export interface WorldEars {
   answered?(passing: Passing, status: number, body: string): void;
   madeUp?(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
   event?(watch: OpenWatch, line: WatchedLine): void;
+  delivered?(watch: OpenWatch, line: WatchedLine): void;
   acted?(act: Act): void;
   /** Called between two timers, when nothing is left to do. */
   still?(): void;
@@ -88,6 +89,9 @@ export class World {
       event: (watch, line) => {
         for (const one of this.ears) one.event?.(watch, line);
       },
+      delivered: (watch, line) => {
+        for (const one of this.ears) one.delivered?.(watch, line);
+      },
       isAlive: (name) => this.everyDaemon.find((one) => one.name === name)?.isAlive === true,
     };
   }
@@ -112,12 +116,6 @@ export class World {
 
   get configuration(): object {
     return this.configurations.at(-1)?.configuration as object;
-  }
-
-  /** A lease counts for so long after its last renewal. */
-  get leaseMs(): number {
-    const { hostward } = this.configuration as { hostward?: { leaseDurationSeconds?: number } };
-    return (hostward?.leaseDurationSeconds ?? 15) * 1000;
   }
 
   startDaemon(position: number): RigDaemon {

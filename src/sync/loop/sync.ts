@@ -252,8 +252,9 @@ export class Sync {
 
   async #handle(key: Key): Promise<void> {
     this.#selfWakes.begun(key);
-    // A standby only follows the clusters. When it becomes the leader, it looks at every object.
-    if (!this.options.isLeader() && !this.options.isDryRun) return;
+    // A standby only follows the clusters. When it becomes the leader, it looks at every object. What it saw until then has waited for
+    // another replica, and is no lag of its own.
+    if (!this.options.isLeader() && !this.options.isDryRun) return void this.ledger.takeDirtySince(key);
     try {
       const ended = await reconcile(key, this.#ports);
       const { ledger, world } = this;

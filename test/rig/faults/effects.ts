@@ -1,6 +1,6 @@
 // What the recipes do to a run. An effect waits for its request, strikes, and says when it has struck and when it is over.
-import type { Meddler, Meddling, OpenWatch, WatchedLine } from '../proxy/fault-proxy.ts';
-import type { Passing } from '../proxy/passing.ts';
+import type { Meddler, Meddling, OpenWatch } from '../proxy/fault-proxy.ts';
+import type { Passing, WatchedLine } from '../proxy/passing.ts';
 import type { MemoryWire } from '../stage/memory-wire.ts';
 import { webhookLabel } from '../stage/replayed-store.ts';
 import type { Synced } from '../traffic/acts.ts';

@@ -1,7 +1,7 @@
 // How soon another replica has the lease after its holder died or was told to stop. Judged when nothing else is wrong.
 import type { LiveFault } from '../faults/effects.ts';
 import { registry } from '../stage/rig-cluster.ts';
-import { hostNamespace, virtualCluster } from '../traffic/acts.ts';
+import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
 import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 
@@ -42,7 +42,7 @@ export class FailOver implements WorldEars {
   }
 
   #vacancy(sinceMs: number, isReleased: boolean): Vacancy {
-    const afterCrashMs = this.#world.leaseMs + lookMs;
+    const afterCrashMs = leaseMsOf(this.#world.configuration) + lookMs;
     return { by: isReleased ? 'a release' : 'a crash', sinceMs, withinMs: isReleased ? afterStopMs : afterCrashMs };
   }
 

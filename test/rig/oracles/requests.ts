@@ -3,7 +3,7 @@ import { isWrite, type Passing } from '../proxy/passing.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import type { RigResource } from '../stage/rig-cluster.ts';
 import { registry } from '../stage/rig-cluster.ts';
-import { hostNamespace, virtualCluster } from '../traffic/acts.ts';
+import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
 import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 import { hasAllMarks, type Marked, ownedUidOf, ownerOf, versionIn, virtualKeyOf } from './marks.ts';
@@ -54,7 +54,7 @@ export class RequestOracle implements WorldEars {
     const holder = (last?.after?.['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity ?? '';
     if (!holder.startsWith(`${daemon}_`)) {
       this.#board.say('S6', 'not the holder', `${at}: the lease is held by "${holder}"`);
-    } else if (this.#world.clock.now() - (last?.atMs ?? 0) > this.#world.leaseMs) {
+    } else if (this.#world.clock.now() - (last?.atMs ?? 0) > leaseMsOf(this.#world.configuration)) {
       this.#board.say(
         'S6',
         'an old lease',

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { MemoryWire } from '../stage/memory-wire.ts';
 import type { RigClock } from '../stage/rig-clock.ts';
 import { type RigCluster, requestHeader } from '../stage/rig-cluster.ts';
-import { type Passing, passingOf } from './passing.ts';
+import { type Passing, passingOf, type WatchedLine, watchedLine } from './passing.ts';
 
 export type Meddling =
   | { kind: 'answer'; status: number; body: unknown; headers?: Record<string, string>; isDone?: boolean }
@@ -23,17 +23,11 @@ export type Meddling =
       headers?: Record<string, string>;
     };
 
-export interface WatchedLine {
-  readonly type: string;
-  readonly resource: string;
-  readonly key: string;
-  readonly uid: string;
-  readonly revision: string;
-}
-
 /** One open watch, with what may be done to it. */
 export interface OpenWatch {
   readonly passing: Passing;
+  /** Its connection is dead, and neither side knows. */
+  readonly isHeld: boolean;
   send(text: string): void;
   end(): void;
   cut(): void;
@@ -54,6 +48,8 @@ export interface ProxyEars {
   /** The proxy answers in place of the API server, or lets nobody answer (status 0). */
   madeUp(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
   event(watch: OpenWatch, line: WatchedLine): void;
+  /** No meddler has touched the line. */
+  delivered(watch: OpenWatch, line: WatchedLine): void;
   /** Called before the bytes of an answer leave, and before the request reaches the server; false = the daemon is gone. */
   isAlive(daemon: string): boolean;
 }
@@ -225,8 +221,12 @@ export class FaultProxy {
     const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
     response.writeHead(200, { ...headers, ...(meddling?.kind === 'change' && meddling.headers) });
     response.flushHeaders();
+    const wire = this.#wireOf(response);
     const watch: OpenWatch = {
       passing,
+      get isHeld() {
+        return wire?.isHeld === true;
+      },
       send: (text) => void (response.writable && response.write(text)),
       end: () => {
         response.end();
@@ -264,6 +264,7 @@ export class FaultProxy {
       return;
     }
     watch.send(`${text}\n`);
+    if (!watch.isHeld) this.#ears.delivered(watch, line);
   }
 
   #answer(
@@ -277,9 +278,12 @@ export class FaultProxy {
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
+  #wireOf({ socket }: ServerResponse): MemoryWire | undefined {
+    return [...this.wires.keys()].find((one) => one.server === (socket as unknown));
+  }
+
   #reset(response: ServerResponse): void {
-    const { socket } = response;
-    const wire = [...this.wires.keys()].find((one) => one.server === (socket as unknown));
+    const wire = this.#wireOf(response);
     if (wire === undefined) response.destroy();
     else wire.reset();
   }
@@ -287,13 +291,4 @@ export class FaultProxy {
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => void this.#clock.after(ms, resolve));
   }
-}
-
-function watchedLine(text: string, resource: string): WatchedLine {
-  const { type, object } = JSON.parse(text) as {
-    type: string;
-    object: { metadata?: { namespace?: string; name?: string; uid?: string; resourceVersion?: string } };
-  };
-  const { namespace = '', name = '', uid = '', resourceVersion: revision = '' } = object.metadata ?? {};
-  return { type, resource, key: `${namespace}/${name}`, uid, revision };
 }

@@ -82,3 +82,21 @@ function verbOf(
 export function isWrite({ verb }: Passing): boolean {
   return verb === 'create' || verb === 'update' || verb === 'delete';
 }
+
+/** One event of a watch. */
+export interface WatchedLine {
+  readonly type: string;
+  readonly resource: string;
+  readonly key: string;
+  readonly uid: string;
+  readonly revision: string;
+}
+
+export function watchedLine(text: string, resource: string): WatchedLine {
+  const { type, object } = JSON.parse(text) as {
+    type: string;
+    object: { metadata?: { namespace?: string; name?: string; uid?: string; resourceVersion?: string } };
+  };
+  const { namespace = '', name = '', uid = '', resourceVersion: revision = '' } = object.metadata ?? {};
+  return { type, resource, key: `${namespace}/${name}`, uid, revision };
+}

@@ -107,6 +107,10 @@ export class MemoryWire {
     for (const socket of [this.client, this.server]) if (!socket.destroyed) socket.destroy(resetError());
   }
 
+  get isHeld(): boolean {
+    return this.#held.has('client');
+  }
+
   hold(towards: Towards): void {
     if (!this.#held.has(towards)) this.#held.set(towards, []);
   }

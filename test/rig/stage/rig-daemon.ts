@@ -135,14 +135,18 @@ export class RigDaemon {
     this.#sandboxes.clear();
   }
 
+  isHeld = false;
+
   /** SIGSTOP, and SIGCONT. */
   hold(): void {
+    this.isHeld = true;
     this.clock.hold();
     for (const proxy of Object.values(this.#options.proxies))
       for (const [wire, of] of proxy.wires) if (of === this.name) wire.hold('client');
   }
 
   resume(): void {
+    this.isHeld = false;
     for (const proxy of Object.values(this.#options.proxies))
       for (const [wire, of] of proxy.wires) if (of === this.name) wire.release('client');
     this.clock.resume();
@@ -158,16 +162,32 @@ export class RigDaemon {
     return this.state === 'running' && this.#daemon.readiness().isReady;
   }
 
+  /** By kind: the sum of all lags that the metric has, and of how many changes. */
+  lags(): Map<string, { ms: number; changes: number }> {
+    // The library's own way to read is asynchronous, and time would have moved on.
+    const metric = this.metrics.getSingleMetric('hostward_sync_lag_seconds') as unknown as LagMetric | undefined;
+    return new Map(
+      Object.values(metric?.hashMap ?? {}).map(({ labels, sum, count }) => [
+        labels.kind,
+        { ms: sum * 1000, changes: count },
+      ]),
+    );
+  }
+
   get status(): DaemonStatus {
     return this.#daemon.status() as DaemonStatus;
   }
+}
+
+interface LagMetric {
+  hashMap: Record<string, { labels: { kind: string }; sum: number; count: number }>;
 }
 
 /** What the rig reads of `hostward status -o json`. */
 export interface DaemonStatus {
   verdict: { isWell: boolean; state: string; sentence: string };
   leadership: string;
-  outages?: readonly { cluster: string; message: string }[];
+  outages?: readonly { cluster: string; kind: string; seconds: number; message: string }[];
   queue?: { waiting: number; running: number; delayed: number };
   objects?: Record<string, number>;
   endpointSlices?: { queue?: { waiting: number; running: number }; objects?: Record<string, number> };

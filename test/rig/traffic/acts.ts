@@ -66,3 +66,9 @@ export const hostNamespace = 'vcluster-vc';
 /** The first two may meet on one host name with names that hold "-x-". */
 export const tenantNamespaces = ['t1', 'b-x-t1', 't2'] as const;
 export const mappedNamespace = (namespace: string): string => `h-${namespace}`;
+
+/** A lease counts for so long after its last renewal. */
+export function leaseMsOf(configuration: object): number {
+  const { hostward } = configuration as { hostward?: { leaseDurationSeconds?: number } };
+  return (hostward?.leaseDurationSeconds ?? 15) * 1000;
+}

@@ -1,0 +1,247 @@
+// What the daemon says of itself, held beside what the proxies saw, once a second of every run: the lag metric, whether it is in step, outages
+// and leadership. The proxy knows when a change was delivered and when the write for it was answered. What is judged here is judged late, when
+// the write has come: only then is it sure that the change needed one.
+import type { OpenWatch } from '../proxy/fault-proxy.ts';
+import { isWrite, type Passing, type WatchedLine } from '../proxy/passing.ts';
+import { kindOfResource, type RigSide, registry } from '../stage/rig-cluster.ts';
+import type { DaemonStatus, RigDaemon } from '../stage/rig-daemon.ts';
+import { type Act, hostNamespace, leaseMsOf, type Synced, virtualCluster } from '../traffic/acts.ts';
+import type { World, WorldEars } from '../world.ts';
+import type { Board } from './board.ts';
+import { type Marked, ownedUidOf, versionIn } from './marks.ts';
+import { OutageTruth } from './outage-truth.ts';
+
+const everyMs = 1_000;
+/** `status` calls a change that is younger "on the way", and speaks of it once a second. */
+const patienceMs = 5_000;
+const toleranceMs = 2_000;
+/** The lag of one change may differ by this much from what the proxy measured. */
+const lagToleranceMs = 100;
+
+interface Sample {
+  atMs: number;
+  state: string;
+  /** Everything has crossed, and nothing is on its way. */
+  isClean: boolean;
+}
+
+/** What is known about one process. */
+interface Known {
+  samples: Sample[];
+  /** The last time it may have learned something new; what waits since then waits for no other reason. */
+  newsMs: number;
+  /** Lines that a fault kept back: from now on a proof may bring news. */
+  withheld: number;
+  /** By object, uid and version: when the line about it was delivered. */
+  delivered: Map<string, number>;
+  /** By path: the first failure of a write that has not succeeded since. */
+  failedMs: Map<string, number>;
+  /** By kind: the lag that the proxy measured, of so many changes. */
+  owed: Map<string, { ms: number; changes: number }>;
+  /** By kind, at the last sample. */
+  reported: ReadonlyMap<string, { ms: number; changes: number }>;
+}
+
+export class Truth implements WorldEars {
+  readonly #world: World;
+  readonly #board: Board;
+  readonly #known = new Map<string, Known>();
+  readonly #outages: OutageTruth;
+  #sampledMs = 0;
+  /** The last time a daemon with the right to write said that nothing waits. */
+  #zeroMs = 0;
+
+  constructor(world: World, board: Board) {
+    this.#world = world;
+    this.#board = board;
+    this.#outages = new OutageTruth(world, board);
+  }
+
+  #of(daemon: string): Known {
+    const known = this.#known.get(daemon) ?? {
+      samples: [],
+      newsMs: this.#world.clock.now(),
+      withheld: 0,
+      delivered: new Map(),
+      failedMs: new Map(),
+      owed: new Map(),
+      reported: new Map(),
+    };
+    this.#known.set(daemon, known);
+    return known;
+  }
+
+  acted({ do: what }: Act): void {
+    if (what === 'wait' || what === 'calm') return;
+    for (const known of this.#known.values()) known.newsMs = this.#world.clock.now();
+    if (what === 'reload') this.#outages.reset();
+  }
+
+  event({ passing }: OpenWatch): void {
+    this.#of(passing.daemon).withheld++;
+  }
+
+  delivered(watch: OpenWatch, { resource, key, revision, type }: WatchedLine): void {
+    const { side, daemon } = watch.passing;
+    this.#outages.heard(watch);
+    const known = this.#of(daemon);
+    known.withheld--;
+    if (type === 'BOOKMARK') return;
+    const change = this.#written(side, resource, key, revision);
+    if (change?.by?.daemon === daemon) return;
+    known.newsMs = this.#world.clock.now();
+    const version = versionIn(change?.after as Marked | undefined);
+    if (side !== 'virtual' || version === undefined) return;
+    const id = `${resource} ${change?.after?.metadata.uid} ${version}`;
+    if (!known.delivered.has(id)) known.delivered.set(id, this.#world.clock.now());
+  }
+
+  #written(side: RigSide, resource: string, key: string, revision: string) {
+    const stored = `${registry[resource as keyof typeof registry]}/${key}`;
+    return this.#world.clusters[side].store.written.findLast(
+      (one) => String(one.revision) === revision && one.key === stored,
+    );
+  }
+
+  madeUp(passing: Passing, status: number): void {
+    this.#outages.failed(passing, status);
+    if (isWrite(passing)) this.#failed(passing, status);
+  }
+
+  #failed({ daemon, path }: Passing, status: number): void {
+    if (status === 404 || status === 409) return;
+    const { failedMs } = this.#of(daemon);
+    if (!failedMs.has(bare(path))) failedMs.set(bare(path), this.#world.clock.now());
+  }
+
+  answered(passing: Passing, status: number): void {
+    const { daemon } = passing;
+    const isWhole = passing.fate === undefined || passing.fate === 'delay';
+    if (isWhole) this.#outages.answered(passing, status);
+    const known = this.#of(daemon);
+    if (isNews(passing, known.withheld)) known.newsMs = this.#world.clock.now();
+    if (!isWrite(passing)) return;
+    if (status >= 400 || !isWhole) this.#failed(passing, isWhole ? status : 0);
+    else {
+      this.#crossed(passing, known);
+      known.failedMs.delete(bare(passing.path));
+    }
+  }
+
+  /** A write has been answered. Until then the daemon had to say that something waits. */
+  #crossed(passing: Passing, known: Known): void {
+    const { daemon, side, resource, path, id } = passing;
+    if (side !== 'host' || !isSynced(resource)) return;
+    const nowMs = this.#world.clock.now();
+    const failedMs = known.failedMs.get(bare(path));
+    if (failedMs !== undefined && known.newsMs <= failedMs) {
+      const liedMs = known.samples.find(({ atMs, isClean }) => atMs > failedMs + toleranceMs && isClean)?.atMs;
+      if (liedMs !== undefined)
+        this.#say(
+          'a failed write',
+          `${daemon} said at ${liedMs / 1000} s that all has crossed: ${path} had failed at ${failedMs / 1000} s`,
+        );
+    }
+    const done = this.#world.clusters.host.store.written.findLast(
+      ({ by }) => by?.request === id && by.daemon === daemon,
+    );
+    const copy = done?.after as Marked | undefined;
+    const version = versionIn(copy);
+    if (copy === undefined || versionIn(done?.before as Marked | undefined) === version) return;
+    const deliveredMs = known.delivered.get(`${resource} ${ownedUidOf(copy)} ${version}`);
+    if (deliveredMs === undefined) return;
+    const sinceMs = Math.max(deliveredMs, known.newsMs);
+    const isLie = ({ atMs, state }: Sample): boolean =>
+      atMs > sinceMs + patienceMs + toleranceMs && atMs < nowMs && state === 'inStep';
+    const lie = known.samples.find(isLie);
+    if (lie !== undefined)
+      this.#say(
+        'in step',
+        `${daemon} said so at ${lie.atMs / 1000} s: a change delivered at ${deliveredMs / 1000} s was written at ${nowMs / 1000} s`,
+      );
+    if (failedMs !== undefined) return;
+    const { kind } = kindOfResource[resource];
+    const owed = known.owed.get(kind) ?? { ms: 0, changes: 0 };
+    known.owed.set(kind, { ms: owed.ms + nowMs - sinceMs, changes: owed.changes + 1 });
+  }
+
+  still(): void {
+    const nowMs = this.#world.clock.now();
+    if (nowMs < this.#sampledMs + everyMs) return;
+    this.#sampledMs = nowMs;
+    let isZero = false;
+    for (const daemon of this.#world.daemons) {
+      const known = this.#of(daemon.name);
+      if (daemon.state !== 'running' || daemon.isHeld) {
+        known.newsMs = nowMs;
+        this.#outages.silent(daemon.name);
+        continue;
+      }
+      const { status } = daemon;
+      const isClean = status.verdict.state === 'inStep' && !/ on the way/.test(status.verdict.sentence);
+      known.samples.push({ atMs: nowMs, state: status.verdict.state, isClean });
+      if (status.verdict.state === 'standby' || status.verdict.state === 'starting') known.newsMs = nowMs;
+      this.#leadership(daemon, status);
+      this.#outages.judge(daemon, status);
+      this.#lag(daemon, known, isClean);
+      isZero ||= isClean;
+    }
+    if (isZero) this.#zeroMs = nowMs;
+  }
+
+  /** A change that nobody had to wait for before the last moment at which nothing waited cannot have waited longer. */
+  #lag(daemon: RigDaemon, known: Known, isClean: boolean): void {
+    const nowMs = this.#world.clock.now();
+    const reported = daemon.lags();
+    for (const [kind, { ms, changes }] of reported) {
+      const before = known.reported.get(kind) ?? { ms: 0, changes: 0 };
+      const [moreMs, more] = [ms - before.ms, changes - before.changes];
+      const mostMs = nowMs - this.#zeroMs + toleranceMs;
+      if (moreMs > more * mostMs + lagToleranceMs)
+        this.#say(
+          'lag too long',
+          `${daemon.name} reports ${Math.round(moreMs)} ms for ${more} ${kind}; nothing waited ${mostMs} ms ago`,
+        );
+      const owed = known.owed.get(kind);
+      if (isClean && owed !== undefined && ms < owed.ms - owed.changes * lagToleranceMs)
+        this.#say(
+          'lag too short',
+          `${daemon.name} reports ${Math.round(ms)} ms for ${kind} in all; ${owed.changes} changes waited ${Math.round(owed.ms)} ms`,
+        );
+    }
+    known.reported = reported;
+  }
+
+  /** Nobody says that it leads, or who does, against the lease that stands there. */
+  #leadership({ name }: RigDaemon, { leadership }: DaemonStatus): void {
+    if (leadership !== 'leading') return;
+    const key = `${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`;
+    const { written } = this.#world.clusters.host.store;
+    const nowMs = this.#world.clock.now();
+    const isOwn = ({ after }: (typeof written)[number]): boolean => {
+      const { holderIdentity = '' } = (after?.['spec'] ?? {}) as { holderIdentity?: string };
+      return holderIdentity.startsWith(`${name}_`);
+    };
+    const renewed = written.findLast((one) => one.key === key && isOwn(one));
+    if (renewed === undefined || nowMs - renewed.atMs > leaseMsOf(this.#world.configuration))
+      this.#say('leading', `${name} says that it leads; it renewed its lease at ${(renewed?.atMs ?? 0) / 1000} s last`);
+  }
+
+  #say(kind: string, what: string): void {
+    this.#board.say('truth', kind, what);
+  }
+}
+
+function bare(path: string): string {
+  return path.split('?')[0] ?? '';
+}
+
+function isSynced(resource: string): resource is Synced {
+  return resource === 'endpoints' || resource === 'endpointslices';
+}
+
+/** An answer by which the daemon may learn of a change. It reads an object again before it tries a write again, which is none. */
+function isNews({ verb, resource, isProof, query }: Passing, withheld: number): boolean {
+  if (verb === 'get') return !isSynced(resource);
+  return verb === 'list' && query.get('limit') !== '1' && (!isProof || withheld > 0);
+}
