@@ -167,14 +167,15 @@ async function playMany(given: {
     }),
   );
   clearInterval(progress);
-  print(tally.table());
+  print([tally.table(), ...tally.pairLines()].join('\n'));
   print(
     `${tally.sentence()}; ${((performance.now() - startedMs) / 1000).toFixed(0)} s on ${jobs} processes, commit ${commit()}`,
   );
   const missed = tally.missed();
   if (missed.length > 0) print(`reached in fewer than ${tally.least} schedules: ${missed.join(', ')}`);
+  if (tally.fewPairs !== undefined) print(tally.fewPairs);
   for (const { seed } of tally.failures.slice(0, 20)) print(`npm run rig -- --replay ${seed}`);
-  return tally.failures.length + missed.length + broken.length === 0 ? 0 : 1;
+  return tally.failures.length + missed.length + broken.length === 0 && tally.fewPairs === undefined ? 0 : 1;
 }
 
 async function tellShort(worker: Worker, { seed, violations }: SeedLine): Promise<void> {

@@ -65,14 +65,6 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
   const expectationOf = await loadModel();
   const model = expectationOf && new ModelOracle(world, board, expectationOf);
   const ends = new EndOracle({ world, board, faults, faultless, model });
-  world.ears.push(
-    requestOracle,
-    ends,
-    new WatchBack(world, board, faults),
-    new RetryAfter(world, board),
-    new FailOver(world, board, faults),
-    new Truth(world, board),
-  );
   world.ears.push({
     passed: (passing) => {
       requests++;
@@ -90,6 +82,15 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
       }
     },
   });
+  // Behind the ear that says what has struck.
+  world.ears.push(
+    requestOracle,
+    ends,
+    new WatchBack(world, board, faults),
+    new RetryAfter(world, board),
+    new FailOver(world, board, faults),
+    new Truth(world, board),
+  );
   if (tell !== undefined) world.ears.push(teller(world, tell));
   try {
     await world.prepare();

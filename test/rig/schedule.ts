@@ -1,5 +1,5 @@
 // Makes the schedule of a seed. Several seeds share a scenario: it is learned once without faults, and each seed then places other faults at
-// requests that were seen. The first fault of a seed goes through all cells of the table in turn, the others are drawn.
+// requests that were seen. The first fault of a seed goes through all cells of the table in turn, and two more through all pairs of classes.
 import type { FaultVerb, PlacedFault } from './faults/placed.ts';
 import { type Recipe, recipes } from './faults/recipes.ts';
 import { Chance } from './random.ts';
@@ -30,15 +30,20 @@ export const cells: readonly Cell[] = recipes.flatMap((recipe) =>
   ),
 );
 
-/** Faults that few scenarios can meet, or that seldom find a line to strike, are placed beside the others too. */
-const rare = [
-  { class: 'F41', share: 0.1, daemons: 2 },
-  { class: 'F8', share: 0.02, daemons: 1 },
-  { class: 'F40', share: 0.04, daemons: 1 },
-] as const;
+export const classes: readonly string[] = [...new Set(recipes.map((one) => one.class))];
 
-/** A stride without a common divisor with the number of cells visits all of them. */
+/** Nearly every fault found by hand needed two at once: every seed has one of these pairs placed, and seeds in a row go through all. */
+export const pairs: readonly (readonly [string, string])[] = classes.flatMap((one, at) =>
+  classes.slice(at + 1).map((other) => [one, other] as const),
+);
+
+/** A class that needs two daemons, whom one scenario in five has: half of those have it placed. */
+const ofTwoDaemons = 'F41';
+const shareOfTwo = 0.5;
+
+/** Strides without a common divisor with the number of cells, or of pairs, visit all of them. */
 const stride = 101;
+const pairStride = 236;
 
 export function learnedSchedule(seed: number): Schedule {
   const first = scenarioOf(seed);
@@ -52,18 +57,20 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
   const turn = (seed * stride) % cells.length;
   const first = [...cells.slice(turn), ...cells.slice(0, turn)].find((cell) => possible.includes(cell));
   if (first !== undefined) faults.push(placed(first, chance, seen));
-  const more = chance.weigh([
-    [4, 0],
-    [4, 1],
-    [2, 2],
-  ] as const);
-  for (let nth = 0; nth < more && possible.length > 0; nth++) faults.push(placed(chance.pick(possible), chance, seen));
-  for (const { class: of, share, daemons } of rare) {
-    const draw = new Chance(seed, of);
-    const cell = draw.isHit(share) ? possible.find(({ recipe }) => recipe.class === of) : undefined;
-    if (cell !== undefined && learned.scenario.daemons >= daemons) faults.push(placed(cell, draw, seen));
+  const [one, other] = pairOf(seed, learned.scenario.daemons, chance);
+  for (const name of [one, other]) {
+    const fitting = possible.filter(({ recipe }) => recipe.class === name);
+    if (fitting.length > 0 && faults.every((fault) => fault.class !== name))
+      faults.push(placed(chance.pick(fitting), chance, seen));
   }
   return { seed: learned.seed, scenario: learned.scenario, faults };
+}
+
+export function pairOf(seed: number, daemons: number, chance: Chance): readonly [string, string] {
+  const [one, other] = pairs[(seed * pairStride) % pairs.length] as readonly [string, string];
+  if (daemons > 1 && chance.isHit(shareOfTwo))
+    return [ofTwoDaemons, one === ofTwoDaemons ? other : chance.isHit(0.5) ? one : other];
+  return [one, other];
 }
 
 function placed({ recipe, side, verb }: Cell, chance: Chance, seen: Played['seen']): PlacedFault {
@@ -72,7 +79,8 @@ function placed({ recipe, side, verb }: Cell, chance: Chance, seen: Played['seen
     recipe: recipe.name,
     side,
     verb,
-    nth: chance.between(1, seen.get(`${side} ${verb}`) ?? 1),
+    // Other faults cost requests, and a late one of the trace may never come.
+    nth: Math.ceil((seen.get(`${side} ${verb}`) ?? 1) * chance.next() ** 2) || 1,
     times: chance.pick(recipe.times ?? [1]),
     ms: chance.pick(recipe.ms ?? [0]),
     size: chance.pick(recipe.size ?? [1]),

@@ -159,7 +159,8 @@ export class Truth implements WorldEars {
         'in step',
         `${daemon} said so at ${lie.atMs / 1000} s: a change delivered at ${deliveredMs / 1000} s was written at ${nowMs / 1000} s`,
       );
-    if (failedMs !== undefined) return;
+    // A standby may have become the leader since the last look.
+    if (failedMs !== undefined || nowMs - sinceMs < toleranceMs) return;
     const { kind } = kindOfResource[resource];
     const owed = known.owed.get(kind) ?? { ms: 0, changes: 0 };
     known.owed.set(kind, { ms: owed.ms + nowMs - sinceMs, changes: owed.changes + 1 });

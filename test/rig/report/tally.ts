@@ -3,6 +3,7 @@ import type { FaultVerb, PlacedFault } from '../faults/placed.ts';
 import { faultVerbs } from '../faults/placed.ts';
 import { recipes } from '../faults/recipes.ts';
 import type { Violation } from '../oracles/board.ts';
+import { classes, pairs } from '../schedule.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 
 /** One seed's line in a report. */
@@ -22,12 +23,21 @@ export interface CellCount {
   violations: number;
 }
 
-/** A class counts as tried when so many schedules in a hundred have reached it. */
-const leastShare = 0.004;
+/** A class counts as tried when such a share of the schedules has reached it: five of the 500 of a landing. */
+const leastShare = 0.01;
+/** The seeds of a landing place every second pair once or more, and most of those strike. */
+const leastPairShare = 0.4;
+/** Only a run that is long enough for all classes is judged. */
+const judgedSeeds = 250;
+/** The gate of a landing. */
+const landingSeeds = 500;
+/** The table names so many pairs that were not met. */
+const namedPairs = 40;
 
 export class Tally {
   readonly #cells = new Map<string, CellCount>();
-  readonly #pairs = new Set<string>();
+  /** By pair of classes: in how many schedules both were placed, and both struck. */
+  readonly #pairs = new Map<string, { placed: number; met: number }>();
   readonly failures: SeedLine[] = [];
   seeds = 0;
   requests = 0;
@@ -44,8 +54,15 @@ export class Tally {
     for (const one of line.struck) {
       this.#cell(one).reached++;
       if (line.violations.length > 0) this.#cell(one).violations++;
-      for (const other of line.struck) if (one.class < other.class) this.#pairs.add(`${one.class} ${other.class}`);
     }
+    for (const pair of pairsOf(line.placed)) this.#pair(pair).placed++;
+    for (const pair of pairsOf(line.struck)) this.#pair(pair).met++;
+  }
+
+  #pair(name: string): { placed: number; met: number } {
+    const pair = this.#pairs.get(name) ?? { placed: 0, met: 0 };
+    this.#pairs.set(name, pair);
+    return pair;
   }
 
   #cell({ class: name, side, verb }: Pick<PlacedFault, 'class' | 'side' | 'verb'>): CellCount {
@@ -64,10 +81,37 @@ export class Tally {
     return Math.max(1, Math.floor(this.seeds * leastShare));
   }
 
-  /** Classes that were hardly tried; only a run that is long enough for all of them is judged. */
+  /** Classes that were hardly tried. */
   missed(): string[] {
-    if (this.seeds < 250) return [];
-    return classes.filter((name) => this.reached(name) < this.least);
+    return this.seeds < judgedSeeds ? [] : classes.filter((name) => this.reached(name) < this.least);
+  }
+
+  get metPairs(): number {
+    return [...this.#pairs.values()].filter(({ met }) => met > 0).length;
+  }
+
+  /** Why too few pairs of classes were met; undefined when enough were. */
+  get fewPairs(): string | undefined {
+    const least = leastPairShare * Math.min(1, this.seeds / landingSeeds) * pairs.length;
+    if (this.seeds < judgedSeeds || this.metPairs >= least) return undefined;
+    return `${this.metPairs} of ${pairs.length} pairs of classes were met, wanted ${Math.ceil(least)}`;
+  }
+
+  /** The pairs that were not met, and why. */
+  pairLines(): string[] {
+    const counts = pairs.map(([one, other]) => {
+      const name = [one, other].sort().join(' ');
+      return { name: `${one}+${other}`, ...(this.#pairs.get(name) ?? { placed: 0, met: 0 }) };
+    });
+    const missing = counts.filter(({ met }) => met === 0);
+    const never = missing.filter(({ placed }) => placed === 0);
+    const tried = missing.filter(({ placed }) => placed > 0);
+    const listed = tried.slice(0, namedPairs).map(({ name, placed }) => `${name} (${placed})`);
+    const more = tried.length > namedPairs ? `, and ${tried.length - namedPairs} more` : '';
+    return [
+      `${this.metPairs} of ${pairs.length} pairs of classes met; ${never.length} not placed by these seeds (${pairs.length} seeds in a row place each once where the scenario has the requests)`,
+      ...(tried.length > 0 ? [`placed, and one of the two did not strike: ${listed.join(', ')}${more}`] : []),
+    ];
   }
 
   table(): string {
@@ -94,16 +138,18 @@ export class Tally {
   sentence(): string {
     const seconds = (ms: number): string => (ms / 1000).toFixed(0);
     const each = this.seeds === 0 ? 0 : this.cpuMs / this.seeds;
-    const all = (classes.length * (classes.length - 1)) / 2;
     return (
       `${this.seeds} seeds, ${this.failures.length} with violations; ${this.requests} requests, ` +
       `${seconds(this.virtualMs)} s of virtual time, ${(each / 1000).toFixed(2)} s of CPU a seed, ` +
-      `${this.#pairs.size} of ${all} pairs of classes met`
+      `${this.metPairs} of ${pairs.length} pairs of classes met`
     );
   }
 }
 
-export const classes: readonly string[] = [...new Set(recipes.map((one) => one.class))];
+function pairsOf(faults: readonly PlacedFault[]): Set<string> {
+  const names = [...new Set(faults.map((one) => one.class))].sort();
+  return new Set(names.flatMap((one, at) => names.slice(at + 1).map((other) => `${one} ${other}`)));
+}
 
 function isPossible(name: string, side: RigSide, verb: FaultVerb): boolean {
   if (side === 'virtual' && verb === 'lease') return false;
