@@ -1,6 +1,6 @@
 // Plays one schedule, a scenario with its faults, under all oracles. In: data. Out: what was violated, what was reached, and what the proxies
 // saw, which the next schedule is placed by.
-import { LiveFault } from './faults/effects.ts';
+import { liveFault } from './faults/effects.ts';
 import type { FaultVerb, PlacedFault } from './faults/placed.ts';
 import { recipes } from './faults/recipes.ts';
 import { Board, type Violation } from './oracles/board.ts';
@@ -56,7 +56,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
   const faults = schedule.faults.map((placed) => {
     const recipe = recipes.find(({ name }) => name === placed.recipe);
     if (recipe === undefined) throw new Error(`place a fault: wanted a known recipe, found "${placed.recipe}"`);
-    return new LiveFault(placed, recipe, world);
+    return liveFault(placed, recipe, world);
   });
   const seen = new Map<string, number>();
   const trail: Played['trail'][number][] = [];

@@ -223,8 +223,9 @@ export class References {
    * A copy that may stay without a reference: as it was at the last calm point or as its source was at a moment since then. None that nothing
    * has asked for since it was not there.
    */
-  keptCopyOf(host: PlainObject): ExpectedObject | undefined {
-    if (!isContent(host.kind) || !this.mayBeNamedUntouched(host.kind) || !this.isSpentCopy(host)) return undefined;
+  keptCopyOf(host: PlainObject, isAnyFailing: boolean): ExpectedObject | undefined {
+    if (!isContent(host.kind) || !this.isSpentCopy(host)) return undefined;
+    if (!isAnyFailing && !this.mayBeNamedUntouched(host.kind)) return undefined;
     const annotations = annotationsOf(host);
     const name = own(annotations, 'vcluster.loft.sh/object-name') ?? '';
     const key = keyOf(host.kind, own(annotations, 'vcluster.loft.sh/object-namespace') ?? '', name);
@@ -236,6 +237,23 @@ export class References {
     const object = choices.find((one) => payloadOf(one) === payloadOf(host)) ?? choices[0];
     const because = 'DESIGN 3.2 and 4.12: what is not touched may name it';
     return object && { side: 'host', object, open: openMarks, exists: 'may', because };
+  }
+
+  /**
+   * Imports that may stay without a reference, for the same reason; and while an object fails, since its old copy stays (DESIGN 4.9) and goes on
+   * naming what it named.
+   */
+  keptImports(isAnyFailing: boolean): readonly ExpectedObject[] {
+    return this.history.keysOf('virtual').flatMap((key): ExpectedObject[] => {
+      const now = this.history.now('virtual', key);
+      if (now === undefined || !isContent(now.kind) || this.asked.has(key)) return [];
+      const mark = own(annotationsOf(now), IMPORTED_FROM);
+      const isOfNow = mark !== undefined && this.importable(key)?.metadata.uid === mark;
+      if (!isOfNow || !(isAnyFailing || this.mayBeNamedUntouched(now.kind))) return [];
+      const wasThere = own(annotationsOf(this.history.start('virtual', key)), IMPORTED_FROM) === mark;
+      const expected = wasThere || this.wasAskedFor(key) ? this.importOf(key) : undefined;
+      return expected === undefined ? [] : [{ ...expected, exists: 'may' }];
+    });
   }
 
   /** Whether an object that stood at some moment since the last calm point names it, under a configuration of that time. */

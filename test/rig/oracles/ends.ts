@@ -1,6 +1,6 @@
 // What must be true when everything has been still for a while: it stays as it is, a restart finds nothing to do, `status` says so too, and
 // nobody wrote more than the same scenario without faults needs.
-import type { LiveFault } from '../faults/effects.ts';
+import type { LiveFault } from '../faults/live-fault.ts';
 import type { Played } from '../run.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import { rigSides } from '../stage/rig-cluster.ts';

@@ -1,5 +1,5 @@
 // How soon another replica has the lease after its holder died or was told to stop. Judged when nothing else is wrong.
-import type { LiveFault } from '../faults/effects.ts';
+import type { LiveFault } from '../faults/live-fault.ts';
 import { registry } from '../stage/rig-cluster.ts';
 import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
 import type { World, WorldEars } from '../world.ts';

@@ -1,6 +1,6 @@
 // How soon a watch is back after it was cut, ended, refused, expired or fell silent: the daemon is blind meanwhile. Measured at the proxy, from the
 // end of the old watch to the request of the new one, and only for a fault that is alone.
-import type { LiveFault } from '../faults/effects.ts';
+import type { LiveFault } from '../faults/live-fault.ts';
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
 import type { Passing, WatchedLine } from '../proxy/passing.ts';
 import type { Act } from '../traffic/acts.ts';

@@ -1,0 +1,113 @@
+// Effects on the events of watches: lost, doubled, late, in another order, cut off, or no events at all.
+import type { OpenWatch } from '../proxy/fault-proxy.ts';
+import { garbage } from './garbage.ts';
+import { type Effect, type LiveFault, onLines, statusBody } from './live-fault.ts';
+
+/** How many lines are hit, by size. */
+const few = (fault: LiveFault): boolean => fault.struck < fault.placed.size;
+
+export const linesEffects = {
+  lateLines: onLines((fault, { watch, text }) => {
+    if (!fault.hasStruck) fault.strike(fault.placed.ms);
+    if (!fault.isLasting)
+      return fault.lines.some((held) => held.watch === watch) ? hold(fault, watch, text) : undefined;
+    return hold(fault, watch, text);
+  }),
+  swallow: onLines((fault) => {
+    if (!few(fault)) return undefined;
+    fault.strike();
+    return [];
+  }),
+  duplicate: onLines((fault, { text }) => {
+    if (!few(fault)) return undefined;
+    fault.strike();
+    return [text, text];
+  }),
+  swap: onLines((fault, { watch, text }) => {
+    const at = fault.lines.findIndex((held) => held.watch === watch);
+    if (at >= 0) return [text, fault.lines.splice(at, 1)[0]?.text ?? ''];
+    if (!few(fault)) return undefined;
+    fault.strike(1_000);
+    fault.lines.push({ watch, text });
+    // A line without a neighbour comes late.
+    fault.later(1_000, () => {
+      const still = fault.lines.findIndex((held) => held.text === text);
+      if (still >= 0) watch.send(`${fault.lines.splice(still, 1)[0]?.text}\n`);
+    });
+    return [];
+  }),
+  /** Only the last of several events of one object arrives. */
+  coalesce: onLines((fault, { watch, line, text }) => {
+    if (!fault.hasStruck) fault.strike(fault.placed.ms);
+    if (!fault.isLasting) return undefined;
+    const held = fault.lines.find(
+      (one) => one.watch === watch && one.text.includes(`"name":"${line.key.split('/')[1]}"`),
+    );
+    if (held !== undefined) held.text = text;
+    else {
+      const fresh = { watch, text };
+      fault.lines.push(fresh);
+      fault.later(fault.placed.ms, () => watch.send(`${fresh.text}\n`));
+    }
+    return [];
+  }),
+  noBookmarks: {
+    line: (fault, _watch, line) => {
+      if (line.type !== 'BOOKMARK') return undefined;
+      fault.strike();
+      return [];
+    },
+  },
+  errorLine: onLines((fault, { watch, text }) => {
+    if (fault.struck >= fault.placed.times) return undefined;
+    fault.strike();
+    process.nextTick(() => watch.end());
+    return [JSON.stringify({ type: 'ERROR', object: statusBody(fault.recipe) }), text];
+  }),
+  cutLine: onLines((fault, { watch, text }) => {
+    if (fault.struck >= fault.placed.times) return undefined;
+    fault.strike();
+    watch.send(text.slice(0, Math.floor(text.length / 2)));
+    setImmediate(() => watch.cut());
+    return [];
+  }),
+  endWatch: onLines((fault, { watch }) => {
+    if (fault.struck >= fault.placed.times) return undefined;
+    fault.strike();
+    process.nextTick(() => watch.end());
+    return [];
+  }),
+  giantLine: onLines((fault, { watch, text }) => {
+    if (fault.hasStruck) return undefined;
+    fault.strike();
+    const event = JSON.parse(text) as { object: { metadata: { annotations?: Record<string, string> } } };
+    event.object.metadata = {
+      ...event.object.metadata,
+      ...{ managedFields: [{ manager: 'x'.repeat(1_500_000) }] },
+    } as never;
+    watch.send(`${JSON.stringify(event)}\n`);
+    return [];
+  }),
+  garbageLine: onLines((fault) => {
+    if (fault.hasStruck) return undefined;
+    fault.strike();
+    return [garbage[fault.placed.size] ?? ''];
+  }),
+  muteWatches: {
+    request: (fault, passing, isTurn) => {
+      if (isTurn && !fault.hasStruck) fault.strike(fault.placed.ms);
+      return fault.isLasting && fault.matches(passing) ? { kind: 'hang' } : undefined;
+    },
+    line: (fault) => (fault.isLasting ? [] : undefined),
+  },
+} satisfies Record<string, Effect>;
+
+function hold(fault: LiveFault, watch: OpenWatch, text: string): readonly string[] {
+  const held = { watch, text };
+  fault.lines.push(held);
+  fault.later(fault.placed.ms, () => {
+    fault.lines.splice(fault.lines.indexOf(held), 1);
+    watch.send(`${text}\n`);
+  });
+  return [];
+}
