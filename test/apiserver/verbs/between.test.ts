@@ -1,0 +1,63 @@
+// Somebody else writes between the moment when a verb has read an object and the moment when it writes it: admission runs just there.
+import { afterEach, describe, expect, it } from 'vitest';
+import { collection, openShop, type Shop } from '../shop/widgets.ts';
+
+const open: Shop[] = [];
+afterEach(async () => {
+  for (const shop of open.splice(0)) await shop.stop();
+});
+
+/** `meanwhile` runs once, when the operation has been decided on what was read. */
+async function interrupted(operation: string, meanwhile: (shop: Shop) => Promise<unknown>): Promise<Shop> {
+  let isDone = false;
+  const shop: Shop = await openShop({
+    admission: [
+      async (write) => {
+        if (write.operation !== operation || isDone) return;
+        isDone = true;
+        await meanwhile(shop);
+      },
+    ],
+  });
+  open.push(shop);
+  await shop.call('POST', collection, { metadata: { name: 'a' } });
+  return shop;
+}
+const merge = { 'content-type': 'application/merge-patch+json' };
+const labelled = (name: string) => ({ metadata: { labels: { [name]: 'yes' } } });
+const patch = (shop: Shop, body: object) => shop.call('PATCH', `${collection}/a`, body, merge);
+
+describe('a write between the reading and the writing of another', () => {
+  it('is not undone by a patch, which is made anew on what is there now', async () => {
+    const shop = await interrupted('update', (it) => patch(it, labelled('theirs')));
+    expect((await patch(shop, labelled('ours'))).status).toBe(200);
+    const { json } = await shop.call('GET', `${collection}/a`);
+    expect(json['metadata']).toMatchObject({ labels: { ours: 'yes', theirs: 'yes' } });
+  });
+
+  it('makes an update that names a version fail with 409', async () => {
+    const shop = await interrupted('update', (it) => patch(it, labelled('theirs')));
+    const { json: read } = await shop.call('GET', `${collection}/a`);
+    expect((await shop.call('PUT', `${collection}/a`, { ...read, spec: { size: 'big' } })).status).toBe(409);
+    const { json } = await shop.call('GET', `${collection}/a`);
+    expect(json).toMatchObject({ metadata: { labels: { theirs: 'yes' } }, spec: { size: 'small' } });
+  });
+
+  it('keeps an object that a delete was about to remove, if it added a finalizer', async () => {
+    const finalizers = ['example.com/wait'];
+    const shop = await interrupted('delete', (it) => patch(it, { metadata: { finalizers } }));
+    expect((await shop.call('DELETE', `${collection}/a`)).status).toBe(200);
+    const { status, json } = await shop.call('GET', `${collection}/a`);
+    expect(status).toBe(200);
+    expect(json['metadata']).toMatchObject({ finalizers, deletionTimestamp: expect.any(String) });
+  });
+
+  it('makes a delete that names a version fail with 409', async () => {
+    const shop = await interrupted('delete', (it) => patch(it, labelled('theirs')));
+    const { json: read } = await shop.call('GET', `${collection}/a`);
+    const { resourceVersion } = read['metadata'] as { resourceVersion: string };
+    const { status } = await shop.call('DELETE', `${collection}/a`, { preconditions: { resourceVersion } });
+    expect(status).toBe(409);
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
+  });
+});
