@@ -103,7 +103,7 @@ function Patch({ reports, roundTrip }: { reports: readonly PatchReport[]; roundT
             ${more > 0 && html`<p>And ${more} more.</p>`}`,
         )}
       </details>
-      ${roundTrip && html`<p class=${roundTrip.problem === undefined ? 'good' : 'message'}>${roundTrip.problem ?? 'Round trip: every sample comes back as it was.'}</p>`}
+      ${roundTrip && html`<p class=${roundTrip.problem === undefined ? 'good' : 'caution'}>${roundTrip.problem ?? 'Round trip: every sample comes back as it was.'}</p>`}
     </li>`;
 }
 
