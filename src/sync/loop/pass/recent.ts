@@ -7,6 +7,7 @@ import { MeasuredHour } from './measured-hour.ts';
 const writesKept = 256;
 /** A longer body is not kept. */
 const longestBody = 4_096;
+const mostMembers = 200;
 
 export interface LastWrite {
   /** Side and verb, such as `host patch`. */
@@ -38,7 +39,19 @@ export class Recent {
   }
 }
 
+/** A large body is not even written out: a pass must not pay for a text that nobody keeps. */
 function bodyOf(request: PlannedRequest): string | undefined {
-  if ('mergePatch' in request) return JSON.stringify(request.mergePatch);
-  return 'object' in request ? JSON.stringify(request.object) : undefined;
+  const body = 'mergePatch' in request ? request.mergePatch : 'object' in request ? request.object : undefined;
+  return body !== undefined && membersIn(body, mostMembers) <= mostMembers ? JSON.stringify(body) : undefined;
+}
+
+/** Stops counting beyond `most`. */
+function membersIn(value: unknown, most: number): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  let members = 0;
+  for (const one of Object.values(value)) {
+    members += membersIn(one, most - members);
+    if (members > most) break;
+  }
+  return members;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MeasuredHour } from '../../../src/sync/loop/pass/measured-hour.ts';
+import { MeasuredHour } from '../../../../src/sync/loop/pass/measured-hour.ts';
 
 describe('MeasuredHour', () => {
   it('stays within its memory and within its hour, however much is noted', () => {
