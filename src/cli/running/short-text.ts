@@ -81,8 +81,17 @@ function patchLines(patches: unknown): string[] {
   return [`patches: ${rows.length}, ${sum('values')} values, ${sum('failures')} failures`];
 }
 
-function managementLines({ url, keys }: StatusJson): string[] {
-  return [`management API: ${say(url)}; keys: ${isFacts(keys) ? counts(keys) : 'none'}`];
+function managementLines({ url, keys, store }: StatusJson): string[] {
+  return [
+    `management API: ${say(url)}; keys: ${isFacts(keys) ? counts(keys) : 'none'}`,
+    ...(isFacts(store) ? [storeLine(store)] : []),
+  ];
+}
+
+function storeLine({ place, replica, replicas, sweeper, lagMs, records }: StatusJson): string {
+  const live = Array.isArray(replicas) ? replicas.length : 0;
+  const sweeps = sweeper === undefined ? 'nobody sweeps yet' : `${say(sweeper)} sweeps`;
+  return `store: ${say(place)}, ${say(records)} records; replica ${say(replica)} of ${live}, ${say(lagMs)} ms behind at most; ${sweeps}`;
 }
 
 function itemLines(items: readonly AttentionItem[], { width, lines }: { width: number; lines: number }): string[] {

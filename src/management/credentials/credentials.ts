@@ -41,6 +41,8 @@ export interface OpenIssuingOptions {
   issuer: string;
   /** Where other replicas issue tokens too. */
   misses: Misses | undefined;
+  /** Whether this replica is the one that makes new keys. */
+  mayRenew(): boolean;
   callerOf: TokenIssueParts['callerOf'];
   visibleSince: NonNullable<Kind['visibleTo']>;
   deadText: TokenCallersParts['deadText'];
@@ -58,7 +60,9 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   const failed = (error: unknown) =>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
   const keys = await TokenKeys.open(folder, nowMs());
-  await keys.keepUp(nowMs());
+  // Of several replicas one makes the keys, and the others read what it has written.
+  const renew = () => (options.mayRenew() ? keys.keepUp(nowMs()) : keys.readAgain());
+  await renew();
   const revocations = new PublishedRevocations({ store, clock, failed, lost: options.revocationsLost });
   const shared = options.misses && new SharedLines(store, ledgerPrefix);
   const ledger = new TokenLedger({ store: shared ?? store, revocations, world, nowMs, failed });
@@ -73,7 +77,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   let isStopped = false;
   const keepUp = () => {
     if (isStopped) return;
-    chore = clock.after(keyChoreMs, () => void keys.keepUp(nowMs()).catch(failed).finally(keepUp));
+    chore = clock.after(keyChoreMs, () => void renew().catch(failed).finally(keepUp));
   };
   keepUp();
   return {

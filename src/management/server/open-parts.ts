@@ -158,7 +158,14 @@ async function partsOf(
   };
   const { revocationsLost } = options;
   const about = { folder: options.secretsFolder, store, world, clock, log, issuer, visibleSince, revocationsLost };
-  const issuing = await openIssuing({ ...about, callerOf, deadText, userOf, misses });
+  const issuing = await openIssuing({
+    ...about,
+    callerOf,
+    deadText,
+    userOf,
+    misses,
+    mayRenew: () => database.shared?.sweeps() ?? true,
+  });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
   const given = { peppers, database, revocations: stored.revocations, store, activity, people, book, uses };

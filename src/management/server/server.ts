@@ -254,7 +254,7 @@ export class ManagementApi {
     const { database, peppers } = this.#need();
     const { server, clock } = this.#options;
     const source: BackupSource = {
-      dataDir: server.dataDir,
+      secretsDir: secretsFolder(server),
       copyDatabase: (path) => database.copyTo(path),
       currentRevision: () => database.currentRevision(),
       peppers: peppers.versions,
@@ -265,14 +265,16 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, audit, book, world, counts, kubeconfigs, proxy } = this.#need();
+    const { api, audit, book, world, counts, kubeconfigs, proxy, database } = this.#need();
+    const store = database.shared?.status();
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ofLeavers, ...keys } = counts.read(0);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
     const { upstreams = [] } = proxied;
     const { removalsWaiting } = certificates;
     const leavers = keysOfLeavers(book.heldByOthers(), world, nowMs);
-    const troubles = troublesIn({ removalsWaiting, upstreams, leavers, damage: audit.damage });
+    const others = troublesIn({ removalsWaiting, upstreams, leavers, damage: audit.damage });
+    const troubles = [...(store?.troubles ?? []), ...others];
     return {
       url: api.url,
       ...(troubles.length > 0 && { troubles }),
@@ -281,6 +283,7 @@ export class ManagementApi {
       ofLeavers,
       watches: api.watchCount,
       certificates,
+      ...(store && { store }),
       ...proxied,
     };
   }

@@ -45,6 +45,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
 const mostAttempts = 20;
 /** A replica that was away for more restores and migrations is told that it belongs to another store. */
 const mostEpochs = 50;
+/** Five heartbeats. */
+const liveForMs = 10_000;
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
 
@@ -57,6 +59,8 @@ export interface StoreSize {
 interface Replica {
   beat: number;
   about: string;
+  /** When it was last heard. */
+  heardMs: number;
 }
 
 export class KubernetesStore extends TimelineStore {
@@ -128,6 +132,10 @@ export class KubernetesStore extends TimelineStore {
     return `the store in ${this.#host.place} is out of reach: ${this.#hostTrouble ?? silence}`;
   }
 
+  get place(): string {
+    return this.#host.place;
+  }
+
   get epoch(): string {
     return this.#meta.epoch;
   }
@@ -137,8 +145,11 @@ export class KubernetesStore extends TimelineStore {
     return this.#pulse.silentMs;
   }
 
-  get replicas(): ReadonlyMap<string, Replica> {
-    return this.#replicas;
+  /** Names and words of the replicas that were heard in the last seconds, this one too. */
+  get liveReplicas(): { replica: string; about: string }[] {
+    const sinceMs = (this.#options.hostClock ?? this.clock).now() - liveForMs;
+    const live = [...this.#replicas].filter(([, { heardMs }]) => heardMs >= sinceMs);
+    return live.map(([replica, { about }]) => ({ replica, about })).sort((a, b) => (a.replica < b.replica ? -1 : 1));
   }
 
   /** Names of records that nobody can read; the others are served. */
@@ -324,7 +335,7 @@ export class KubernetesStore extends TimelineStore {
     const versions: Version[] = [];
     for (const found of records) {
       const read = this.#reader.read(found, this.#meta.offset);
-      if (read.kind === 'replica') this.#replicas.set(read.replica, read);
+      if (read.kind === 'replica') this.#hear(read);
       this.#reader.note(found.name, read);
       if (read.kind !== 'record') continue;
       const { record } = read;
@@ -345,7 +356,7 @@ export class KubernetesStore extends TimelineStore {
     this.#reached = found.version;
     const read = type === 'delete' ? undefined : this.#reader.read(found, this.#meta.offset);
     if (found.name === metaName) this.#metaChanged(read?.kind === 'meta' ? read.meta : undefined);
-    if (read?.kind === 'replica') this.#replicas.set(read.replica, read);
+    if (read?.kind === 'replica') this.#hear(read);
     this.#reader.note(found.name, read);
     const key = read?.kind === 'record' ? read.record.key : this.#keys.get(found.name);
     const record = read?.kind === 'record' ? read.record : undefined;
@@ -366,6 +377,10 @@ export class KubernetesStore extends TimelineStore {
     this.timeline.apply(version);
     this.hub.publish(eventOf(version));
     this.trim();
+  }
+
+  #hear({ replica, beat, about }: { replica: string; beat: number; about: string }): void {
+    this.#replicas.set(replica, { beat, about, heardMs: (this.#options.hostClock ?? this.clock).now() });
   }
 
   /** Another offset numbers everything anew. A meta record that somebody has deleted comes back from memory. */

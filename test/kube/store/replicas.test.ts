@@ -2,17 +2,20 @@
 import { execFile } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newNamespace } from '../../contract/store/on-host.ts';
+import { until } from '../../management/server/bench.ts';
 import { kubeAssets } from '../start/assets.ts';
-import { type KubeCluster, startKube } from '../start/start.ts';
+import { startKube } from '../start/start.ts';
+import { type EmbeddedHost, startEmbedded } from './embedded-host.ts';
 import { Replicas } from './replicas.ts';
 
 const assets = kubeAssets();
 
 describe.skipIf(assets.found === undefined)('two replicas on a real kube-apiserver', () => {
-  let host: KubeCluster;
+  let host: EmbeddedHost;
   let replicas: Replicas;
   beforeAll(async () => {
-    host = await startKube({ name: 'replicas' });
+    const isEmbedded = process.env['HOSTWARD_EMBEDDED_HOST'] === '1';
+    host = isEmbedded ? await startEmbedded(assets.found?.kubectl ?? '') : await startKube({ name: 'replicas' });
     replicas = new Replicas(host, await newNamespace(host));
     await replicas.start();
   }, 120_000);
@@ -66,7 +69,22 @@ describe.skipIf(assets.found === undefined)('two replicas on a real kube-apiserv
     expect(late.toSorted((a, b) => a - b)[late.length >> 1]).toBeLessThan(100);
   });
 
-  it('answer 401 for a key that nobody made, and 503 when too many are tried', async () => {
+  it('say in their status who they are, how far behind, and who of them sweeps', async () => {
+    const storeOf = async (at: number) => {
+      const { management } = (await replicas.replica(at).status()) as {
+        management: { store: Record<string, unknown> };
+      };
+      return management.store;
+    };
+    await until(async () => (await storeOf(0))['sweeper'] !== undefined, 'a sweeper', 30_000);
+    const [one, two] = [await storeOf(0), await storeOf(1)];
+    expect(one['replicas']).toHaveLength(2);
+    expect(one['replicas']).toEqual(two['replicas']);
+    expect(one['sweeper']).toBe(two['sweeper']);
+    expect([Number(one['lagMs']) < 5_000, one['troubles']]).toEqual([true, []]);
+  }, 60_000);
+
+  it('answer 401 for a key that nobody made', async () => {
     const stranger = `mpk_${'0'.repeat(17)}_${'0'.repeat(49)}`;
     expect((await replicas.get(0, 'root', stranger)).status).toBe(401);
   });

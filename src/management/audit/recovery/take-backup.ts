@@ -19,7 +19,8 @@ import {
 } from './backup-manifest.ts';
 
 export interface BackupSource {
-  dataDir: string;
+  /** Where the secrets lie. */
+  secretsDir: string;
   copyDatabase(path: string): Promise<void>;
   currentRevision(): Promise<number>;
   peppers: readonly Pepper[];
@@ -29,9 +30,10 @@ export interface BackupSource {
 /** `taken`: the folder is not empty. */
 export type BackupTaken = { kind: 'done'; manifest: Manifest } | { kind: 'taken' };
 
-/** Not copied as a secret: the database, the logs, sockets, what a crash or a restore left, and the keys of direct tokens, which a
+/** Not copied as a secret: the database, the logs, sockets, what a crash or a restore left, the name of a replica, and the keys of direct tokens, which a
  * restore makes anew. */
-const notSecret = /^(?:keys\.db.*|token-keys\.json|(?:audit|revocations)(?:-\d+)?\.log.*|.*\.sock|.*\.new)$/;
+const notSecret =
+  /^(?:keys\.db.*|replica\..*|token-keys\.json|(?:audit|revocations)(?:-\d+)?\.log.*|.*\.sock|.*\.new)$/;
 const deepest = 3;
 /** Hostward makes a handful of keys and certificates; a dataDir with more files has files of another program. */
 const mostFiles = 1000;
@@ -51,14 +53,14 @@ export async function takeBackup(source: BackupSource, to: string, withSecrets: 
 }
 
 async function copyInto(source: BackupSource, to: string, withSecrets: boolean): Promise<Manifest> {
-  const { dataDir, now, peppers } = source;
+  const { secretsDir, now, peppers } = source;
   // Taken before the copy: a restore then repeats some revocations that the copy already has, which does no harm.
   const revision = await source.currentRevision();
   const database = join(to, databaseName);
   await source.copyDatabase(database);
-  const secrets = await secretFiles(dataDir);
+  const secrets = await secretFiles(secretsDir);
   const files: BackupFile[] = [{ name: databaseName, sha256: await digestOf(database) }];
-  if (withSecrets) for (const name of secrets) files.push(await copied(dataDir, to, name));
+  if (withSecrets) for (const name of secrets) files.push(await copied(secretsDir, to, name));
   const leftOut = withSecrets ? [] : secrets;
   const madeAt = now.toISOString();
   const manifest = { madeAt, revision, files, leftOut, peppers: fingerprintsOf(peppers) };
@@ -76,16 +78,15 @@ async function isFree(folder: string): Promise<boolean> {
   }
 }
 
-/** Names of the files of dataDir that hold secrets, relative to it. */
-async function secretFiles(dataDir: string, below = '', depth = 1): Promise<string[]> {
+/** Names of the files of a folder that hold secrets, relative to it. */
+async function secretFiles(folder: string, below = '', depth = 1): Promise<string[]> {
   const found: string[] = [];
-  for (const entry of await readdir(join(dataDir, below), { withFileTypes: true })) {
+  for (const entry of await readdir(join(folder, below), { withFileTypes: true })) {
     const name = below === '' ? entry.name : `${below}/${entry.name}`;
     if (notSecret.test(entry.name)) continue;
     if (entry.isFile()) found.push(name);
-    else if (entry.isDirectory() && depth < deepest) found.push(...(await secretFiles(dataDir, name, depth + 1)));
-    if (found.length > mostFiles)
-      throw new Error(`back up ${dataDir}: want at most ${mostFiles} files, there are more`);
+    else if (entry.isDirectory() && depth < deepest) found.push(...(await secretFiles(folder, name, depth + 1)));
+    if (found.length > mostFiles) throw new Error(`back up ${folder}: want at most ${mostFiles} files, there are more`);
   }
   return found.sort();
 }

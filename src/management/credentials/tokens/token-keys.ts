@@ -76,6 +76,16 @@ export class TokenKeys {
     }, nowMs);
   }
 
+  /** Takes what another replica has written into the folder: it publishes a key long before the key signs. */
+  async readAgain(): Promise<void> {
+    const text = await textOf(this.#path);
+    if (text === undefined) return;
+    const keys = await keysIn(text, this.#path);
+    if (keys.map(({ id }) => id).join() === this.#keys.map(({ id }) => id).join()) return;
+    this.#keys = keys;
+    this.#publish();
+  }
+
   /** Publishes a new key now. The key signs only after verifiers have had time to fetch it. */
   async rotate(nowMs: number): Promise<void> {
     await this.#change(() => true, nowMs);

@@ -9,6 +9,7 @@ import type { Store } from '../../../store/store.ts';
 import { databasePath } from '../../keys/folder/data-folder.ts';
 import type { Sweeping } from '../../keys/key-chores.ts';
 import { HostDatabase } from './host-database.ts';
+import type { Shared } from './shared-store.ts';
 
 export interface Database extends Store {
   /** Into a SQLite file. */
@@ -17,14 +18,6 @@ export interface Database extends Store {
   readonly trouble?: string | undefined;
   /** Other processes write it too; absent = this one has it for itself. */
   readonly shared?: Shared;
-}
-
-/** Of a store that several replicas use. */
-export interface Shared {
-  /** The name of this one. */
-  replica: string;
-  /** Whether this one does what one of them must do for all. */
-  sweeps(): boolean;
 }
 
 /** A host has other work than ours. */
@@ -39,6 +32,8 @@ export interface DatabaseOptions {
   clock: Clock;
   log: Log;
   metrics?: Metrics | undefined;
+  /** Whatever this replica has used before: the records come from elsewhere. */
+  isNewStore?: boolean;
   environment?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -48,13 +43,8 @@ export interface DatabaseOptions {
  */
 export const maxHistoryBytes = 16 * 1024 * 1024;
 
-export async function databaseFor({
-  server,
-  clock,
-  log,
-  metrics,
-  environment = {},
-}: DatabaseOptions): Promise<Database> {
+export async function databaseFor(options: DatabaseOptions): Promise<Database> {
+  const { server, clock, log, metrics, environment = {}, isNewStore = false } = options;
   const history = { maxBytes: maxHistoryBytes };
   const { store } = server;
   if (store?.kubernetes === undefined)
@@ -69,5 +59,6 @@ export async function databaseFor({
     log,
     metrics,
     environment,
+    isNewStore,
   });
 }

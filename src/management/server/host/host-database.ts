@@ -24,6 +24,7 @@ import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
 import { replicaFile } from '../../keys/folder/data-folder.ts';
 import { HostSecrets } from './host-secrets.ts';
+import type { Shared, SharedStatus } from './shared-store.ts';
 
 export interface HostDatabaseOptions {
   kubernetes: KubernetesStoreSettings;
@@ -33,6 +34,7 @@ export interface HostDatabaseOptions {
   clock: Clock;
   log: Log;
   metrics: Metrics | undefined;
+  isNewStore: boolean;
   environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -42,20 +44,22 @@ interface ReplicaFile {
   epoch?: string;
 }
 
+/** What the heartbeat of the replica says that sweeps. */
+const sweepingWord = 'sweeps';
 const lockFile = 'replica.lock';
 /** Who holds it removes what is over. */
 const sweeperLease = 'hostward-sweeper';
 const busy = 5;
 
 export class HostDatabase extends KubernetesStore {
-  readonly shared: { replica: string; sweeps(): boolean };
+  readonly shared: Shared;
   readonly #folder: string;
   readonly #replica: string;
   readonly #lease: Lease;
   readonly #lock: DatabaseSync;
 
   static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
-    const { kubernetes, most, folder, history, clock, log, metrics, environment } = options;
+    const { kubernetes, most, folder, history, clock, log, metrics, environment, isNewStore } = options;
     await makeFolder(folder, 0o700);
     const lock = lockOf(join(folder, lockFile));
     try {
@@ -71,20 +75,18 @@ export class HostDatabase extends KubernetesStore {
       const connection = openConnection({ name: 'store', credentials, clock, log });
       const random = () => randomBytes(4).readUInt32LE() / 2 ** 32;
       const host = new HostSecrets({ connection, namespace, replica, clock, random, log });
+      const lease = openLease({
+        ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
+        metrics: metrics ?? createMetrics(),
+      });
       return new HostDatabase(
         {
-          ...{ host, replica, most, history, clock, isUsable, knownEpoch: epoch },
+          about: () => (lease.isHeld() ? sweepingWord : ''),
+          ...{ host, replica, most, history, clock, isUsable, knownEpoch: isNewStore ? undefined : epoch },
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },
-        {
-          folder,
-          lock,
-          lease: openLease({
-            ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
-            metrics: metrics ?? createMetrics(),
-          }),
-        },
+        { folder, lock, lease },
       );
     } catch (error) {
       lock.close();
@@ -101,7 +103,8 @@ export class HostDatabase extends KubernetesStore {
     this.#replica = options.replica;
     this.#lock = lock;
     this.#lease = lease;
-    this.shared = { replica: options.replica, sweeps: () => lease.isHeld() };
+    const sweeps = () => lease.isHeld();
+    this.shared = { replica: options.replica, sweeps, status: () => this.#status() };
   }
 
   override async start(): Promise<void> {
@@ -140,6 +143,23 @@ export class HostDatabase extends KubernetesStore {
   override async beginEpoch(epoch: string, revision: number): Promise<void> {
     await super.beginEpoch(epoch, revision);
     await this.#remember();
+  }
+
+  #status(): SharedStatus {
+    const { liveReplicas: live, unusable, trouble, place, size, silentMs } = this;
+    const aside =
+      unusable.length === 0
+        ? []
+        : [
+            `${unusable.length} records in ${place} cannot be read (${unusable[0]}); the log says why, and backups have them`,
+          ];
+    return {
+      ...{ place, replica: this.#replica, replicas: live.map(({ replica }) => replica) },
+      sweeper: live.find(({ about }) => about === sweepingWord)?.replica,
+      lagMs: Math.round(silentMs),
+      ...size,
+      troubles: [...(trouble === undefined ? [] : [trouble]), ...aside],
+    };
   }
 
   async #remember(): Promise<void> {
