@@ -1,5 +1,5 @@
 // Does a database that is larger than the memory limit serve? A million keys, 1 GiB, under the limit that the chart ships: the start,
-// /livez, a list of all keys in pages, deletes, a backup, a restart after a kill.
+// /livez, a list of all keys in pages, deletes, a restart after a kill. Or: how large is the shipped program with fewer keys?
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { loadavg } from 'node:os';
@@ -23,6 +23,8 @@ const { values: args } = parseArgs({
   },
 });
 const population = { keys: Number(args.keys), owners: Number(args.owners) };
+/** With the shipped program. */
+const wanted = population.keys <= 100_000 ? { startMs: 1_500, memoryMb: 200 } : { startMs: 10_000, memoryMb: 600 };
 const limitMb = Number(args.limit ?? shippedLimitMb());
 /** Of a wall clock, on a machine with much else to do; what counts is the time without that. */
 const startWithinMs = 300_000;
@@ -116,8 +118,8 @@ async function main(): Promise<void> {
     const took = await server.start();
     if (took === undefined) throw new Error(`the server did not start: ${readFileSync(logPath, 'utf8').slice(-2000)}`);
     const note = server.isGrouped ? `${limitMb} MiB, a control group` : `resident memory; no control group can be made`;
-    report.add({ name, value: took.ownMs, unit: 'ms', wanted: { atMost: 10_000 }, note });
-    report.add({ name: `${name}: memory`, value: server.memoryMb(), unit: 'MiB' });
+    report.add({ name, value: took.ownMs, unit: 'ms', wanted: { atMost: wanted.startMs }, note });
+    report.add({ name: `${name}: memory`, value: server.memoryMb(), unit: 'MiB', wanted: { atMost: wanted.memoryMb } });
     report.add({ name: `${name}: processor time`, value: server.cpuMs(), unit: 'ms' });
   };
   try {
