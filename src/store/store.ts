@@ -49,7 +49,7 @@ export interface Store {
   get(key: string, options?: { fresh?: boolean }): Promise<{ record: StoredRecord | undefined; revision: number }>;
   /**
    * Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. `remaining` is exact up to a thousand and
-   * an estimate beyond. Readers share the records and must not change them.
+   * an estimate beyond. A page of long texts may end before `limit`. Readers share the records and must not change them.
    */
   list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult>;
   /**

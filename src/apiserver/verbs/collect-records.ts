@@ -18,6 +18,8 @@ export const stepRecords = 500;
 
 export interface Listed {
   records: StoredRecord[];
+  /** Of all that were found, those without their records among them. */
+  count: number;
   revision: number;
   /** Key of the last returned record, if more records follow. */
   more: string | undefined;
@@ -55,6 +57,7 @@ async function collectKeys(
   { keys, revision }: Candidates,
 ): Promise<Listed> {
   const records: StoredRecord[] = [];
+  const into = { records, count: 0, chars: 0, most: range.holds ?? Number.POSITIVE_INFINITY };
   const { afterKey } = range;
   const keysLeft = afterKey === undefined ? keys : keys.filter((key) => compareKeys(key, afterKey) > 0);
   for (const [index, key] of keysLeft.entries()) {
@@ -67,14 +70,16 @@ async function collectKeys(
     if (page.kind === 'compacted') throw tooOld(call, range, records.at(-1)?.key ?? afterKey);
     const found = page.records.filter((record) => record.key === key);
     if (found.length === 0) readStandIn(call);
-    await take(call, records, found, { selection, limit: range.limit });
-    const isFull = range.limit > 0 && records.length >= range.limit;
-    if (isFull) return { records, revision, more: index + 1 < keysLeft.length ? key : undefined, remaining: undefined };
+    await take(call, into, found, { selection, limit: range.limit });
+    const isFull = range.limit > 0 && into.count >= range.limit;
+    const { count } = into;
+    if (isFull)
+      return { records, count, revision, more: index + 1 < keysLeft.length ? key : undefined, remaining: undefined };
     if (index % stepRecords === stepRecords - 1) await new Promise((resolve) => setImmediate(resolve));
   }
   // Without a key to read, a compacted or future revision would pass unnoticed.
   if (keysLeft.length === 0) await checkRevision(call, range, revision);
-  return { records, revision, more: undefined, remaining: undefined };
+  return { records, count: into.count, revision, more: undefined, remaining: undefined };
 }
 
 async function checkRevision(call: CollectCall, range: ListRange, revision: number): Promise<void> {
@@ -88,15 +93,18 @@ interface ListRange {
   limit: number;
   atRevision?: number;
   afterKey?: string;
+  /** Records beyond so many characters are only counted: hundreds of callers may collect at the same time, and ask for a million. */
+  holds?: number;
 }
 
 export async function collect(call: CollectCall, selection: Selection, range: ListRange): Promise<Listed> {
   const candidates = await candidateKeys(call, selection, range);
   if (candidates !== undefined) return collectKeys(call, selection, range, candidates);
   const records: StoredRecord[] = [];
+  const into = { records, count: 0, chars: 0, most: range.holds ?? Number.POSITIVE_INFINITY };
   let { atRevision, afterKey } = range;
   for (;;) {
-    const missing = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - records.length);
+    const missing = range.limit === 0 ? stepRecords : Math.min(stepRecords, range.limit - into.count);
     // A selector may reject most records, so each step reads as many as possible.
     const readCount = selection.takesAll ? missing : stepRecords;
     const page = await call.kit.store.list(range.prefix, {
@@ -110,15 +118,15 @@ export async function collect(call: CollectCall, selection: Selection, range: Li
     }
     if (page.kind === 'compacted') throw tooOld(call, range, afterKey);
     atRevision ??= page.revision;
-    const lastKey = await take(call, records, page.records, { selection, limit: range.limit });
+    const lastKey = await take(call, into, page.records, { selection, limit: range.limit });
     afterKey = lastKey ?? page.records.at(-1)?.key ?? afterKey;
     const cutWithinPage = lastKey !== undefined && lastKey !== page.records.at(-1)?.key;
     const hasMore = page.hasMore || cutWithinPage;
-    const full = range.limit > 0 && records.length >= range.limit;
+    const full = range.limit > 0 && into.count >= range.limit;
     if (!hasMore || full) {
       const more = hasMore ? afterKey : undefined;
       const remaining = hasMore && selection.takesAll ? page.remaining : undefined;
-      return { records, revision: atRevision, more, remaining };
+      return { records, count: into.count, revision: atRevision, more, remaining };
     }
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -127,7 +135,7 @@ export async function collect(call: CollectCall, selection: Selection, range: Li
 /** Adds matching records; returns the key of the record that reached the limit, if any. */
 async function take(
   { kind, works }: CollectCall,
-  into: StoredRecord[],
+  into: { records: StoredRecord[]; count: number; chars: number; most: number },
   page: readonly StoredRecord[],
   { selection, limit }: { selection: Selection; limit: number },
 ): Promise<string | undefined> {
@@ -142,8 +150,10 @@ async function take(
       }
       if (!selection.matches(shownFromText(record.value, kind, record.revision))) continue;
     }
-    into.push(record);
-    if (into.length === limit) return record.key;
+    if (into.chars <= into.most) into.records.push(record);
+    into.count++;
+    into.chars += record.value.length;
+    if (into.count === limit) return record.key;
   }
   return undefined;
 }

@@ -35,15 +35,17 @@ export async function listObjects(call: Call): Promise<VerbOutcome> {
   const from = await startOf(call, query);
   // After the first byte a refusal is impossible, so the first step is read before the answer begins.
   const limit = query.limit === 0 ? stepRecords : query.limit;
-  const first = await collect(call, selection, { prefix, limit, ...from });
-  const isLong = !isShort(first.records, shortLength[call.negotiated.mediaType]);
+  const shortest = shortLength[call.negotiated.mediaType];
+  // What is longer is read again, but for its first part.
+  const first = await collect(call, selection, { prefix, limit, holds: shortest, ...from });
+  const isLong = !isShort(first.records, shortest);
   const records = isLong ? heldPart(first.records) : first.records;
-  const isCut = records.length < first.records.length;
+  const isCut = records.length < first.count;
   const isWhole = !isCut && (query.limit > 0 || first.more === undefined);
   const { continue: next } = query.limit === 0 ? {} : nextPage(call, first, prefix);
   const meta = { revision: first.revision, next, remaining: query.limit === 0 ? undefined : first.remaining };
   const atRevision = first.revision;
-  const rest = query.limit === 0 ? Number.POSITIVE_INFINITY : first.records.length - records.length;
+  const rest = query.limit === 0 ? Number.POSITIVE_INFINITY : first.count - records.length;
   const startKey = isCut ? records.at(-1)?.key : first.more;
   // Must not name `first`, or the answer would hold all its records until it is read.
   const further = async function* () {

@@ -12,7 +12,11 @@ import type { EventsRange, ListedRows, ListRange, LoggedWrite, LogWrite, WindowR
 export const keyIndex = 'CREATE INDEX IF NOT EXISTS log_by_key ON log (key, revision, (value IS NULL))';
 
 /** Up to this number `remaining` is counted; beyond it a count of all keys would cost more than the page. */
-const countedKeys = 5_000;
+const countedKeys = 2_000;
+/** A shorter page is not worth a count of all keys. */
+const shortPage = 100;
+/** Hundreds of clients may ask for pages at the same time, and each page lies in memory. Five hundred ordinary keys fit. */
+const pageChars = 512 * 1024;
 /** Places up to which somebody has read a long list; the page that goes on from there need not count again. */
 const knownPlaces = 200;
 const windowRows = 10_000;
@@ -88,11 +92,18 @@ export class LogTable {
 
   list(range: ListRange): ListedRows {
     const { prefix, revision, afterKey, limit = 0 } = range;
-    const most = limit <= 0 ? -1 : limit + 1;
-    const found = this.#page.all(firstBehind(prefix, afterKey), beyondPrefix(prefix), revision, most);
-    const rows = found as unknown as ListedRows['rows'];
-    const hasMore = limit > 0 && rows.length > limit;
-    if (hasMore) rows.pop();
+    const isPage = limit > 0;
+    const bounds = [firstBehind(prefix, afterKey), beyondPrefix(prefix)] as const;
+    const found = this.#page.iterate(...bounds, revision, isPage ? limit + 1 : -1);
+    const rows: ListedRows['rows'] = [];
+    let chars = 0;
+    let hasMore = false;
+    for (const row of found as unknown as Iterable<ListedRows['rows'][number]>) {
+      hasMore = isPage && (rows.length === limit || chars >= pageChars);
+      if (hasMore) break;
+      rows.push(row);
+      chars += row[1].length;
+    }
     return { rows, hasMore, remaining: hasMore ? this.#remainingAfter(range, rows) : 0 };
   }
 
@@ -161,6 +172,7 @@ export class LogTable {
       const range = [firstBehind(prefix, last), beyondPrefix(prefix)] as const;
       const [few] = this.#counted.get(...range, countedKeys) as unknown as [number];
       if (few < countedKeys) return this.#present(range, revision);
+      if (rows.length < shortPage) return few;
       remaining = (this.#counted.get(...range, -1) as unknown as [number])[0];
     }
     this.#remaining.delete(place(afterKey));
