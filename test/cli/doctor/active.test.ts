@@ -77,6 +77,16 @@ describe('hostward doctor --active', () => {
     expect(code).toBe(1);
   });
 
+  it('says what the daemon says of the object whose copy does not come', async () => {
+    const fetch: DoctorRun['fetch'] = async (url) => {
+      const isObject = String(url).includes('object=default%2Fhostward-doctor-');
+      if (!isObject) return Response.json({ virtualCluster: 'vc', verdict: { isWell: true, sentence: 'in step' } });
+      return Response.json({ state: 'refused/HostRefused', message: 'exceeded quota: few' });
+    };
+    const { of } = await stage.findings(['--active'], { fetch });
+    expect(of('HW-902')?.details).toEqual(['the daemon says: refused/HostRefused: exceeded quota: few']);
+  });
+
   it.each([
     ['POST', 'services', 'before the answer about the Service'],
     ['POST', 'endpoints', 'before the answer about the Endpoints'],

@@ -33,6 +33,8 @@ export interface SyncProofOptions {
   addresses: readonly [string, string];
   /** The kinds that Hostward syncs here, each with the place of its copy. */
   awaited: readonly { kind: 'Endpoints' | 'EndpointSlice'; place: ObjectName }[];
+  /** Asked when a copy does not come, while its object is there: what the daemon says of it. */
+  whyNot: () => Promise<string | undefined>;
 }
 
 export interface SyncProof {
@@ -40,6 +42,8 @@ export interface SyncProof {
   notMade: Exclude<Answer, { kind: 'ok' }> | undefined;
   /** By kind: how long the copy took; undefined = it did not come. */
   arrived: ReadonlyMap<string, number | undefined>;
+  /** What the daemon said of the object whose copy did not come. */
+  because: string | undefined;
   changed: ReadonlyMap<string, number | undefined>;
   /** Copies that did not go by themselves. */
   stayed: readonly string[];
@@ -72,6 +76,7 @@ class Prover {
     const { signal } = this.#options;
     let arrived: SyncProof['arrived'] = new Map();
     let changed: SyncProof['changed'] = new Map();
+    let because: string | undefined;
     try {
       await this.#sweep();
       await this.#make();
@@ -80,14 +85,14 @@ class Prover {
         if ([...arrived.values()].every((took) => took !== undefined) && !signal.aborted) {
           await this.#change();
           changed = await this.#until(limitsMs.change, (one) => this.#hasChanged(one));
-        }
+        } else if (!signal.aborted) because = await this.#options.whyNot();
       }
     } finally {
       // Outside the reach of the signal: what was made must go.
       await this.#deleteMade();
     }
     const { stayed, left } = await this.#clear();
-    return { notMade: this.#notMade, arrived, changed, stayed, left, isInterrupted: signal.aborted };
+    return { notMade: this.#notMade, arrived, because, changed, stayed, left, isInterrupted: signal.aborted };
   }
 
   /** Deletes what a doctor left behind that was killed. */

@@ -1,6 +1,9 @@
 // The checks of `--active`: one proof, judged step by step.
 import { rulesOf, sliceKindOf } from '../../../daemon/options/rules-of.ts';
 import { keyOf } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { CommandFault } from '../../line/context.ts';
+import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
 import { prove, type SyncProof, type SyncProofOptions } from '../active/proof.ts';
 import { type TestPlace, testAddresses } from '../active/test-objects.ts';
 import type { Check } from '../patient/check.ts';
@@ -56,8 +59,28 @@ async function attempt(patient: Patient): Promise<Attempt> {
   });
   const virtual = patient.cluster('virtual').connection;
   const host = patient.cluster('host').connection;
-  const proof = await prove({ virtual, host, clock: context.clock, signal: stopping, place, addresses, awaited });
+  const whyNot = () => saidOf(patient, key);
+  const proof = await prove({
+    ...{ virtual, host, clock: context.clock, signal: stopping, place, addresses, awaited, whyNot },
+  });
   return { kind: 'proof', proof };
+}
+
+/** What the daemon on this machine says of an object; undefined where none answers. */
+async function saidOf({ context, settings }: Patient, key: string): Promise<string | undefined> {
+  const path = `/status?object=${encodeURIComponent(key)}`;
+  const answer = await askDaemon(context, localAddress(settings.listen), path).catch((thrown) => {
+    if (thrown instanceof CommandFault) return undefined;
+    throw thrown;
+  });
+  const { state, message, alsoEndpointSlice } = answer?.value ?? {};
+  const slice = isRecord(alsoEndpointSlice) ? alsoEndpointSlice : {};
+  const found = [
+    { state, message },
+    { state: slice['state'], message: slice['message'] },
+  ];
+  const bad = found.find((one) => typeof one.state === 'string' && one.state !== 'inSync');
+  return bad && [bad.state, bad.message].filter((part) => typeof part === 'string').join(': ');
 }
 
 /** A namespace of the virtual cluster whose objects come to the host. */
@@ -95,11 +118,12 @@ const made: Check = {
 
 function arrival(kind: 'Endpoints' | 'EndpointSlice') {
   return (patient: Patient): Promise<Finding> =>
-    judge(patient, ({ arrived, isInterrupted }) => {
+    judge(patient, ({ arrived, because, isInterrupted }) => {
       const took = arrived.get(kind);
       if (took !== undefined) return ok(`after ${milliseconds(took)}`);
       if (isInterrupted) return couldNotCheck('interrupted');
       return fault(`no copy of the ${kind} came to the host within 4 s`, {
+        ...(because !== undefined && { details: [`the daemon says: ${because}`] }),
         mend: 'hostward status   # does the daemon run, and what does it say',
       });
     });
