@@ -19,6 +19,7 @@ npm run rig -- --replay SEED                                         plays one s
 npm run rig -- --boundaries [--story NAME]                           kills the daemon at every boundary of every write
 npm run rig -- --soak SEED [--minutes N]                             an hour of virtual time with reloads: memory and handles
 npm run rig -- --mutants | --mutant NAME                             plants mistakes in copies; each must be found within 500 seeds
+npm run rig -- --holes                                               the same with holes of the past alone
 `;
 /** A process that has played many runs has seen many worlds; a fresh one starts in a second. */
 const seedsOfProcess = 120;
@@ -45,11 +46,13 @@ async function command(words: readonly string[]): Promise<number> {
       minutes: { type: 'string', default: '60' },
       mutants: { type: 'boolean', default: false },
       mutant: { type: 'string' },
+      holes: { type: 'boolean', default: false },
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
   if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
-  if (values.mutants || values.mutant !== undefined) return playMutants(values.mutant, values.jobs);
+  if (values.holes) return playMutants(values.jobs, { kind: 'past' });
+  if (values.mutants || values.mutant !== undefined) return playMutants(values.jobs, { only: values.mutant });
   if (values.soak !== undefined)
     return playSoak(
       wholeNumber('--soak', values.soak, 0, greatestSeed),

@@ -1,5 +1,5 @@
 // Mistakes planted in copies of the sources, each of one place: a net that does not catch them has a hole. `plan`: in the rules of sync, which the model
-// must notice; `past`: holes that were mended, put back.
+// must notice; `past`: holes that were mended, put back, each found by seeds or by an attack from outside.
 
 export interface Mutant {
   name: string;
@@ -135,6 +135,27 @@ export const mutants: readonly Mutant[] = [
     'const preconditions = {} as { uid: string; resourceVersion: string };',
   ),
   plan('the namespace label is missing', 'draft.ts', '[namespaceLabel, virtual.namespace],', ''),
+  {
+    name: 'host values flow back although their patches have changed',
+    kind: 'past',
+    file: 'src/sync/plan/keys/merge-keys.ts',
+    find: 'if (!input.isPatchSetNew) return false;',
+    replace: 'return false;',
+  },
+  {
+    name: 'a copy that names an object elsewhere is waited for',
+    kind: 'past',
+    file: 'src/sync/plan/decide/decide.ts',
+    find: 'if (!isLeaving(host, ownership.key, translation)) {',
+    replace: 'if (host.uid === "") {',
+  },
+  {
+    name: 'a standby counts as lag what another replica has written',
+    kind: 'past',
+    file: 'src/sync/loop/sync.ts',
+    find: 'return void this.ledger.takeDirtySince(key);',
+    replace: 'return;',
+  },
   {
     name: 'a list of another kind is a list',
     kind: 'past',

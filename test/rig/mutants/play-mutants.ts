@@ -11,8 +11,11 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 /** A mistake that so many seeds do not find is not found by a landing's gate. */
 const seeds = 500;
 
-export function playMutants(only: string | undefined, jobs: string): number {
-  const chosen = only === undefined ? mutants : mutants.filter(({ name }) => name === only);
+export function playMutants(
+  jobs: string,
+  { only, kind }: { only?: string | undefined; kind?: Mutant['kind'] },
+): number {
+  const chosen = mutants.filter((one) => (only ?? one.name) === one.name && (kind ?? one.kind) === one.kind);
   if (chosen.length === 0) {
     process.stderr.write(`rig: --mutant is one of: ${mutants.map(({ name }) => name).join('; ')}\n`);
     return 2;
