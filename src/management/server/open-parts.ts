@@ -192,6 +192,10 @@ function withWayOut(error: unknown): unknown {
   return new StoreFault(error.code, `${error.message}; ${wayOut}`, { cause: error });
 }
 
+/** Of a cluster that keeps the records. */
+const wayOutOfRollback =
+  'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
+
 const random = (count: number) => randomBytes(count);
 
 /** What the folder holds: the secrets, the journal, the store, and what is read from the store into memory. */
@@ -207,7 +211,9 @@ async function openStored(
   const revocations = new ChainFile({ folder, name: revocationsName, digest });
   await revocations.start();
   opened.push(revocations);
-  const store = new JournaledStore({ store: database, file: revocations, clock, log, revokedBy: takenAway });
+  const remedy = database.shared && { remedy: wayOutOfRollback };
+  const journal = { file: revocations, clock, log, revokedBy: takenAway, ...remedy };
+  const store = new JournaledStore({ store: database, ...journal });
   await store.start();
   opened.push(store);
   await checkSecrets(store, secrets, secretsFolder);

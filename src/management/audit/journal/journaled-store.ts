@@ -17,6 +17,8 @@ export interface JournalOptions {
   clock: Clock;
   log: Log;
   revokedBy(event: StoreEvent): readonly Revoked[];
+  /** What mends a store that is older than the journal. */
+  remedy?: string;
 }
 
 /** Revisions that one line announces. A restore skips at most this many, and one line for so many writes costs nothing. */
@@ -63,12 +65,12 @@ export class JournaledStore implements Store {
 
   /** The store runs already, and the file too. */
   async start(): Promise<void> {
-    const { file } = this.#options;
+    const { file, remedy = 'bring it back with "hostward restore", which keeps revoked keys dead' } = this.#options;
     this.#highest = await this.#store.currentRevision();
     const last = file.last?.['revision'];
     if (typeof last === 'number' && last > this.#highest)
       throw new Error(
-        `read the journal of revocations: want the database at revision ${last} or later, it is at ${this.#highest}: it is older than the journal; bring it back with "hostward restore", which keeps revoked keys dead`,
+        `read the journal of revocations: want the database at revision ${last} or later, it is at ${this.#highest}: it is older than the journal; ${remedy}`,
       );
     if (typeof last === 'number') this.#covered = last;
     else await this.#begin();
