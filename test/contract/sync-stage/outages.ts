@@ -18,9 +18,10 @@ const ip = (at: number, version: number) => `10.${version}.${at >> 8}.${at & 255
 export function outagesSuite(backend: () => SyncBackend): void {
   describe('around the daemon', { timeout: 120_000 + objects * 500 }, () => {
     let stage: SyncStage;
-    const interferers = interferedStageForEach(backend, (made) => {
+    const use = (made: SyncStage) => {
       stage = made;
-    });
+    };
+    const interferers = interferedStageForEach(backend, use, { timeoutMs: 60_000 + 200 * objects });
 
     const behind = async (side: Side) => interferers.before(backend()[side]);
     const begin = (side: Side, { at }: Interferer, options: LiveOptions = {}) =>
