@@ -1,5 +1,5 @@
 // Is the sync as quick, frugal and tight as it was? Ratios against a bare writer, in at most five minutes, each with its interval; a figure that scatters too
-// much is no pass. `npm run bench:quick [-- --plant event|get|leak]`: each planted fault must trip it.
+// much is no pass. Its limits for memory and CPU were never seen on a quiet machine, so `.ci/run` does not call it yet. `npm run bench:quick [-- --plant event|get|leak]`: each planted fault must trip it.
 import { parseArgs } from 'node:util';
 import { ApiClient, reachOf } from './api-client.ts';
 import type { DaemonOptions, DaemonProcess, Plant } from './daemon-process.ts';
@@ -10,10 +10,10 @@ import { load, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { changeAll, type Key, keysOf, seedHost, seedVirtual } from './workload.ts';
 
-const objects = 1_500;
+const objects = 800;
 const pairs = 7;
 /** Of the leak: the first ones warm the daemon up, and their growth is none. */
-const leakRounds = { warm: 4, counted: 10 };
+const leakRounds = { warm: 3, counted: 7 };
 const restMs = 400;
 const memorySamples = 6;
 

@@ -62,7 +62,7 @@ const rows: readonly Row[] = [
     'src/apiserver/verbs/delete-object.ts',
     'if (options.uid !== undefined && options.uid !== uid) {',
     'if (options.uid === null) {',
-    'test/apiserver/verbs',
+    'test/apiserver/verbs/between.test.ts',
   ],
   [
     'a delete ignores the resourceVersion it is for',

@@ -52,6 +52,16 @@ describe('a write between the reading and the writing of another', () => {
     expect(json['metadata']).toMatchObject({ finalizers, deletionTimestamp: expect.any(String) });
   });
 
+  it('makes a delete of the object that was there before fail with 409', async () => {
+    const shop = await interrupted('none', async () => undefined);
+    const { json: first } = await shop.call('GET', `${collection}/a`);
+    await shop.call('DELETE', `${collection}/a`);
+    await shop.call('POST', collection, { metadata: { name: 'a' } });
+    const { uid } = first['metadata'] as { uid: string };
+    expect((await shop.call('DELETE', `${collection}/a`, { preconditions: { uid } })).status).toBe(409);
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(200);
+  });
+
   it('makes a delete that names a version fail with 409', async () => {
     const shop = await interrupted('delete', (it) => patch(it, labelled('theirs')));
     const { json: read } = await shop.call('GET', `${collection}/a`);

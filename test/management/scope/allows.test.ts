@@ -15,6 +15,20 @@ function answer(who: string, text: string, ...scopes: unknown[]): boolean {
   return allows(shop, credential, request(text)).allowed;
 }
 
+describe('the key of a kubeconfig', () => {
+  it.each([
+    [`create ${keys}`, false],
+    [`create ${tokens}`, false],
+    [`create ${kubeconfig} v in p-a`, false],
+    [`list ${keys}`, true],
+    ['delete nodes n @ vc/a/v', true],
+  ])('of a user of the project: %s is %s', (text, isAllowed) => {
+    const credential = { subject: subject('alice'), keyName: 'own', scopes: [undefined] };
+    expect(allows(shop, credential, request(text)).allowed).toBe(true);
+    expect(allows(shop, { ...credential, issuesNothing: true }, request(text)).allowed).toBe(isAllowed);
+  });
+});
+
 describe('the rights of a subject, without any scope', () => {
   const cases: [who: string, allowed: boolean, text: string][] = [
     ['bob', true, `list ${keys}`],
