@@ -18,6 +18,7 @@ afterAll(() => host.stop());
 storeContract('kubernetes store', async (settings) => storeOn(host, await newNamespace(host), settings), {
   numbering: numberingOf,
   modelRuns: 5,
+  many: 600,
 });
 
 describe('kubernetes stores of two replicas', () => {
