@@ -104,10 +104,12 @@ const found = findChromium();
 describe.skipIf(found.program === undefined)(
   `the page of the benchmarks in Chromium${found.program === undefined ? ` (skipped: ${found.reason})` : ''}`,
   () => {
-    const folder = mkdtempSync(join(tmpdir(), 'hostward-bench-page-'));
-    const url = pathToFileURL(join(folder, 'page.html')).href;
+    let folder: string;
+    let url: string;
     let browser: Browser;
     beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'hostward-bench-page-'));
+      url = pathToFileURL(join(folder, 'page.html')).href;
       writeFileSync(join(folder, 'page.html'), page);
       browser = await openChromium(found.program as string);
     });

@@ -18,7 +18,7 @@ describe.skipIf(assets.found === undefined)(
   `bench:blackbox between two real API servers${assets.found === undefined ? ` (skipped: ${assets.reason})` : ''}`,
   { timeout: 120_000 },
   () => {
-    const folder = mkdtempSync(join(tmpdir(), 'hostward-blackbox-'));
+    let folder: string;
     let virtual: KubeCluster;
     let host: KubeCluster;
     let admin: ApiClient;
@@ -30,6 +30,7 @@ describe.skipIf(assets.found === undefined)(
       return path;
     };
     beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'hostward-blackbox-'));
       [virtual, host] = await Promise.all([
         startKube({ name: 'box-virtual', controllerManager: true }),
         startKube({ name: 'box-host' }),
