@@ -36,6 +36,8 @@ interface Known {
   delivered: Map<string, number>;
   /** By path: the first failure of a write that has not succeeded since. */
   failedMs: Map<string, number>;
+  /** By path: the last write that brought a change across. */
+  crossedMs: Map<string, number>;
   /** By kind: the lag that the proxy measured, of so many changes. */
   owed: Map<string, { ms: number; changes: number }>;
   /** By kind, at the last sample. */
@@ -64,6 +66,7 @@ export class Truth implements WorldEars {
       withheld: 0,
       delivered: new Map(),
       failedMs: new Map(),
+      crossedMs: new Map(),
       owed: new Map(),
       reported: new Map(),
     };
@@ -159,8 +162,10 @@ export class Truth implements WorldEars {
         'in step',
         `${daemon} said so at ${lie.atMs / 1000} s: a change delivered at ${deliveredMs / 1000} s was written at ${nowMs / 1000} s`,
       );
-    // A standby may have become the leader since the last look.
-    if (failedMs !== undefined || nowMs - sinceMs < toleranceMs) return;
+    // What came while an earlier change was on its way is one lag with that one, and a standby may have become the leader since the last look.
+    const isJoined = deliveredMs <= (known.crossedMs.get(bare(path)) ?? Number.NEGATIVE_INFINITY);
+    known.crossedMs.set(bare(path), nowMs);
+    if (isJoined || failedMs !== undefined || nowMs - sinceMs < toleranceMs) return;
     const { kind } = kindOfResource[resource];
     const owed = known.owed.get(kind) ?? { ms: 0, changes: 0 };
     known.owed.set(kind, { ms: owed.ms + nowMs - sinceMs, changes: owed.changes + 1 });
