@@ -123,7 +123,10 @@ export class LocalServer {
     const { methods, bodyBytes } = route.takes(path) ?? { methods: ['GET', 'HEAD'], bodyBytes: 0 };
     if (!methods.includes(method)) {
       const known = methods.join(' and ');
-      const refusal = plainReply(405, `only ${known} are answered, found "${method}"`);
+      const refusal = plainReply(
+        405,
+        `only ${known} ${methods.length === 1 ? 'is' : 'are'} answered, found "${method}"`,
+      );
       return { ...refusal, headers: { allow: methods.join(', ') } };
     }
     const sender = senderFault(method, headers);

@@ -53,6 +53,14 @@ describe('the port of the playground', () => {
     expect(asked).toEqual([]);
   });
 
+  it('says which method a question has', async () => {
+    const { base, asked } = await serve();
+    const response = await fetch(`${base}/api/render`);
+    const told = [response.status, response.headers.get('allow'), await response.text()];
+    expect(told).toEqual([405, 'POST', 'only POST is answered, found "GET"\n']);
+    expect(asked).toEqual([]);
+  });
+
   it('refuses a body that is too long in a sentence, and goes on', async () => {
     const { post, asked } = await serve();
     const response = await post('/api/render', 'x'.repeat(playgroundLimits.bodyBytes + 1));
