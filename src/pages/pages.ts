@@ -83,10 +83,14 @@ ${main}
     });
   }
 
-  async #page({ path, query }: LocalRequest): Promise<Page> {
+  async #page({ path, query, headers }: LocalRequest): Promise<Page> {
     const { facts } = this.#answers;
     const { status, asOf } = this.#now();
-    if (path === '/') return { title: 'Status', main: statusMain(status, facts.lastHour(), asOf) };
+    if (path === '/')
+      return {
+        title: 'Status',
+        main: statusMain(status, facts.lastHour(), { asOf, address: addressIn(headers.host) }),
+      };
     if (path === objectsPath) {
       const asked = objectsQuery(query);
       const kinds = facts.kinds();
@@ -122,6 +126,11 @@ ${main}
     this.#known = { atMs, asOf: clock.wallTime(), status, version };
     return this.#known;
   }
+}
+
+/** As the browser reaches the daemon, perhaps through a tunnel. */
+function addressIn(host = ''): string | undefined {
+  return host === '' || /:\d+$/.test(host) ? host || undefined : `${host}:80`;
 }
 
 /** Ages grow with every look, and are no news. */

@@ -13,13 +13,14 @@ afterEach(async () => {
   await world.stop();
 });
 
-async function serve(host = '127.0.0.1') {
+async function serve(host = '127.0.0.1', more: Record<string, unknown> = {}) {
   world = new FakeWorld();
   putPair(world, 'web');
   await world.run();
   const told = {
     verdict: { state: 'inStep', isWell: true, sentence: 'in step: 1 object', since: '2026-01-01T00:00:00Z' },
     uptimeSeconds: 1,
+    ...more,
   };
   const { clock } = world;
   const asked = { times: 0 };
@@ -49,6 +50,14 @@ async function serve(host = '127.0.0.1') {
 }
 
 describe('the pages of a daemon', () => {
+  it('gives commands that ask this daemon, whatever its port', async () => {
+    const trouble = [{ object: 'shop/api', state: 'refused/PatchFailed', message: 'a patch failed' }];
+    const { get, port } = await serve('127.0.0.1', { trouble });
+    expect(await (await get('/')).text()).toContain(
+      `<code>hostward status shop/api --address 127.0.0.1:${port}</code>`,
+    );
+  });
+
   it.each([
     ['/', 200, 'in step: 1 object'],
     ['/objects', 200, 'default/web'],

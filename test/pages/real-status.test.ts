@@ -39,7 +39,7 @@ it('a sync in trouble tells nothing that the status page and the command do not 
     patches: world.patches?.counts.totals(),
   };
   const told = JSON.parse(JSON.stringify(status));
-  const page = statusMain(told, [], new Date()).text;
+  const page = statusMain(told, [], { asOf: new Date() }).text;
   expect(missingFields(told, page)).toEqual([]);
   expect(leavesOf(told).length).toBeGreaterThan(30);
   const reasons = attentionOf(told).map(({ object, reason }) => `${object} ${reason}`);

@@ -16,7 +16,7 @@ const cases = readdirSync(folder).map((file): [string, StatusJson] => [
 const failing = cases.find(([name]) => name === 'failing')?.[1] as StatusJson;
 
 describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
-  const page = statusMain(status, [], new Date('2026-01-01T00:00:00Z')).text;
+  const page = statusMain(status, [], { asOf: new Date('2026-01-01T00:00:00Z') }).text;
   const lines = textOf(page).split('\n');
 
   it('has every field of `status -o json`, in the words of the command', () => {
@@ -71,6 +71,32 @@ describe('what needs a person', () => {
     const commands = attentionOf(failing).map(({ command }) => command);
     expect(commands).toContain("hostward status 'shop/<script>alert(3)</script>'");
     expect(commands).toContain("hostward check --config '/etc/<b>hostward</b>/v.yaml'");
+  });
+
+  it('asks the daemon that the reader has asked, also on another port', () => {
+    const commands = attentionOf(failing, '[::1]:34181').map(({ command }) => command);
+    expect(commands).toContain("hostward status shop/api --address '[::1]:34181'");
+    expect(commands.filter((one) => one.startsWith('hostward status ') && !one.includes('--address'))).toEqual([]);
+    expect(commands.filter((one) => !one.startsWith('hostward status ') && one.includes('--address'))).toEqual([]);
+    expect(attentionOf(failing, 'localhost:9440')).toEqual(attentionOf(failing));
+    expect(shortText({ ...failing, verdict: {} }, undefined, '127.0.0.1:34181')).toContain(
+      'hostward status --all --address 127.0.0.1:34181 tells the rest',
+    );
+    const page = statusMain(failing, [], { asOf: new Date(0), address: '127.0.0.1:34181' }).text;
+    expect(page).toContain('<code>hostward status shop/api --address 127.0.0.1:34181</code>');
+  });
+
+  it('names a contested object once, with the client, while its next repair waits', () => {
+    const message = 'another client on the host keeps changing the copy';
+    const waiting = { object: 'shop/fight', state: 'waiting/Contested', message, sinceSeconds: 1 };
+    const messagesIn = (status: StatusJson) =>
+      attentionOf(status)
+        .filter(({ object }) => object === 'shop/fight')
+        .map((one) => one.message);
+    expect(messagesIn({ ...failing, trouble: [waiting] })).toEqual([
+      'the host copy keeps being changed by "kubectl-edit & co"',
+    ]);
+    expect(messagesIn({ ...failing, trouble: [waiting], contested: [] })).toEqual([message]);
   });
 
   it('is nothing in a daemon that is well', () => {

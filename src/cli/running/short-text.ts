@@ -1,6 +1,6 @@
 // The short form of `hostward status`: what a person wants to know first, in the 24 lines of a terminal, with the verdict last, where
 // the eye is. In: the status as JSON. Out: text. Everything else is for --all.
-import { type AttentionItem, attentionOf } from '../../sync/report/attention.ts';
+import { type AttentionItem, askedAt, attentionOf } from '../../sync/report/attention.ts';
 import { isFacts, type StatusJson, say, wordsOf } from '../../sync/report/words.ts';
 import { wrap } from '../line/help.ts';
 import { statusText } from './status-text.ts';
@@ -10,7 +10,7 @@ const mostLines = 23;
 const narrowest = 40;
 
 /** A status that fits is shown whole. */
-export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY): string {
+export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY, address?: string): string {
   const { verdict, ...facts } = status;
   const width = Math.max(columns, narrowest);
   const last = verdictLines(verdict, width);
@@ -18,11 +18,11 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
   if (whole.length + last.length <= mostLines) return `${[...whole, ...last].join('\n')}\n`;
   const head = headLines(facts).flatMap((line) => wrap(line, width));
   const rest = mostLines - last.length - 1;
-  const items = attentionOf(status);
+  const items = attentionOf(status, address);
   const shown = itemLines(items, { width, lines: rest - Math.min(head.length, rest - 4) - 1 });
   // On a very narrow terminal the facts make room for what needs a person.
   const facing = head.slice(0, Math.max(0, rest - shown.length - 1));
-  const more = 'hostward status --all tells the rest';
+  const more = `${askedAt('hostward status --all', address)} tells the rest`;
   return `${[...facing, ...shown, more, ...last].join('\n')}\n`;
 }
 

@@ -29,6 +29,7 @@ export async function status(context: Context, options: Options): Promise<ExitCo
     readingOf(await ask(path), {
       context,
       options,
+      address,
       ...(wantsRest(options) && { whole: (await ask('/status')).value }),
     });
   if (options.has('watch')) return watch(context, options, read);
@@ -87,10 +88,11 @@ function wantsRest(options: Options): boolean {
 interface Asked {
   context: Context;
   options: Options;
+  address: string;
   whole?: Record<string, unknown>;
 }
 
-function readingOf({ isKnown, value }: DaemonAnswer, { context, options, whole }: Asked): Reading {
+function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address, whole }: Asked): Reading {
   const isOne = options.operands.length > 0;
   if (!isKnown) {
     const message = typeof value['message'] === 'string' ? value['message'] : 'the object is not known';
@@ -111,7 +113,7 @@ function readingOf({ isKnown, value }: DaemonAnswer, { context, options, whole }
     return { text: `${head}${objectsText(value, columns)}${last.map((line) => `${line}\n`).join('')}`, code, news };
   }
   const { sentence } = (value['verdict'] ?? {}) as { sentence?: string };
-  const text = shortText(value, columns);
+  const text = shortText(value, columns, address);
   return sentence === undefined ? { text, code, news } : { text, code, news: ageless(sentence), line: sentence };
 }
 

@@ -35,13 +35,23 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
 /** Attention rows that are shown at once. */
 const itemsShown = 20;
 
-export function statusMain(status: StatusJson, hour: ReturnType<PageFacts['lastHour']>, asOf: Date): Html {
+interface Reading {
+  asOf: Date;
+  /** That the reader has asked, for the commands to copy. */
+  address?: string | undefined;
+}
+
+export function statusMain(
+  status: StatusJson,
+  hour: ReturnType<PageFacts['lastHour']>,
+  { asOf, address }: Reading,
+): Html {
   const { verdict } = status;
   const known = new Set(['verdict', ...sections.flatMap(({ fields }) => fields)]);
   const rest = Object.fromEntries(Object.entries(status).filter(([name]) => !known.has(name)));
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict)}
-<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionOf(status))}</section>
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionOf(status, address))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest)}`;
 }

@@ -53,7 +53,21 @@ const remedies: Readonly<Record<string, [string, CommandOf]>> = {
 
 const others: [string, CommandOf] = ['look at the object', look];
 
-export function attentionOf(status: StatusJson): AttentionItem[] {
+/** Where `hostward status` asks without being told. */
+const usualAddresses = ['127.0.0.1:9440', 'localhost:9440'];
+
+/** The address is the one that the reader has asked: a copied command must ask the same daemon. */
+export function attentionOf(status: StatusJson, address?: string): AttentionItem[] {
+  return itemsOf(status).map((one) => ({ ...one, command: askedAt(one.command, address) }));
+}
+
+/** A command of `hostward status`, for the daemon at that address; every other command as it is. */
+export function askedAt(command: string, address: string | undefined): string {
+  const isUsual = address === undefined || usualAddresses.includes(address);
+  return isUsual || !command.startsWith('hostward status ') ? command : `${command} --address ${word(address)}`;
+}
+
+function itemsOf(status: StatusJson): AttentionItem[] {
   return [
     ...outageItems(status),
     ...configurationItems(status),
@@ -123,13 +137,15 @@ function blocksOf(status: StatusJson): StatusJson[] {
 }
 
 function objectItems(status: StatusJson): AttentionItem[] {
-  return blocksOf(status).flatMap(({ trouble }) =>
-    rowsOf(trouble)
-      .filter(({ state }) => needsPerson(say(state)))
+  return blocksOf(status).flatMap(({ trouble, contested }) => {
+    // While its next repair waits, a contested object stands in both lists; the other one names the client.
+    const named = new Set(rowsOf(contested).map(({ object }) => object));
+    return rowsOf(trouble)
+      .filter(({ object, state }) => needsPerson(say(state)) && !(state === 'waiting/Contested' && named.has(object)))
       .map(({ object, state, message, sinceSeconds }) =>
         objectItem(status, { object: say(object), state: say(state), message: say(message), since: sinceSeconds }),
-      ),
-  );
+      );
+  });
 }
 
 /** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it. */
