@@ -117,11 +117,14 @@ async function evaluateUntilInTime(
   }
 }
 
+/** One of so many rows runs, because all of them take a tenth of the whole suite; CI runs all. */
+const sparse = process.env['HOSTWARD_HOSTILE_ROWS'] === 'all' ? 1 : 3;
+
 describe('hostile expressions and values', () => {
-  it(`are refused at load or contained, all ${rows.length}, and leave no trace for the next evaluation`, {
+  it(`are refused at load or contained, one of ${sparse} of ${rows.length}, and leave no trace for the next evaluation`, {
     timeout: 180_000,
   }, async () => {
-    const inputs = runnable();
+    const inputs = runnable().filter((_, at) => at % sparse === 0);
     const open = Array.from({ length: sandboxes }, (_, at) => inputs.filter((__, row) => row % sandboxes === at));
     const findings: Findings[] = [];
     const lane = async () => {
@@ -132,7 +135,7 @@ describe('hostile expressions and values', () => {
     expect(new Set(witnessed).size).toBe(1);
     expect(witnessed[0]).toBeTypeOf('string');
     expect(witnessed.length).toBe(inputs.length + sandboxes);
-    expect(inputs.length).toBeGreaterThan(300);
+    expect(inputs.length).toBeGreaterThan(300 / sparse);
     expect(Math.max(...findings.map(({ largestMb }) => largestMb))).toBeLessThan(200);
     expect(Math.max(...findings.map(({ longestTurnMs }) => longestTurnMs))).toBeLessThan(50);
   });

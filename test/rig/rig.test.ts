@@ -44,7 +44,8 @@ describe('a run', { timeout }, () => {
     expect(await trace()).toEqual(first);
   });
 
-  it.each([9, 16, 26])('seed %i finds nothing', async (seed) => {
+  // The gate runs 500 seeds; one shows here that a seed runs to its end.
+  it.each([9])('seed %i finds nothing', async (seed) => {
     const { violations, requests } = await playSeed(seed);
     expect(violations).toEqual([]);
     expect(requests).toBeGreaterThan(50);
