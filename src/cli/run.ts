@@ -49,7 +49,7 @@ async function runDaemon(context: Context, options: Options, { log, useFormat }:
   useFormat(settings.logFormat);
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
-  const notes = new ConfigurationNotes(log, metrics, context.clock);
+  const notes = new ConfigurationNotes(log, metrics, { clock: context.clock, files: prepared.paths });
   notes.warn([...loaded.warnings, ...(await auditSpaceWarnings(context, loaded))]);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });

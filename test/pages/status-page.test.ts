@@ -70,7 +70,18 @@ describe('what needs a person', () => {
   it('quotes names for the shell, so that a copied command runs nothing of a name', () => {
     const commands = attentionOf(failing).map(({ command }) => command);
     expect(commands).toContain("hostward status 'shop/<script>alert(3)</script>'");
-    expect(commands).toContain("hostward check --config '/etc/<b>hostward</b>/v.yaml'");
+    expect(commands).toContain("hostward check --config '/etc/<b>hostward</b>/v.yaml' --config hostward.yaml");
+  });
+
+  it('gives doctor and check the files of the daemon, and the usual one to a daemon that does not tell', () => {
+    const files = "--config '/etc/<b>hostward</b>/v.yaml' --config hostward.yaml";
+    const commandOf = (status: StatusJson, reason: string) =>
+      attentionOf(status).find((one) => one.reason === reason)?.command;
+    expect(commandOf(failing, 'unreachable')).toBe(`hostward doctor ${files}`);
+    expect(commandOf(failing, 'MissingVerbs')).toBe(`hostward doctor ${files}`);
+    expect(commandOf(failing, 'ConfigurationNotTakenOver')).toBe(`hostward check ${files}`);
+    const { configurationFiles: _, ...silent } = failing;
+    expect(commandOf(silent, 'unreachable')).toBe('hostward doctor --config vcluster.yaml');
   });
 
   it('asks the daemon that the reader has asked, also on another port', () => {

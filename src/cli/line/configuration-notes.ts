@@ -9,6 +9,8 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 
 export interface NotesInStatus {
+  /** As the daemon was given them, for commands to copy. */
+  configurationFiles?: readonly string[];
   newConfigurationIsInvalid?: readonly string[];
   settingsWaitForRestart?: readonly string[];
   warnings?: readonly string[];
@@ -25,12 +27,15 @@ export class ConfigurationNotes {
   #refused: readonly string[] = [];
   #waitsForRestart: readonly string[] = [];
   readonly #clock: Clock;
+  /** Without standard input, which nobody can read again. */
+  readonly #files: readonly string[];
   /** When the present notes were made, RFC 3339. */
   #since = '';
 
-  constructor(log: Log, metrics: Metrics, clock: Clock) {
+  constructor(log: Log, metrics: Metrics, { clock, files }: { clock: Clock; files: readonly string[] }) {
     this.#log = log;
     this.#clock = clock;
+    this.#files = files.filter((file) => file !== '-');
     const registers = [metrics];
     this.#reloads = new Counter({
       name: 'hostward_config_reloads_total',
@@ -142,6 +147,7 @@ export class ConfigurationNotes {
       ...(this.#refused.length > 0 && { newConfigurationIsInvalid: this.#refused }),
       ...(this.#waitsForRestart.length > 0 && { settingsWaitForRestart: this.#waitsForRestart }),
       ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
+      ...(this.#files.length > 0 && { configurationFiles: this.#files }),
     };
   }
 }

@@ -26,10 +26,16 @@ function word(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-type CommandOf = (given: { object: string; hostNamespace: string; virtualCluster: string }) => string;
+type CommandOf = (given: { object: string; status: StatusJson }) => string;
 
 const look: CommandOf = ({ object }) => `hostward status ${word(object)}`;
-const doctor: CommandOf = () => 'hostward doctor --config vcluster.yaml';
+const doctor: CommandOf = ({ status }) => `hostward doctor${filesOf(status)}`;
+
+/** The options that name the daemon's configuration; a daemon that does not tell its files has at least the usual one. */
+function filesOf({ configurationFiles }: StatusJson): string {
+  const files = configurationFiles === undefined ? ['vcluster.yaml'] : textsOf(configurationFiles);
+  return files.map((file) => ` --config ${word(file)}`).join('');
+}
 
 /** Reason → what a person does about it. */
 const remedies: Readonly<Record<string, [string, CommandOf]>> = {
@@ -45,8 +51,8 @@ const remedies: Readonly<Record<string, [string, CommandOf]>> = {
   NotOwned: ['rename the virtual object, or remove the other object on the host', look],
   OwnerMissing: [
     'bring the Service of the virtual cluster back on the host',
-    ({ hostNamespace, virtualCluster }) =>
-      `kubectl --namespace ${word(hostNamespace)} get service ${word(virtualCluster)}`,
+    ({ status: { hostNamespace, virtualCluster } }) =>
+      `kubectl --namespace ${word(say(hostNamespace))} get service ${word(say(virtualCluster))}`,
   ],
   PatchFailed: ['correct the expression, or the value that it fails on', look],
 };
@@ -84,18 +90,17 @@ function configurationItems(status: StatusJson): AttentionItem[] {
   const waiting = textsOf(status['settingsWaitForRestart']);
   return [
     ...textsOf(status['newConfigurationIsInvalid']).map((fault) => {
-      const file = /^(.*?):\d+(:\d+)?:? /.exec(fault)?.[1] ?? 'vcluster.yaml';
       const remedy = 'correct the file; until then the configuration before it is in force';
       return item('configuration', 'ConfigurationInvalid', fault, {
         remedy,
-        command: `hostward check --config ${word(file)}`,
+        command: `hostward check${filesOf(status)}`,
       });
     }),
     ...(typeof late === 'string'
       ? [
           item('configuration', 'ConfigurationNotTakenOver', late, {
             remedy: 'correct what it names; until then the configuration before it is in force',
-            command: 'hostward check --config vcluster.yaml',
+            command: `hostward check${filesOf(status)}`,
           }),
         ]
       : []),
@@ -111,7 +116,7 @@ function configurationItems(status: StatusJson): AttentionItem[] {
 }
 
 function outageItems(status: StatusJson): AttentionItem[] {
-  const remedy = { remedy: 'see whether the API server answers, and to whom', command: doctor(noObject) };
+  const remedy = { remedy: 'see whether the API server answers, and to whom', command: doctor({ object: '', status }) };
   const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) =>
     item(`${say(cluster)} cluster`, say(kind), say(message), remedy, Number(seconds)),
   );
@@ -120,10 +125,8 @@ function outageItems(status: StatusJson): AttentionItem[] {
   return [...outages, ...troubles.map((message) => item('clusters', 'Unreachable', message, remedy))];
 }
 
-const noObject = { object: '', hostNamespace: '', virtualCluster: '' };
-
 function rightsItems(status: StatusJson): AttentionItem[] {
-  const remedy = { remedy: 'grant the verbs', command: doctor(noObject) };
+  const remedy = { remedy: 'grant the verbs', command: doctor({ object: '', status }) };
   return Object.values(status).flatMap((block) =>
     isFacts(block)
       ? textsOf(block['missingVerbs']).map((message) => item('permissions', 'MissingVerbs', message, remedy))
@@ -173,11 +176,7 @@ function objectItem(
 ): AttentionItem {
   const reason = state.split('/')[1] ?? state;
   const [remedy, commandOf] = remedies[reason] ?? others;
-  const command = commandOf({
-    object,
-    hostNamespace: say(status['hostNamespace']),
-    virtualCluster: say(status['virtualCluster']),
-  });
+  const command = commandOf({ object, status });
   return { ...item(object, reason, message, { remedy, command }, Number(since)), object };
 }
 

@@ -283,7 +283,7 @@ describe('hostward run', () => {
       expect.stringMatching(/^v\.yaml:1:\d+: hostward\.backSync: .*"some"$/),
     ]);
     await take(yaml(['metadata.labels.app']));
-    expect(await status()).toEqual({});
+    expect(await status()).toEqual({ configurationFiles: ['v.yaml'] });
     on.send('stop');
     await end;
   });
