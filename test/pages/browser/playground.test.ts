@@ -116,7 +116,7 @@ describe.skipIf(found.program === undefined)('the playground in Chromium', () =>
     const other = await open('');
     await other.getByLabel('Token').fill('wrong');
     await other.keyboard.press('Enter');
-    await other.getByLabel('Token').waitFor();
+    await other.getByRole('alert').filter({ hasText: 'The token is wrong' }).waitFor();
     await other.getByLabel('Token').fill(`${origin}/playground#token=${token}`);
     await other.keyboard.press('Enter');
     await added(other, '100.64.0.1').waitFor();
@@ -215,6 +215,8 @@ describe.skipIf(found.program === undefined)('the playground in Chromium', () =>
     await marks(cut).filter({ hasText: 'wanted Endpoints or EndpointSlices to render, found only Pod' }).waitFor();
     await write(cut, 'virtual', 'a: [1');
     await marks(cut).filter({ hasText: "Tenant's object, line" }).waitFor();
+    await cut.getByRole('button', { name: 'Download' }).click();
+    await alert(cut, 'Nothing to download yet: mend the faults on the right first.');
   });
 
   it('shares a case by its link, without the token, and goes back and forward', async () => {

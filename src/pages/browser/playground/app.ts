@@ -116,7 +116,10 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
     if (asked.kind === 'noToken') return setNeedsToken(true);
     if (asked.kind === 'fault') return setFault(sentence(asked.sentence));
     const [problem] = asked.answer.problems;
-    if (problem !== undefined) return setFault(`Nothing to download yet: ${problem.text}`);
+    // The test names places in the files of the folder, which nobody has seen yet; the marks name those in the editors.
+    const isMarked = (answer?.marks ?? []).some(({ severity }) => severity === 'fault');
+    if (problem !== undefined)
+      return setFault(`Nothing to download yet: ${isMarked ? 'mend the faults on the right first.' : problem.text}`);
     save(zipOf('my-case', asked.answer.files), 'my-case.zip');
   };
 
@@ -124,7 +127,7 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
     <h1>Patch playground</h1>
     ${
       needsToken &&
-      html`<${TokenForm} onToken=${(said: string) => {
+      html`<${TokenForm} isRefused=${token !== ''} onToken=${(said: string) => {
         keepToken(said);
         setToken(said);
         setNeedsToken(false);
@@ -207,7 +210,7 @@ function Tabs({ tab, onTab }: { tab: Tab; onTab: (tab: Tab) => void }): VNode {
   )}</div>`;
 }
 
-function TokenForm({ onToken }: { onToken: (token: string) => void }): VNode {
+function TokenForm({ isRefused, onToken }: { isRefused: boolean; onToken: (token: string) => void }): VNode {
   const submit = (event: Event) => {
     event.preventDefault();
     const said = new FormData(event.target as HTMLFormElement).get('token') as string;
@@ -216,6 +219,7 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }): VNode {
   };
   return html`
     <form class="token" onSubmit=${submit}>
+      ${isRefused && html`<p role="alert">The token is wrong, or from before the last start: it changes with every start.</p>`}
       <label for="token">Token</label>
       <input id="token" name="token" type="password" autocomplete="off" required aria-describedby="token-help" />
       <button type="submit">Use it</button>
