@@ -57,7 +57,11 @@ export class OperationsServer {
     answers: OperationsAnswers,
     { pages, playground, names, ...limits }: OperationsExtras = {},
   ) {
-    const routes = [pages, playground, new OperationsRoutes(answers)].filter((one) => one !== undefined);
+    const routes = [
+      pages,
+      playground,
+      new OperationsRoutes(answers, pages === undefined ? [] : ['/', '/objects']),
+    ].filter((one) => one !== undefined);
     this.#server = new LocalServer({ listen, routes, limits, ...(names && { names }) });
   }
 
@@ -78,9 +82,12 @@ export class OperationsServer {
 
 class OperationsRoutes implements LocalRoutes {
   readonly #answers: OperationsAnswers;
+  readonly #pages: readonly string[];
 
-  constructor(answers: OperationsAnswers) {
+  /** `pages` are the paths that other routes answer, for the sentence about an unknown one. */
+  constructor(answers: OperationsAnswers, pages: readonly string[]) {
     this.#answers = answers;
+    this.#pages = pages;
   }
 
   takes(): { methods: readonly string[]; bodyBytes: number } {
@@ -111,7 +118,7 @@ class OperationsRoutes implements LocalRoutes {
     const { parts } = this.#answers.readiness();
     const part = parts.find(({ name }) => path === `/readyz/${name}`);
     if (part !== undefined) return readiness(part);
-    const names = ['/healthz', '/readyz', ...parts.map(({ name }) => `/readyz/${name}`), '/metrics'];
+    const names = [...this.#pages, '/healthz', '/readyz', ...parts.map(({ name }) => `/readyz/${name}`), '/metrics'];
     return plainReply(404, `there are ${names.join(', ')} and /status`);
   }
 

@@ -42,6 +42,8 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
   /** The last answer with a result, which stays in sight while a fault is being mended. */
   const [last, setLast] = useState<RenderAnswer | undefined>(undefined);
   const [fault, setFault] = useState('');
+  /** The answer is about texts from before the last change, which could not be evaluated. */
+  const [isStale, setStale] = useState(false);
   const [example, setExample] = useState('');
   const [tab, setTab] = useState<Tab>('forward');
   const [link, setLink] = useState('');
@@ -89,8 +91,14 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
   const { isBusy } = useRendering(texts, {
     token,
     onAnswer: take,
-    onFault: setFault,
-    onNoToken: () => setNeedsToken(true),
+    onFault: (words) => {
+      setFault(words);
+      setStale(words !== '');
+    },
+    onNoToken: () => {
+      setFault('');
+      setNeedsToken(true);
+    },
   });
 
   const write = (name: TextName) => (text: string) =>
@@ -160,7 +168,7 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
       </section>
       <section class="results" aria-label="What it becomes">
         <${Tabs} tab=${tab} onTab=${openTab} />
-        <p class="quiet" role="status">${isBusy ? 'Working…' : summaryOf(answer)}</p>
+        <p class="quiet" role="status">${isBusy ? 'Working…' : isStale ? 'Not evaluated; below is the result of before.' : summaryOf(answer)}</p>
         <${Marks} marks=${answer?.marks ?? []} goTo=${(mark: Mark) => {
           if (mark.text === 'hostEdited') setTab('back');
           goTo.current[mark.text]?.(mark.line, mark.column);
