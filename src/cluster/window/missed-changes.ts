@@ -158,6 +158,11 @@ export class MissedChanges<T extends Item> {
       return true;
     }
     const version = object.metadata.resourceVersion as string;
+    // The newer list shows an older object: the server has gone back in time, and has used the number again before anybody looked.
+    if (known !== undefined && isBetween(known, { above: version, upTo: found.listVersion })) {
+      this.#listAnew('the cluster was set back, listing anew');
+      return false;
+    }
     if (asked.isRemoved || (known !== undefined && compareVersions(known, version) >= 0)) return false;
     const effect = cache.set(object);
     if (known === undefined && effect === 'none') {
@@ -212,13 +217,14 @@ export class MissedChanges<T extends Item> {
     if (this.#hidden.size < hiddenLimit || this.#hidden.has(key)) this.#hidden.set(key, version);
   }
 
-  #listAnew(): void {
+  #listAnew(why = 'many changes were missed, listing anew'): void {
     const { connection, scope, log } = this.#options;
     const where = { cluster: connection.name, resource: scope.ref.resource };
-    log.error(
-      { ...where, mended: this.#mendedSinceList, suspects: this.#suspects.size },
-      'many changes were missed, listing anew',
-    );
+    log.error({ ...where, mended: this.#mendedSinceList, suspects: this.#suspects.size }, why);
     this.#options.requestList();
   }
+}
+
+function isBetween(version: string, { above, upTo }: { above: string; upTo: string }): boolean {
+  return compareVersions(version, above) > 0 && compareVersions(version, upTo) <= 0;
 }

@@ -149,6 +149,21 @@ test('the heads are read in pages, consistently, spread over a part of the inter
   expect(window.proof.missed).toBe(0);
 });
 
+test('a cluster that was set back and has used its numbers again is listed anew', async () => {
+  await synced();
+  const before = structuredClone(server.objects.get('default/a') as never);
+  server.put('a', { value: 2 });
+  await until(() => window.get('default/a' as never)?.value === 2, 'the change');
+  // The change is gone, and another write has its number, so no watch and no list looks older than what is known.
+  lose(() => {
+    server.objects.set('default/a', before);
+    server.put('d', { value: 1 });
+  });
+  await passing(clock, () => window.get('default/a' as never)?.value === 1, { stepMs: 250 });
+  expect(clock.now()).toBeLessThanOrEqual(intervalMs + standsMs + slackMs);
+  expect(window.get('default/d' as never)?.value).toBe(1);
+});
+
 describe('no false alarm', () => {
   test('amid changes of every kind while the pages are read', async () => {
     for (let n = 0; n < 1_200; n++) server.put(`many-${String(n).padStart(4, '0')}`, { value: 0 });
