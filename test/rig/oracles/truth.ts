@@ -186,7 +186,9 @@ export class Truth implements WorldEars {
       const { status } = daemon;
       const isClean = status.verdict.state === 'inStep' && !/ on the way/.test(status.verdict.sentence);
       known.samples.push({ atMs: nowMs, state: status.verdict.state, isClean });
-      if (status.verdict.state === 'standby' || status.verdict.state === 'starting') known.newsMs = nowMs;
+      // A lag counts from the moment when the process may write. While its host is down, a process without the lease names that outage
+      // instead of calling itself a standby.
+      if (!mayWrite(status.leadership) || status.verdict.state === 'starting') known.newsMs = nowMs;
       this.#leadership(daemon, status);
       this.#outages.judge(daemon, status);
       this.#lag(daemon, known, isClean);
@@ -250,4 +252,8 @@ function isSynced(resource: string): resource is Synced {
 function isNews({ verb, resource, isProof, query }: Passing, withheld: number): boolean {
   if (verb === 'get') return !isSynced(resource);
   return verb === 'list' && query.get('limit') !== '1' && (!isProof || withheld > 0);
+}
+
+function mayWrite(leadership: string): boolean {
+  return leadership === 'leading' || leadership === 'alone';
 }
