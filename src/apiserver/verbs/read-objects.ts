@@ -3,7 +3,7 @@
 import { notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import type { Store, StoredRecord } from '../../store/store.ts';
 import { checkView, visibleRecord } from '../caller/visibility.ts';
-import type { Call, VerbOutcome } from '../kinds/kit.ts';
+import type { Call, Kit, VerbOutcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { type ListMeta, type ListWriter, listWriter, yamlListWriter } from '../wire/representation.ts';
 import { storageKey, storagePrefix } from '../wire/stored-text.ts';
@@ -37,7 +37,9 @@ export async function listObjects(call: Call): Promise<VerbOutcome> {
   const limit = query.limit === 0 ? stepRecords : query.limit;
   const shortest = shortLength[call.negotiated.mediaType];
   // What is longer is read again, but for its first part.
-  const first = await collect(call, selection, { prefix, limit, holds: shortest, ...from });
+  const first = await inCrowd(call.kit, (isCrowded) =>
+    collect(call, selection, { prefix, limit, holds: isCrowded ? heldLength : shortest, ...from }),
+  );
   const isLong = !isShort(first.records, shortest);
   const records = isLong ? heldPart(first.records) : first.records;
   const isCut = records.length < first.count;
@@ -69,6 +71,20 @@ export async function listObjects(call: Call): Promise<VerbOutcome> {
  * it, so the rest is read again from the store when its turn to be sent comes.
  */
 const heldLength = 64 * 1024;
+
+/** Beginnings of lists that may be as long as a short answer at the same time; all others hold as little as a long answer. */
+const mostAtOnce = 16;
+const beginnings = new WeakMap<Kit, number>();
+
+async function inCrowd<T>(kit: Kit, begin: (isCrowded: boolean) => Promise<T>): Promise<T> {
+  const count = beginnings.get(kit) ?? 0;
+  beginnings.set(kit, count + 1);
+  try {
+    return await begin(count >= mostAtOnce);
+  } finally {
+    beginnings.set(kit, (beginnings.get(kit) as number) - 1);
+  }
+}
 
 function heldPart(records: readonly StoredRecord[]): readonly StoredRecord[] {
   let length = 0;

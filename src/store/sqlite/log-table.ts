@@ -15,8 +15,8 @@ export const keyIndex = 'CREATE INDEX IF NOT EXISTS log_by_key ON log (key, revi
 const countedKeys = 2_000;
 /** A shorter page is not worth a count of all keys. */
 const shortPage = 100;
-/** Hundreds of clients may ask for pages at the same time, and each page lies in memory. Five hundred ordinary keys fit. */
-const pageChars = 512 * 1024;
+/** Hundreds of clients may ask for pages at the same time, and each page lies in memory until its reader has a turn. */
+const pageChars = 64 * 1024;
 /** Places up to which somebody has read a long list; the page that goes on from there need not count again. */
 const knownPlaces = 200;
 const windowRows = 10_000;
