@@ -34,12 +34,12 @@ export async function listObjects(call: Call): Promise<VerbOutcome> {
   const prefix = storagePrefix(kind, target.namespace);
   const from = await startOf(call, query);
   // After the first byte a refusal is impossible, so the first step is read before the answer begins.
-  const limit = query.limit === 0 ? stepRecords : query.limit;
   const shortest = shortLength[call.negotiated.mediaType];
   // What is longer is read again, but for its first part.
-  const first = await inCrowd(call.kit, (isCrowded) =>
-    collect(call, selection, { prefix, limit, holds: isCrowded ? heldLength : shortest, ...from }),
-  );
+  const first = await inCrowd(call.kit, (isCrowded) => {
+    const limit = query.limit > 0 ? query.limit : isCrowded ? crowdedStep : stepRecords;
+    return collect(call, selection, { prefix, limit, holds: isCrowded ? heldLength : shortest, ...from });
+  });
   const isLong = !isShort(first.records, shortest);
   const records = isLong ? heldPart(first.records) : first.records;
   const isCut = records.length < first.count;
@@ -74,6 +74,8 @@ const heldLength = 64 * 1024;
 
 /** Beginnings of lists that may be as long as a short answer at the same time; all others hold as little as a long answer. */
 const mostAtOnce = 16;
+/** The first records of a whole list in a crowd: about as many as it holds. */
+const crowdedStep = 64;
 const beginnings = new WeakMap<Kit, number>();
 
 async function inCrowd<T>(kit: Kit, begin: (isCrowded: boolean) => Promise<T>): Promise<T> {
