@@ -276,6 +276,16 @@ describe.skipIf(found.program === undefined)('the playground in Chromium', () =>
     ]);
   });
 
+  it('prints the texts and the result, and none of the buttons', async () => {
+    const page = await open();
+    await added(page, '100.64.0.1').waitFor();
+    await page.emulateMedia({ media: 'print' });
+    expect(await page.locator('#text-config .cm-content').isVisible()).toBe(true);
+    expect(await added(page, '100.64.0.1').isVisible()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Share' }).isVisible()).toBe(false);
+    expect((await page.pdf({ format: 'A4' })).length).toBeGreaterThan(10_000);
+  });
+
   it('says when Hostward has gone', async () => {
     const page = await open();
     await added(page, '100.64.0.1').waitFor();
