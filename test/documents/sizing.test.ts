@@ -80,7 +80,7 @@ const chapters: readonly { title: string; rows: () => Row[] }[] = [
         'shipped-limits',
         'answer of the virtual server, p99',
       ),
-      figure('the same: failed probes of 166', 'shipped-limits', 'failed probes'),
+      figure('the same: failed probes of 136', 'shipped-limits', 'failed probes'),
       figure(
         "from exec of the image's tree to the first write, best of 5",
         'shipped-limits',
