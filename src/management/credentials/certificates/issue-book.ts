@@ -1,7 +1,8 @@
 // Keeps the records of issued client certificates: in the store, so that they survive a restart, and in memory, because every
 // request reads them.
 import { randomUUID } from 'node:crypto';
-import type { Store, StoreWatch } from '../../../store/store.ts';
+import type { Store, StoredRecord, StoreEvent } from '../../../store/store.ts';
+import { FollowedPrefix } from '../../keys/callers/followed-prefix.ts';
 import type { IssueRecord } from './issue-record.ts';
 
 const prefix = '/management/issues/';
@@ -15,64 +16,49 @@ export class IssueBook {
   /** By id: the revision of the last own write, without an end while it is under way. */
   readonly #written = new Map<string, number>();
   #issuer = '';
-  #watch: StoreWatch | undefined;
-  #following: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #followed: FollowedPrefix;
 
   constructor(store: Store) {
     this.#store = store;
+    // Another replica may issue and remove certificates too.
+    this.#followed = new FollowedPrefix({
+      store,
+      prefix,
+      what: 'issued certificates',
+      present: (records) => this.#present(records),
+      changed: (event) => this.#changed(event),
+    });
   }
 
   async start(): Promise<void> {
-    const watch = await this.#open();
+    await this.#followed.open();
     const { record } = await this.#store.get(issuerKey);
     const made = record === undefined ? JSON.stringify(randomUUID()) : record.value;
     const written = record === undefined ? await this.#store.write(issuerKey, { expect: 0, value: made }) : undefined;
     // Another replica may have been first.
     const text = written?.ok === false ? (written.current?.value ?? made) : made;
     this.#issuer = JSON.parse(text) as string;
-    this.#following = this.#follow(watch);
+    this.#followed.follow();
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#watch?.close();
-    await this.#following;
+    await this.#followed.stop();
   }
 
-  /** Another replica may issue and remove certificates too. */
-  async #open(): Promise<StoreWatch> {
-    const page = await this.#store.list(prefix);
-    if (page.kind !== 'page')
-      throw new Error('read the issued certificates: want the present, the store has forgotten it');
-    const watch = await this.#store.watch(prefix, page.revision);
-    if (!('events' in watch))
-      throw new Error('watch the certificates: want a watch from now on, the store has forgotten now');
-    const there = new Set(page.records.map(({ key }) => key.slice(prefix.length)));
+  #present(records: readonly StoredRecord[]): void {
+    const there = new Set(records.map(({ key }) => key.slice(prefix.length)));
     for (const record of this.all()) if (!there.has(record.id)) this.#forget(record);
-    for (const { value } of page.records) this.#keep(JSON.parse(value) as IssueRecord);
-    this.#watch = watch;
-    // The stop could only close the watch before this one.
-    if (this.#isStopped) watch.close();
-    return watch;
+    for (const { value } of records) this.#keep(JSON.parse(value) as IssueRecord);
   }
 
-  async #follow(first: StoreWatch): Promise<void> {
-    let watch = first;
-    for (;;) {
-      for await (const batch of watch.events())
-        for (const { type, value, revision } of batch) {
-          const record = JSON.parse(value) as IssueRecord;
-          // What this replica has written since counts already.
-          const written = this.#written.get(record.id) ?? 0;
-          if (revision >= written) this.#written.delete(record.id);
-          if (revision <= written) continue;
-          if (type === 'put') this.#keep(record);
-          else this.#forget(record);
-        }
-      if (this.#isStopped || watch.ended === 'closed') return;
-      watch = await this.#open();
-    }
+  #changed({ type, value, revision }: StoreEvent): void {
+    const record = JSON.parse(value) as IssueRecord;
+    // What this replica has written since counts already.
+    const written = this.#written.get(record.id) ?? 0;
+    if (revision >= written) this.#written.delete(record.id);
+    if (revision <= written) return;
+    if (type === 'put') this.#keep(record);
+    else this.#forget(record);
   }
 
   get issuer(): string {

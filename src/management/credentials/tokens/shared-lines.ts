@@ -1,7 +1,8 @@
 // The lines of the token ledger where several replicas issue tokens: records that all of them follow, instead of values that one
 // keeps. In: a store. Out: what the ledger reads and writes. Two replicas that issue for one key at a time agree on one generation.
 import { isRecord } from '../../../object/text/json.ts';
-import type { Store, StoreWatch } from '../../../store/store.ts';
+import type { Store } from '../../../store/store.ts';
+import { FollowedPrefix } from '../../keys/callers/followed-prefix.ts';
 
 export const sharedLinesPrefix = '/management/tokens/';
 const mostAttempts = 10;
@@ -17,27 +18,34 @@ export class SharedLines {
   readonly #store: Store;
   readonly #prefix: string;
   #heard: (uid: string, text: string) => void = () => undefined;
-  #watch: StoreWatch | undefined;
-  #following: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #followed: FollowedPrefix;
 
   /** `prefix`: of the ledger's own keys. */
   constructor(store: Store, prefix: string) {
     this.#store = store;
     this.#prefix = prefix;
+    this.#followed = new FollowedPrefix({
+      store,
+      prefix: sharedLinesPrefix,
+      what: 'tokens',
+      present: (records) => {
+        for (const { key, value } of records) this.#heard(key.slice(sharedLinesPrefix.length), value);
+      },
+      changed: ({ type, key, value }) => {
+        if (type === 'put') this.#heard(key.slice(sharedLinesPrefix.length), value);
+      },
+    });
   }
 
   /** `heard` is told every line that this replica or another one has written. */
   async start(heard: (uid: string, text: string) => void): Promise<void> {
     this.#heard = heard;
-    const watch = await this.#open();
-    this.#following = this.#follow(watch);
+    await this.#followed.open();
+    this.#followed.follow();
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#watch?.close();
-    await this.#following;
+    await this.#followed.stop();
   }
 
   async sideValues(): Promise<Map<string, string>> {
@@ -63,30 +71,6 @@ export class SharedLines {
       known = written.current;
     }
     throw new Error(`write the tokens of key ${uid}: other replicas have changed them ${mostAttempts} times meanwhile`);
-  }
-
-  async #open(): Promise<StoreWatch> {
-    const page = await this.#store.list(sharedLinesPrefix);
-    if (page.kind !== 'page') throw new Error('read the tokens: want the present, the store has forgotten it');
-    const watch = await this.#store.watch(sharedLinesPrefix, page.revision);
-    if (!('events' in watch))
-      throw new Error('watch the tokens: want a watch from now on, the store has forgotten now');
-    for (const { key, value } of page.records) this.#heard(key.slice(sharedLinesPrefix.length), value);
-    this.#watch = watch;
-    // The stop could only close the watch before this one.
-    if (this.#isStopped) watch.close();
-    return watch;
-  }
-
-  async #follow(first: StoreWatch): Promise<void> {
-    let watch = first;
-    for (;;) {
-      for await (const batch of watch.events())
-        for (const { type, key, value } of batch)
-          if (type === 'put') this.#heard(key.slice(sharedLinesPrefix.length), value);
-      if (this.#isStopped || watch.ended === 'closed') return;
-      watch = await this.#open();
-    }
   }
 }
 

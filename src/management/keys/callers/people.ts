@@ -11,10 +11,11 @@ import {
   type ManagementSettings,
 } from '../../../config/settings/management-settings.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
-import type { Store, StoreWatch } from '../../../store/store.ts';
+import type { Store } from '../../../store/store.ts';
 import { Directory, type SubjectKind } from '../../scope/directory.ts';
 import { namespaceOfProject } from '../../scope/request.ts';
 import { instanceKind, namespaceKind } from './configured-kinds.ts';
+import { FollowedPrefix } from './followed-prefix.ts';
 import {
   changedRecords,
   currentUid,
@@ -37,12 +38,22 @@ export class People {
   readonly #revisions = new Map<string, number>();
   #view = '';
   #viewSince = 0;
-  #watch: StoreWatch | undefined;
-  #following: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #followed: FollowedPrefix;
 
   constructor(store: Store, clock: Clock, settings: ManagementSettings) {
     this.#store = store;
+    // Another replica may give a name its uid, or take a name away.
+    this.#followed = new FollowedPrefix({
+      store,
+      prefix: recordsPrefix,
+      what: 'records',
+      present: (records) => {
+        for (const { key, value, revision } of records) this.#heard(key, value, revision);
+      },
+      changed: ({ type, key, value, revision }) => {
+        if (type === 'put') this.#heard(key, value, revision);
+      },
+    });
     this.#clock = clock;
     this.#directory = new Directory(settings);
   }
@@ -57,40 +68,13 @@ export class People {
   }
 
   async start(): Promise<void> {
-    const watch = await this.#open();
+    await this.#followed.open();
     await this.take(this.#directory.settings);
-    this.#following = this.#follow(watch);
+    this.#followed.follow();
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#watch?.close();
-    await this.#following;
-  }
-
-  /** Another replica may give a name its uid, or take a name away. */
-  async #open(): Promise<StoreWatch> {
-    const page = await this.#store.list(recordsPrefix);
-    if (page.kind !== 'page') throw new Error('read the records: want the present, the store has forgotten it');
-    for (const { key, value, revision } of page.records) this.#heard(key, value, revision);
-    const watch = await this.#store.watch(recordsPrefix, page.revision);
-    if (!('events' in watch))
-      throw new Error('watch the records: want a watch from now on, the store has forgotten now');
-    this.#watch = watch;
-    // The stop could only close the watch before this one.
-    if (this.#isStopped) watch.close();
-    return watch;
-  }
-
-  /** Opens a lost watch again at the present state of the store. */
-  async #follow(first: StoreWatch): Promise<void> {
-    let watch = first;
-    for (;;) {
-      for await (const batch of watch.events())
-        for (const { type, key, value, revision } of batch) if (type === 'put') this.#heard(key, value, revision);
-      if (this.#isStopped || watch.ended === 'closed') return;
-      watch = await this.#open();
-    }
+    await this.#followed.stop();
   }
 
   #heard(key: string, value: string, revision: number): void {
