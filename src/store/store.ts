@@ -38,6 +38,11 @@ export interface StoreWatch {
    */
   events(): AsyncIterable<StoreEvent[]>;
   close(): void;
+  /**
+   * Every change that concerns the watch, up to this revision, has been handed out. The newest revision of the store is ahead of it
+   * while the watch reads the past: whoever tells its reader the newest revision then makes the reader lose what lies between.
+   */
+  readonly upTo: number;
   readonly ended: 'open' | 'closed' | 'overflow' | 'lost';
 }
 

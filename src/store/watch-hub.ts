@@ -98,6 +98,10 @@ export class HubWatch implements StoreWatch {
     return this.#ended;
   }
 
+  get upTo(): number {
+    return this.#isUpToDate ? Math.max(this.#after, this.#options.history().revision) : this.#after;
+  }
+
   changed(revision: number): void {
     if (this.#ended !== 'open' || revision <= this.#after || !this.#isUpToDate) return;
     // Of the changes before it, none concerns this watch.

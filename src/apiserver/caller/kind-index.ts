@@ -79,9 +79,10 @@ class KindIndex {
 
   async keys(field: string, values: readonly string[], revision: number): Promise<string[] | undefined> {
     await this.#ready;
-    // The watch's backlog holds every event up to `revision` already; one turn later the index has applied the backlog.
+    // What the watch has handed out in this turn is applied in the next one.
     await new Promise((resolve) => setImmediate(resolve));
-    if (this.isOver || revision < this.#knownSince) return undefined;
+    const isBehind = (this.#watch?.upTo ?? 0) < revision;
+    if (this.isOver || isBehind || revision < this.#knownSince) return undefined;
     const buckets = new Set(values.map((value) => bucketOf(field, value)));
     const found = new Set<string>();
     for (const bucket of buckets) for (const key of this.#buckets.keysIn(bucket)) found.add(key);

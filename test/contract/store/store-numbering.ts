@@ -51,7 +51,7 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
     async watch(prefix, afterRevision) {
       const opened = await store.watch(prefix, revisionOf(afterRevision));
       if ('kind' in opened) return { ...opened, compactedRevision: countOf(opened.compactedRevision) };
-      return countedWatch(opened, event);
+      return countedWatch(opened, { event, countOf });
     },
     sideValues: (prefix, options) => store.sideValues(prefix, options),
     writeSideValues: (changes) => store.writeSideValues(changes),
@@ -59,12 +59,18 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
   };
 }
 
-function countedWatch(watch: StoreWatch, event: (given: StoreEvent) => StoreEvent): StoreWatch {
+function countedWatch(
+  watch: StoreWatch,
+  { event, countOf }: Pick<Numbering, 'countOf'> & { event: (given: StoreEvent) => StoreEvent },
+): StoreWatch {
   return {
     async *events() {
       for await (const batch of watch.events()) yield batch.map(event);
     },
     close: () => watch.close(),
+    get upTo() {
+      return countOf(watch.upTo);
+    },
     get ended() {
       return watch.ended;
     },

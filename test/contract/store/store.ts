@@ -303,6 +303,23 @@ function watchContract(make: Make, { numbering, many = 1500 }: StoreContractOpti
     expect(seen.map(({ revision }) => revision)).toEqual(Array.from({ length: 46 }, (_, n) => n + 5));
   });
 
+  it('never tells of more than its reader has had, also while it reads the past', async () => {
+    const { store } = await make();
+    for (let n = 0; n < 10; n++) await put(store, `/r/${n}`, `v${n}`);
+    const watch = await openWatch(store, '/r/', 4);
+    expect(watch.upTo).toBe(4);
+    const seen = collect(watch);
+    while (seen.length < 6) {
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(watch.upTo).toBe(seen.at(-1)?.revision ?? 4);
+    }
+    expect(watch.upTo).toBe(10);
+    // What does not concern the watch moves it on all the same.
+    await put(store, '/other', 'unseen');
+    await until(() => watch.upTo === 11);
+    expect(seen.length).toBe(6);
+  });
+
   it('distinguishes puts from deletes, with the previous value', async () => {
     const { store } = await make();
     const watch = await openWatch(store, '/r/', 0);

@@ -240,12 +240,11 @@ export class WatchStream {
 
   async #sendBookmark(): Promise<void> {
     try {
-      const revision = await this.#call.kit.store.currentRevision();
-      // Every event up to `revision` waits in the backlog already, and the backlog is written before the next turn.
+      // What the watch has handed out in this turn is in the hands of #follow() in the next one.
       await new Promise((resolve) => setImmediate(resolve));
       if (this.#isOver()) return;
-      if (!this.#isBehind) {
-        this.#lastRevision = Math.max(this.#lastRevision, revision);
+      if (!this.#isBehind && this.#watch !== undefined) {
+        this.#lastRevision = Math.max(this.#lastRevision, this.#watch.upTo);
         this.#send(this.#frames.bookmark(this.#lastRevision, false));
       }
       this.#scheduleBookmark(this.#settings.bookmarkIntervalMs);

@@ -41,11 +41,10 @@ export class LocalReach implements Reach {
       deliver({ kind: 'end', how: watch.ended });
     })();
     return {
-      // As the watch verb of the API server makes its bookmarks: what was there when it asked has been delivered a turn later.
+      // As the watch verb of the API server makes its bookmarks: what was handed out when it asked has been delivered a turn later.
       bookmark: async () => {
-        const revision = await this.#store.currentRevision();
         await new Promise((resolve) => setImmediate(resolve));
-        if (watch.ended === 'open') deliver({ kind: 'bookmark', revision: Math.max(revision, last) });
+        if (watch.ended === 'open') deliver({ kind: 'bookmark', revision: Math.max(watch.upTo, last) });
       },
       close: () => watch.close(),
     };

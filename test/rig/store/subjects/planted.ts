@@ -84,16 +84,24 @@ const changes: Partial<Record<Plant, (store: Store) => Partial<Store>>> = {
         await turn();
         return store.write(key, change).finally(() => writing--);
       },
-      currentRevision: async (options) => {
-        const revision = await store.currentRevision(options);
-        return options?.fresh === true ? revision : revision + writing;
+      watch: async (prefix, afterRevision) => {
+        const watch = await store.watch(prefix, afterRevision);
+        if ('kind' in watch) return watch;
+        return through(
+          watch,
+          (event) => [event],
+          () => writing,
+        );
       },
     };
   },
 };
 
-function through(watch: StoreWatch, change: (event: StoreEvent) => StoreEvent[]): StoreWatch {
+function through(watch: StoreWatch, change: (event: StoreEvent) => StoreEvent[], ahead = () => 0): StoreWatch {
   return {
+    get upTo() {
+      return watch.upTo + ahead();
+    },
     get ended() {
       return watch.ended;
     },
