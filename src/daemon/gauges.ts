@@ -2,7 +2,7 @@
 import type { Timer } from '../clock.ts';
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Sync } from '../sync/loop/sync.ts';
-import { setGauges } from '../sync/report/gauges.ts';
+import { differenceCount, objectCounts } from '../sync/report/status.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { DaemonOptions } from './options/daemon-options.ts';
 import { wantsWrites } from './report.ts';
@@ -47,4 +47,20 @@ export class Gauges {
   stop(): void {
     this.#timer?.cancel();
   }
+}
+
+export function setGauges(sync: Sync, { isLeader }: { isLeader: boolean }): void {
+  const { metrics, ledger } = sync;
+  metrics.leader.set(isLeader ? 1 : 0);
+  metrics.contested.set(sync.contest.contested().length);
+  metrics.backflowFailed.set(ledger.backflowFailures.size);
+  metrics.deletesWithheld.set(sync.massDelete.guard.size);
+  metrics.differences.set(differenceCount(sync));
+  metrics.objects.set({ state: 'inSync' }, objectCounts(sync)['inSync'] ?? 0);
+  for (const [name, count] of ledger.counts()) {
+    const [state, reason] = name.split('/');
+    if (reason === undefined) metrics.objects.set({ state: state ?? '' }, count);
+    else if (state === 'refused') metrics.refused.set({ reason }, count);
+  }
+  sync.options.references?.setGauges();
 }

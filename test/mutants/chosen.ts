@@ -238,20 +238,20 @@ const rows: readonly Row[] = [
   ],
   [
     'a space reaches beyond its namespace',
-    `${scope}/place.ts`,
+    `${scope}/allows.ts`,
     ' && request.namespace === namespace;',
     ';',
     'test/management/scope',
   ],
   [
     'one verb too many: a viewer creates',
-    `${scope}/rights.ts`,
+    `${scope}/allows.ts`,
     "verb === 'list' || verb === 'watch' ? 'viewer'",
     "verb === 'list' || verb === 'watch' || verb === 'create' ? 'viewer'",
   ],
   [
     'a viewer of a project counts as its user',
-    `${scope}/rights.ts`,
+    `${scope}/allows.ts`,
     'roleOrder.indexOf(member.role) >= roleOrder.indexOf(needed) && ',
     '',
     'test/management/scope',

@@ -2,7 +2,6 @@
 // such as a create-only kind, and validates the object against the v2 definitions itself. The document must have no paths: a
 // path with `fieldValidation` for other kinds makes kubectl look for CustomResourceDefinitions.
 import type { Schema } from '../kinds/schema.ts';
-import { bytesField, textField } from '../wire/protobuf-writer.ts';
 
 export const openApiV2Type = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
@@ -101,4 +100,27 @@ function schemaBytes(schema: Record<string, unknown>): Buffer {
 /** gnostic's Any holds YAML, and JSON is YAML. */
 function anyBytes(value: unknown): Buffer {
   return textField(2, JSON.stringify(value));
+}
+
+// Writes protobuf fields that hold texts or messages; OpenAPI v2 needs no other field types.
+const lengthDelimited = 2;
+
+function textField(field: number, text: string): Buffer {
+  return bytesField(field, Buffer.from(text));
+}
+
+function bytesField(field: number, bytes: Buffer): Buffer {
+  return Buffer.concat([varint(field * 8 + lengthDelimited), varint(bytes.length), bytes]);
+}
+
+/** Seven bits a byte, the lowest first; every byte but the last has its highest bit set. */
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 128) {
+    bytes.push((rest % 128) + 128);
+    rest = Math.floor(rest / 128);
+  }
+  bytes.push(rest);
+  return Buffer.from(bytes);
 }

@@ -1,4 +1,5 @@
 // The review kinds: who am I, may I, may another user, and which user has this token. The tenant's Reviewer answers them.
+import { type FieldError, invalidValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
 import type { AccessRule, Reviewer } from '../request/access-rules.ts';
@@ -7,7 +8,6 @@ import { badRequest, StatusFault } from '../request/status-fault.ts';
 import type { Target, Verb } from '../request/target.ts';
 import { at, items, text } from './fields.ts';
 import type { Kind, WriteContext } from './kind.ts';
-import { reviewErrors } from './review-validation.ts';
 
 export function reviewKinds(access: Reviewer): Kind[] {
   const authorization = { group: 'authorization.k8s.io', version: 'v1', schemaPrefix: 'io.k8s.api.authorization.v1' };
@@ -122,4 +122,33 @@ function rulesStatus(rules: readonly AccessRule[], namespace: string): object {
     .filter((rule) => rule.nonResourceURLs !== undefined)
     .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs }));
   return { resourceRules, nonResourceRules, incomplete: false };
+}
+
+// Validates access reviews, with the messages of the real server: whose rights are asked for, and the right to exactly one thing.
+
+/** `subject`: the review names a user or a group. `namespace` is that of a review inside a namespace. */
+function reviewErrors(review: KubeObject, about: { subject: boolean; namespace: string }): FieldError[] {
+  const resource = at(review, 'spec', 'resourceAttributes');
+  const path = at(review, 'spec', 'nonResourceAttributes');
+  // The real server shows these attributes with their internal names.
+  const shownPath = { Path: text(path, 'path'), Verb: text(path, 'verb') };
+  const errors: FieldError[] = [];
+  if (resource !== undefined && path !== undefined) {
+    const why = 'cannot be specified in combination with resourceAttributes';
+    errors.push(invalidValue('spec.nonResourceAttributes', shownPath, why));
+  }
+  if (resource === undefined && path === undefined) {
+    const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified';
+    errors.push(invalidValue('spec.resourceAttributes', null, why));
+  }
+  const hasSubject = text(review, 'spec', 'user') !== '' || items(review, 'spec', 'groups').length > 0;
+  if (about.subject && !hasSubject)
+    errors.push(invalidValue('spec.user', '', 'at least one of user or group must be specified'));
+  if (about.namespace === '') return errors;
+  const asked = text(resource, 'namespace');
+  if (resource !== undefined && asked !== about.namespace)
+    errors.push(invalidValue('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'));
+  if (path !== undefined)
+    errors.push(invalidValue('spec.nonResourceAttributes', shownPath, 'disallowed on this kind of request'));
+  return errors;
 }

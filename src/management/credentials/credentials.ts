@@ -3,22 +3,23 @@
 // In: callers, the store, the folder, virtual clusters that sign. Out: credentials never wider than their key, and revocations of them.
 // Must never know how a request passes to a cluster, nor who reads a revocation.
 import type { Route } from '../../apiserver/chain/chain.ts';
-import type { Kind } from '../../apiserver/kinds/kind.ts';
+import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
+import { sendJson } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { Store } from '../../store/store.ts';
 import type { Misses } from '../keys/callers/misses.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
-import { issueToken, type TokenIssueParts } from './tokens/issue-token.ts';
-import { keySetPath } from './tokens/key-set-path.ts';
+import { managementGroup, tokenResource } from '../scope/request.ts';
+import { tokenSchemaName } from './schema/token-schema.ts';
+import { issueToken, type TokenIssueParts, tokenKindName } from './tokens/issue-token.ts';
 import { PublishedRevocations } from './tokens/published-revocations.ts';
 import { revocationKind } from './tokens/revocation-kind.ts';
 import { SharedLines } from './tokens/shared-lines.ts';
 import { TokenCallers, type TokenCallersParts } from './tokens/token-callers.ts';
-import { TokenKeys } from './tokens/token-keys.ts';
-import { tokenKind } from './tokens/token-kind.ts';
+import { keySetMaxAgeSeconds, TokenKeys } from './tokens/token-keys.ts';
 import { ledgerPrefix, TokenLedger } from './tokens/token-ledger.ts';
 
 export interface Issuing {
@@ -91,5 +92,37 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
       chore?.cancel();
       await shared?.stop();
     },
+  };
+}
+
+// Serves GET /.well-known/jwks.json, the public keys of tokens, without authentication.
+function keySetPath(keys: TokenKeys): Route {
+  return {
+    takes: ({ verb, outside }) => verb === 'get' && outside === '/.well-known/jwks.json',
+    async serve(exchange) {
+      await exchange.begins();
+      sendJson(exchange.response, 200, JSON.stringify(keys.document), {
+        'cache-control': `public, max-age=${keySetMaxAgeSeconds}`,
+      });
+    },
+  };
+}
+
+// DirectClusterEndpointToken as data for the kit: clients can only create it, without a namespace and without a name.
+function tokenKind(issue: SubresourceAction): Kind {
+  return {
+    group: managementGroup,
+    version: 'v1',
+    kind: tokenKindName,
+    plural: tokenResource,
+    singular: 'directclusterendpointtoken',
+    namespaced: false,
+    verbs: ['create'],
+    schema: tokenSchemaName,
+    storage: '',
+    strategy: {},
+    columns: [],
+    answer: issue,
+    holdsSecret: true,
   };
 }

@@ -1,12 +1,17 @@
 // The evaluator: decides whether a credential may send a request, and gives the reason. A credential is a subject, the name of its
 // key and a list of scopes (its own, its maker's, and so on). The request must stay in its place, the subject must have the right,
 // and each scope must allow the request by itself. Pure: the same question has the same answer.
-import { isDiscoveryOrReview, isIssuing, isOwnKeyOrToken } from './base-grant.ts';
-import type { Directory, Subject } from './directory.ts';
+import type { ProjectRole } from '../../config/settings/management-settings.ts';
+import { isDiscoveryOrReview, isEverybodysRight, isIssuing, isOwnKeyOrToken } from './base-grant.ts';
+import { type Directory, isMember, type Subject } from './directory.ts';
 import { matchesEntry, reaches } from './match-entry.ts';
-import { placeText, staysInPlace } from './place.ts';
-import { type AccessRequest, requestText } from './request.ts';
-import { rightFor } from './rights.ts';
+import {
+  type AccessRequest,
+  instanceResource,
+  isManagementResource,
+  projectOfNamespace,
+  requestText,
+} from './request.ts';
 import type { MaybeScope, Scope } from './scope.ts';
 
 export interface Credential {
@@ -77,4 +82,74 @@ function asksForCertificate(request: AccessRequest): boolean {
 
 function denied(reason: string): AccessDecision {
   return { allowed: false, reason, entry: undefined };
+}
+
+// The place of a request, judged once for everybody: before persons, rights and scopes. A space is one namespace of its cluster,
+// and nothing else there can be reached through it, whoever asks. Pure.
+
+/** Discovery and self-reviews are about no namespace. */
+function staysInPlace(directory: Directory, request: AccessRequest): boolean {
+  if (request.target.kind !== 'ProjectSpace' || isDiscoveryOrReview(request)) return true;
+  const namespace = spaceNamespace(directory, request.target);
+  return namespace !== undefined && request.isResource && request.namespace === namespace;
+}
+
+/** For somebody who may use the space but asked for another namespace: kubectl asks for "default" by itself. */
+function placeText(directory: Directory, target: AccessRequest['target']): string {
+  if (target.kind !== 'ProjectSpace') return '';
+  const namespace = spaceNamespace(directory, target);
+  return namespace === undefined ? '' : `; the space ${target.space} is the namespace ${namespace} alone`;
+}
+
+function spaceNamespace(directory: Directory, at: { project: string; space: string }): string | undefined {
+  return directory.projects.get(at.project)?.spaces.find(({ name }) => name === at.space)?.namespace;
+}
+
+// The rights of a subject from the configuration alone: the rights of everybody, of project members by their role, of cluster
+// members and of administrators. A scope can only narrow them. That a request stays in its place is judged before, by `staysInPlace`.
+
+/** The words of the right that allows the request; undefined = no right allows it. */
+function rightFor(directory: Directory, subject: Subject, request: AccessRequest): string | undefined {
+  if (subject.isAdministrator) return 'administrator';
+  const { target } = request;
+  switch (target.kind) {
+    case 'Management':
+      return managementRight(directory, subject, request);
+    case 'Cluster': {
+      const members = directory.clusters.get(target.cluster)?.members ?? [];
+      const isIn = members.some((member) => isMember(member, subject));
+      return isIn ? `member of cluster ${target.cluster}` : undefined;
+    }
+    case 'ProjectSpace':
+    case 'ProjectVirtualCluster':
+      return roleRight(directory, subject, target.project, 'user');
+    default:
+      return target satisfies never;
+  }
+}
+
+function managementRight(directory: Directory, subject: Subject, request: AccessRequest): string | undefined {
+  if (isDiscoveryOrReview(request) || isEverybodysRight(request)) return 'everybody';
+  if (!isManagementResource(request, instanceResource)) return undefined;
+  const project = projectOfNamespace(request.namespace);
+  if (project === undefined) return undefined;
+  const needed = neededRole(request.verb, request.subresource, request.clientCert === true);
+  return needed === undefined ? undefined : roleRight(directory, subject, project, needed);
+}
+
+function neededRole(verb: string, subresource: string, clientCert: boolean): ProjectRole | undefined {
+  if (subresource === '') return verb === 'get' || verb === 'list' || verb === 'watch' ? 'viewer' : undefined;
+  if (subresource !== 'kubeconfig' || verb !== 'create') return undefined;
+  return clientCert ? 'admin' : 'user';
+}
+
+/** Each role holds the ones before it. */
+const roleOrder: readonly ProjectRole[] = ['viewer', 'user', 'admin'];
+
+function roleRight(directory: Directory, subject: Subject, project: string, needed: ProjectRole): string | undefined {
+  const members = directory.projects.get(project)?.members ?? [];
+  const held = members.find(
+    (member) => roleOrder.indexOf(member.role) >= roleOrder.indexOf(needed) && isMember(member, subject),
+  );
+  return held === undefined ? undefined : `${held.role} of project ${project}`;
 }

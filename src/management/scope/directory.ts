@@ -1,5 +1,5 @@
 // The users, teams, projects and clusters of the configuration by name, built once for each loaded configuration. It finds the
-// present subject of a key; the rights of that subject are in rights.ts.
+// present subject of a key; the rights of that subject are in allows.ts.
 import {
   builtInAdministrator,
   type ManagementCluster,

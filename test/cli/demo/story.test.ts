@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { changeAt, firstEndpoints, samples } from '../../../src/cli/demo/demo-samples.ts';
 import { type Expectation, type StoryStep, story } from '../../../src/cli/demo/demo-story.ts';
-import { playStep, type Stage } from '../../../src/cli/demo/story-runner.ts';
+import { differences, playStep, type Stage } from '../../../src/cli/demo/story-runner.ts';
 import { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
-import { differences } from '../../../src/cli/offline/difference.ts';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import type { ApiRequest, Connection } from '../../../src/cluster/wire/connection.ts';
 import { endpointsResource } from '../../../src/cluster/wire/scope.ts';

@@ -3,14 +3,16 @@
 // reason.
 import type { SubresourceAction } from '../../../apiserver/kinds/kind.ts';
 import { badRequest, forbiddenBecause, StatusFault } from '../../../apiserver/request/status-fault.ts';
+import { isServerURL } from '../../../config/settings/text-rules.ts';
+import { type FieldError, invalidValue } from '../../../object/meta/field-error.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { notFound } from '../../../object/meta/status.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { allows } from '../../scope/allows.ts';
 import { managementGroup, projectOfNamespace } from '../../scope/request.ts';
 import { certificateRequest } from '../certificates/issue-record.ts';
-import { entryName } from '../kubeconfig/names.ts';
-import { serverEntry, serverFaults } from '../kubeconfig/server-override.ts';
+import { tokenLife } from '../kubeconfig/life.ts';
+import { entryName, instanceText, keyNamePrefix } from '../kubeconfig/names.ts';
 import { kubeconfigText } from '../kubeconfig/text.ts';
 import { kubeconfigKindName } from '../schema/kubeconfig-schema.ts';
 import {
@@ -23,8 +25,8 @@ import {
   unacceptable,
   withoutIngress,
 } from './asked.ts';
-import { type IssueParts, instanceNamed } from './asker.ts';
-import { tokenForm } from './token-form.ts';
+import { type IssueParts, instanceNamed, leftSeconds, type MadeKey } from './asker.ts';
+import { ingressPlace } from './ingress-place.ts';
 
 /** In the answer: when the credential in the kubeconfig ends. */
 export const expiresAnnotation = 'hostward.dev/expires';
@@ -94,4 +96,93 @@ async function answerOf(body: KubeObject, { spec, instance, ctx }: FormInput, fo
   // The text of a kubeconfig does not contain the end of a token, but the client must know when to ask again.
   const annotations = { [expiresAnnotation]: `${new Date(form.expiresMs).toISOString().slice(0, 19)}Z` };
   return { ...answer, metadata: { ...answer.metadata, annotations }, status: { kubeConfig: text } };
+}
+
+// Makes the kubeconfig with a token: an access key for exactly this virtual cluster, used through our proxy or the ingress that we
+// serve.
+async function tokenForm(parts: IssueParts, asked: FormInput): Promise<Form> {
+  const { spec, asker, instance, ctx } = asked;
+  const left = leftSeconds(asker, parts.clock.wallTime().getTime());
+  const life = tokenLife(spec.certificateTTL, { leftSeconds: left, maxSeconds: parts.limits().maxTTL });
+  if (life.errors.length > 0) throw unacceptable(asked, life.errors);
+  const place = await tokenPlace(parts, asked);
+  for (const warning of life.warnings) ctx.warn(warning);
+  const key = await made(parts, asked, {
+    metadata: { generateName: keyNamePrefix(instance) },
+    spec: {
+      displayName: `kubeconfig of ${instanceText(instance)}`,
+      type: 'Other',
+      ttl: life.seconds,
+      groups: asker.facts?.groups ?? [],
+      scope: { virtualClusters: [{ project: instance.project, virtualCluster: instance.name }] },
+    },
+  });
+  const user = key === undefined ? undefined : { token: key.value };
+  const expiresMs = key === undefined ? undefined : parts.clock.wallTime().getTime() + (life.seconds ?? 0) * 1000;
+  return { ...place, user, expiresMs, made: `made the access key ${key?.name ?? ''}` };
+}
+
+/** The address that accepts a key or token: the ingress that we serve, or our proxy. */
+async function tokenPlace(parts: IssueParts, asked: FormInput): Promise<Pick<Form, 'server' | 'authorityPem'>> {
+  const { project, name, settings } = asked.instance;
+  if (settings.ingress?.servedBy === 'hostward') return ingressPlace(parts, asked);
+  return {
+    server: `${parts.baseURL}/kubernetes/project/${project}/virtualcluster/${name}`,
+    authorityPem: await parts.authority(),
+  };
+}
+
+async function made(parts: IssueParts, { instance, ctx }: FormInput, object: object): Promise<MadeKey | undefined> {
+  const { project, name, uid } = instance;
+  const mark = { project, virtualCluster: name, instance: uid };
+  try {
+    return await parts.makeKey(ctx, mark, object);
+  } catch (error) {
+    if (!(error instanceof StatusFault) || error.code !== 403) throw error;
+    // The caller did not ask for a key, so the refusal must name the kubeconfig.
+    const causes = error.status.details?.causes ?? [];
+    const why = causes.map(({ field, message }) => `${field}: ${message}`).join('; ');
+    throw forbiddenBecause(
+      instanceGroupResource,
+      name,
+      `its access key cannot be made: ${why === '' ? error.message : why}`,
+      causes,
+    );
+  }
+}
+
+// Checks spec.server of a kubeconfig, the address that replaces ours. Hostward never contacts this address. But other people may
+// run kubectl with the kubeconfig, so the address must be plain, and kubectl still checks the certificate against the name that
+// Hostward knows.
+
+/** The longest address that browsers and proxies carry. */
+const longestAddress = 2_048;
+const path = 'spec.server';
+
+/** `allowed`: host names that may stand there; empty = all. */
+function serverFaults(server: string, allowed: readonly string[]): FieldError[] {
+  if (server === '') return [];
+  // The message does not repeat the address, because it may hold a password.
+  if (server.length > longestAddress || !isServerURL(server))
+    return [
+      invalidValue(path, '…', 'must be an https address without user, query and fragment, like https://v1.example.com'),
+    ];
+  const host = hostOf(server);
+  if (allowed.length === 0 || allowed.includes(host)) return [];
+  return [invalidValue(path, host, `must be at one of the hosts ${allowed.join(', ')}`)];
+}
+
+interface ServerEntry {
+  server: string;
+  tlsServerName: string | undefined;
+}
+
+function serverEntry(known: string, override: string): ServerEntry {
+  if (override === '') return { server: known, tlsServerName: undefined };
+  const host = hostOf(known);
+  return { server: override, tlsServerName: hostOf(override) === host ? undefined : host };
+}
+
+function hostOf(address: string): string {
+  return new URL(address).hostname.replace(/^\[|\]$/g, '');
 }

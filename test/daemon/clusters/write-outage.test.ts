@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import { WriteOutage } from '../../../src/cluster/write/write-outage.ts';
+import { WriteOutage } from '../../../src/daemon/clusters/outages.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 const good: Answer = { kind: 'ok', status: 200, object: { metadata: {} } } as Answer;

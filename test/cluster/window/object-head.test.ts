@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { headOf, headOfEvent } from '../../../src/cluster/wire/object-head.ts';
+import { headOf, headOfEvent } from '../../../src/cluster/window/event-intake.ts';
 
 const names = { name: 'a', namespace: 'n', uid: 'u-1', resourceVersion: '7' };
 const head = { kind: 'Endpoints', name: 'a', namespace: 'n', resourceVersion: '7' };
