@@ -27,6 +27,11 @@ export function safeValue(text: string): string {
     : text;
 }
 
+/** A word of a command to copy, as a shell reads it: nobody may run a part of a name. A plain word stays as it is. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+,=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
 const shortEscapes: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /** JSON writes a character beyond U+FFFF as two escaped halves. */

@@ -4,8 +4,9 @@ import { checkAuthorities } from '../apiserver/tls/client-certificate.ts';
 import { fromSetting } from '../apiserver/wire/listen.ts';
 import { type DevclusterOptions, startDevcluster } from '../devcluster/devcluster.ts';
 import { silentLog } from '../log.ts';
+import { shellWord } from '../safe-text.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
-import { type Options, shellWord } from './line/parse-arguments.ts';
+import type { Options } from './line/parse-arguments.ts';
 import { requireFolderOf } from './line/system-fault.ts';
 
 const defaultKubeconfig = '.hostward/devcluster.kubeconfig';

@@ -25,6 +25,7 @@ import { type LoadedAll, prepareLoad, requireGood } from './line/load-settings.t
 import type { Options } from './line/parse-arguments.ts';
 import { declareProcessMetrics } from './line/process-metrics.ts';
 import { Evaluations } from './offline/playground/evaluations.ts';
+import { startedAsOf } from './running/started-as.ts';
 
 export async function run(context: Context, options: Options): Promise<ExitCode> {
   const { log, lines, forgetEnd, useFormat } = openLog(context);
@@ -49,7 +50,8 @@ async function runDaemon(context: Context, options: Options, { log, useFormat }:
   useFormat(settings.logFormat);
   const metrics = createMetrics();
   declareProcessMetrics(metrics, context);
-  const notes = new ConfigurationNotes(log, metrics, { clock: context.clock, files: prepared.paths });
+  const startedAs = startedAsOf(context, options, { settings, podNamespace: prepared.podNamespace });
+  const notes = new ConfigurationNotes(log, metrics, { clock: context.clock, startedAs });
   notes.warn([...loaded.warnings, ...(await auditSpaceWarnings(context, loaded))]);
   const eventLoop = measureEventLoopDelay(metrics);
   const memory = giveBackMemory({ clock: context.clock, busy: measureUtilization(), heap: heapOf(globalThis.gc) });

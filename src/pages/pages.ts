@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { type LocalReply, type LocalRequest, type LocalRoutes, plainReply } from '../apiserver/local/routes.ts';
 import type { Clock } from '../clock.ts';
 import type { PageFacts } from '../sync/report/look/page-facts.ts';
+import { statusCommand } from '../sync/report/own-commands.ts';
 import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
 import { type PageParts, pageReply } from './frame/frame.ts';
@@ -110,7 +111,10 @@ ${main}
     const isKnown = found.objects.length + found.contents.length > 0;
     return {
       title: key,
-      main: objectMain(key, found, query.get('kind') ?? undefined),
+      main: objectMain(key, found, {
+        kind: query.get('kind') ?? undefined,
+        command: statusCommand(status, key, addressIn(headers.host)),
+      }),
       ...(!isKnown && { status: 404 }),
     };
   }

@@ -63,38 +63,57 @@ describe('what needs a person', () => {
     for (const { message, remedy, command } of items) {
       expect(message).not.toBe('none');
       expect(remedy).toMatch(/\w \w/);
-      expect(command).toMatch(/^(hostward|kubectl) \w/);
+      expect(command).toMatch(/^(npx hostward|kubectl) \w/);
     }
   });
 
   it('quotes names for the shell, so that a copied command runs nothing of a name', () => {
     const commands = attentionOf(failing).map(({ command }) => command);
-    expect(commands).toContain("hostward status 'shop/<script>alert(3)</script>'");
-    expect(commands).toContain("hostward check --config '/etc/<b>hostward</b>/v.yaml' --config hostward.yaml");
+    expect(commands).toContain("npx hostward status 'shop/<script>alert(3)</script>'");
+    for (const command of commands) expect(command.replace(/'[^']*'/g, '')).not.toMatch(/[<$(]/);
   });
 
-  it('gives doctor and check the files of the daemon, and the usual one to a daemon that does not tell', () => {
-    const files = "--config '/etc/<b>hostward</b>/v.yaml' --config hostward.yaml";
+  it('gives each command what the daemon was started with, and the usual file to a daemon that does not tell', () => {
+    const files = "--config '/etc/<b>hostward</b>/v.yaml' --config /home/me/hostward.yaml";
+    const host = "'/home/me/host $(id).kubeconfig'";
+    const clusters = `--vcluster-name shop --virtual-kubeconfig /home/me/virtual.kubeconfig --host-kubeconfig ${host}`;
     const commandOf = (status: StatusJson, reason: string) =>
       attentionOf(status).find((one) => one.reason === reason)?.command;
-    expect(commandOf(failing, 'unreachable')).toBe(`hostward doctor ${files}`);
-    expect(commandOf(failing, 'MissingVerbs')).toBe(`hostward doctor ${files}`);
-    expect(commandOf(failing, 'ConfigurationNotTakenOver')).toBe(`hostward check ${files}`);
-    const { configurationFiles: _, ...silent } = failing;
+    expect(commandOf(failing, 'unreachable')).toBe(`npx hostward doctor ${files} ${clusters}`);
+    expect(commandOf(failing, 'MissingVerbs')).toBe(`npx hostward doctor ${files} ${clusters}`);
+    expect(commandOf(failing, 'ConfigurationNotTakenOver')).toBe(`npx hostward check ${files} ${clusters}`);
+    expect(commandOf(failing, 'EndingSoon')).toBe(`npx hostward keys list ${files}`);
+    expect(commandOf(failing, 'RestartNeeded')).toBe('npx hostward run --config /home/me/hostward.yaml --dry-run');
+    const ownerless = { ...failing, trouble: [{ object: 'a/b', state: 'waiting/OwnerMissing', message: 'm' }] };
+    expect(commandOf({ ...ownerless, virtualCluster: 'shop' }, 'OwnerMissing')).toBe(
+      `kubectl --kubeconfig ${host} --namespace vcluster-shop get service shop`,
+    );
+    const { startedAs: _, ...silent } = failing;
     expect(commandOf(silent, 'unreachable')).toBe('hostward doctor --config vcluster.yaml');
   });
 
   it('asks the daemon that the reader has asked, also on another port', () => {
     const commands = attentionOf(failing, '[::1]:34181').map(({ command }) => command);
-    expect(commands).toContain("hostward status shop/api --address '[::1]:34181'");
-    expect(commands.filter((one) => one.startsWith('hostward status ') && !one.includes('--address'))).toEqual([]);
-    expect(commands.filter((one) => !one.startsWith('hostward status ') && one.includes('--address'))).toEqual([]);
+    const asks = (one: string) => one.startsWith('npx hostward status ');
+    expect(commands).toContain("npx hostward status shop/api --address '[::1]:34181'");
+    expect(commands.filter((one) => asks(one) !== one.includes('--address'))).toEqual([]);
     expect(attentionOf(failing, 'localhost:9440')).toEqual(attentionOf(failing));
     expect(shortText({ ...failing, verdict: {} }, undefined, '127.0.0.1:34181')).toContain(
-      'hostward status --all --address 127.0.0.1:34181 tells the rest',
+      'npx hostward status --all --address 127.0.0.1:34181 tells the rest',
     );
     const page = statusMain(failing, [], { asOf: new Date(0), address: '127.0.0.1:34181' }).text;
-    expect(page).toContain('<code>hostward status shop/api --address 127.0.0.1:34181</code>');
+    expect(page).toContain('<code>npx hostward status shop/api --address 127.0.0.1:34181</code>');
+  });
+
+  it('enters the pod of a daemon that runs in one, where the tunnel of the reader leads nowhere', () => {
+    const program = 'kubectl -n vcluster-shop exec shop-0 -c hostward -- node /opt/hostward/src/launcher/hostward.mjs';
+    const startedAs = { program, options: [], restart: 'kubectl -n vcluster-shop delete pod shop-0' };
+    const commandsAt = (addressBeside: string) =>
+      attentionOf({ ...failing, startedAs: { ...startedAs, addressBeside } }, 'localhost:8080').map(
+        ({ command }) => command,
+      );
+    expect(commandsAt('127.0.0.1:9440')).toContain(`${program} status shop/api`);
+    expect(commandsAt('127.0.0.1:9500')).toContain(`${program} status shop/api --address 127.0.0.1:9500`);
   });
 
   it('names a contested object once, with the client, while its next repair waits', () => {
@@ -143,12 +162,17 @@ describe('the short form of `hostward status`', () => {
       .join(' ')
       .replace(' …', '');
     expect(`${sentence}${since === undefined ? '' : ` (since ${since})`}`.startsWith(told)).toBe(true);
-    if (columns !== undefined) for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+    if (columns === undefined) return;
+    const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
+    expect(rows).toBeLessThanOrEqual(23);
+    // Only a command is longer than the screen, because a command that is cut off cannot be copied.
+    const commands = attentionOf(status).map(({ command }) => `  ${command}`);
+    for (const line of lines) expect(line.length <= columns || commands.includes(line)).toBe(true);
   });
 
   it('says how many more things need a person, and how to see them', () => {
     const lines = shortText({ ...failing, trouble }, 80).split('\n');
     expect(lines.some((line) => /^… and \d{3} more$/.test(line))).toBe(true);
-    expect(lines).toContain('hostward status --all tells the rest');
+    expect(lines).toContain('npx hostward status --all tells the rest');
   });
 });

@@ -7,11 +7,11 @@ import { endpointsResource, servicesResource } from '../../cluster/wire/scope.ts
 import { silentLog } from '../../log.ts';
 import { createMetrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
+import { shellWord } from '../../safe-text.ts';
 import { apiServerKey } from '../../sync/kinds/endpoints/eligibility.ts';
 import { createPlacement } from '../../sync/plan/placement.ts';
 import { expectOk } from '../line/cluster-client.ts';
 import { type Context, type ExitCode, exitCodes } from '../line/context.ts';
-import { shellWord } from '../line/parse-arguments.ts';
 import { DemoBoard, projectSeen, type ShownObject } from './demo-board.ts';
 import { kubeconfigIn } from './demo-folder.ts';
 import { asPatched, secretAnnotation } from './demo-patches.ts';

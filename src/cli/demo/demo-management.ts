@@ -12,15 +12,17 @@ import type { ManagementSettings } from '../../config/settings/management-settin
 import { silentLog } from '../../log.ts';
 import { DirectEndpoint } from '../../management/proxy/direct/direct-endpoint.ts';
 import { ManagementApi } from '../../management/server/server.ts';
+import { shellWord } from '../../safe-text.ts';
 import type { Side } from '../line/cluster-client.ts';
 import type { Context } from '../line/context.ts';
-import { shellWord } from '../line/parse-arguments.ts';
 import { kubeconfigIn } from './demo-folder.ts';
+import { demoConfiguration } from './demo-patches.ts';
 import { virtualClusterName } from './demo-story.ts';
 
 /** Words of the commands that a newcomer types, so short. */
 const files = {
   configuration: 'keys.yaml',
+  sync: 'sync.yaml',
   kubeconfig: 'keys.kubeconfig',
   key: 'me.key',
   virtualAuthority: 'virtual.ca.crt',
@@ -78,6 +80,7 @@ export class DemoManagement {
     await api.open();
     await api.serve();
     await this.#write(files.configuration, text);
+    await this.#write(files.sync, demoConfiguration);
     await this.#writeProgram();
     const server = `${managementServer.baseURL}/kubernetes/management`;
     await this.#writeKubeconfig(files.kubeconfig, { server, caPem: api.caPem }, { tokenFile: files.key });
@@ -110,6 +113,15 @@ export class DemoManagement {
     await this.#writeKubeconfig(files.direct, at, { tokenFile: files.token });
     const request = { apiVersion: 'management.platform/v1', kind: 'DirectClusterEndpointToken', metadata: {} };
     await this.#write(files.tokenRequest, `${JSON.stringify({ ...request, spec: { ttl: 600 } })}\n`);
+  }
+
+  /** For commands that work in any folder. */
+  get program(): string {
+    return this.#path(files.program);
+  }
+
+  get configurationPaths(): string[] {
+    return [files.sync, files.configuration].map((name) => this.#path(name));
   }
 
   /** Typed as they stand: make a key, look at it with kubectl, disable it. */

@@ -7,9 +7,12 @@ export const demoConfiguration = `
 hostward:
   leaderElection: always
   leaseDurationSeconds: 5
+  endpoints: {enabled: true}
 sync:
   toHost:
+    endpointSlices: {enabled: false}
     endpoints:
+      enabled: false
       patches:
         - path: metadata.labels.team
           expression: '"demo-" + value'

@@ -18,6 +18,8 @@ import { subjectNamed, type UpstreamPlace, upstreamObjects } from '../../managem
 import { createMetrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { Pages } from '../../pages/pages.ts';
+import { shellWord } from '../../safe-text.ts';
+import type { StartedAs } from '../../sync/report/own-commands.ts';
 import type { Side } from '../line/cluster-client.ts';
 import { ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
@@ -143,20 +145,21 @@ export class Theatre {
     this.#daemon = daemon;
     const started = await daemon.start();
     if (started.kind === 'faults') throw clusterFault(started.faults);
+    const status = () => ({ ...(daemon.status() as object), startedAs: this.#startedAs() });
     this.#operations = new OperationsServer(
       { host: '127.0.0.1', port: 0 },
       {
         health: () => daemon.health(),
         readiness: () => daemon.readiness(),
         metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metrics() }),
-        status: () => daemon.status(),
+        status,
         objects: (filter) => daemon.objects(filter),
         objectStatus: (key) => daemon.objectStatus(key),
       },
       {
         pages: new Pages({
           clock,
-          status: () => daemon.status(),
+          status,
           facts: daemon.pageFacts,
           port: () => this.#operations?.address.port ?? 0,
         }),
@@ -180,6 +183,24 @@ export class Theatre {
       await cluster.stop();
       await this.context.files.remove(resolve(this.context.cwd, this.kubeconfigOf(side)));
     }
+  }
+
+  /** The program in the folder of the demo runs in any folder. */
+  #startedAs(): StartedAs {
+    const hostKubeconfig = resolve(this.folder, kubeconfigIn('', 'host'));
+    const named = {
+      'vcluster-name': virtualClusterName,
+      'host-namespace': hostNamespace,
+      'virtual-kubeconfig': resolve(this.folder, kubeconfigIn('', 'virtual')),
+      'host-kubeconfig': hostKubeconfig,
+    };
+    const program = shellWord(this.#management?.program ?? 'hostward');
+    const files = this.#management?.configurationPaths ?? [];
+    const options = [...files.map((file) => ['config', file]), ...Object.entries(named)].map(([option, value]) => ({
+      option: option as string,
+      value: value as string,
+    }));
+    return { program, options, restart: `${program} demo`, hostKubeconfig };
   }
 
   #configuration(): { settings: Settings; compiled: LoadedPatches } {

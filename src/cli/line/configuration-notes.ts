@@ -7,10 +7,10 @@ import { type Fault, formatFault } from '../../config/fault.ts';
 import type { Readiness } from '../../daemon/operations/operations-server.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
+import type { StartedAs } from '../../sync/report/own-commands.ts';
 
 export interface NotesInStatus {
-  /** As the daemon was given them, for commands to copy. */
-  configurationFiles?: readonly string[];
+  startedAs: StartedAs;
   newConfigurationIsInvalid?: readonly string[];
   settingsWaitForRestart?: readonly string[];
   warnings?: readonly string[];
@@ -27,15 +27,14 @@ export class ConfigurationNotes {
   #refused: readonly string[] = [];
   #waitsForRestart: readonly string[] = [];
   readonly #clock: Clock;
-  /** Without standard input, which nobody can read again. */
-  readonly #files: readonly string[];
+  readonly #startedAs: StartedAs;
   /** When the present notes were made, RFC 3339. */
   #since = '';
 
-  constructor(log: Log, metrics: Metrics, { clock, files }: { clock: Clock; files: readonly string[] }) {
+  constructor(log: Log, metrics: Metrics, { clock, startedAs }: { clock: Clock; startedAs: StartedAs }) {
     this.#log = log;
     this.#clock = clock;
-    this.#files = files.filter((file) => file !== '-');
+    this.#startedAs = startedAs;
     const registers = [metrics];
     this.#reloads = new Counter({
       name: 'hostward_config_reloads_total',
@@ -147,7 +146,7 @@ export class ConfigurationNotes {
       ...(this.#refused.length > 0 && { newConfigurationIsInvalid: this.#refused }),
       ...(this.#waitsForRestart.length > 0 && { settingsWaitForRestart: this.#waitsForRestart }),
       ...(this.#warnings.length > 0 && { warnings: this.#warnings }),
-      ...(this.#files.length > 0 && { configurationFiles: this.#files }),
+      startedAs: this.#startedAs,
     };
   }
 }

@@ -65,7 +65,8 @@ export async function prepareLoad(context: Context, options: Options, { placehol
   const { clock, turn } = context;
   const loadInTurns = (files: readonly SourceFile[]) => runInTurns(steps(files), { clock, turn });
   const files = await readFiles(context, paths);
-  return { paths, files, loadInTurns, loaded: runAtOnce(steps(files)) };
+  const podNamespace = serviceAccountNamespace;
+  return { paths, files, podNamespace, loadInTurns, loaded: runAtOnce(steps(files)) };
 }
 
 function readFiles(context: Context, paths: readonly string[]): Promise<SourceFile[]> {

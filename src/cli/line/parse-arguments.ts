@@ -2,6 +2,7 @@
 // first mistake and the word that the user probably meant.
 import { parseArgs } from 'node:util';
 import { nearestKey } from '../../object/meta/nearest-key.ts';
+import { shellWord } from '../../safe-text.ts';
 import type { CommandSpec, OptionSpec } from './commands/command-spec.ts';
 import { commandNamed, commands, commandsOfGroup } from './commands/command-table.ts';
 import { globalOptions } from './commands/options.ts';
@@ -234,9 +235,4 @@ function usageFault(
   const help = about.command === undefined ? 'hostward --help' : `hostward ${about.command.name} --help`;
   const hint = about.hint ?? (meant === undefined ? `see ${help}` : `did you mean "${meant}"? See ${help}`);
   return new CommandFault(exitCodes.usage, message, { hint });
-}
-
-/** A path as a shell reads it in a printed command; a plain path stays as it is. */
-export function shellWord(path: string): string {
-  return /^[\w./:@%+,=-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,6 +1,7 @@
 // The short form of `hostward status`: what a person wants to know first, in the 24 lines of a terminal, with the verdict last, where
 // the eye is. In: the status as JSON. Out: text. Everything else is for --all.
-import { type AttentionItem, askedAt, attentionOf } from '../../sync/report/attention.ts';
+import { type AttentionItem, attentionOf } from '../../sync/report/attention.ts';
+import { statusCommand } from '../../sync/report/own-commands.ts';
 import { isFacts, type StatusJson, say, wordsOf } from '../../sync/report/words.ts';
 import { wrap } from '../line/help.ts';
 import { statusText } from './status-text.ts';
@@ -17,12 +18,13 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
   const whole = statusText(facts, columns).trimEnd().split('\n');
   if (whole.length + last.length <= mostLines) return `${[...whole, ...last].join('\n')}\n`;
   const head = headLines(facts).flatMap((line) => wrap(line, width));
-  const rest = mostLines - last.length - 1;
+  const more = `${statusCommand(status, '--all', address)} tells the rest`;
+  const rest = mostLines - last.length - rowsOf(more, width);
   const items = attentionOf(status, address);
   const shown = itemLines(items, { width, lines: rest - Math.min(head.length, rest - 4) - 1 });
   // On a very narrow terminal the facts make room for what needs a person.
-  const facing = head.slice(0, Math.max(0, rest - shown.length - 1));
-  const more = `${askedAt('hostward status --all', address)} tells the rest`;
+  const rows = shown.reduce((sum, line) => sum + rowsOf(line, width), 0);
+  const facing = head.slice(0, Math.max(0, rest - rows - 1));
   return `${[...facing, ...shown, more, ...last].join('\n')}\n`;
 }
 
@@ -96,15 +98,28 @@ function storeLine({ place, replica, replicas, sweeper, lagMs, records }: Status
 
 function itemLines(items: readonly AttentionItem[], { width, lines }: { width: number; lines: number }): string[] {
   const shown: string[] = [];
+  let used = 0;
   for (const [at, { about, reason, message, remedy, command }] of items.entries()) {
     const left = items.length - at;
-    // The command comes first, because a command that is cut off is none.
-    const item = [`! ${about} (${reason}): ${message}`, `  ${command}  # ${remedy}`].map((line) => cut(line, width));
+    const item = [cut(`! ${about} (${reason}): ${message}`, width), commandLine(command, remedy, width)];
+    const rows = 1 + rowsOf(item[1] as string, width);
     // A line says how many are left out.
-    if (shown.length + item.length + (left > 1 ? 1 : 0) > lines) return [...shown, `… and ${left} more`];
+    if (used + rows + (left > 1 ? 1 : 0) > lines) return [...shown, `… and ${left} more`];
     shown.push(...item);
+    used += rows;
   }
   return shown;
+}
+
+/** A command that is cut off is none: it stands whole, and first, and the terminal folds it so that it is copied as one line. */
+function commandLine(command: string, remedy: string, width: number): string {
+  const line = `  ${command}`;
+  return line.length + 4 >= width ? line : cut(`${line}  # ${remedy}`, width);
+}
+
+/** Rows of a terminal. */
+function rowsOf(line: string, width: number): number {
+  return Math.max(1, Math.ceil(line.length / width));
 }
 
 function cut(line: string, width: number): string {

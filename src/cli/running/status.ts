@@ -2,6 +2,7 @@
 // daemon's answer with its verdict last, and an exit code that repeats the verdict for scripts.
 
 import { pause } from '../../clock.ts';
+import { statusCommand } from '../../sync/report/own-commands.ts';
 import { stateOrder } from '../../sync/report/words.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
@@ -25,13 +26,17 @@ export async function status(context: Context, options: Options): Promise<ExitCo
   const path = pathOf(options);
   const address = await addressOf(context, options);
   const ask = (path: string) => askDaemon(context, address, path);
-  const read = async (): Promise<Reading> =>
-    readingOf(await ask(path), {
+  const read = async (): Promise<Reading> => {
+    const answer = await ask(path);
+    // What is not known gets a command to copy, which the whole status spells.
+    const wantsWhole = wantsRest(options) || !answer.isKnown;
+    return readingOf(answer, {
       context,
       options,
       address,
-      ...(wantsRest(options) && { whole: (await ask('/status')).value }),
+      ...(wantsWhole && { whole: (await ask('/status')).value }),
     });
+  };
   if (options.has('watch')) return watch(context, options, read);
   const { text, code } = await read();
   context.stdout.write(text);
@@ -96,7 +101,8 @@ function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address
   const isOne = options.operands.length > 0;
   if (!isKnown) {
     const message = typeof value['message'] === 'string' ? value['message'] : 'the object is not known';
-    if (isOne) throw new CommandFault(exitCodes.input, message, { hint: '`hostward status --all` lists every object' });
+    const list = statusCommand(whole ?? {}, '--all', address);
+    if (isOne) throw new CommandFault(exitCodes.input, message, { hint: `\`${list}\` lists every object` });
   }
   const code = (isOne ? isObjectWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
   const news = JSON.stringify(value, withoutAges);

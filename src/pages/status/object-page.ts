@@ -12,18 +12,23 @@ export interface FoundDetails {
   contents: readonly ContentDetail[];
 }
 
-export function objectMain(key: string, { objects, contents }: FoundDetails, kind: string | undefined): Html {
+/** `command`: shows the same on the command line. */
+export function objectMain(
+  key: string,
+  { objects, contents }: FoundDetails,
+  { kind, command }: { kind: string | undefined; command: string },
+): Html {
   const kinds = [...objects.map(({ status }) => status.kind ?? ''), ...contents.map((one) => one.kind)];
   const isShown = (one: string | undefined): boolean => kind === undefined || one === kind;
   const shown = [
-    ...objects.filter(({ status }) => isShown(status.kind)).map(objectHtml),
+    ...objects.filter(({ status }) => isShown(status.kind)).map((one) => objectHtml(one, command)),
     ...contents.filter((one) => isShown(one.kind)).map(contentHtml),
   ];
   return html`<h1>${key}</h1>
 ${kinds.length > 1 && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && html`<p>Neither cluster has ${kind ?? 'an object'} of this name.</p>`}${shown}`;
 }
 
-function objectHtml({ status, virtual, host, plan, diff, lastWrite, patches }: ObjectDetail): Html {
+function objectHtml({ status, virtual, host, plan, diff, lastWrite, patches }: ObjectDetail, command: string): Html {
   const id = status.kind ?? 'object';
   return html`<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${status.kind}</h2>
@@ -41,7 +46,7 @@ ${patches.length === 0 ? html`<p class="quiet">none</p>` : patches.map(patchHtml
 <div class="sides">
 ${sideHtml('Virtual', virtual)}${sideHtml('Host', host)}</div>
 <h3>Why</h3>
-${factsHtml(status as unknown as StatusJson, 4)}<p class="remedy">On the command line: <code>hostward status ${status.object}</code></p>
+${factsHtml(status as unknown as StatusJson, 4)}<p class="remedy">On the command line: <code>${command}</code></p>
 </section>
 `;
 }

@@ -1,5 +1,7 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
+import { shellWord } from '../../safe-text.ts';
+import { configuredCommand, hostKubectl, startedAs, statusCommand } from './own-commands.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface AttentionItem {
@@ -21,21 +23,16 @@ interface Remedy {
   command: string;
 }
 
-/** As a shell reads it: whoever copies a command must not run a part of a name. */
-function word(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+/** What the reader has asked, and where. */
+interface Asked {
+  status: StatusJson;
+  address: string | undefined;
 }
 
-type CommandOf = (given: { object: string; status: StatusJson }) => string;
+type CommandOf = (given: Asked & { object: string }) => string;
 
-const look: CommandOf = ({ object }) => `hostward status ${word(object)}`;
-const doctor: CommandOf = ({ status }) => `hostward doctor${filesOf(status)}`;
-
-/** The options that name the daemon's configuration; a daemon that does not tell its files has at least the usual one. */
-function filesOf({ configurationFiles }: StatusJson): string {
-  const files = configurationFiles === undefined ? ['vcluster.yaml'] : textsOf(configurationFiles);
-  return files.map((file) => ` --config ${word(file)}`).join('');
-}
+const look: CommandOf = ({ object, status, address }) => statusCommand(status, object, address);
+const doctor = ({ status }: Pick<Asked, 'status'>): string => configuredCommand(status, 'doctor');
 
 /** Reason → what a person does about it. */
 const remedies: Readonly<Record<string, [string, CommandOf]>> = {
@@ -51,37 +48,25 @@ const remedies: Readonly<Record<string, [string, CommandOf]>> = {
   NotOwned: ['rename the virtual object, or remove the other object on the host', look],
   OwnerMissing: [
     'bring the Service of the virtual cluster back on the host',
-    ({ status: { hostNamespace, virtualCluster } }) =>
-      `kubectl --namespace ${word(say(hostNamespace))} get service ${word(say(virtualCluster))}`,
+    ({ status }) =>
+      `${hostKubectl(status)} --namespace ${shellWord(say(status['hostNamespace']))} get service ${shellWord(say(status['virtualCluster']))}`,
   ],
   PatchFailed: ['correct the expression, or the value that it fails on', look],
 };
 
 const others: [string, CommandOf] = ['look at the object', look];
 
-/** Where `hostward status` asks without being told. */
-const usualAddresses = ['127.0.0.1:9440', 'localhost:9440'];
-
 /** The address is the one that the reader has asked: a copied command must ask the same daemon. */
 export function attentionOf(status: StatusJson, address?: string): AttentionItem[] {
-  return itemsOf(status).map((one) => ({ ...one, command: askedAt(one.command, address) }));
-}
-
-/** A command of `hostward status`, for the daemon at that address; every other command as it is. */
-export function askedAt(command: string, address: string | undefined): string {
-  const isUsual = address === undefined || usualAddresses.includes(address);
-  return isUsual || !command.startsWith('hostward status ') ? command : `${command} --address ${word(address)}`;
-}
-
-function itemsOf(status: StatusJson): AttentionItem[] {
+  const asked = { status, address };
   return [
     ...outageItems(status),
     ...configurationItems(status),
     ...rightsItems(status),
-    ...objectItems(status),
-    ...contestedItems(status),
-    ...referenceItems(status),
-    ...managementItems(status),
+    ...objectItems(asked),
+    ...contestedItems(asked),
+    ...referenceItems(asked),
+    ...managementItems(asked),
   ];
 }
 
@@ -93,22 +78,22 @@ function configurationItems(status: StatusJson): AttentionItem[] {
       const remedy = 'correct the file; until then the configuration before it is in force';
       return item('configuration', 'ConfigurationInvalid', fault, {
         remedy,
-        command: `hostward check${filesOf(status)}`,
+        command: configuredCommand(status, 'check'),
       });
     }),
     ...(typeof late === 'string'
       ? [
           item('configuration', 'ConfigurationNotTakenOver', late, {
             remedy: 'correct what it names; until then the configuration before it is in force',
-            command: `hostward check${filesOf(status)}`,
+            command: configuredCommand(status, 'check'),
           }),
         ]
       : []),
     ...(waiting.length > 0
       ? [
           item('configuration', 'RestartNeeded', `waiting for a restart: ${waiting.join(', ')}`, {
-            remedy: 'start the daemon again when it suits',
-            command: 'kubectl delete pod POD',
+            remedy: 'end the daemon and start it again when it suits',
+            command: startedAs(status).restart,
           }),
         ]
       : []),
@@ -116,7 +101,7 @@ function configurationItems(status: StatusJson): AttentionItem[] {
 }
 
 function outageItems(status: StatusJson): AttentionItem[] {
-  const remedy = { remedy: 'see whether the API server answers, and to whom', command: doctor({ object: '', status }) };
+  const remedy = { remedy: 'see whether the API server answers, and to whom', command: doctor({ status }) };
   const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) =>
     item(`${say(cluster)} cluster`, say(kind), say(message), remedy, Number(seconds)),
   );
@@ -126,7 +111,7 @@ function outageItems(status: StatusJson): AttentionItem[] {
 }
 
 function rightsItems(status: StatusJson): AttentionItem[] {
-  const remedy = { remedy: 'grant the verbs', command: doctor({ object: '', status }) };
+  const remedy = { remedy: 'grant the verbs', command: doctor({ status }) };
   return Object.values(status).flatMap((block) =>
     isFacts(block)
       ? textsOf(block['missingVerbs']).map((message) => item('permissions', 'MissingVerbs', message, remedy))
@@ -139,14 +124,14 @@ function blocksOf(status: StatusJson): StatusJson[] {
   return [status, ...Object.values(status).filter(isFacts)].filter(({ trouble }) => Array.isArray(trouble));
 }
 
-function objectItems(status: StatusJson): AttentionItem[] {
-  return blocksOf(status).flatMap(({ trouble, contested }) => {
+function objectItems(asked: Asked): AttentionItem[] {
+  return blocksOf(asked.status).flatMap(({ trouble, contested }) => {
     // While its next repair waits, a contested object stands in both lists; the other one names the client.
     const named = new Set(rowsOf(contested).map(({ object }) => object));
     return rowsOf(trouble)
       .filter(({ object, state }) => needsPerson(say(state)) && !(state === 'waiting/Contested' && named.has(object)))
       .map(({ object, state, message, sinceSeconds }) =>
-        objectItem(status, { object: say(object), state: say(state), message: say(message), since: sinceSeconds }),
+        objectItem(asked, { object: say(object), state: say(state), message: say(message), since: sinceSeconds }),
       );
   });
 }
@@ -157,10 +142,10 @@ function needsPerson(state: string): boolean {
   return kind === 'waiting' ? Object.hasOwn(remedies, reason) : kind !== 'left' && kind !== 'ineligible';
 }
 
-function contestedItems(status: StatusJson): AttentionItem[] {
-  return blocksOf(status).flatMap(({ contested }) =>
+function contestedItems(asked: Asked): AttentionItem[] {
+  return blocksOf(asked.status).flatMap(({ contested }) =>
     rowsOf(contested).map(({ object, by, sinceSeconds }) =>
-      objectItem(status, {
+      objectItem(asked, {
         object: say(object),
         state: 'inSync/Contested',
         message: `the host copy keeps being changed by "${say(by)}"`,
@@ -171,16 +156,16 @@ function contestedItems(status: StatusJson): AttentionItem[] {
 }
 
 function objectItem(
-  status: StatusJson,
+  asked: Asked,
   { object, state, message, since }: { object: string; state: string; message: string; since: unknown },
 ): AttentionItem {
   const reason = state.split('/')[1] ?? state;
   const [remedy, commandOf] = remedies[reason] ?? others;
-  const command = commandOf({ object, status });
+  const command = commandOf({ object, ...asked });
   return { ...item(object, reason, message, { remedy, command }, Number(since)), object };
 }
 
-function referenceItems(status: StatusJson): AttentionItem[] {
+function referenceItems({ status, address }: Asked): AttentionItem[] {
   const kinds = isFacts(status['references']) ? Object.entries(status['references']) : [];
   return kinds.flatMap(([kind, facts]) =>
     isFacts(facts)
@@ -188,27 +173,31 @@ function referenceItems(status: StatusJson): AttentionItem[] {
           const reason = say(row['state']).split('/').at(-1) as string;
           const object = say(row['object']);
           const remedy = remedies[reason]?.[0] ?? 'create the object, or correct the name that the patch reads';
-          return item(`${kind} ${object}`, reason, say(row['message']), { remedy, command: 'hostward status --all' });
+          return item(`${kind} ${object}`, reason, say(row['message']), {
+            remedy,
+            command: statusCommand(status, '--all', address),
+          });
         })
       : [],
   );
 }
 
-function managementItems({ management }: StatusJson): AttentionItem[] {
+function managementItems({ status, address }: Asked): AttentionItem[] {
+  const { management } = status;
   if (!isFacts(management)) return [];
   const soon = Number(management['expiringWithinSevenDays'] ?? 0);
   return [
     ...textsOf(management['troubles']).map((message) =>
       item('management API', 'Trouble', message, {
         remedy: 'see what the message names',
-        command: 'hostward status --all',
+        command: statusCommand(status, '--all', address),
       }),
     ),
     ...(soon > 0
       ? [
           item('access keys', 'EndingSoon', `${soon} ${soon === 1 ? 'key ends' : 'keys end'} within seven days`, {
             remedy: 'make new ones before',
-            command: 'hostward keys list',
+            command: configuredCommand(status, 'keys list', { isFilesOnly: true }),
           }),
         ]
       : []),

@@ -283,7 +283,17 @@ describe('hostward run', () => {
       expect.stringMatching(/^v\.yaml:1:\d+: hostward\.backSync: .*"some"$/),
     ]);
     await take(yaml(['metadata.labels.app']));
-    expect(await status()).toEqual({ configurationFiles: ['v.yaml'] });
+    expect(await status()).toEqual({
+      startedAs: {
+        program: 'hostward',
+        options: [
+          { option: 'config', value: '/home/v.yaml' },
+          { option: 'vcluster-name', value: 'vc' },
+          { option: 'host-namespace', value: 'n' },
+        ],
+        restart: 'hostward run --config /home/v.yaml --vcluster-name vc --host-namespace n',
+      },
+    });
     on.send('stop');
     await end;
   });

@@ -6,6 +6,7 @@ import { ClusterClient, type Side } from '../../line/cluster-client.ts';
 import type { Context } from '../../line/context.ts';
 import type { GoodConfiguration } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
+import { programInPod } from '../../running/started-as.ts';
 import type { Meeting } from './meet.ts';
 
 /** A cluster that has answered. */
@@ -59,7 +60,7 @@ export class Patient {
     if (!this.isInPod) return `hostward ${words}`;
     const pod = this.context.environment['HOSTNAME'] ?? 'deploy/hostward';
     const namespace = this.hasSync ? this.settings.hostNamespace : 'NAMESPACE';
-    return `kubectl -n ${namespace} exec ${pod} -c hostward -- node /opt/hostward/src/launcher/hostward.mjs ${words}`;
+    return `${programInPod({ namespace, pod })} ${words}`;
   }
 
   takeConfiguration(loaded: GoodConfiguration): void {

@@ -1,0 +1,58 @@
+// Spells the commands that a status tells people to copy, so that they reach the same clusters, files and daemon from any folder. In:
+// the status, which says how its daemon was started. Out: texts for a shell. Pure.
+import { shellWord } from '../../safe-text.ts';
+import { isFacts, type StatusJson } from './words.ts';
+
+/** How the daemon was started, in the status as `startedAs`. */
+export interface StartedAs {
+  /** What stands in front of the name of a command, as in `npx hostward`. */
+  program: string;
+  /** Those that name files, clusters and the virtual cluster; paths are absolute. */
+  options: readonly { option: string; value: string }[];
+  /** Ends this daemon and starts it again. */
+  restart: string;
+  /** For kubectl, when it is not the one that kubectl takes by itself. */
+  hostKubeconfig?: string;
+  /** Where commands ask the daemon that run beside it in its pod. */
+  addressBeside?: string;
+}
+
+/** Where `hostward status` asks without being told. */
+const usualAddresses = ['127.0.0.1:9440', 'localhost:9440'];
+
+/** An older daemon does not tell how it was started, and has at least the usual file. */
+const untold: StartedAs = {
+  program: 'hostward',
+  options: [{ option: 'config', value: 'vcluster.yaml' }],
+  restart: 'hostward run --config vcluster.yaml',
+};
+
+export function startedAs({ startedAs }: StatusJson): StartedAs {
+  return isFacts(startedAs) ? (startedAs as unknown as StartedAs) : untold;
+}
+
+/** `address`: where the reader has asked, because a copied command must ask the same daemon. */
+export function statusCommand(status: StatusJson, operand: string, address: string | undefined): string {
+  const { program, addressBeside } = startedAs(status);
+  const asked = addressBeside ?? address;
+  const isUsual = asked === undefined || usualAddresses.includes(asked);
+  return `${program} status ${shellWord(operand)}${isUsual ? '' : ` --address ${shellWord(asked)}`}`;
+}
+
+/** A command that takes the options of `hostward run`, or of these only the files. */
+export function configuredCommand(status: StatusJson, name: string, { isFilesOnly = false } = {}): string {
+  const { program, options } = startedAs(status);
+  const taken = options.filter(({ option }) => !isFilesOnly || option === 'config');
+  return [`${program} ${name}`, ...taken.map(optionWords)].join(' ');
+}
+
+/** A text in front of `kubectl` arguments for the host cluster. */
+export function hostKubectl(status: StatusJson): string {
+  const { hostKubeconfig } = startedAs(status);
+  return hostKubeconfig === undefined ? 'kubectl' : `kubectl --kubeconfig ${shellWord(hostKubeconfig)}`;
+}
+
+export function optionWords({ option, value }: { option: string; value: string }): string {
+  // With an equals sign, because a value may begin with a minus.
+  return value.startsWith('-') ? shellWord(`--${option}=${value}`) : `--${option} ${shellWord(value)}`;
+}
