@@ -10,7 +10,7 @@ import type { Kind, Schemas } from './kinds/kind.ts';
 import type { Admission, Audit, Randomness } from './kinds/kit.ts';
 import type { ObjectLimits } from './kinds/object-limits.ts';
 import type { ProtobufTypes } from './kinds/protobuf-body.ts';
-import type { Strangers } from './limits/strangers.ts';
+import type { UnprovenConnections } from './limits/unproven-connections.ts';
 import type { Dialect } from './request/dialect.ts';
 import type { Authorize, User } from './request/identity.ts';
 import type { CertificatePaths, ServingPair } from './tls/certificate-files.ts';
@@ -66,7 +66,7 @@ export interface AccessHooks {
 
 export interface CallerHooks extends Pick<Filters, 'admit' | 'works' | 'failedLogin'> {
   /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
-  strangers?: Strangers;
+  unproven?: UnprovenConnections;
 }
 
 export interface ListenAt {

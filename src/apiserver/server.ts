@@ -135,7 +135,7 @@ export class ApiServer {
     const pair = tls !== undefined && 'files' in tls ? await readPair(tls.files) : tls;
     const server = makeListener({
       tls: pair && { ...certificateRequest(clientCa), cert: pair.certPem, key: pair.keyPem },
-      strangers: callers?.strangers,
+      unproven: callers?.unproven,
       handle: (request, client) => this.handle(request, client),
       ...{ maxHeaderBytes, clock, takesUpgrades },
     });

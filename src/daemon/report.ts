@@ -5,8 +5,8 @@ import type { Log } from '../log.ts';
 import type { References } from '../sync/loop/content/references.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { OpenedPatcher } from '../sync/patch/run/open-patcher.ts';
-import { type Beside, besideOthers } from '../sync/report/beside.ts';
 import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
+import { type PublishedBeside, publishedBesideOthers } from '../sync/report/published-beside.ts';
 import {
   areWritesWanted,
   joinedFacts,
@@ -183,8 +183,8 @@ function patchRows({ patcher, counts }: Pick<OpenedPatcher, 'patcher' | 'counts'
 }
 
 /** Both sets of addresses reach consumers, as in one cluster; a tenant may not have meant it. */
-function besides(slices: Sync): { publishedBeside?: readonly Beside[] } {
-  const publishedBeside = besideOthers(slices);
+function besides(slices: Sync): { publishedBeside?: readonly PublishedBeside[] } {
+  const publishedBeside = publishedBesideOthers(slices);
   return publishedBeside.length > 0 ? { publishedBeside } : {};
 }
 

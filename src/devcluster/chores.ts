@@ -3,7 +3,7 @@
 import { items } from '../apiserver/kinds/fields.ts';
 import type { Kind } from '../apiserver/kinds/kind.ts';
 import type { Kit } from '../apiserver/kinds/kit.ts';
-import { type Chore, kindsByStorage, type ObjectPlace } from '../apiserver/owners/caretaker.ts';
+import { type Chore, kindsByStorage, type ObjectPlace } from '../apiserver/owners/garbage-collector.ts';
 import { changeIfPresent, deleteIfPresent, setOrDrop, systemCall } from '../apiserver/verbs/system-call.ts';
 import { storagePrefix } from '../apiserver/wire/stored-text.ts';
 import type { KubeObject } from '../object/meta/object.ts';

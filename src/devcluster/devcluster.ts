@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Intercept } from '../apiserver/chain/chain.ts';
 import { type Kit, type Randomness, systemRandomness } from '../apiserver/kinds/kit.ts';
-import { Caretaker, type Chore } from '../apiserver/owners/caretaker.ts';
+import { type Chore, GarbageCollector } from '../apiserver/owners/garbage-collector.ts';
 import { mastersGroup } from '../apiserver/request/access-rules.ts';
 import type { RequestJournal } from '../apiserver/request/request-journal.ts';
 import { ApiServer, type ApiServer as Server } from '../apiserver/server.ts';
@@ -55,7 +55,7 @@ export interface DevclusterOptions {
   watch?: Partial<WatchSettings>;
   intercept?: Intercept;
   /** False = like a bare API server: deleted namespaces keep their contents, and dependents outlive their owners. */
-  hasCaretaker?: boolean;
+  hasGarbageCollector?: boolean;
 }
 
 export interface Devcluster {
@@ -115,8 +115,9 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   await server.start();
   await writeFirstObjects(server, addresses, host);
   if (policy !== undefined) await writeBootstrapRoles(server);
-  const caretaker = options.hasCaretaker === false ? undefined : new Caretaker(server.kit, choresOf(server.kit));
-  await caretaker?.start();
+  const garbageCollector =
+    options.hasGarbageCollector === false ? undefined : new GarbageCollector(server.kit, choresOf(server.kit));
+  await garbageCollector?.start();
   const kubeconfigFor = (user: string, token: string) =>
     kubeconfigText({ name, url: server.url, caPem: certificate.caPem, token, user });
   log.info({ url: server.url }, 'devcluster started');
@@ -133,7 +134,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
     access,
     async stop() {
       await server.stop();
-      await caretaker?.stop();
+      await garbageCollector?.stop();
       if (owned) await store.stop();
     },
   };

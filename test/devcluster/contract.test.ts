@@ -14,7 +14,7 @@ async function start(options: DevclusterOptions): Promise<ApiServerSubject> {
     users: [{ name: 'stranger', token: 'stranger-token' }],
     adminToken: 'admin-token',
     // The real answers were recorded without a controller manager.
-    hasCaretaker: false,
+    hasGarbageCollector: false,
   });
   return {
     url: cluster.url,

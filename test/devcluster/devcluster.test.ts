@@ -345,7 +345,7 @@ describe('a cluster in a file', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-devcluster-'));
     folders.push(folder);
     const options: DevclusterOptions = { store: { kind: 'sqlite', path: join(folder, 'cluster.db') } };
-    const before = await start({ ...options, hasCaretaker: false });
+    const before = await start({ ...options, hasGarbageCollector: false });
     const service = await before.client.request('POST', `${place}/services`, {
       body: { metadata: { name: 's' }, spec: { ports: [{ port: 80 }] } },
     });

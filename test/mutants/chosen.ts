@@ -344,7 +344,7 @@ const rows: readonly Row[] = [
   ],
   [
     'a session goes on when its key is revoked',
-    `${proxy}/live-passages.ts`,
+    `${proxy}/live-streams.ts`,
     'if (because !== undefined) live.passage.close(because);',
     '',
   ],

@@ -6,7 +6,7 @@ import type { TlsOptions } from 'node:tls';
 import type { Clock } from '../../clock.ts';
 import { acceptUpgrades, announcesBody, answerClientErrors } from '../limits/client-error.ts';
 import { keepOpenSockets } from '../limits/last-bytes.ts';
-import { handshakeTimeout, type Strangers, slowHeads } from '../limits/strangers.ts';
+import { handshakeTimeout, slowHeads, type UnprovenConnections } from '../limits/unproven-connections.ts';
 import type { Client } from './served-request.ts';
 
 export interface ListenerOptions {
@@ -15,7 +15,7 @@ export interface ListenerOptions {
   /** Longer headers get 431. */
   maxHeaderBytes: number;
   /** Limits the connections on which nobody has authenticated. */
-  strangers: Strangers | undefined;
+  unproven: UnprovenConnections | undefined;
   clock: Clock;
   /** Everywhere else a wish to change the protocol is ignored, as HTTP allows. */
   takesUpgrades(url: string): boolean;
@@ -25,14 +25,7 @@ export interface ListenerOptions {
 /** Longer than clients keep idle connections: if the server closed first, a request could meet a closing connection. */
 const keepAliveMs = 120_000;
 
-export function makeListener({
-  tls,
-  maxHeaderBytes,
-  strangers,
-  clock,
-  takesUpgrades,
-  handle,
-}: ListenerOptions): Server {
+export function makeListener({ tls, maxHeaderBytes, unproven, clock, takesUpgrades, handle }: ListenerOptions): Server {
   const settings = {
     maxHeaderSize: maxHeaderBytes,
     keepAliveTimeout: keepAliveMs,
@@ -48,7 +41,7 @@ export function makeListener({
       : createTlsServer({ ...settings, handshakeTimeout, ...tls }, answer);
   keepOpenSockets(server);
   answerClientErrors(server, { maxHeaderBytes, clock });
-  strangers?.guard(server, { isTls: tls !== undefined });
+  unproven?.guard(server, { isTls: tls !== undefined });
   acceptUpgrades(server, clock, (request, socket, head) => handle(request, { kind: 'socket', socket, head, clock }));
   return server;
 }

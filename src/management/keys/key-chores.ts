@@ -1,9 +1,9 @@
 // What happens to keys by time alone: their expiry is written down once, and they are deleted at the end of their grace period, and a
-// week after they expired or, if their maker is gone, were used. In: the kit's caretaker, a clock. Out: writes and deletes; finalizers
-// delay these like every delete.
+// week after they expired or, if their maker is gone, were used. In: the kit's garbage collector, a clock. Out: writes and deletes;
+// finalizers delay these like every delete.
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../apiserver/kinds/kit.ts';
-import type { Chore, ObjectPlace } from '../../apiserver/owners/caretaker.ts';
+import type { Chore, ObjectPlace } from '../../apiserver/owners/garbage-collector.ts';
 import { deleteIfPresent, systemCall } from '../../apiserver/verbs/system-call.ts';
 import { fromStoredText, toStoredText } from '../../apiserver/wire/stored-text.ts';
 import { pause, type Timer } from '../../clock.ts';

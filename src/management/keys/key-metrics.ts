@@ -24,7 +24,7 @@ export interface Counted {
   /** Requests and sessions that pass through to clusters. */
   proxied(): number;
   limits: CallerLimits;
-  strangers: { readonly count: number; readonly gaveWay: number };
+  unproven: { readonly count: number; readonly gaveWay: number };
 }
 
 type Counts = Record<KeyState, number> & { expiringSoon: number; ofLeavers: number };
@@ -113,12 +113,12 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted): void {
     [
       'hostward_unauthenticated_connections',
       'Connections on which nobody has authenticated yet',
-      () => counted.strangers.count,
+      () => counted.unproven.count,
     ],
     [
       'hostward_connections_given_way_total',
       'Connections without authentication that were closed because there were too many',
-      () => counted.strangers.gaveWay,
+      () => counted.unproven.gaveWay,
     ],
     ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
   ];

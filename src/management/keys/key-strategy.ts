@@ -23,7 +23,7 @@ import {
   withoutHidden,
 } from './book/stored-key.ts';
 import type { Callers, Session } from './callers/callers.ts';
-import type { People } from './callers/people.ts';
+import type { UserDirectory } from './callers/user-directory.ts';
 import type { Activity } from './life/activity.ts';
 import { keyFacts } from './life/key-facts.ts';
 import type { KeyState } from './life/key-state.ts';
@@ -45,7 +45,7 @@ import type { RandomBytes } from './secret/token.ts';
 
 export interface KeyParts {
   book: KeyBook;
-  people: People;
+  people: UserDirectory;
   callers: Callers;
   activity: Activity;
   peppers: Peppers;

@@ -9,7 +9,7 @@ import { makeListener } from '../../apiserver/chain/listener.ts';
 import type { Client } from '../../apiserver/chain/served-request.ts';
 import { refuseUpgrade } from '../../apiserver/limits/client-error.ts';
 import { closeConnections } from '../../apiserver/limits/last-bytes.ts';
-import type { Strangers } from '../../apiserver/limits/strangers.ts';
+import type { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
 import { readPair } from '../../apiserver/tls/certificate-files.ts';
 import { makeServingCertificate } from '../../apiserver/tls/certificates.ts';
 import { fromSetting, listen } from '../../apiserver/wire/listen.ts';
@@ -30,7 +30,7 @@ export interface EntranceServer {
 
 export interface IngressOptions extends IngressParts {
   server: EntranceServer;
-  strangers: Strangers;
+  unproven: UnprovenConnections;
   clock: Clock;
   log: Log;
 }
@@ -66,7 +66,7 @@ export class IngressListener implements Ingress {
           void this.#context(name.toLowerCase()).then((context) => done(null, context), done),
       },
       maxHeaderBytes,
-      strangers: this.#options.strangers,
+      unproven: this.#options.unproven,
       clock: this.#options.clock,
       takesUpgrades: () => true,
       handle: (request, client) => {

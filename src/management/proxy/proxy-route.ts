@@ -20,9 +20,9 @@ import {
   namespaceOfProject,
   requestText,
 } from '../scope/request.ts';
-import { forward, type Passage } from './forward/forward.ts';
+import { forward, type ProxiedStream } from './forward/forward.ts';
 import { identityOf } from './forward/upstream-identity.ts';
-import type { LivePassages } from './live-passages.ts';
+import type { LiveStreams } from './live-streams.ts';
 import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
 import { notThere, type ProxiedDestination, placeOf, type Upstreams } from './upstreams.ts';
 
@@ -36,7 +36,7 @@ export interface ProxyRouteOptions {
   callerOf(user: User): ProxiedCaller | undefined;
   directory(): Directory;
   upstreams: Pick<Upstreams, 'upstreamOf'>;
-  live: LivePassages<User>;
+  live: LiveStreams<User>;
   clock: Clock;
   log: Log;
 }
@@ -86,9 +86,9 @@ export class ProxyRoute implements Route {
     const { live, log } = this.#options;
     const passing = this.#passing(exchange.user, exchange.target);
     try {
-      const passage = await this.#begun(exchange, passing);
-      if (passage === undefined) return;
-      await live.follow(passing.user, passage, this.#whyNot(passing));
+      const stream = await this.#begun(exchange, passing);
+      if (stream === undefined) return;
+      await live.follow(passing.user, stream, this.#whyNot(passing));
     } catch (error) {
       if (error instanceof StatusFault) throw error;
       const stack = error instanceof Error ? error.stack : undefined;
@@ -98,7 +98,10 @@ export class ProxyRoute implements Route {
   }
 
   /** Undefined = the request is answered already. */
-  async #begun({ request, client, entrance, trail }: ServedRequest, passing: Passing): Promise<Passage | undefined> {
+  async #begun(
+    { request, client, entrance, trail }: ServedRequest,
+    passing: Passing,
+  ): Promise<ProxiedStream | undefined> {
     const { upstreams, live, clock } = this.#options;
     const { credential, directory, proxied, target } = passing;
     const asked = proxied.request;

@@ -8,7 +8,7 @@ import type { Log } from '../../log.ts';
 import type { Status } from '../../object/meta/status.ts';
 import type { Credential } from '../scope/allows.ts';
 import type { Directory } from '../scope/directory.ts';
-import { LivePassages } from './live-passages.ts';
+import { LiveStreams } from './live-streams.ts';
 import { MissingRights, type UpstreamHealth } from './missing-rights.ts';
 import { ProxyRoute } from './proxy-route.ts';
 import { Upstreams } from './upstreams.ts';
@@ -35,7 +35,7 @@ export function openProxy(
 ): ManagementProxy {
   const { clock, log, environment } = options;
   const directory = () => people.directory;
-  const live = new LivePassages<User>();
+  const live = new LiveStreams<User>();
   const upstreams = new Upstreams({ directory, environment, clock, log });
   const callerOf = (user: User) => {
     const session = callers.sessionOf(user);

@@ -6,7 +6,7 @@ import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { ObjectLimits } from '../../apiserver/kinds/object-limits.ts';
 import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
 import { type LoopShares, LoopTime } from '../../apiserver/limits/loop-time.ts';
-import type { Strangers } from '../../apiserver/limits/strangers.ts';
+import type { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Target } from '../../apiserver/request/target.ts';
@@ -53,7 +53,7 @@ export const managementLimits: ObjectLimits = {
 export interface ApiServerParts {
   kubeconfigs: Kubeconfigs;
   proxy: ManagementProxy;
-  strangers: Strangers;
+  unproven: UnprovenConnections;
   limits: CallerLimits;
   loopShares: LoopShares | undefined;
   /** For whom a command of this machine asks, which needs no key; undefined = the request came another way. */
@@ -73,7 +73,7 @@ export interface ApiServerParts {
 
 export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   const { callers, rights, store, key, audit, failedLogins, issuing } = parts;
-  const { clock, log, version, metrics, strangers, isReady, writeTrouble, backUp } = how;
+  const { clock, log, version, metrics, unproven, isReady, writeTrouble, backUp } = how;
   const kinds: Kind[] = [
     key,
     ...issuing.kinds,
@@ -104,7 +104,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
       admission: [ownerRules(() => kinds, rights)],
       pageSeal: parts.pageSeal,
     },
-    callers: { ...callerRules(parts, how, kinds), failedLogin: failedLogins.failed, strangers },
+    callers: { ...callerRules(parts, how, kinds), failedLogin: failedLogins.failed, unproven },
     listen: { ...how.at, maxHeaderBytes },
     pathPrefix,
     classify: classifier((request) => how.osUserAtDoor(request) !== undefined),
@@ -169,7 +169,7 @@ function refuseWhile(trouble: string | undefined, { request, target }: ServedReq
 async function authenticated(
   exchange: ServedRequest,
   { callers, issuing, failedLogins }: OpenParts,
-  { strangers, limits, proxy }: Pick<ApiServerParts, 'strangers' | 'limits' | 'proxy'>,
+  { unproven, limits, proxy }: Pick<ApiServerParts, 'unproven' | 'limits' | 'proxy'>,
 ): Promise<User | undefined> {
   const authenticate = async (text: string, address: string | undefined) =>
     looksLikeToken(text) ? issuing.callers.authenticateAnywhere(text, address) : callers.authenticateKey(text, address);
@@ -182,7 +182,7 @@ async function authenticated(
   const { socket } = exchange.request;
   // A connection beyond the limit stays an unauthenticated one, and gives way like one.
   limits.connects(socket, session.credential.keyName);
-  strangers.proved(socket);
+  unproven.proved(socket);
   return user;
 }
 

@@ -24,8 +24,8 @@ import { KeyBook, keyPrefix } from '../keys/book/key-book.ts';
 import { hiddenPart } from '../keys/book/stored-key.ts';
 import { Callers, deadText, type Session } from '../keys/callers/callers.ts';
 import { Misses } from '../keys/callers/misses.ts';
-import { People, recordsPrefix } from '../keys/callers/people.ts';
 import { Rights } from '../keys/callers/rights.ts';
+import { recordsPrefix, UserDirectory } from '../keys/callers/user-directory.ts';
 import { auditName, checkSecrets, makeDataFolder, openSecrets, revocationsName } from '../keys/folder/data-folder.ts';
 import { KeyCounts } from '../keys/key-metrics.ts';
 import { contextOf, type KeyParts, KeyStrategy } from '../keys/key-strategy.ts';
@@ -49,7 +49,7 @@ export interface OpenParts {
   activity: Activity;
   /** What other replicas know of uses. */
   uses: OthersUses;
-  people: People;
+  people: UserDirectory;
   book: KeyBook;
   callers: Callers;
   rights: Rights;
@@ -224,7 +224,7 @@ async function openStored(
   const uses = new OthersUses({ store, activity, clock });
   opened.push(uses);
   if (database.shared !== undefined) uses.start();
-  const people = new People(store, clock, settings());
+  const people = new UserDirectory(store, clock, settings());
   await people.start();
   opened.push(people);
   const book = new KeyBook(store, (uid) => {
@@ -248,7 +248,7 @@ function worldOf({ people, book, lastActivityMs }: Pick<OpenParts, 'people' | 'b
 }
 
 /** The scopes of the keys that made a key narrow it as well. */
-function viewSince({ facts }: Session, people: People, book: KeyBook): number {
+function viewSince({ facts }: Session, people: UserDirectory, book: KeyBook): number {
   if (facts === undefined) return people.viewSince;
   const makers = makersOf(facts, book) ?? [];
   return Math.max(people.viewSince, ...[facts, ...makers].map(({ name }) => book.viewSince(name)));

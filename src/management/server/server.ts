@@ -1,12 +1,13 @@
+// Long because all rooms of the management API meet here.
 // The management API as one thing to open, serve, ask and close; here the other rooms are put together. In: settings, a clock, a log,
 // a folder. Out: an HTTPS server of access keys and instances, its readiness and status, and keys made on the machine itself. It can
 // be opened without being served, for commands that work on the folder of a server that does not run.
-// Must never decide about a right, a scope or a credential: it asks the rooms that do. Long because all rooms meet here.
+// Must never decide about a right, a scope or a credential: it asks the rooms that do.
 
 import { CallerLimits, type Held, type Limit } from '../../apiserver/limits/caller-limits.ts';
 import type { LoopShares } from '../../apiserver/limits/loop-time.ts';
-import { Strangers } from '../../apiserver/limits/strangers.ts';
-import { Caretaker } from '../../apiserver/owners/caretaker.ts';
+import { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
+import { GarbageCollector } from '../../apiserver/owners/garbage-collector.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
 import { fromSetting } from '../../apiserver/wire/listen.ts';
 import type { Clock, Timer } from '../../clock.ts';
@@ -32,9 +33,9 @@ import { IngressListener } from '../proxy/ingress-listener.ts';
 import { type ManagementProxy, openProxy } from '../proxy/proxy.ts';
 import { maxHeaderBytes } from '../proxy/sender.ts';
 import { apiServerOf, servingCertificate } from './api-server.ts';
-import { type DoorOwner, doorPath, isTooLong, LocalDoor } from './commands/local-door.ts';
+import { isTooLong, LocalSocket, localSocketPath, type SocketOwner } from './commands/local-socket.ts';
+import { openFaults } from './commands/open-faults.ts';
 import { SaidLeavers } from './commands/said-leavers.ts';
-import { troublesIn } from './commands/troubles.ts';
 import { type Database, databaseFor, sweepingOf } from './host/database-for.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
 import { WriteCheck, writeAttempt } from './write-check.ts';
@@ -70,13 +71,13 @@ interface Running extends OpenParts {
 
 export class ManagementApi {
   readonly #options: ManagementOptions;
-  readonly #strangers: Strangers;
+  readonly #unproven: UnprovenConnections;
   readonly #limits: CallerLimits;
   readonly #leavers: SaidLeavers;
   #settings: ManagementSettings;
   #running: Running | undefined;
-  #caretaker: Caretaker | undefined;
-  #door: LocalDoor | undefined;
+  #garbageCollector: GarbageCollector | undefined;
+  #localSocket: LocalSocket | undefined;
   #grace: GraceChore | undefined;
   #expired: ExpiredKeys | undefined;
   #streamCheck: Timer | undefined;
@@ -87,7 +88,7 @@ export class ManagementApi {
   constructor(options: ManagementOptions) {
     this.#options = options;
     this.#settings = options.settings;
-    this.#strangers = new Strangers(options);
+    this.#unproven = new UnprovenConnections(options);
     this.#limits = new CallerLimits(options.callerLimits);
     this.#leavers = new SaidLeavers(options);
   }
@@ -128,10 +129,10 @@ export class ManagementApi {
     return apiServerOf(parts, {
       kubeconfigs,
       proxy,
-      strangers: this.#strangers,
+      unproven: this.#unproven,
       limits: this.#limits,
       loopShares: this.#options.loopShares,
-      osUserAtDoor: (request) => this.#door?.osUserOf(request),
+      osUserAtDoor: (request) => this.#localSocket?.osUserOf(request),
       isReady: () => this.#isServing,
       writeTrouble: () => this.writeTrouble,
       storeTrouble: () => parts.database.trouble,
@@ -160,10 +161,10 @@ export class ManagementApi {
     await api.start().catch(fromSetting('hostward.management.listen'));
     this.#grace = new GraceChore(api.kit, key);
     this.#expired = new ExpiredKeys(api.kit, key, book, world, sweepingOf(database));
-    this.#caretaker = new Caretaker(api.kit, [this.#grace]);
-    await this.#caretaker.start();
+    this.#garbageCollector = new GarbageCollector(api.kit, [this.#grace]);
+    await this.#garbageCollector.start();
     this.#expired.start();
-    const listener = { server: api, strangers: this.#strangers, clock, log };
+    const listener = { server: api, unproven: this.#unproven, clock, log };
     await kubeconfigs.start((parts) => new IngressListener({ ...parts, ...listener }));
     this.#checkStreams();
     this.#leavers.look(this.#need());
@@ -171,12 +172,12 @@ export class ManagementApi {
     this.#writes = new WriteCheck({ clock, log, metrics, attempt });
     this.#writes.start();
     proxy.look();
-    await this.openDoor();
+    await this.openLocalSocket();
     this.#isServing = true;
     const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
     const failed = () => failedLogins.count;
-    const [strangers, limits] = [this.#strangers, this.#limits];
-    const counted = { counts, failedLogins: failed, watches, proxied, strangers, limits };
+    const [unproven, limits] = [this.#unproven, this.#limits];
+    const counted = { counts, failedLogins: failed, watches, proxied, unproven, limits };
     if (metrics !== undefined) {
       declareKeyMetrics(metrics, counted);
       kubeconfigs.declareMetrics(metrics);
@@ -185,9 +186,9 @@ export class ManagementApi {
   }
 
   /** For commands on this machine. Without the door, the server still serves all other clients. */
-  async openDoor(owner: DoorOwner = 'daemon'): Promise<void> {
+  async openLocalSocket(owner: SocketOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
-    const path = doorPath(server.dataDir, owner);
+    const path = localSocketPath(server.dataDir, owner);
     if (isTooLong(path)) {
       log.warn(
         { component: 'management', path },
@@ -196,8 +197,8 @@ export class ManagementApi {
       return;
     }
     const { handler } = this.#need().api;
-    this.#door = new LocalDoor({ folder: server.dataDir, owner, handler, maxHeaderBytes });
-    await this.#door.open();
+    this.#localSocket = new LocalSocket({ folder: server.dataDir, owner, handler, maxHeaderBytes });
+    await this.#localSocket.open();
   }
 
   #checkStreams(): void {
@@ -220,12 +221,12 @@ export class ManagementApi {
     this.#isServing = false;
     this.#streamCheck?.cancel();
     await this.#writes?.stop();
-    await this.#door?.close();
+    await this.#localSocket?.close();
     await this.#expired?.stop();
     await running.proxy.stop();
     await running.api.stop();
     await running.kubeconfigs.stop();
-    await this.#caretaker?.stop();
+    await this.#garbageCollector?.stop();
     this.#grace?.stop();
     await closeParts(running, this.#options.log);
     this.#running = undefined;
@@ -273,7 +274,7 @@ export class ManagementApi {
     const { upstreams = [] } = proxied;
     const { removalsWaiting } = certificates;
     const leavers = keysOfLeavers(book.heldByOthers(), world, nowMs);
-    const others = troublesIn({ removalsWaiting, upstreams, leavers, damage: audit.damage });
+    const others = openFaults({ removalsWaiting, upstreams, leavers, damage: audit.damage });
     const troubles = [...(store?.troubles ?? []), ...others];
     return {
       url: api.url,

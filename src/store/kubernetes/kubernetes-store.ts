@@ -1,7 +1,7 @@
+// Long because a change is followed here the whole way, from the write to the host to its return.
 // A store whose log is a Kubernetes API server: every record is one record of the host, the host decides each write by its version,
 // and its stream of changes numbers them. In: the host as a port, so that this file knows no HTTP. Out: the store, and why it must not
 // be believed at the moment. Reads come from memory; a fresh one waits until its own beat has come back through the stream.
-// Long because a change is followed here the whole way, from the write to the host to its return.
 import type { Clock } from '../../clock.ts';
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';

@@ -10,8 +10,8 @@ import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
 import { targetOf } from '../references/registry.ts';
 import { labelOf } from '../world/ledger.ts';
-import { besideOf } from './beside.ts';
 import { type ProvenTime, provenTime, seconds } from './proven-times.ts';
+import { publishedBesideOf } from './published-beside.ts';
 
 export interface ObjectStatus extends ProvenTime {
   object: Key;
@@ -71,7 +71,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const contested = sync.contest.contested().find((view) => view.key === key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
-  const beside = besideOf(sync, key);
+  const beside = publishedBesideOf(sync, key);
   const failed = backflowFailuresIn(ledger.backflowFailures.get(key)).map(({ map, key: one, failure }) => ({
     map,
     key: one,

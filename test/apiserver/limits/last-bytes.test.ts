@@ -84,7 +84,7 @@ async function start(answer: (typeof answers)[string]) {
   const server = makeListener({
     tls: { cert: pair.certPem, key: pair.keyPem },
     maxHeaderBytes: 16_384,
-    strangers: undefined,
+    unproven: undefined,
     clock,
     takesUpgrades: () => true,
     handle: (request, client) => {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
-import { Caretaker, type Chore } from '../../../src/apiserver/owners/caretaker.ts';
+import { type Chore, GarbageCollector } from '../../../src/apiserver/owners/garbage-collector.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { KeyBook } from '../../../src/management/keys/book/key-book.ts';
 import { StoreFault } from '../../../src/store/errors.ts';
@@ -59,9 +59,9 @@ describe('a server whose store has missed changes', () => {
 
   it('still deletes objects whose owner was deleted meanwhile', async () => {
     const { shop, store } = await start();
-    const caretaker = new Caretaker(shop.server.kit);
-    await caretaker.start();
-    closers.push(() => caretaker.stop());
+    const garbageCollector = new GarbageCollector(shop.server.kit);
+    await garbageCollector.start();
+    closers.push(() => garbageCollector.stop());
     await store.miss('/registry/gadgets/owner', stored('owner', 'ann'));
     const owner = { apiVersion: 'shop.example/v1', kind: 'Gadget', name: 'owner', uid: 'uid-owner' };
     await store.miss('/registry/gadgets/owned', stored('owned', 'ann', { ownerReferences: [owner] }));
@@ -70,7 +70,7 @@ describe('a server whose store has missed changes', () => {
   });
 });
 
-describe('a caretaker', () => {
+describe('a garbage collector', () => {
   it('goes on when a chore fails while it reads every object again', async () => {
     const { shop, store } = await start();
     const done: string[] = [];
@@ -78,9 +78,9 @@ describe('a caretaker', () => {
       if (name === 'bad') throw new StoreFault('STORE_WRITE_FAILED', 'no room');
       done.push(name);
     };
-    const caretaker = new Caretaker(shop.server.kit, [{ marked, gone: async () => undefined }]);
-    await caretaker.start();
-    closers.push(() => caretaker.stop());
+    const garbageCollector = new GarbageCollector(shop.server.kit, [{ marked, gone: async () => undefined }]);
+    await garbageCollector.start();
+    closers.push(() => garbageCollector.stop());
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     await store.miss('/registry/gadgets/bad', stored('bad', 'ann', { deletionTimestamp }));
     await store.miss('/registry/gadgets/good', stored('good', 'ann', { deletionTimestamp }));
@@ -91,7 +91,7 @@ describe('a caretaker', () => {
 describe('a stop while a lost watch is being opened again', () => {
   const followers: [string, (shop: Shop, store: DistantStore) => { start(): Promise<void>; stop(): Promise<void> }][] =
     [
-      ['of a caretaker', ({ server }) => new Caretaker(server.kit)],
+      ['of a garbage collector', ({ server }) => new GarbageCollector(server.kit)],
       ['of a book of keys', (_shop, store) => new KeyBook(store, () => undefined)],
     ];
 

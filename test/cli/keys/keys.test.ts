@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { doorPath } from '../../../src/management/server/commands/local-door.ts';
+import { localSocketPath } from '../../../src/management/server/commands/local-socket.ts';
 import { keysPath } from '../../management/server/bench.ts';
 import { type KeysBench, newFolder, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 
@@ -47,7 +47,7 @@ describe('hostward keys create', () => {
     ]);
     expect(first.out).toMatch(value);
     // What a crash leaves behind is no server.
-    writeFileSync(doorPath(folder), '');
+    writeFileSync(localSocketPath(folder), '');
     const again = await runIn(folder, ['keys', 'create', 'first', '--admin']);
     expect([again.code, again.out]).toEqual([1, '']);
     expect(again.err).toMatch(
@@ -135,7 +135,7 @@ describe('hostward keys list', () => {
 
 describe('reaching the server', () => {
   it('the socket is for its owner alone', () => {
-    expect(statSync(doorPath(bench.folder)).mode & 0o777).toBe(0o600);
+    expect(statSync(localSocketPath(bench.folder)).mode & 0o777).toBe(0o600);
     expect(statSync(bench.folder).mode & 0o777).toBe(0o700);
   });
 

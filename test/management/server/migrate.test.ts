@@ -8,7 +8,7 @@ import { systemClock } from '../../../src/clock.ts';
 import type { ManagementServerSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../src/log.ts';
-import { doorPath } from '../../../src/management/server/commands/local-door.ts';
+import { localSocketPath } from '../../../src/management/server/commands/local-socket.ts';
 import { migrate } from '../../../src/management/server/moving/migrate.ts';
 import { recover } from '../../../src/management/server/moving/recover.ts';
 import { ManagementApi } from '../../../src/management/server/server.ts';
@@ -124,7 +124,7 @@ describe('recover()', () => {
     const record = items.find(({ data }) => (data as Record<string, string>)['key'] === wanted) as KubeObject;
     const again = await opened(cluster);
     await again.serve();
-    const door = new ManagementClient({ kind: 'socket', path: doorPath(cluster.dataDir), osUser: 'root' });
+    const door = new ManagementClient({ kind: 'socket', path: localSocketPath(cluster.dataDir), osUser: 'root' });
     await door.send({ method: 'DELETE', path: `${apiPrefix}/apis/management.platform/v1/ownedaccesskeys/revived` });
     await closed(again);
     // As after a restore of etcd: the record of the revoked key is there again.

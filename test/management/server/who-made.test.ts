@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
-import { doorPath, osUserHeader } from '../../../src/management/server/commands/local-door.ts';
+import { localSocketPath, osUserHeader } from '../../../src/management/server/commands/local-socket.ts';
 import { type Answer, type Bench, keysPath, openBench, people } from './bench.ts';
 
 const team = people.teams[0] as ManagementSettings['teams'][number];
@@ -45,7 +45,7 @@ function outcomeOf({ headers }: Answer): Line | undefined {
 function atDoor(headers: Record<string, string>, name: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request({
-      ...{ socketPath: doorPath(bench.folder), method: 'POST', path: keysPath },
+      ...{ socketPath: localSocketPath(bench.folder), method: 'POST', path: keysPath },
       headers: { 'content-type': 'application/json', ...headers },
     });
     sent.on('error', reject);

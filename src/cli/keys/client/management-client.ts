@@ -3,7 +3,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { explain } from '../../../cluster/wire/explain.ts';
-import { osUserHeader } from '../../../management/server/commands/local-door.ts';
+import { osUserHeader } from '../../../management/server/commands/local-socket.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { CommandFault, exitCodes } from '../../line/context.ts';
 

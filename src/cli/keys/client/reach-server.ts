@@ -4,7 +4,7 @@ import { isAbsolute, resolve } from 'node:path';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { silentLog } from '../../../log.ts';
 import { isUnused } from '../../../management/keys/folder/data-folder.ts';
-import { doorPath, isTooLong, longestSocketPath } from '../../../management/server/commands/local-door.ts';
+import { isTooLong, localSocketPath, longestSocketPath } from '../../../management/server/commands/local-socket.ts';
 import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
 import { requireManagement } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
@@ -40,7 +40,7 @@ export async function withLocalServer<T>(
   { mayMake }: LocalFolder = { mayMake: false },
 ): Promise<T> {
   const configured = await configuredServer(context, options);
-  const path = doorPath(configured.server.dataDir);
+  const path = localSocketPath(configured.server.dataDir);
   if (isTooLong(path))
     throw new CommandFault(exitCodes.environment, `the path "${path}" is too long for a socket`, {
       hint: `shorten hostward.management.dataDir, so that the path has at most ${longestSocketPath} bytes, or use --server`,
@@ -56,7 +56,7 @@ export async function withLocalServer<T>(
     return await run(
       new ManagementClient({
         kind: 'socket',
-        path: doorPath(configured.server.dataDir, 'command'),
+        path: localSocketPath(configured.server.dataDir, 'command'),
         osUser: context.osUser,
       }),
     );
@@ -210,7 +210,7 @@ async function openFolder(context: Context, { settings, server }: Configured, cl
   try {
     await api.open();
     // A door of its own: another command that came through it would be cut off when this one is done.
-    await api.openDoor('command');
+    await api.openLocalSocket('command');
     return api;
   } catch (cause) {
     await api.close();

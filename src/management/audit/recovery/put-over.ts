@@ -6,7 +6,7 @@ import { isRecord } from '../../../object/text/json.ts';
 import type { Store, StoredRecord } from '../../../store/store.ts';
 import { keyPrefix } from '../../keys/book/key-book.ts';
 import { hiddenPart } from '../../keys/book/stored-key.ts';
-import { recordsPrefix } from '../../keys/callers/people.ts';
+import { recordsPrefix } from '../../keys/callers/user-directory.ts';
 import { disabledByRestore, reapply, withRecord } from '../journal/journal.ts';
 import type { Known } from './known-revocations.ts';
 

@@ -4,7 +4,7 @@ import { Chain } from '../../../apiserver/chain/chain.ts';
 import type { ServedRequest } from '../../../apiserver/chain/served-request.ts';
 import type { Audit } from '../../../apiserver/kinds/kit.ts';
 import type { CallerLimits } from '../../../apiserver/limits/caller-limits.ts';
-import type { Strangers } from '../../../apiserver/limits/strangers.ts';
+import type { UnprovenConnections } from '../../../apiserver/limits/unproven-connections.ts';
 import { refuseImpersonation } from '../../../apiserver/request/denial.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
 import { sendStatus, sendText } from '../../../apiserver/wire/respond.ts';
@@ -20,7 +20,7 @@ export interface DirectChainParts {
   proxy: ProxyRoute;
   gate: Pick<TokenGate, 'authenticate' | 'holderOf'>;
   limits: CallerLimits;
-  strangers: Strangers;
+  unproven: UnprovenConnections;
   audit: Audit;
   /** Seconds to wait for a source with too many wrong tokens. */
   failedLogin(source: string): number | undefined;
@@ -62,7 +62,7 @@ export function directChain(parts: DirectChainParts): Chain {
 }
 
 async function holderIn(exchange: ServedRequest, parts: DirectChainParts): Promise<User | undefined> {
-  const { gate, limits, strangers, failedLogin, used } = parts;
+  const { gate, limits, unproven, failedLogin, used } = parts;
   const authenticate = async (bearer: string, address: string | undefined) => {
     const holder = await gate.authenticate(bearer, address);
     if (holder !== undefined) used(holder);
@@ -73,7 +73,7 @@ async function holderIn(exchange: ServedRequest, parts: DirectChainParts): Promi
   if (holder === undefined) return user;
   const { socket } = exchange.request;
   limits.connects(socket, holder.credential.keyName);
-  strangers.proved(socket);
+  unproven.proved(socket);
   return user;
 }
 

@@ -7,7 +7,7 @@ import type { Chain } from '../../../apiserver/chain/chain.ts';
 import { makeListener } from '../../../apiserver/chain/listener.ts';
 import { CallerLimits, type Held, type Limit } from '../../../apiserver/limits/caller-limits.ts';
 import { closeConnections } from '../../../apiserver/limits/last-bytes.ts';
-import { Strangers } from '../../../apiserver/limits/strangers.ts';
+import { UnprovenConnections } from '../../../apiserver/limits/unproven-connections.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
 import { authorityIn } from '../../../apiserver/tls/authority-folder.ts';
 import { CertificateFiles, readPair } from '../../../apiserver/tls/certificate-files.ts';
@@ -21,7 +21,7 @@ import { Revocations } from '../../credentials/claims/revocations.ts';
 import { isProxiedUrl } from '../../scope/classify.ts';
 import { Directory } from '../../scope/directory.ts';
 import type { AccessRequest } from '../../scope/request.ts';
-import { LivePassages } from '../live-passages.ts';
+import { LiveStreams } from '../live-streams.ts';
 import { ProxyRoute } from '../proxy-route.ts';
 import { maxHeaderBytes } from '../sender.ts';
 import { AuditFile } from './audit-file.ts';
@@ -51,14 +51,14 @@ const streamCheckMs = 400;
 
 export class DirectEndpoint {
   readonly #options: DirectEndpointOptions;
-  readonly #live = new LivePassages<User>();
+  readonly #live = new LiveStreams<User>();
   readonly #revocations = new Revocations();
   readonly #watch: RevocationWatch;
   readonly #keys: KnownKeys;
   readonly #gate: TokenGate;
   readonly #upstream: DirectUpstream;
   readonly #chain: Chain;
-  readonly #strangers: Strangers;
+  readonly #unproven: UnprovenConnections;
   readonly #limits: CallerLimits;
   readonly #audit: AuditFile;
   readonly #uploads: Uploads;
@@ -105,8 +105,8 @@ export class DirectEndpoint {
     const trouble = () => this.trouble;
     this.#gate = new TokenGate({ settings, keys: this.#keys, revocations: this.#revocations, trouble, clock });
     this.#upstream = new DirectUpstream({ settings, environment, clock, log });
-    const strangers = new Strangers({ clock, log });
-    this.#strangers = strangers;
+    const unproven = new UnprovenConnections({ clock, log });
+    this.#unproven = unproven;
     const limits = new CallerLimits(options.callerLimits);
     this.#limits = limits;
     const nobody = new Directory(emptySettings);
@@ -120,7 +120,7 @@ export class DirectEndpoint {
       log,
     });
     this.#chain = directChain({
-      ...{ proxy, gate: this.#gate, limits, strangers, failedLogin, clock, log },
+      ...{ proxy, gate: this.#gate, limits, unproven, failedLogin, clock, log },
       audit: auditLines({
         ...{ clock, log, file, isSent, offer: (entry) => uploads.offer(entry) },
         subjectOf: (user) => this.#gate.subjectOf(user),
@@ -138,7 +138,7 @@ export class DirectEndpoint {
     const server = makeListener({
       tls: { cert: pair.certPem, key: pair.keyPem },
       maxHeaderBytes,
-      strangers: this.#strangers,
+      unproven: this.#unproven,
       clock,
       takesUpgrades: isProxiedUrl,
       handle: (request, client) => void this.#chain.handle(request, client),

@@ -4,9 +4,9 @@
 // authorize and choose the upstream, so that the management server (keys and tokens), `hostward direct` (tokens) and the ingress
 // listener (keys, tokens, client certificates) all forward here:
 //
-//   const passage = forward({ request, client: { kind: 'response', response }, upstream, path, identity, ... });
-//   live.add(user, passage);            // so that passage.close(status) runs when the credential dies
-//   await passage.done;
+//   const stream = forward({ request, client: { kind: 'response', response }, upstream, path, identity, ... });
+//   live.add(user, stream);            // so that stream.close(status) runs when the credential dies
+//   await stream.done;
 //
 // Headers are filtered here, so that no caller can forget it. The caller refuses Impersonate-* headers before (`impersonationIn`).
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -74,7 +74,7 @@ export interface ForwardHooks {
   ended(end: StreamEnd): Promise<void> | undefined;
 }
 
-export interface Passage {
+export interface ProxiedStream {
   /** Never rejects. */
   readonly done: Promise<void>;
   /** Ends the exchange. The client gets the reason wherever one fits: as the answer, as the last event of a watch, or as the last
@@ -82,11 +82,11 @@ export interface Passage {
   close(because: Status): void;
 }
 
-export function forward(forwarding: Forwarding): Passage {
+export function forward(forwarding: Forwarding): ProxiedStream {
   return new Forward(forwarding);
 }
 
-class Forward implements Passage {
+class Forward implements ProxiedStream {
   readonly done: Promise<void>;
   readonly #given: Forwarding;
   #exchange: RawExchange | undefined;
@@ -177,7 +177,7 @@ class Forward implements Passage {
       if (isOpen) await hooks.ended({ bytesIn: 0, bytesOut: 0, reason: 'the upstream broke off' });
       return this.#refuse(brokenOff(upstream.name));
     }
-    // A client that went while the audit line was written does not close again, so its passage would stay for ever.
+    // A client that went while the audit line was written does not close again, so its stream would stay for ever.
     if (this.#isClientGone()) {
       upstreamResponse.destroy();
       if (isOpen) await hooks.ended({ bytesIn: 0, bytesOut: 0, reason: 'the client went away' });

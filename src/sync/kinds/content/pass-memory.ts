@@ -2,6 +2,7 @@
 // Server messages are not passed on: a server that refuses a Secret may quote it.
 import type { Answer } from '../../../cluster/answer.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { namespaceRetryMs } from '../../plan/decide/after-answer.ts';
 import { type HostContent, projectImportable, readVirtualContent, type VirtualContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 
@@ -30,9 +31,6 @@ export function freshPass(): PassMemory {
 
 /** The verbs of RBAC. */
 const verbs: Partial<Record<ContentRequest['verb'], string>> = { remove: 'delete' };
-const namespaceRetryMs = 5000;
-/** Pause before the next look for a namespace that does not exist yet. */
-const missingNamespaceRetryMs = 30_000;
 
 export function afterContentAnswer(
   memory: PassMemory,
@@ -48,7 +46,7 @@ export function afterContentAnswer(
       if (request.verb === 'get' && request.side === 'virtual') return { ...memory, read: undefined };
       if (request.verb === 'get') return { ...memory, ...lostBy(undefined, facts) };
       if (request.verb !== 'create') return { ...memory, unmarked: undefined };
-      return end({ kind: 'waiting', message: 'its namespace does not exist', retryAfterMs: missingNamespaceRetryMs });
+      return end({ kind: 'waiting', message: 'its namespace does not exist', retryAfterMs: namespaceRetryMs });
     case 'conflict':
     case 'alreadyExists':
       return { ...memory, mustRead: request.side, read: undefined };

@@ -8,6 +8,8 @@ import type { Memory, Outcome, PlannedRequest } from '../step.ts';
 
 /** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;
+/** A namespace that is missing or being deleted: no window shows when it is there. Content behind references waits as long. */
+export const namespaceRetryMs = 5000;
 
 export function afterAnswer(memory: Memory, request: PlannedRequest, answer: Answer, kind: SyncedKind): Memory {
   const after = goOnAfter(memory, request, answer, kind);
@@ -79,8 +81,6 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
       return answer satisfies never;
   }
 }
-
-const namespaceRetryMs = 5000;
 
 function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {
   const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { hostName } from '../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
-import { besideOthers } from '../../../../src/sync/report/beside.ts';
 import { objectStatus } from '../../../../src/sync/report/object-status.ts';
+import { publishedBesideOthers } from '../../../../src/sync/report/published-beside.ts';
 import { endpoints } from '../../fake-sync.ts';
 import { hostNamespace, SliceWorld, service, slice } from './fake-slices.ts';
 
@@ -284,16 +284,18 @@ it('status names a slice that stands beside the synced Endpoints of its Service,
   await world.run();
   await world.runSlices({ isBeside: true });
   expect(world.sliceCopy('web-1')).toBeDefined();
-  expect(besideOthers(world.slices)).toEqual([{ object: 'default/by-hand', besides: 'Endpoints default/web' }]);
-  const besideOf = (key: string) => objectStatus(world.slices, key)?.publishedBeside;
-  expect([besideOf('default/by-hand'), besideOf('default/web-1'), besideOf('default/alone')]).toEqual([
-    'Endpoints default/web',
-    undefined,
-    undefined,
+  expect(publishedBesideOthers(world.slices)).toEqual([
+    { object: 'default/by-hand', besides: 'Endpoints default/web' },
   ]);
+  const publishedBesideOf = (key: string) => objectStatus(world.slices, key)?.publishedBeside;
+  expect([
+    publishedBesideOf('default/by-hand'),
+    publishedBesideOf('default/web-1'),
+    publishedBesideOf('default/alone'),
+  ]).toEqual(['Endpoints default/web', undefined, undefined]);
   world.virtual.remove('endpoints', 'default', 'web');
   await world.rest();
-  expect(besideOthers(world.slices)).toEqual([]);
+  expect(publishedBesideOthers(world.slices)).toEqual([]);
 });
 
 it('rule 12: a client of the host that writes again and again is answered once a second', async () => {

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Strangers } from '../../../src/apiserver/limits/strangers.ts';
+import { UnprovenConnections } from '../../../src/apiserver/limits/unproven-connections.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { Log } from '../../../src/log.ts';
 import { silentLog } from '../../../src/log.ts';
@@ -17,9 +17,9 @@ afterEach(async () => {
 async function open(limits = { perSource, altogether: 6, youngMs: 0 }, clock: Clock = systemClock) {
   const warnings: unknown[] = [];
   const log: Log = { ...silentLog, warn: (...said: unknown[]) => void warnings.push(said) };
-  const strangers = new Strangers({ clock, log, limits });
-  shop = await openShop({ strangers });
-  return { strangers, warnings, port: shop.server.port };
+  const unproven = new UnprovenConnections({ clock, log, limits });
+  shop = await openShop({ unproven });
+  return { unproven, warnings, port: shop.server.port };
 }
 
 interface Client {
@@ -53,11 +53,11 @@ async function until(isSo: () => boolean): Promise<void> {
 
 describe('connections without authentication', () => {
   it('over the limit of a source: the oldest idle one is told why and closed, and the new one is served', async () => {
-    const { strangers, warnings, port } = await open();
+    const { unproven, warnings, port } = await open();
     const clients = [];
     for (let count = 1; count <= perSource; count++) {
       clients.push(await enter(port));
-      await until(() => strangers.count === count);
+      await until(() => unproven.count === count);
     }
     const slow = clients[1] as Client;
     slow.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n');
@@ -69,7 +69,7 @@ describe('connections without authentication', () => {
     );
     await enter(port);
     await slow.closed;
-    expect([strangers.count, strangers.gaveWay, warnings.length]).toEqual([perSource, 2, 1]);
+    expect([unproven.count, unproven.gaveWay, warnings.length]).toEqual([perSource, 2, 1]);
     late.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => late.said() !== '');
     expect(late.said()).toMatch(/^HTTP\/1\.1 (200|401) /);
@@ -83,23 +83,23 @@ describe('connections without authentication', () => {
       wallTime: () => systemClock.wallTime(),
       after: systemClock.after,
     };
-    const { strangers, port } = await open({ perSource, altogether: 100, youngMs: 2_000 }, clock);
+    const { unproven, port } = await open({ perSource, altogether: 100, youngMs: 2_000 }, clock);
     for (let count = 0; count < 3 * perSource; count++) await enter(port);
-    await until(() => strangers.count === 3 * perSource);
-    expect(strangers.gaveWay).toBe(0);
+    await until(() => unproven.count === 3 * perSource);
+    expect(unproven.gaveWay).toBe(0);
     nowMs = 2_000;
     await enter(port);
-    await until(() => strangers.gaveWay === 2 * perSource + 1);
-    expect(strangers.count).toBe(perSource);
+    await until(() => unproven.gaveWay === 2 * perSource + 1);
+    expect(unproven.count).toBe(perSource);
   });
 
   it('altogether: the source with the most of them gives way, and a source with one does not', async () => {
-    const { strangers, port } = await open();
+    const { unproven, port } = await open();
     const single = await enter(port, '127.0.0.2');
     for (const from of ['127.0.0.3', '127.0.0.4', '127.0.0.3', '127.0.0.3', '127.0.0.4']) await enter(port, from);
-    await until(() => strangers.count === 6);
+    await until(() => unproven.count === 6);
     const another = await enter(port, '127.0.0.5');
-    await until(() => strangers.gaveWay === 1);
+    await until(() => unproven.gaveWay === 1);
     for (const { socket, said } of [single, another]) {
       socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
       await until(() => said() !== '');
@@ -108,19 +108,19 @@ describe('connections without authentication', () => {
   });
 
   it('are not those that authenticated, and a closed one leaves its place', async () => {
-    const { strangers, port } = await open();
+    const { unproven, port } = await open();
     const known = await enter(port);
-    await until(() => strangers.count === 1);
+    await until(() => unproven.count === 1);
     // The address and the port of the client are what both ends know of the connection.
     const { localAddress: remoteAddress, localPort: remotePort } = known.socket;
-    strangers.proved({ remoteAddress, remotePort } as unknown as Socket);
-    expect(strangers.count).toBe(0);
+    unproven.proved({ remoteAddress, remotePort } as unknown as Socket);
+    expect(unproven.count).toBe(0);
     const passing = await enter(port);
-    await until(() => strangers.count === 1);
+    await until(() => unproven.count === 1);
     passing.socket.destroy();
-    await until(() => strangers.count === 0);
+    await until(() => unproven.count === 0);
     for (let count = 0; count < 3 * perSource; count++) await enter(port);
-    await until(() => strangers.gaveWay === 2 * perSource);
+    await until(() => unproven.gaveWay === 2 * perSource);
     known.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => known.said() !== '');
     expect(known.said()).not.toMatch(/^HTTP\/1\.1 429 /);

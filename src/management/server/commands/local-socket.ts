@@ -12,9 +12,9 @@ import { listen } from '../../../apiserver/wire/listen.ts';
 export const longestSocketPath = 103;
 
 /** `daemon`: for every command on the machine. `command`: for the one command that has opened the folder for itself. */
-export type DoorOwner = 'daemon' | 'command';
+export type SocketOwner = 'daemon' | 'command';
 
-export function doorPath(folder: string, owner: DoorOwner = 'daemon'): string {
+export function localSocketPath(folder: string, owner: SocketOwner = 'daemon'): string {
   return join(folder, owner === 'daemon' ? 'hostward.sock' : 'command.sock');
 }
 
@@ -26,28 +26,28 @@ export function isTooLong(path: string): boolean {
 export const osUserHeader = 'hostward-os-user';
 const plainName = /^[\w.@$+-]{1,64}$/;
 
-export interface DoorOptions {
+export interface LocalSocketOptions {
   folder: string;
-  owner: DoorOwner;
+  owner: SocketOwner;
   handler: RequestListener;
   maxHeaderBytes: number;
 }
 
-export class LocalDoor {
-  readonly #options: DoorOptions;
+export class LocalSocket {
+  readonly #options: LocalSocketOptions;
   readonly #sockets = new WeakSet<Socket>();
   #server: Server | undefined;
   /** For a request that says no name. */
   #owner = '';
 
-  constructor(options: DoorOptions) {
+  constructor(options: LocalSocketOptions) {
     this.#options = options;
   }
 
   /** Only for a process that has the folder for itself: a socket that lies there was left by one that is gone. */
   async open(): Promise<void> {
     const { folder, owner, handler, maxHeaderBytes } = this.#options;
-    const path = doorPath(folder, owner);
+    const path = localSocketPath(folder, owner);
     if (isTooLong(path))
       throw new Error(`listen on ${path}: want at most ${longestSocketPath} bytes, the path is longer`);
     await rm(path, { force: true });

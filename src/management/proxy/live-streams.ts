@@ -2,15 +2,15 @@
 // changes.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { type Status, serviceUnavailable } from '../../object/meta/status.ts';
-import type { Passage } from './forward/forward.ts';
+import type { ProxiedStream } from './forward/forward.ts';
 
 interface Live<Of> {
-  passage: Passage;
+  stream: ProxiedStream;
   of: Of;
   whyNot: () => Status | undefined;
 }
 
-export class LivePassages<Of> {
+export class LiveStreams<Of> {
   readonly #live = new Set<Live<Of>>();
   #isClosed = false;
 
@@ -23,26 +23,26 @@ export class LivePassages<Of> {
     if (this.#isClosed) throw new StatusFault(serviceUnavailable('the server is stopping'));
   }
 
-  /** Resolves when the passage is done. It may go on until `whyNot` has a reason. */
-  async follow(of: Of, passage: Passage, whyNot: () => Status | undefined): Promise<void> {
-    const live = { of, passage, whyNot };
+  /** Resolves when the stream is done. It may go on until `whyNot` has a reason. */
+  async follow(of: Of, stream: ProxiedStream, whyNot: () => Status | undefined): Promise<void> {
+    const live = { of, stream, whyNot };
     this.#live.add(live);
-    await passage.done;
+    await stream.done;
     this.#live.delete(live);
   }
 
-  /** Closes the passages for which there is a reason. */
+  /** Closes the streams for which there is a reason. */
   closeWhere(whyNot: (of: Of) => Status | undefined): void {
     for (const live of [...this.#live]) {
       const because = whyNot(live.of) ?? live.whyNot();
-      if (because !== undefined) live.passage.close(because);
+      if (because !== undefined) live.stream.close(because);
     }
   }
 
-  /** Resolves when the end of the last passage is in the audit log. */
+  /** Resolves when the end of the last stream is in the audit log. */
   async closeAll(message: string): Promise<void> {
     this.#isClosed = true;
-    const open = [...this.#live].map(({ passage }) => passage.done);
+    const open = [...this.#live].map(({ stream }) => stream.done);
     const because = serviceUnavailable(message);
     this.closeWhere(() => because);
     await Promise.all(open);

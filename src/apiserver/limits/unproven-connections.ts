@@ -8,7 +8,7 @@ import { tooManyRequests } from '../../object/meta/status.ts';
 import { connectionsIn } from './caller-limits.ts';
 import { boundLastBytes } from './last-bytes.ts';
 
-export interface StrangerLimits {
+export interface UnprovenLimits {
   perSource: number;
   altogether: number;
   /** Younger connections count towards the limit of their source, but only older ones give way to it. */
@@ -16,11 +16,11 @@ export interface StrangerLimits {
 }
 
 /**
- * A client is a stranger for a handshake and one request. Behind a load balancer all clients have one address, and 256 of them
+ * A connection is unproven for a handshake and one request. Behind a load balancer all clients have one address, and 256 of them
  * may be that far for longer than it takes; after a restart a thousand clients connect within two seconds, and are let in.
  * 1,024 connections cost about 96 MiB with TLS, so a small container has fewer.
  */
-const defaultLimits: StrangerLimits = { perSource: 256, altogether: connectionsIn(1 / 4, 1024), youngMs: 2_000 };
+const defaultLimits: UnprovenLimits = { perSource: 256, altogether: connectionsIn(1 / 4, 1024), youngMs: 2_000 };
 /** Who takes longer to say what the request is wants to occupy a connection; the limit holds within a second. */
 export const slowHeads = { headersTimeout: 10_000, connectionsCheckingInterval: 1_000 };
 export const handshakeTimeout = slowHeads.headersTimeout;
@@ -28,7 +28,7 @@ export const handshakeTimeout = slowHeads.headersTimeout;
 const logIntervalMs = 10_000;
 const retryAfterSeconds = 1;
 
-interface Stranger {
+interface Unproven {
   source: string;
   /** The TLS socket as soon as there is one. */
   socket: Socket;
@@ -38,18 +38,18 @@ interface Stranger {
   enteredAtMs: number;
 }
 
-export class Strangers {
+export class UnprovenConnections {
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #limits: StrangerLimits;
+  readonly #limits: UnprovenLimits;
   /** By address and port of the client, which the raw socket and the TLS socket share. Oldest first, as in each source. */
-  readonly #all = new Map<string, Stranger>();
-  readonly #bySource = new Map<string, Map<string, Stranger>>();
+  readonly #all = new Map<string, Unproven>();
+  readonly #bySource = new Map<string, Map<string, Unproven>>();
   #loggedAtMs = -logIntervalMs;
   /** Connections that were closed for others since the start. */
   gaveWay = 0;
 
-  constructor({ clock, log, limits = defaultLimits }: { clock: Clock; log: Log; limits?: StrangerLimits }) {
+  constructor({ clock, log, limits = defaultLimits }: { clock: Clock; log: Log; limits?: UnprovenLimits }) {
     this.#clock = clock;
     this.#log = log;
     this.#limits = limits;
@@ -63,10 +63,10 @@ export class Strangers {
     server.on('connection', (socket: Socket) => this.#enters(socket, !isTls));
     server.on('secureConnection', (socket: Socket) => this.#secured(socket));
     server.on('request', ({ socket }, response) => {
-      const stranger = this.#all.get(keyOf(socket));
-      if (stranger === undefined) return;
-      stranger.requests++;
-      response.once('close', () => stranger.requests--);
+      const connection = this.#all.get(keyOf(socket));
+      if (connection === undefined) return;
+      connection.requests++;
+      response.once('close', () => connection.requests--);
     });
   }
 
@@ -78,51 +78,51 @@ export class Strangers {
   #enters(socket: Socket, speaks: boolean): void {
     const key = keyOf(socket);
     const source = socket.remoteAddress ?? '';
-    const stranger = { source, socket, speaks, requests: 0, enteredAtMs: this.#clock.now() };
+    const connection = { source, socket, speaks, requests: 0, enteredAtMs: this.#clock.now() };
     socket.once('close', () => {
       // Another connection may have the same port by now.
-      if (this.#all.get(key) === stranger) this.#forget(key);
+      if (this.#all.get(key) === connection) this.#forget(key);
     });
-    const fromThere = this.#bySource.get(source) ?? new Map<string, Stranger>();
+    const fromThere = this.#bySource.get(source) ?? new Map<string, Unproven>();
     this.#bySource.set(source, fromThere);
-    this.#all.set(key, stranger);
-    fromThere.set(key, stranger);
+    this.#all.set(key, connection);
+    fromThere.set(key, connection);
     const { perSource, altogether } = this.#limits;
     while (fromThere.size > perSource && this.#isOld(fromThere)) this.#makeRoom(fromThere, 'from one address');
     if (this.#all.size > altogether) this.#makeRoom(this.#largestSource(), 'altogether');
   }
 
   #secured(socket: Socket): void {
-    const stranger = this.#all.get(keyOf(socket));
-    if (stranger === undefined) return;
-    stranger.socket = socket;
-    stranger.speaks = true;
+    const connection = this.#all.get(keyOf(socket));
+    if (connection === undefined) return;
+    connection.socket = socket;
+    connection.speaks = true;
   }
 
   /** Oldest first, so that the first one decides. */
-  #isOld(among: ReadonlyMap<string, Stranger>): boolean {
+  #isOld(among: ReadonlyMap<string, Unproven>): boolean {
     const [oldest] = among.values();
     return oldest !== undefined && this.#clock.now() - oldest.enteredAtMs >= this.#limits.youngMs;
   }
 
   /** The newest connection is last, so it gives way only when every other one has a request running. */
-  #makeRoom(among: ReadonlyMap<string, Stranger>, why: string): void {
-    const [key, stranger] =
-      [...among].find(([, { requests }]) => requests === 0) ?? ([...among][0] as [string, Stranger]);
+  #makeRoom(among: ReadonlyMap<string, Unproven>, why: string): void {
+    const [key, connection] =
+      [...among].find(([, { requests }]) => requests === 0) ?? ([...among][0] as [string, Unproven]);
     this.#forget(key);
     this.gaveWay++;
-    this.#tell(stranger, why);
-    dismiss(stranger, why);
-    boundLastBytes(stranger.socket, this.#clock);
+    this.#tell(connection, why);
+    dismiss(connection, why);
+    boundLastBytes(connection.socket, this.#clock);
   }
 
-  #largestSource(): ReadonlyMap<string, Stranger> {
-    let largest: ReadonlyMap<string, Stranger> = new Map();
+  #largestSource(): ReadonlyMap<string, Unproven> {
+    let largest: ReadonlyMap<string, Unproven> = new Map();
     for (const source of this.#bySource.values()) if (source.size > largest.size) largest = source;
     return largest;
   }
 
-  #tell({ source }: Stranger, why: string): void {
+  #tell({ source }: Unproven, why: string): void {
     const nowMs = this.#clock.now();
     if (nowMs - this.#loggedAtMs < logIntervalMs) return;
     this.#loggedAtMs = nowMs;
@@ -131,12 +131,12 @@ export class Strangers {
   }
 
   #forget(key: string): void {
-    const stranger = this.#all.get(key);
-    if (stranger === undefined) return;
+    const connection = this.#all.get(key);
+    if (connection === undefined) return;
     this.#all.delete(key);
-    const fromThere = this.#bySource.get(stranger.source);
+    const fromThere = this.#bySource.get(connection.source);
     fromThere?.delete(key);
-    if (fromThere?.size === 0) this.#bySource.delete(stranger.source);
+    if (fromThere?.size === 0) this.#bySource.delete(connection.source);
   }
 }
 
@@ -145,7 +145,7 @@ function keyOf({ remoteAddress, remotePort }: Socket): string {
 }
 
 /** Says why, where that is possible: before the end of a handshake, and in the middle of an answer, it is not. */
-function dismiss({ socket, speaks, requests }: Stranger, why: string): void {
+function dismiss({ socket, speaks, requests }: Unproven, why: string): void {
   if (!speaks || requests > 0 || !socket.writable) {
     socket.destroy();
     return;

@@ -10,7 +10,7 @@ export interface FailedRemoval {
   trouble: string;
 }
 
-export interface UpstreamTrouble {
+export interface UpstreamFault {
   /** `cluster c1`. */
   name: string;
   missing: readonly string[];
@@ -19,9 +19,9 @@ export interface UpstreamTrouble {
   mend?: string;
 }
 
-export function troublesIn(of: {
+export function openFaults(of: {
   removalsWaiting: readonly FailedRemoval[];
-  upstreams: readonly UpstreamTrouble[];
+  upstreams: readonly UpstreamFault[];
   leavers: readonly LeaversKeys[];
   damage?: string | undefined;
 }): string[] {
@@ -43,7 +43,7 @@ function removalSentence(instance: string, all: readonly FailedRemoval[]): strin
   return `${certificates} of ended access keys may still have rights in the virtual cluster ${instance}: ${because}`;
 }
 
-function sentence({ name, missing, trouble, mend }: UpstreamTrouble): string {
+function sentence({ name, missing, trouble, mend }: UpstreamFault): string {
   if (trouble !== undefined) return `${name} cannot be asked for the rights of Hostward: ${trouble}`;
   const [first = '', ...others] = missing;
   const more = others.length === 0 ? '' : ` and ${others.length} more`;

@@ -4,7 +4,7 @@ import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { needsOf } from '../plan/kind.ts';
 
-export interface Beside {
+export interface PublishedBeside {
   object: Key;
   /** The object of the other kind, which has the key of its Service. */
   besides: string;
@@ -13,8 +13,8 @@ export interface Beside {
 /** Enough rows to find the Services; a tenant may have thousands. */
 const listLimit = 500;
 
-export function besideOthers(sync: Sync): Beside[] {
-  const rows: Beside[] = [];
+export function publishedBesideOthers(sync: Sync): PublishedBeside[] {
+  const rows: PublishedBeside[] = [];
   for (const [service, objects] of sync.world.namedServices()) {
     const besides = namedLike(sync, service);
     if (besides === undefined) continue;
@@ -28,7 +28,7 @@ export function besideOthers(sync: Sync): Beside[] {
 }
 
 /** The object of another kind that is published beside this one. */
-export function besideOf(sync: Sync, object: Key): string | undefined {
+export function publishedBesideOf(sync: Sync, object: Key): string | undefined {
   const { kind } = sync.world.rules.translation;
   if (kind.needs === undefined) return undefined;
   const { service } = needsOf(kind, object, sync.world.windows.virtual.get(object));

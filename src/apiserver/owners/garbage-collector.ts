@@ -1,6 +1,6 @@
 // Does the work of the controllers that a bare API server lacks: garbage collection by owner references, and the tenant's
 // chores. In: a kit, chores, and every change in the store. Out: updates and deletes through the kit's own pipelines.
-// Must never delay a request: the caretaker works in the background, one change at a time.
+// Must never delay a request: the garbage collector works in the background, one change at a time.
 import type { KubeObject } from '../../object/meta/object.ts';
 import { pagesOf } from '../../store/pages.ts';
 import type { StoreEvent, StoreWatch } from '../../store/store.ts';
@@ -28,7 +28,7 @@ export interface Chore {
   gone(place: ObjectPlace): Promise<void>;
 }
 
-export class Caretaker {
+export class GarbageCollector {
   #kit: Kit;
   #chores: readonly Chore[];
   #kinds: ReadonlyMap<string, Kind>;
@@ -57,7 +57,7 @@ export class Caretaker {
     await this.#done;
   }
 
-  /** When the caretaker or its store falls behind, the store ends the watch, and the caretaker reads every object again. */
+  /** When the collector or its store falls behind, the store ends the watch, and the collector reads every object again. */
   async #run(first: StoreWatch): Promise<void> {
     let watch = first;
     for (;;) {
@@ -90,7 +90,7 @@ export class Caretaker {
         if (watch.ended !== 'open') return;
       }
     } catch (error) {
-      log.error({ error: String(error) }, 'caretaker failed');
+      log.error({ error: String(error) }, 'garbage collector failed');
     }
   }
 
@@ -104,7 +104,7 @@ export class Caretaker {
     try {
       await work();
     } catch (error) {
-      this.#kit.log.error({ key, error: String(error) }, 'caretaker failed');
+      this.#kit.log.error({ key, error: String(error) }, 'garbage collector failed');
     }
   }
 

@@ -29,7 +29,7 @@ import {
 export const recordsPrefix = '/management/records/';
 const viewKey = '/management/view';
 
-export class People {
+export class UserDirectory {
   readonly #store: Store;
   readonly #clock: Clock;
   #directory: Directory;
