@@ -1,5 +1,5 @@
 // The log of the process: one JSON line for each entry, on the stream that is passed in. Messages are constant and in lower
-// case; facts stand in fields. info: a decision changed a cluster; debug: a decision changed nothing; error: someone must act.
+// case; facts are in fields. info: a decision changed a cluster; debug: a decision changed nothing; error: someone must act.
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { safeText } from './safe-text.ts';
 

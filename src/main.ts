@@ -26,7 +26,7 @@ const files: Files = {
   read: (path) => readText(path),
   readConfiguration: readConfigurationFile,
   async write(path, content, { mode } = {}) {
-    // Writes a draft beside the file and renames it, so that a reader sees either the old file or the new one.
+    // Writes a draft next to the file and renames it, so that a reader sees either the old file or the new one.
     const draft = `${path}.${randomUUID()}`;
     try {
       await writeFile(draft, content, { mode: mode ?? 0o644, flag: 'wx' });

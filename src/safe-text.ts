@@ -14,7 +14,7 @@ const unsafeInLinesAll = new RegExp(unsafeInLines, 'gu');
 
 /**
  * For whole output: line ends and tabs stay. The escapes are those of JSON. JSON text keeps its meaning, because there the
- * escaped characters can stand only in strings.
+ * escaped characters occur only in strings.
  */
 export function safeText(text: string): string {
   return unsafeInLines.test(text) ? text.replace(unsafeInLinesAll, escaped) : text;

@@ -121,7 +121,7 @@ export class ApiServer {
     }
   }
 
-  /** For a listener of the tenant's own beside the one that `start` opens. */
+  /** For a listener of the tenant's own in addition to the one that `start` opens. */
   handle(request: IncomingMessage, client: Client, entrance?: Entrance): void {
     void this.#chain.handle(request, client, entrance);
   }

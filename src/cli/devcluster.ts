@@ -57,7 +57,7 @@ function refuse(thrown: Error): never {
   });
 }
 
-/** The authority lies beside the objects, so that a kubeconfig with it is trusted after a restart too. */
+/** The authority lies next to the objects, so that a kubeconfig with it is trusted after a restart too. */
 function kept(path: string | undefined): Pick<DevclusterOptions, 'store' | 'authorityFolder'> {
   if (path === undefined) return { store: { kind: 'memory' } };
   return { store: { kind: 'sqlite', path }, authorityFolder: `${path}-authority` };

@@ -1,6 +1,6 @@
-// Part of the front door: the management API beside the sync, or alone. In: the settings of the daemon. Out: something to start,
+// Part of the front door: the management API together with the sync, or alone. In: the settings of the daemon. Out: something to start,
 // ask and stop; without a management API in the configuration every answer is empty. It must never know the room of the API itself:
-// both stand on one floor, and the command line hands the one to the other.
+// both are on one floor, and the command line hands the one to the other.
 import { NamedFileFault } from '../apiserver/tls/secret-files.ts';
 import { isListenFault } from '../apiserver/wire/listen.ts';
 import type { ClusterFault } from '../cluster/errors.ts';

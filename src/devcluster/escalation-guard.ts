@@ -44,7 +44,7 @@ function checkBinding(request: AdmissionRequest, object: KubeObject, policy: Pol
   const resource = roleRef.kind === 'Role' ? 'roles' : 'clusterroles';
   if (holds(policy, user, 'bind', { resource, namespace, name: roleRef.name })) return;
   const rules = rulesOfRole(policy, roleRef, namespace);
-  // The real server, too, names the resource of the binding beside the name of the role.
+  // The real server, too, names the resource of the binding next to the name of the role.
   if (rules === undefined) throw new StatusFault(notFound({ group: kind.group, resource: kind.plural }, roleRef.name));
   const why = escalation(policy, user, { rules, namespace });
   if (why !== undefined) refuse(request, why);

@@ -92,7 +92,7 @@ export const sandboxLimits = {
   quickGrowthMb: 67,
   /**
    * Megabytes that both processes may grow together before the slow one is killed: with the daemon they stay below 300. The slow
-   * process has at least 21 of them, because it runs only beside a quick process of ordinary size.
+   * process has at least 21 of them, because it runs only together with a quick process of ordinary size.
    */
   bothGrowthMb: 36,
   /** The slow process ends after this time without a request, and the oldest request at the back waits no longer for its turn. */

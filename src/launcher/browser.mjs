@@ -28,7 +28,7 @@ export async function bundleForBrowser(onMetafile = () => {}) {
     metafile: true,
     write: false,
     logLevel: 'silent',
-    // A tsconfig beside the browser's code is for the type checker alone.
+    // A tsconfig next to the browser's code is for the type checker alone.
     tsconfigRaw: '{}',
   });
   onMetafile(metafile);

@@ -9,7 +9,7 @@ import { bundleForBrowser } from './browser.mjs';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const out = join(root, 'dist');
 
-// Native code cannot be bundled; it lies beside the bundle.
+// Native code cannot be bundled; it lies next to the bundle.
 const external = ['isolated-vm'];
 
 // As a dependency of the package isolated-vm would bring its sources and the builds for other versions of Node, and its install script

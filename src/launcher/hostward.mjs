@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { chooseHere, fail, handOver, isInstalled, leaveMemoryOutOfCores, say, withoutCoreFile } from './launch.mjs';
 
 // V8 flags per command, chosen by the figures of bench/. A young generation that holds the garbage of a burst saves copying.
-// More than one helper thread would take the processor from the API servers beside us. --expose-gc lets the daemon give memory
+// More than one helper thread would take the processor from the API servers next to us. --expose-gc lets the daemon give memory
 // back after a burst (daemon/give-back-memory). The old generation has no flag: limited to a fifth, it was collected every few
 // seconds, 30 ms each time. The flags fit only the Node that they were measured with, because another Node may refuse to start
 // with an unknown flag.

@@ -1,5 +1,5 @@
 // npm runs this file after it has installed the package. It removes what the package cannot use on this machine: the sandbox for other
-// processors, and the headers that the npm package of Node brings beside its program. It says nothing and never fails: npm may be told to
+// processors, and the headers that the npm package of Node brings next to its program. It says nothing and never fails: npm may be told to
 // run no scripts, and then everything works as well, with 75 MB more on the disk.
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

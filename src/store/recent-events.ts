@@ -2,7 +2,7 @@
 import type { StoreEvent } from './store.ts';
 import type { EventStep } from './timeline.ts';
 
-/** Beside the last commit, which has at most a thousand events. */
+/** In addition to the last commit, which has at most a thousand events. */
 const limits = { count: 1000, chars: 2 * 1024 * 1024 };
 
 export class RecentEvents {

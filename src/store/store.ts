@@ -67,7 +67,7 @@ export interface Store {
   /** Forgets older revisions; the revision itself stays readable. Stores also compact by themselves: see history-limits.ts. */
   compact(upToRevision: number): Promise<void>;
   /**
-   * Values beside the log, for frequent changes that must not raise the revision: no revision, no history, no watch, the last
+   * Values next to the log, for frequent changes that must not raise the revision: no revision, no history, no watch, the last
    * write wins. In byte order of the keys; a page shorter than `limit` is the last one. The caller owns the returned copy.
    */
   sideValues(prefix: string, options?: { afterKey?: string; limit?: number }): Promise<Map<string, string>>;

@@ -101,7 +101,7 @@ export class Chain {
     const { target, fault } = filters.classify(request, entrance);
     const route = routes.find((one) => one.takes(target));
     const entry = entryOf(request, target);
-    // Somebody else's id would stand in the audit log of another server too.
+    // Somebody else's id would be in the audit log of another server too.
     const trail = new AuditTrail(audit, route?.passesOn === true ? { ...entry, id: randomUUID() } : entry);
     const exchange = new ServedRequest({ request, client, entrance, target, trail });
     this.#head(exchange, route);

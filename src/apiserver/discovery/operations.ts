@@ -74,7 +74,7 @@ export function pathsOf(place: string, kind: Kind, dialect: Dialect): Record<str
   return paths;
 }
 
-/** The parameters of a path with a single operation stand at the path. */
+/** The parameters of a path with a single operation are at the path. */
 function pathOf(operations: Operations, shared: readonly Parameter[]): object {
   const [first, ...others] = Object.entries(operations);
   if (first === undefined || others.length > 0) return { ...operations, parameters: shared };

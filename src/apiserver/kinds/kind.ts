@@ -94,7 +94,7 @@ export interface FieldHiding {
   present(object: KubeObject): KubeObject;
   /** Copies missing hidden fields from `from` into `object`: a client cannot send back a field that it never received. */
   restore?(object: KubeObject, from: KubeObject): void;
-  /** The form in the answer to the create itself, e.g. with a secret that is shown only once, and what is said beside it. */
+  /** The form in the answer to the create itself, e.g. with a secret that is shown only once, and what is said about it. */
   once?(write: ObjectWrite): { object: KubeObject; warning?: string };
 }
 

@@ -55,7 +55,7 @@ export class LoopTime {
   #sliceUsedMs = 0;
   #endsSlice = false;
   #isServing = false;
-  /** The caller whose turn is next stands first. */
+  /** The first caller is the next in turn. */
   readonly #waiting = new Map<string, Waiting[]>();
   #turns = 0;
 

@@ -34,7 +34,7 @@ export interface LocalServerOptions {
   listen: { host: string; port: number };
   /** The first that has a path answers; the last answers for all others. */
   routes: readonly LocalRoutes[];
-  /** Names beside localhost and IP addresses under which clients may ask. */
+  /** Names other than localhost and IP addresses under which clients may ask. */
   names?: readonly string[];
   limits?: Partial<LocalServerLimits>;
 }
@@ -117,7 +117,7 @@ export class LocalServer {
     if (stranger !== undefined) return plainReply(stranger.status, stranger.sentence);
     if (url.length > urlLimitCharacters) return plainReply(414, 'the address is too long');
     const path = url.split('?', 1)[0] as string;
-    // Every browser asks for it once; an answer of 404 would stand in its console as an error.
+    // Every browser asks for it once; an answer of 404 would be in its console as an error.
     if (path === '/favicon.ico') return { status: 204, contentType: 'image/x-icon', text: '' };
     const route = routes.find((one) => one.takes(path) !== undefined) ?? (routes.at(-1) as LocalRoutes);
     const { methods, bodyBytes } = route.takes(path) ?? { methods: ['GET', 'HEAD'], bodyBytes: 0 };

@@ -1,4 +1,4 @@
-// What a port on this machine asks its routes, and what they answer. The headers that close a page to strangers stand here.
+// What a port on this machine asks its routes, and what they answer. The headers that close a page to strangers are here.
 import type { IncomingHttpHeaders } from 'node:http';
 import { safeText } from '../../safe-text.ts';
 

@@ -18,7 +18,7 @@ export interface Attributes {
   target: Target;
 }
 
-/** The reason of a refusal stands in the 403; a review shows both reasons. */
+/** The reason of a refusal is in the 403; a review shows both reasons. */
 export type Decision = { allowed: boolean; reason?: string };
 
 export type Authorize = (attributes: Attributes) => Decision | Promise<Decision>;

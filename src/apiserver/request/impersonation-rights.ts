@@ -51,7 +51,7 @@ export async function impersonated(attempt: Attempt, right: Right): Promise<User
   return asSeen(wanted, groups);
 }
 
-/** A group of a user without credentials never stands beside the group of all users with credentials. */
+/** A group of a user without credentials never occurs together with the group of all users with credentials. */
 function asSeen({ name, uid, extra }: WantedUser, groups: readonly string[]): User {
   const isAnonymous = name === anonymousName;
   const added = isAnonymous ? unauthenticatedGroup : authenticatedGroup;

@@ -1,5 +1,5 @@
 // The one reader of a query. It reads a query as kube-apiserver does (Go's net/url, and the parameters of apimachinery), and writes
-// it anew from what was read, so that a server behind this one cannot read anything else. Pure.
+// it again from what was read, so that a server behind this one cannot read anything else. Pure.
 import { exactValue, parseFieldSelector } from '../../object/select/field-selector.ts';
 
 /** With more parameters than this Go reads none at all. */
@@ -65,7 +65,7 @@ const singles: ReadonlySet<string> = new Set([
   ...['container', 'limitBytes', 'sinceSeconds', 'sinceTime', 'stream', 'tailLines', 'timeoutSeconds'],
 ]);
 
-/** With its question mark; empty without parameters. Each parameter has one spelling, and one that is read once stands once. */
+/** With its question mark; empty without parameters. Each parameter has one spelling, and one that is read once occurs once. */
 export function writeQuery(query: URLSearchParams): string {
   const written = new Set<string>();
   const parameters: string[] = [];

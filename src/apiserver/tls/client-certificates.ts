@@ -56,7 +56,7 @@ export async function signClient(
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: serial,
     subject: new x509.Name(nameOf(identity)),
-    // The name as its bytes stand there: verifiers compare them.
+    // The name with the bytes of the certificate: verifiers compare them.
     issuer: issuer.subjectName,
     notBefore: new Date(nowMs - backdatedMs),
     notAfter,

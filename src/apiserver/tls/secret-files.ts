@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 /** A file or folder that a setting names cannot be used. Who knows the settings finds the one that names it. */
 export class NamedFileFault extends Error {
   readonly file: string;
-  /** Last key of the setting, where one file may stand in several. */
+  /** Last key of the setting, where one file may be in several. */
   readonly member: string | undefined;
 
   constructor(file: string, why: string, member?: string) {
@@ -25,7 +25,7 @@ export async function makeFolder(path: string, mode: number): Promise<void> {
   try {
     await mkdir(path, { mode });
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have made it in the meantime.
     if (!(await isFolder(path))) throw error;
   }
 }

@@ -13,7 +13,7 @@ import type { FieldValidation } from './write-options.ts';
 
 export interface Submitted {
   value: unknown;
-  /** Sentences about fields that stand twice. */
+  /** Sentences about fields that occur twice. */
   duplicates: readonly string[];
 }
 

@@ -56,7 +56,7 @@ export function mediaTypeOf(request: IncomingMessage): string {
 
 export interface ParsedBody {
   value: unknown;
-  /** A sentence for each field that stands twice in its map. */
+  /** A sentence for each field that occurs twice in its map. */
   duplicates: string[];
 }
 
@@ -95,7 +95,7 @@ export function parseJsonText(text: string, kind?: string): ParsedBody {
   return { value, duplicates: isCompact ? [] : duplicateFields(text).map((field) => `duplicate field "${field}"`) };
 }
 
-/** Without the text around the fault, in which a secret may stand. */
+/** Without the text around the fault, in which a secret may be. */
 export function notJson(why: string): string {
   const [, position] = /at position (\d+)/.exec(why) ?? [];
   return `want valid JSON${position === undefined ? '' : `, found a fault at character ${position}`}`;

@@ -5,7 +5,7 @@ import type { Call } from '../kinds/kit.ts';
 
 type Headers = Record<string, string | string[]>;
 
-/** Beside a dozen other headers this stays far below the 100 headers of Python's clients. */
+/** With a dozen other headers this stays far below the 100 headers of Python's clients. */
 const maxWarnings = 40;
 /** The real server's limits: above the sum, each warning is cut. */
 const maxSum = 4096;

@@ -1,5 +1,5 @@
 // The management API of the demo: one project, the demo's host as its cluster and the demo's virtual side as its virtual cluster,
-// with a direct endpoint beside the host. In: the folder and the clusters of the demo. Out: a running API, the files that the
+// with a direct endpoint next to the host. In: the folder and the clusters of the demo. Out: a running API, the files that the
 // printed commands use, and these commands.
 
 import type { AddressInfo } from 'node:net';
@@ -124,7 +124,7 @@ export class DemoManagement {
     return [files.sync, files.configuration].map((name) => this.#path(name));
   }
 
-  /** Typed as they stand: make a key, look at it with kubectl, disable it. */
+  /** Typed as they are: make a key, look at it with kubectl, disable it. */
   get keyCommands(): string[] {
     return [
       `cd ${shellWord(this.#path(''))}`,
@@ -135,7 +135,7 @@ export class DemoManagement {
     ];
   }
 
-  /** Typed as they stand: fetch a kubeconfig and use it, make a direct token and use it. */
+  /** Typed as they are: fetch a kubeconfig and use it, make a direct token and use it. */
   get accessCommands(): string[] {
     return [
       `cd ${shellWord(this.#path(''))}`,

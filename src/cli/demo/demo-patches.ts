@@ -1,4 +1,4 @@
-// The three patches of the demo: a pair, a wildcard and a reference. They stand here as words, as configuration, and as plain
+// The three patches of the demo: a pair, a wildcard and a reference. They are here as words, as configuration, and as plain
 // functions, so that the board can judge the host objects without the patch engine.
 import { generatedName } from '../../object/meta/names.ts';
 import type { KubeObject } from '../../object/meta/object.ts';

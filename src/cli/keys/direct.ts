@@ -1,4 +1,4 @@
-// `hostward direct`: serves a direct endpoint beside a cluster until it is told to stop. In: the configuration. Out: a log on standard
+// `hostward direct`: serves a direct endpoint next to a cluster until it is told to stop. In: the configuration. Out: a log on standard
 // output, and an exit code.
 
 import type { FailedLogins } from '../../apiserver/limits/failed-logins.ts';

@@ -43,7 +43,7 @@ export interface Notice {
   message: string;
   isFailure: boolean;
   isRefusal?: boolean;
-  /** The failed patch, and the kind in whose list it stands. */
+  /** The failed patch, and the kind in whose list it is. */
   failed?: { kind: string; failure: PatchFailure };
 }
 

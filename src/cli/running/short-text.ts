@@ -64,7 +64,7 @@ function kindLines(name: string, { objects, queue, lag, differences }: StatusJso
   return [`${name}: ${isFacts(objects) ? counts(objects) : 'none'}${delay}${waiting}`, ...writes];
 }
 
-/** What there is none of is left out. */
+/** Leaves out counts of zero. */
 function counts(facts: StatusJson): string {
   const found = Object.entries(facts).filter(([, count]) => typeof count === 'number' && count > 0);
   return found.length === 0 ? 'none' : found.map(([name, count]) => `${say(count)} ${wordsOf(name)}`).join(', ');
@@ -111,7 +111,7 @@ function itemLines(items: readonly AttentionItem[], { width, lines }: { width: n
   return shown;
 }
 
-/** A command that is cut off is none: it stands whole, and first, and the terminal folds it so that it is copied as one line. */
+/** Half a command cannot be copied: the command comes first and whole, and the terminal folds it, so that it is copied as one line. */
 function commandLine(command: string, remedy: string, width: number): string {
   const line = `  ${command}`;
   return line.length + 4 >= width ? line : cut(`${line}  # ${remedy}`, width);

@@ -18,7 +18,7 @@ import type { Item } from './window.ts';
 const tombstoneLimit = 10_000;
 
 /**
- * Unpacked items kept beside their texts, in two generations: enough for the objects that running passes use. More cost more than
+ * Unpacked items kept in addition to their texts, in two generations: enough for the objects that running passes use. More cost more than
  * they save, because each item survives several collections: with 128, nearly half of the collector's time went to them.
  */
 const freshLimit = 16;

@@ -1,4 +1,4 @@
-// Tells a change that the watch has missed from one that is on its way: a difference counts only when it still stands five
+// Tells a change that the watch has missed from one that is on its way: a difference counts only when it is still there five
 // seconds later and the server, asked for this one object, confirms it. Then the window is mended as by an event, and the
 // loss is counted and logged, because it is a defect of the watch or of what lies between.
 import { type Clock, pause } from '../../clock.ts';
@@ -33,7 +33,7 @@ export interface ProofOptions<T extends Item> {
   requestList(): void;
 }
 
-/** Far longer than an event needs, and short beside the interval of proofs. */
+/** Far longer than an event needs, and short compared with the interval of proofs. */
 const standsMs = 5_000;
 /** Single objects asked for after one list; the rest waits for the next list. */
 const askLimit = 200;

@@ -24,7 +24,7 @@ const headersTimeoutMs = 30_000;
 const sliceMs = 8;
 /** The clock is read once per this many lines; a line costs about 10 µs. */
 const linesPerLook = 32;
-/** Ends a slice even when the clock is coarse or stands still. */
+/** Ends a slice even when the clock is coarse or stops. */
 const sliceLines = 2_000;
 
 export interface WatchSessionOptions {

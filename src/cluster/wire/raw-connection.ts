@@ -1,7 +1,7 @@
 // Carries requests of other people to one API server as they came: nothing is gathered, nothing is decoded. In: a method, a path,
-// header lines and a body that streams. Out: the server's answer while it still arrives, or the socket of an upgrade. It stands
-// beside the transport, on the same credentials that renew themselves. Must never know who asks, nor add headers of its own
-// besides the credentials and those of the connection.
+// header lines and a body that streams. Out: the server's answer while it still arrives, or the socket of an upgrade. It
+// works without the transport, with the same credentials, which renew themselves. Must never know who asks, nor add other headers
+// than the credentials and those of the connection.
 import { type Agent, Agent as PlainAgent } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
 import { createSecureContext } from 'node:tls';

@@ -135,7 +135,7 @@ export interface DirectSpace {
   namespace: string;
 }
 
-/** A direct endpoint beside a cluster. */
+/** A direct endpoint next to a cluster. */
 export interface DirectSettings {
   /** HOST:PORT. */
   listen: string;

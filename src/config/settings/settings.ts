@@ -68,7 +68,7 @@ export interface Settings {
   references: { naming: 'generated' | 'vcluster' };
   /** host:port of /healthz, /readyz, /metrics, /status. */
   listen: string;
-  /** Names beside localhost and IP addresses under which clients may ask there. */
+  /** Names other than localhost and IP addresses under which clients may ask there. */
   listenNames: readonly string[];
   /** Whether the page for trying patches is served there. */
   playground: boolean;

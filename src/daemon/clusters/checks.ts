@@ -43,7 +43,7 @@ export async function checkStart(connections: BothClusters, checked: CheckedSett
   };
 }
 
-/** Without owners a misspelt name of the virtual cluster is no fault: copies would be made under it, beside those of the real name. */
+/** Without owners a misspelt name of the virtual cluster is no fault: copies would be made under it, in addition to those of the real name. */
 async function nameWarnings(host: Connection, { settings }: CheckedSettings): Promise<string[]> {
   const { virtualClusterName: name, hostNamespace, setOwner, namespaces } = settings;
   if (setOwner && !namespaces.enabled) return [];

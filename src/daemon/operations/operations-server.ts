@@ -41,11 +41,11 @@ export interface OperationsAnswers {
   objectStatus(key: string): unknown;
 }
 
-/** What the port has beside the answers. */
+/** What the port has apart from the answers. */
 export interface OperationsExtras extends Partial<LocalServerLimits> {
   pages?: LocalRoutes | undefined;
   playground?: LocalRoutes | undefined;
-  /** Names beside localhost and IP addresses under which clients may ask. */
+  /** Names other than localhost and IP addresses under which clients may ask. */
   names?: readonly string[];
 }
 

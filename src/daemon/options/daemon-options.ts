@@ -66,7 +66,7 @@ export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
   stop(): Promise<void>;
   /** Applies a new configuration. Settings that need a restart keep their old values and are named in the result. */
   apply(settings: Settings, patches?: LoadedPatches): { needsRestart: readonly string[] };
-  /** What pages ask beside the status. */
+  /** What pages ask in addition to the status. */
   readonly pageFacts: PageFacts;
   /** Reads both kubeconfigs at once. */
   rereadKubeconfigs(): void;

@@ -86,7 +86,7 @@ function accounts(): TarEntry[] {
   ];
 }
 
-/** The archive of a layer, with every folder that its files stand in. */
+/** The archive of a layer, with every folder that its files are in. */
 function layer(entries: readonly TarEntry[], created: number): Uint8Array {
   const all = new Map<string, TarEntry>();
   for (const { path } of entries)

@@ -16,7 +16,7 @@ interface Build {
   readonly revision: string;
   readonly created: number;
   readonly subjects: readonly ReleasedFile[];
-  /** What went in beside the commit. */
+  /** What went in apart from the commit. */
   readonly materials: readonly ReleasedFile[];
   /** Of the programs that made it. */
   readonly builderVersions: Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-// Signatures in the format of cosign 3: Sigstore bundles, beside a file or as referrers of an image in an OCI layout. With a key of
+// Signatures in the format of cosign 3: Sigstore bundles, next to a file or as referrers of an image in an OCI layout. With a key of
 // one's own and without a public log: offline, and anybody with the public key can check them.
 import { createHash, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

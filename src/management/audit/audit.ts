@@ -25,7 +25,7 @@ export interface AuditLogOptions {
   reads: () => boolean;
   /** Removes the oldest files; called at the start and whenever a full file was moved aside. */
   removeOld?: (note: (removal: Removal) => Promise<void>) => Promise<number>;
-  /** Opens the files at the start; the look itself goes on beside the requests. */
+  /** Opens the files at the start; the look itself goes on while requests are served. */
   openForDamage?: (isStopping: () => boolean) => Promise<() => Promise<FoundDamage | undefined>>;
 }
 

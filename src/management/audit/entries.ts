@@ -40,7 +40,7 @@ export type AuditEntry = Common &
         reason?: string;
         /** What was made, changed or deleted. */
         objects?: readonly WrittenObject[];
-        /** How many more than stand in `objects`. */
+        /** How many more than are in `objects`. */
         moreObjects?: number;
       }
     | { stage: 'streamStart' }

@@ -1,6 +1,6 @@
-// Reads what a request is about, finds the sender of one to a cluster behind this server, and counts what a sender holds open there. The token stands in the
-// header Authorization, or in the list of WebSocket protocols, because a browser cannot send Authorization with a WebSocket. A request
-// with two proofs is refused, since two readers could choose different ones.
+// Reads what a request is about, finds the sender of one to a cluster behind this server, and counts what a sender holds open there.
+// The token is in the header Authorization, or in the list of WebSocket protocols, because a browser cannot send Authorization with
+// a WebSocket. A request with two proofs is refused, since two readers could choose different ones.
 import type { IncomingMessage } from 'node:http';
 import { type Filters, wrongCredentials } from '../../apiserver/chain/chain.ts';
 import type { Entrance, ServedRequest } from '../../apiserver/chain/served-request.ts';

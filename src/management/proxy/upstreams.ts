@@ -1,4 +1,4 @@
-// Keeps one connection for every kubeconfig in the configuration. A connection is opened at its first use, and anew when the file
+// Keeps one connection for every kubeconfig in the configuration. A connection is opened at its first use, and again when the file
 // changes. In: the present settings and a destination. Out: an upstream, or a Status with the reason.
 import { stat } from 'node:fs/promises';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';

@@ -12,7 +12,7 @@ import {
 /** OpenAPI, version and health: each of these and every path below it. */
 const openPaths: ReadonlySet<string> = new Set(['openapi', 'version', 'healthz', 'livez', 'readyz']);
 
-/** Discovery: `/api/v1` and `/apis/GROUP/VERSION` at most. Deeper stand the objects themselves. */
+/** Discovery: `/api/v1` and `/apis/GROUP/VERSION` at most. The objects themselves are deeper. */
 const discoverySteps: ReadonlyMap<string, number> = new Map([
   ['api', 2],
   ['apis', 3],

@@ -1,5 +1,5 @@
 // Turns method and URL into a request for the evaluator: the target server, and a resource or a path there. Authorization and
-// routing use the same result: a path that two readers could understand differently is refused here, and the query is written anew.
+// routing use the same result: a path that two readers could understand differently is refused here, and the query is written again.
 import { queryFault, writeQuery } from '../../apiserver/request/query.ts';
 import {
   methodOf,

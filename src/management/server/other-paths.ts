@@ -48,7 +48,7 @@ function read(isAt: Route['takes'], answer: (exchange: ServedRequest) => Promise
 
 /**
  * kubectl wants the semantic version of a Kubernetes API, and warns at each `kubectl version` when it is far from its own: this is
- * the version whose API is served. The version of Hostward stands behind it.
+ * the version whose API is served. The version of Hostward follows it.
  */
 export function versionOf(version: string): VersionInfo {
   return { major: '1', minor: '36', gitVersion: `v1.36.3+hostward-${version}` };

@@ -19,7 +19,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only; mount it for writing',
 };
 
-/** Writes both ways of a change: a file, as the audit log does, and a value beside the log of the database. */
+/** Writes both ways of a change: a file, as the audit log does, and a value next to the log of the database. */
 export function writeAttempt(folder: string, store: Pick<Store, 'writeSideValues'>): () => Promise<void> {
   const path = join(folder, probeName);
   return async () => {
@@ -52,7 +52,7 @@ export class WriteCheck {
   }
 
   start(): void {
-    // A disk that stands still answers neither yes nor no.
+    // A disk that hangs answers neither yes nor no.
     if (this.#running === undefined) this.#running = this.#look();
     else this.#now('a write to it has not ended for seconds; look at its disk');
     this.#timer = this.#options.clock.after(everyMs, () => this.start());

@@ -1,5 +1,5 @@
 // What is wrong with a YAML text, as a sentence with a remedy. In: the parser's error. Out: a place and a sentence that quotes
-// nothing of the text, because a secret may stand beside the fault. The parser's own texts are notes for its authors.
+// nothing of the text, because a secret may be next to the fault. The parser's own texts are notes for its authors.
 import { isRecord } from './json.ts';
 
 export interface YamlFault {

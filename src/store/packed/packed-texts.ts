@@ -4,7 +4,7 @@
 const chunkBytes = 1024 * 1024;
 const unitBytes = 32;
 const unitsOfChunk = chunkBytes / unitBytes;
-/** The length stands in front of the text. */
+/** The length comes before the text. */
 const headBytes = 4;
 /** Above this length blocks come in few sizes, so that a block that became free fits the next text. */
 const fineUnits = 16;

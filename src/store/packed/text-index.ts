@@ -1,4 +1,4 @@
-// Finds a row number by a text, like a Map, in twelve bytes or so for each entry: the text itself stands in the row. Clients choose
+// Finds a row number by a text, like a Map, in twelve bytes or so for each entry: the text itself is in the row. Clients choose
 // the texts, so the hash has a random seed.
 import { randomBytes } from 'node:crypto';
 

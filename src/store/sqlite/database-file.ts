@@ -1,5 +1,5 @@
 // The file of a store that nobody serves, for a restore: is it free, how far did it get, and a jump over revisions that were used
-// already. In: a path. Must never run beside an open store of the same file.
+// already. In: a path. Must never run at the same time as an open store of the same file.
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreFault } from '../errors.ts';

@@ -141,7 +141,7 @@ export class LogTable {
     });
   }
 
-  /** Rows that nobody can read: at the compacted revision a newer one of the same key stands before them, or they are deletes. */
+  /** Rows that nobody can read: at the compacted revision a newer one of the same key is before them, or they are deletes. */
   leftovers(afterKey: string, compactedRevision: number): { revisions: number[]; next?: string } {
     const rows = this.#rows(
       `SELECT key, revision, (value IS NULL) FROM log WHERE key > ? ORDER BY key, revision LIMIT ${leftoverRows}`,

@@ -1,4 +1,4 @@
-// The values beside the log, in a table of their own: read in byte order of their keys, written without a revision.
+// The values next to the log, in a table of their own: read in byte order of their keys, written without a revision.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { beyondPrefix, firstBehind } from './key-range.ts';
 import type { Requests, SideValue } from './sqlite-messages.ts';

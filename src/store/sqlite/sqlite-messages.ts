@@ -60,7 +60,7 @@ export interface Requests {
   /** Looks behind a key for rows that a crash has left; `next` is undefined at the end. */
   leftovers: { ask: { afterKey: string; compactedRevision: number }; answer: { revisions: number[]; next?: string } };
   sideValues: { ask: { prefix: string; afterKey: string | undefined; limit: number | undefined }; answer: SideValue[] };
-  /** Writes values beside the log; null removes a value. */
+  /** Writes values next to the log; null removes a value. */
   side: { ask: { values: SideValue[] }; answer: undefined };
   /** Copies the database as it is now into a new file. */
   copy: { ask: { path: string }; answer: undefined };

@@ -96,7 +96,7 @@ export class SqliteStore extends WatchedStore implements Store {
     this.#unreadable.start();
   }
 
-  /** A consistent copy in a file that must not exist yet; reads and writes go on meanwhile. */
+  /** A consistent copy in a file that must not exist yet; reads and writes go on in the meantime. */
   async copyTo(path: string): Promise<void> {
     this.mustBeOpen('copy');
     await this.#thread.ask('copy', { path });

@@ -21,7 +21,7 @@ const freePagesKept = 1024;
 const pagesPerStep = 512;
 /** Pages that a backup copies at a time: reads and writes wait for two milliseconds or so. */
 const pagesPerCopyStep = 512;
-/** Many times the size that a log reaches; a larger one would not fit into memory beside the data. */
+/** Many times the size that a log reaches; a larger one would not fit into memory with the data. */
 const largestCheckedLogBytes = 512 * 1024 * 1024;
 
 const schema = `
@@ -154,7 +154,7 @@ function shrinking(database: DatabaseSync): () => void {
   return plan;
 }
 
-/** All commits before it are in the copy, and perhaps some that come meanwhile: reads and writes go on between its steps. */
+/** All commits before it are in the copy, and perhaps some that come in the meantime: reads and writes go on between its steps. */
 async function copyTo(database: DatabaseSync, path: string): Promise<undefined> {
   // SQLite would give the file a mode that others may read.
   closeSync(openSync(path, 'wx', 0o600));

@@ -126,7 +126,7 @@ function blocksOf(status: StatusJson): StatusJson[] {
 
 function objectItems(asked: Asked): AttentionItem[] {
   return blocksOf(asked.status).flatMap(({ trouble, contested }) => {
-    // While its next repair waits, a contested object stands in both lists; the other one names the client.
+    // While its next repair waits, a contested object is in both lists; the other one names the client.
     const named = new Set(rowsOf(contested).map(({ object }) => object));
     return rowsOf(trouble)
       .filter(({ object, state }) => needsPerson(say(state)) && !(state === 'waiting/Contested' && named.has(object)))

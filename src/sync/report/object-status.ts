@@ -28,7 +28,7 @@ export interface ObjectStatus extends ProvenTime {
   contestedBy?: string;
   publishedBeside?: string;
   patchFailure?: PatchFailure;
-  /** The objects that its patched fields name, and what stands behind each name on the host. */
+  /** The objects that its patched fields name, and what is behind each name on the host. */
   references?: { object: string; standing: string }[];
   /** Host values that the virtual object cannot get. */
   backflowFailures?: { map: string; key: string; message: string }[];

@@ -5,7 +5,7 @@ import { isFacts, type StatusJson } from './words.ts';
 
 /** How the daemon was started, in the status as `startedAs`. */
 export interface StartedAs {
-  /** What stands in front of the name of a command, as in `npx hostward`. */
+  /** What comes before the name of a command, as in `npx hostward`. */
   program: string;
   /** Those that name files, clusters and the virtual cluster; paths are absolute. */
   options: readonly { option: string; value: string }[];
@@ -13,7 +13,7 @@ export interface StartedAs {
   restart: string;
   /** For kubectl, when it is not the one that kubectl takes by itself. */
   hostKubeconfig?: string;
-  /** Where commands ask the daemon that run beside it in its pod. */
+  /** Where commands ask the daemon that run next to it in its pod. */
   addressBeside?: string;
 }
 

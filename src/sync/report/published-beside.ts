@@ -1,4 +1,4 @@
-// Names the objects that stand on the host beside the synced object of another kind of the same Service: consumers then take
+// Names the objects that are on the host next to the synced object of another kind of the same Service: consumers then take
 // both sets of addresses, as in one cluster. In: a running Sync. Out: keys for `hostward status`. Changes nothing.
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
@@ -27,7 +27,7 @@ export function publishedBesideOthers(sync: Sync): PublishedBeside[] {
   return rows;
 }
 
-/** The object of another kind that is published beside this one. */
+/** The object of another kind that is published next to this one. */
 export function publishedBesideOf(sync: Sync, object: Key): string | undefined {
   const { kind } = sync.world.rules.translation;
   if (kind.needs === undefined) return undefined;
@@ -41,7 +41,7 @@ function namedLike(sync: Sync, service: Key): string | undefined {
   return other && `${other.kind} ${other.key}`;
 }
 
-/** Whether a copy stands that was not made from the object of the other kind. */
+/** Whether there is a copy that was not made from the object of the other kind. */
 function isOnItsOwn({ ledger, world }: Sync, object: Key): boolean {
   if (ledger.outcomeOf(object)?.kind !== 'inSync') return false;
   const virtual = world.windows.virtual.get(object);

@@ -1,4 +1,4 @@
-// Remembers since when the verdict on the daemon is what it is. The sentence may change meanwhile: counts of objects do.
+// Remembers since when the verdict on the daemon is what it is. The sentence may change in the meantime: counts of objects do.
 import type { Verdict } from './verdict.ts';
 
 export class VerdictSince {

@@ -86,7 +86,7 @@ function mergeList(current: Json[], patch: Json[], node: ListNode): Json[] {
   const entries = patch.map((item) => keyedItem(item, key));
   const isDelete = (item: JsonObject) => memberOf(item, '$patch') === 'delete';
   const deleted = new Set(entries.filter(({ item }) => isDelete(item)).map(({ id }) => identityOf(id)));
-  // Deletes apply to the old items, wherever they stand in the patch: an item deleted and sent again is new.
+  // Deletes apply to the old items, wherever they are in the patch: an item deleted and sent again is new.
   const kept = current.filter((have) => !isJsonObject(have) || !deleted.has(identityOf(memberOf(have, key))));
   const places = firstPlaces(kept, (have) => (isJsonObject(have) ? identityOf(memberOf(have, key)) : undefined));
   const result = [...kept];
@@ -133,8 +133,8 @@ function deletePrimitives(result: JsonObject, name: string, deleted: Json): void
 }
 
 /**
- * Items that the patch names follow the order of the patch. The other items keep their order, and stand before a named item
- * only if they stood before it in the old list.
+ * Items that the patch names follow the order of the patch. The other items keep their order, and come before a named item
+ * only if they came before it in the old list.
  */
 function inOrder(
   merged: readonly Json[],

@@ -242,7 +242,7 @@ function contentOf({ metadata, ...rest }: KubeObject): string {
   return JSON.stringify({ ...rest, labels, annotations });
 }
 
-/** The whole proof must end in time, also beside a server that does not answer. */
+/** The whole proof must end in time, also with a server that does not answer. */
 function impatient(connection: Connection): Connection {
   return {
     name: connection.name,

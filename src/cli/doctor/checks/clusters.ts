@@ -16,7 +16,7 @@ import { minorOf } from '../patient/versions.ts';
 
 /** Since this minor version of 1, discovery.k8s.io/v1 is served. */
 const oldestMinor = 21;
-/** The leader's lease lives 15 s, so a clock that is further off makes replicas wait or write beside each other. */
+/** The leader's lease lives 15 s, so a clock that is further off makes replicas wait or write at the same time. */
 const skewWarningMs = 5_000;
 /** Tokens are refused before their time begins. */
 const skewFaultMs = 60_000;

@@ -35,7 +35,7 @@ export function sayWarnings(context: Context, warnings: readonly string[]): void
   for (const warning of warnings) context.stderr.write(`Warning: ${warning}\n`);
 }
 
-/** The value alone on standard output or in the file of --out, or in JSON beside what else is known. */
+/** The value alone on standard output or in the file of --out, or in JSON with what else is known. */
 export async function saySecret(
   context: Context,
   options: Options,

@@ -74,7 +74,7 @@ function datesOf(certificates: readonly X509Certificate[], now: Date, what: stri
   });
 }
 
-/** A key belongs to the certificate beside it. */
+/** A key belongs to the certificate next to it. */
 function keyProblems(of: Wanted, text: string, wanted: readonly Wanted[], texts: ReadonlyMap<string, string>): Said[] {
   const read = privateKeyIn(text);
   if (read.kind === 'wrong') return wrong(read.sentence);

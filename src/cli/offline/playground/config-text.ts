@@ -48,7 +48,7 @@ export function configText(given: string, { kind }: { kind: 'endpoints' | 'endpo
   return { text, placeOf, told };
 }
 
-/** A list of patches is for the kind of the object beside it. */
+/** A list of patches is for the kind of the object next to it. */
 export function kindOfList(virtual: string): 'endpoints' | 'endpointSlices' {
   return /^[ \t{]*"?kind"?:[ \t]*["']?EndpointSlice\b/m.test(virtual) ? 'endpointSlices' : 'endpoints';
 }

@@ -47,7 +47,7 @@ function addressOf(text: string): { host: string; port: number } {
   });
 }
 
-/** An address that stands for all of this machine is none that a browser can open. */
+/** A browser cannot open an address that means all addresses of this machine. */
 function hostOf(host: string): string {
   if (host === '0.0.0.0' || host === '::') return 'localhost';
   return host.includes(':') ? `[${host}]` : host;
@@ -57,7 +57,7 @@ function fragmentOf(token: string, given: string | undefined): string {
   return `token=${token}${given === undefined ? '' : `&case=${given}`}`;
 }
 
-/** The case in a link that somebody shared: the whole address, or only what stands behind its #. */
+/** The case in a link that somebody shared: the whole address, or only what is behind its #. */
 async function caseIn(link: string): Promise<string> {
   const given = new URLSearchParams(link.slice(link.indexOf('#') + 1)).get('case') ?? link;
   const read = await readLink(given);

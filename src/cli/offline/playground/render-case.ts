@@ -116,7 +116,7 @@ const ofWriters: ReadonlySet<string> = new Set([
   'CONFIG_PATCH_ROUTED_AROUND',
 ]);
 
-/** A text of patches alone does not say who writes, and the warnings about two writers would stand above everybody's first patch. */
+/** A text of patches alone does not say who writes, and the warnings about two writers would be above everybody's first patch. */
 function warningsOf({ warnings }: LoadedAll, text: string): Fault[] {
   const saysWhoWrites = /\benabled\b/.test(text);
   return warnings.filter(({ code }) => saysWhoWrites || !ofWriters.has(code));

@@ -1,4 +1,4 @@
-// A chain of lines on the disk: `audit.log` in a folder, and beside it the files that were full, `audit-000000001234.log` for the
+// A chain of lines on the disk: `audit.log` in a folder, and next to it the files that were full, `audit-000000001234.log` for the
 // one that ends with line 1234. In: entries. Out: lines that are on the disk when `append` resolves; entries that come together
 // share one write. A line that cannot be written whole is taken back, so that the chain stays whole.
 import { type FileHandle, open, readdir, rename } from 'node:fs/promises';
@@ -23,7 +23,7 @@ export interface ChainFileOptions {
 
 /** An editor opens it, a verification reads it whole, and with a few hundred bytes a line it holds 200,000 lines. */
 export const maxFileBytes = 64 * 1024 * 1024;
-/** More waiting lines mean that the disk stands still; each belongs to a request that waits. */
+/** More waiting lines mean that the disk hangs; each belongs to a request that waits. */
 const maxWaiting = 16_384;
 /** The last line lies in the last piece of this size. */
 const tailBytes = 2 * maxLineLength * 4;
@@ -42,7 +42,7 @@ export class ChainFile {
   /** From the start to the stop. The file itself is closed in between too, while it is moved aside. */
   #isOpen = false;
   #length = 0;
-  /** Whether bytes may stand behind the length that could not be taken back yet. */
+  /** Whether bytes may follow the length that could not be taken back yet. */
   #isTorn = false;
   /** After the last line that is in the file. */
   #state: ChainState = beginning;
@@ -204,7 +204,7 @@ export class ChainFile {
   }
 }
 
-/** Names of the files of a chain, oldest first; the one that is written now stands last. */
+/** Names of the files of a chain, oldest first; the one that is written now is last. */
 export async function chainFiles(folder: string, name: string): Promise<string[]> {
   const aside = new RegExp(`^${name}-\\d{${digits}}\\.log$`);
   const names = await readdir(folder).catch(() => [] as string[]);

@@ -17,7 +17,7 @@ export interface RetentionOptions {
   /** Name of the log, without the ending. */
   name: string;
   digest: Digest;
-  /** Full files that stay beside the one that is written; 0 = all. */
+  /** Full files that stay next to the one that is written; 0 = all. */
   keep: number;
   /** Resolves when the line about the removal is on the disk. */
   note(removal: Removal): Promise<void>;

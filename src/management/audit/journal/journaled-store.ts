@@ -1,4 +1,4 @@
-// A store that writes the journal of revocations beside itself. In: a running store and a chain file. Out: the same store with two
+// A store that writes the journal of revocations next to itself. In: a running store and a chain file. Out: the same store with two
 // additions: a write is acknowledged only after its revocations are in the journal, and every revision is announced in the journal
 // before it is used. While the journal cannot be written, all writes stop.
 import type { Clock, Timer } from '../../../clock.ts';
@@ -166,7 +166,7 @@ export class JournaledStore implements Store {
     }
   }
 
-  /** Tries again until the journal says that revocations may be missing; all writes are refused meanwhile. */
+  /** Tries again until the journal says that revocations may be missing; all writes are refused in the meantime. */
   async #reopen(): Promise<StoreWatch | undefined> {
     while (!this.#isStopped) {
       try {

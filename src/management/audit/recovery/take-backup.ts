@@ -30,8 +30,10 @@ export interface BackupSource {
 /** `taken`: the folder is not empty. */
 export type BackupTaken = { kind: 'done'; manifest: Manifest } | { kind: 'taken' };
 
-/** Not copied as a secret: the database, the logs, sockets, what a crash or a restore left, the name of a replica, and the keys of direct tokens, which a
- * restore makes anew. */
+/**
+ * Not copied as a secret: the database, the logs, sockets, what a crash or a restore left, the name of a replica, and the keys of
+ * direct tokens, which a restore makes again.
+ */
 const notSecret =
   /^(?:keys\.db.*|replica\..*|token-keys\.json|(?:audit|revocations)(?:-\d+)?\.log.*|.*\.sock|.*\.new)$/;
 const deepest = 3;

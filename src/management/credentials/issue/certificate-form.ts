@@ -187,7 +187,7 @@ async function issue(
         isCreate: true,
         log: reach.log,
       });
-    // If the key ended meanwhile, the revoker may have looked before the binding existed.
+    // If the key ended in the meantime, the revoker may have looked before the binding existed.
     const over = endOf(live, world, reach.clock.wallTime().getTime());
     if (over !== undefined) throw new StatusFault(forbidden(instanceGroupResource, instance.name, over));
     return signed;

@@ -159,7 +159,7 @@ async function made(parts: IssueParts, { instance, ctx }: FormInput, object: obj
 const longestAddress = 2_048;
 const path = 'spec.server';
 
-/** `allowed`: host names that may stand there; empty = all. */
+/** `allowed`: host names that are allowed; empty = all. */
 function serverFaults(server: string, allowed: readonly string[]): FieldError[] {
   if (server === '') return [];
   // The message does not repeat the address, because it may hold a password.

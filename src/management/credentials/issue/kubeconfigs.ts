@@ -130,7 +130,7 @@ export class Kubeconfigs {
   }
 }
 
-// Finds the holder of a connection's client certificate. Every request is checked anew: chain, end, serial number, the record of
+// Finds the holder of a connection's client certificate. Every request is checked again: chain, end, serial number, the record of
 // its issue, and the present state of its access key. So kept connections and resumed TLS sessions get the same checks.
 export interface HolderParts {
   book: IssueBook;

@@ -1,6 +1,6 @@
 // Stores revocations as objects that verifiers list and watch. In: the ledger's revocations, as they come. Out: records in the
 // store. A revocation that the store does not take is tried again, and until then no list of them counts as complete; nor does one
-// while a write hangs, because a disk that stands still answers neither yes nor no.
+// while a write hangs, because a disk that hangs answers neither yes nor no.
 import type { Clock } from '../../../clock.ts';
 import type { Store } from '../../../store/store.ts';
 import type { RevocationEntry } from '../claims/revocations.ts';

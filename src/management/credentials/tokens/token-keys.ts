@@ -1,4 +1,4 @@
-// The keys that sign direct tokens, in a file beside the other secrets. In: a folder, a clock. Out: the key that signs now and the
+// The keys that sign direct tokens, in a file next to the other secrets. In: a folder, a clock. Out: the key that signs now and the
 // public keys of all tokens that can still be alive. A new key is published before it signs, and an old one stays published until
 // its last token has ended, so that no request is refused because of a rotation.
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';

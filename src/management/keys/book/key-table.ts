@@ -1,5 +1,5 @@
 // All keys as authentication and the rules about keys need them, packed: about 200 bytes for an ordinary key, of which a million
-// stand in memory. A row has what is the key's alone, and numbers of what it shares with others. In: the facts of a key. Out: the same
+// are in memory. A row has what is the key's alone, and numbers of what it shares with others. In: the facts of a key. Out: the same
 // facts, made when they are asked for; those that were asked for last are kept.
 
 import { packedDigest, packedUid, unpackedDigest, unpackedUid } from '../../../store/packed/packed-ids.ts';
@@ -15,7 +15,7 @@ import type { SecretDigest } from '../secret/pepper.ts';
 /** Properties by which a search through all keys chooses without unpacking the others. */
 export const properties = { ends: 1, isMade: 2, isOfKubeconfig: 4, isHeldByOther: 8 } as const;
 
-/** What the book notes beside the facts. */
+/** What the book notes in addition to the facts. */
 export interface Noted {
   /** The revision at which the present view of the key began. */
   viewSince: number;
@@ -136,7 +136,7 @@ export class KeyTable {
     return row === undefined ? undefined : this.#facts(row);
   }
 
-  /** Those with one of the properties, or all. What is added meanwhile may be missing. */
+  /** Those with one of the properties, or all. What is added in the meantime may be missing. */
   *all(having?: number): Generator<KeyFacts> {
     for (let row = 0; row < this.#length; row++) {
       if (this.#places[row] === 0) continue;

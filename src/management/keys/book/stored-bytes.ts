@@ -7,7 +7,7 @@ const mib = 1024 * 1024;
 
 /** On the average of an owner's keys; an ordinary key has about one KiB. */
 const bytesOfKey = 4 * 1024;
-/** Two million ordinary keys. Texts lie on the disk, where they may have a copy in a backup beside them. */
+/** Two million ordinary keys. Texts lie on the disk, where they may have a copy in a backup next to them. */
 const mostTexts = 2048 * mib;
 /** More than a million ordinary keys. */
 const mostOfMemory = 320 * mib;
@@ -64,7 +64,7 @@ export class StoredBytes {
       return `the keys of the owner have ${this.ofOwner(owner)} bytes, and may have ${most} with this one; delete keys that are not used, or shorten them`;
     if (this.all + more > this.#mostTexts)
       return `all keys have ${this.all} bytes on the disk, and may have ${this.#mostTexts} with this one; delete keys that are not used`;
-    // A scope of its own stands in memory with all its characters.
+    // A scope of its own is in memory with all its characters.
     const memory = this.#ofMemory();
     if (memory + more > this.#mostMemory)
       return `all keys take ${memory} bytes of memory, and may take ${this.#mostMemory} with this one, a quarter of the memory limit of the server; delete keys that are not used, or raise the limit`;

@@ -107,7 +107,7 @@ export function statusOfKey(
   return keyStatus({ state: state(), expiryMs, lastActivityMs: lastMs });
 }
 
-// What `status` of a key says: the state that also stands in tables, its end, and both as conditions, so that `kubectl describe` and
+// What `status` of a key says: the state that also is in tables, its end, and both as conditions, so that `kubectl describe` and
 // `kubectl wait` see them. Pure.
 interface StatusFacts {
   state: KeyState;

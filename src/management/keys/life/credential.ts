@@ -1,5 +1,5 @@
 // Turns a verified key into a credential, or into the reason why the key is not valid now: deleted, disabled, expired, without its
-// subject, or without one of the keys that made it. Every request is judged anew.
+// subject, or without one of the keys that made it. Every request is judged again.
 import type { Credential } from '../../scope/allows.ts';
 import type { Directory, SubjectKind } from '../../scope/directory.ts';
 import { isExpired } from './expiry.ts';

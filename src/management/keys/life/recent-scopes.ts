@@ -15,7 +15,7 @@ const mostChars = 1024 * 1024;
 
 export class RecentScopes {
   readonly #mostChars: number;
-  /** By text; the longest unused one stands first. */
+  /** By text; the longest unused one is first. */
   readonly #read = new Map<string, ReadScope>();
   #chars = 0;
 

@@ -24,7 +24,7 @@ export interface Caller {
   expiryMs: number | undefined;
   /** The annotation hostward.dev/allowed-cidrs of the calling key; undefined = it is used from everywhere. */
   networks: string | undefined;
-  /** How many keys stand between the calling key and one that no scoped key made. */
+  /** How many keys are between the calling key and one that no scoped key made. */
   makers: number;
 }
 

@@ -1,4 +1,4 @@
-// Who stands behind a key: in words for its annotations, and as the person who was shown its value. Pure.
+// Who is behind a key: in words for its annotations, and as the person who was shown its value. Pure.
 import type { Credential } from '../../scope/allows.ts';
 import type { KeyFacts } from '../life/key-facts.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
@@ -25,7 +25,7 @@ export function holderOf({ credential, facts }: Maker): KeyRecord['holder'] {
   return { name: facts.record.subject.name, uid: facts.record.subject.uid };
 }
 
-/** The parts of the text stand behind spaces. */
+/** Spaces separate the parts of the text, so a name must hold none. */
 function plain(name: string): string {
   return name.replace(/[\s%]/gu, encodeURIComponent);
 }

@@ -16,7 +16,7 @@ const byAdministrator = 'administrator:';
 export const createdByAnnotation = 'hostward.dev/created-by';
 export const rotatedByAnnotation = 'hostward.dev/rotated-by';
 
-/** Those that stand on a key beside what clients write. */
+/** Those that are on a key in addition to what clients write. */
 export const serverAnnotations: ReadonlySet<string> = new Set([
   createdByAnnotation,
   rotatedByAnnotation,
@@ -38,7 +38,7 @@ export function serverMarkFaults(object: KubeObject, old: KubeObject | undefined
   });
 }
 
-/** A client that writes a key anew need not know who made it. */
+/** A client that writes a key again need not know who made it. */
 export function keepMakers(object: KubeObject, old: KubeObject): void {
   const before = old.metadata.annotations ?? {};
   for (const mark of [createdByAnnotation, rotatedByAnnotation]) {
@@ -62,7 +62,7 @@ export function markDisabled(
   const isDisabled = keySpec(object).disabled;
   if (isDisabled === wasDisabled) return;
   const annotations = { ...object.metadata.annotations };
-  // The kind stands in front, so that no name of a user can look like an administrator's mark.
+  // The kind comes first, so that no name of a user can look like an administrator's mark.
   if (isDisabled) annotations[disabledByAnnotation] = `${isAdministrator ? byAdministrator : `${by.kind}:`}${by.name}`;
   else delete annotations[disabledByAnnotation];
   object.metadata.annotations = annotations;

@@ -4,7 +4,7 @@ import type { Schema } from '../../../apiserver/kinds/schema.ts';
 
 const prefix = 'io.k8s.apimachinery.pkg.apis.meta.v1.';
 
-/** A reference to one of these definitions, with the words that explain it where it stands. */
+/** A reference to one of these definitions, with the words that explain it where it is. */
 export function metaRef(
   name: 'FieldsV1' | 'ManagedFieldsEntry' | 'ObjectMeta' | 'OwnerReference' | 'Time',
   about = '',
@@ -119,7 +119,7 @@ export const metaSchemas: Schemas = {
   [`${prefix}Time`]: { type: 'string', format: 'date-time', description: 'A time, as RFC 3339 has it.' },
 };
 
-/** The fields that stand at the top of every object. */
+/** The fields that are at the top of every object. */
 export function objectSchema(description: string, fields: Record<string, Schema>, more: Partial<Schema> = {}): Schema {
   return {
     type: 'object',

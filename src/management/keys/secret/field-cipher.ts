@@ -4,7 +4,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { RandomBytes } from './token.ts';
 
 const keyBytes = 32;
-/** 96 bits, as GCM wants them; chosen anew for every value. */
+/** 96 bits, as GCM wants them; a new one for every value. */
 const nonceBytes = 12;
 const tagBytes = 16;
 const version = 'v1';

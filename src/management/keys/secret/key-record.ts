@@ -1,4 +1,4 @@
-// The record of a key beside its object: the digests of its secret, the uid of its owner, and its maker. It is never part of an
+// The record of a key next to its object: the digests of its secret, the uid of its owner, and its maker. It is never part of an
 // answer.
 import type { SubjectKind } from '../../scope/directory.ts';
 import type { SecretDigest } from './pepper.ts';
@@ -34,7 +34,7 @@ export interface KeyRecord {
   /** The person who was shown the present value, at the creation or the last rotation, also through a key of a team. Absent when it
    * was made on the machine, and in keys older than this field. */
   holder?: { name: string; uid: string };
-  /** The key stands in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
+  /** The key is in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
   kubeconfig?: KubeconfigMark;
   /** The expiry was written down, which tells those who watch the key. */
   isExpiryTold?: true;

@@ -25,7 +25,7 @@ const places = [
   { path: ['oidcLogin'], field: 'refreshToken' },
 ] as const;
 
-/** For the kit: where a writeOnly field stands. */
+/** For the kit: where a writeOnly field is. */
 export const hiddenPaths: readonly string[] = places.map(({ path, field }) => ['spec', ...path, field].join('.'));
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -96,7 +96,7 @@ export class AuditFile {
     await rename(`${path}.new`, path);
   }
 
-  /** Resolves when the files are open; the look itself goes on beside the requests. */
+  /** Resolves when the files are open; the look itself goes on while requests are served. */
   async #lookForDamage(): Promise<void> {
     const { folder, clock, log } = this.#options;
     const isStopping = () => this.#isStopping;

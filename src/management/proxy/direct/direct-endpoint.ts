@@ -1,4 +1,4 @@
-// Starts and stops a direct endpoint: an HTTPS server beside a cluster that passes on the requests of holders of direct tokens.
+// Starts and stops a direct endpoint: an HTTPS server next to a cluster that passes on the requests of holders of direct tokens.
 // In: settings, a clock, a log. Out: the server, its probes, and streams that end with their tokens.
 
 import type { Server } from 'node:https';

@@ -121,7 +121,7 @@ export class Uploads {
       batch.push(entry);
     }
     const posted = await this.#report({ entries: batch });
-    // Lines that were dropped meanwhile are no longer at the beginning.
+    // Lines that were dropped in the meantime are no longer at the beginning.
     const taken = new Set(batch);
     const before = this.#lines.length;
     this.#lines = this.#lines.filter((entry) => !taken.has(entry));

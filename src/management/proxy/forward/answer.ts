@@ -18,7 +18,7 @@ export interface AnswerParts {
   location: string | undefined;
   /** The whole body, if it was already read. */
   start: Buffer | undefined;
-  /** What kubectl prints beside the answer. */
+  /** What kubectl prints in addition to the answer. */
   warning: string | undefined;
   clock: Clock;
 }

@@ -1,6 +1,6 @@
 // Joins the two sockets of an upgraded connection. After the upstream's 101, bytes pass both ways unchanged, at the pace of the
 // slower side, until one side closes or the credential of the session ends. The client is then told why: the frames are followed,
-// so that the last ones stand between two others.
+// so that the last ones are between two others.
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';

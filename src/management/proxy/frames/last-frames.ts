@@ -11,7 +11,7 @@ export interface LastFramesOf {
   ports: number;
   /** Whether the upstream has already sent content on this channel: two results on one channel cannot be read. */
   hasUsed(channel: number): boolean;
-  /** Between the frames of one message only the close frame may stand. */
+  /** Between the frames of one message only a close frame is allowed. */
   isInMessage: boolean;
 }
 

@@ -13,7 +13,7 @@ export class WebSocketFrames {
   #isClosing = false;
   readonly #channelsUsed = new Set<number>();
 
-  /** A message of several frames has begun; only control frames may stand between them. */
+  /** A message of several frames has begun; only control frames may come between them. */
   get isInMessage(): boolean {
     return this.#isInMessage;
   }

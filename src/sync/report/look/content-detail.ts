@@ -1,4 +1,4 @@
-// What stands behind a name as a Secret or a ConfigMap, without a single value: keys, sizes and digests. In: a running sync of
+// What is behind a name as a Secret or a ConfigMap, without a single value: keys, sizes and digests. In: a running sync of
 // content and a key. Out: plain data. Values stay where they are.
 import { createHmac } from 'node:crypto';
 import { type Key, keyOf } from '../../../object/meta/object.ts';

@@ -72,7 +72,7 @@ export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail |
   };
 }
 
-/** What is kept of the virtual object; its fields beside metadata are those that cross. */
+/** What is kept of the virtual object; its fields other than metadata are those that cross. */
 function virtualSide({ world }: Sync, { virtual }: Facts): Json | undefined {
   if (virtual === undefined) return undefined;
   const { kind } = world.rules.translation;

@@ -1,4 +1,4 @@
-// What pages ask beside the status: the last hour, the list of objects page by page, and everything about one name. In: running
+// What pages ask in addition to the status: the last hour, the list of objects page by page, and everything about one name. In: running
 // Syncs. Out: plain data. It must never change anything, and never know HTML.
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';

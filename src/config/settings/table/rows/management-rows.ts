@@ -267,7 +267,7 @@ const limitRows: Setting[] = [
   {
     path: `${block}.audit.keepFiles`,
     shape: { kind: 'integer', from: 0, to: mostAuditFiles },
-    // With the file that is written 704 MiB: fits a volume of 1 GiB beside the database.
+    // With the file that is written 704 MiB: fits a volume of 1 GiB next to the database.
     default: 10,
     ...live,
     about: 'Full files of the audit log, each of 64 MiB, that stay beside the one that is written. 0 keeps all.',
