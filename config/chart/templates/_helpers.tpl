@@ -11,6 +11,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
+{{- /* The labels by which the pods of a component are found; they never change. */ -}}
+{{- define "hostward.selector" -}}
+app.kubernetes.io/name: hostward
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
 {{- define "hostward.image" -}}
 {{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
@@ -74,6 +81,41 @@ priorityClassName: {{ . }}
 {{- define "hostward.managementConfiguration" -}}
 {{- $base := .Values.management.baseURL | default (printf "https://%s-management.%s.svc" (include "hostward.name" .) .Release.Namespace) -}}
 {{- $own := dict "listen" "0.0.0.0:8443" "ingressListen" "0.0.0.0:9443" "baseURL" $base "dataDir" "/var/lib/hostward/management" -}}
+{{- if eq .Values.management.store.type "kubernetes" }}
+{{- $store := dict "namespace" (include "hostward.recordNamespace" .) -}}
+{{- if .Values.management.store.kubeconfigSecret }}{{ $_ := set $store "kubeconfig" "/etc/hostward/store/config" }}{{ end -}}
+{{- $_ := set $own "secretsDir" "/var/lib/hostward-secrets" -}}
+{{- $_ := set $own "store" (dict "kubernetes" $store) -}}
+{{- end -}}
 {{- if .Values.management.tlsSecret }}{{ $_ := set $own "tls" (dict "certificate" "/etc/hostward/tls/tls.crt" "key" "/etc/hostward/tls/tls.key") }}{{ end -}}
 {{- toYaml (dict "hostward" (dict "listen" "0.0.0.0:9440" "management" (merge $own (deepCopy (.Values.management.configuration | default dict))))) }}
+{{- end }}
+
+{{- define "hostward.recordNamespace" -}}
+{{- .Values.management.store.namespace | default (printf "%s-records" .Release.Namespace | trunc 63 | trimSuffix "-") }}
+{{- end }}
+
+{{- /* Whether the records lie in the cluster of this release, whose objects the chart can make. */ -}}
+{{- define "hostward.storesHere" -}}
+{{- if and .Values.management.enabled (eq .Values.management.store.type "kubernetes") (not .Values.management.store.kubeconfigSecret) }}true{{ end }}
+{{- end }}
+
+{{- /* Refuses what cannot work, before a pod finds out. */ -}}
+{{- define "hostward.checkedManagement" -}}
+{{- $m := .Values.management -}}
+{{- if eq $m.store.type "sqlite" -}}
+{{- if gt (int $m.replicas) 1 }}
+{{- fail (printf "management.replicas is %d, and a database file serves one process: set management.store.type=kubernetes, or management.replicas=1" (int $m.replicas)) }}
+{{- end }}
+{{- else -}}
+{{- if eq (include "hostward.recordNamespace" .) .Release.Namespace }}
+{{- fail (printf "management.store.namespace is the namespace of the release, %s, whose other Secrets would lie between the records: name one of its own" .Release.Namespace) }}
+{{- end }}
+{{- if and (gt (int $m.replicas) 1) (not $m.secrets.existingSecret) (ne $m.secrets.volume.accessMode "ReadWriteMany") }}
+{{- fail (printf "management.secrets.volume.accessMode is %s, and %d replicas share that volume: set it to ReadWriteMany, or set management.secrets.existingSecret" $m.secrets.volume.accessMode (int $m.replicas)) }}
+{{- end }}
+{{- if and (include "hostward.storesHere" .) .Values.cluster $m.store.policy (not (semverCompare ">=1.31.0-0" .Capabilities.KubeVersion.Version)) }}
+{{- fail (printf "management.store.policy wants Kubernetes 1.31 or newer, found %s: set it to false" .Capabilities.KubeVersion.Version) }}
+{{- end }}
+{{- end -}}
 {{- end }}

@@ -9,6 +9,8 @@ import { type KubeCluster, startKube } from '../start/start.ts';
 import { chart, chartSkipReason, helms, root, run as runProgram, set, tools } from './helm.ts';
 
 const namespace = 'vcluster-my-vcluster';
+/** Of the keys, with the store in the cluster. */
+const records = `${namespace}-records`;
 
 interface Manifest {
   readonly apiVersion: string;
@@ -17,6 +19,8 @@ interface Manifest {
   readonly rules?: readonly Record<string, string[]>[];
   readonly data?: Readonly<Record<string, string>>;
 }
+
+const replicated = ['management.enabled=true', 'management.replicas=2', 'management.store.type=kubernetes'];
 
 /** Each switch of the chart, one after the other, and all of them together. */
 const switches: Readonly<Record<string, readonly string[]>> = {
@@ -36,6 +40,14 @@ const switches: Readonly<Record<string, readonly string[]>> = {
     'management.tlsSecret=t',
     'management.upstreamsSecret=u',
   ],
+  'a store in the cluster': ['management.enabled=true', 'management.store.type=kubernetes'],
+  'two replicas of the management API': replicated,
+  'two replicas on another cluster, with their secrets in a Secret': [
+    ...replicated,
+    'management.store.kubeconfigSecret=k',
+    'management.secrets.existingSecret=s',
+  ],
+  'two replicas without cluster-scoped objects': [...replicated, 'cluster=false'],
   'the wall of admission policies': ['admissionPolicy.enabled=true', 'sync.hostward.addressPolicy.deny={10.66.0.0/16}'],
   'the wall of admission policies, with namespace mapping': [
     'admissionPolicy.enabled=true',
@@ -56,7 +68,7 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'hostward-chart-'));
       cluster = await startKube({ name: `chart-${program}`, controllerManager: true });
-      for (const name of [namespace, 'b']) await cluster.kubectl('create', 'namespace', name);
+      for (const name of [namespace, records, 'b']) await cluster.kubectl('create', 'namespace', name, '--save-config');
     });
     afterAll(async () => {
       await cluster?.stop();
@@ -96,7 +108,7 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
         code: 0,
         stderr: '',
       });
-      for (const { metadata } of manifests) expect([namespace, undefined]).toContain(metadata.namespace);
+      for (const { metadata } of manifests) expect([namespace, records, undefined]).toContain(metadata.namespace);
     });
 
     it.each(Object.entries(switches))('writes a configuration that check accepts with %s', async (_, values) => {
@@ -130,6 +142,32 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       expect(manifests.filter(({ metadata }) => metadata.namespace === undefined)).toEqual([]);
       const { stdout } = await run(helm, 'install', 'hw', chart, '-n', namespace, '--dry-run=client', ...set(values));
       expect(stdout).toContain('config/cluster-role.yaml');
+    });
+
+    it.each([
+      [
+        ['management.enabled=true', 'management.replicas=2'],
+        'management.replicas is 2, and a database file serves one',
+      ],
+      [[...replicated, `management.store.namespace=${namespace}`], 'is the namespace of the release'],
+      [[...replicated, 'management.secrets.volume.accessMode=ReadWriteOnce'], '2 replicas share that volume'],
+    ])('refuses what cannot work, %j, in one sentence', async (values, says) => {
+      expect(await run(helm, 'template', 'hw', chart, '-n', namespace, ...set(values))).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(says),
+      });
+    });
+
+    it('spreads several replicas, and lets one of them be evicted at a time', async () => {
+      const [one, two] = await Promise.all(
+        [replicated.filter((value) => !value.includes('replicas')), replicated].map((values) =>
+          template('sync.enabled=false', ...values),
+        ),
+      );
+      const budgets = (found: typeof two) => found?.manifests.filter(({ kind }) => kind === 'PodDisruptionBudget');
+      expect([budgets(one)?.length, budgets(two)?.length]).toEqual([0, 1]);
+      expect(two?.text).toContain('topologySpreadConstraints');
+      expect(two?.text).toContain('kind: StatefulSet');
     });
 
     it('gives the rights of config/role.yaml and config/cluster-role.yaml', async () => {
@@ -185,6 +223,8 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       ['management.configuration.baseURL=https://x', 'set management.baseURL'],
       ['management.configuration.dataDir=/x', 'it is in the volume'],
       ['management.configuration.tls.key=/x', 'set management.tlsSecret'],
+      ['management.configuration.secretsDir=/x', 'set management.secrets'],
+      ['management.configuration.store.kubernetes.namespace=x', 'set management.store'],
     ])('refuses what it writes itself, %s, and says what counts', async (value, instead) => {
       expect(await run(helm, 'template', 'hw', chart, ...set([value]))).toMatchObject({
         code: 1,

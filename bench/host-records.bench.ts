@@ -1,0 +1,183 @@
+// What do the records of a store in a cluster cost that cluster: memory of kube-apiserver and etcd, size of the database, time of a
+// list, and what does a replica that reads them all need? One real kube-apiserver with one etcd on a disk in memory, filled by
+// `hostward store migrate` from a SQLite file with so many keys.
+import { execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ApiClient } from '../test/contract/client.ts';
+import { freePorts } from '../test/free-ports.ts';
+import { type KubeCluster, startKube } from '../test/kube/start/start.ts';
+import { seed } from './management-seed.ts';
+import { end, wait } from './processes.ts';
+import { Report } from './report.ts';
+
+const { values: args } = parseArgs({ options: { keys: { type: 'string', default: '10000' } } });
+const keys = Number(args.keys);
+const main = join(import.meta.dirname, '..', 'src', 'main.ts');
+const namespace = 'hostward-records';
+const recordsPath = `/api/v1/namespaces/${namespace}/secrets?labelSelector=hostward.dev%2Frecord`;
+const pageRecords = 500;
+const mib = 1024 * 1024;
+/** Go gives memory back to the system in the seconds after a collection. */
+const settleMs = 8_000;
+/** A replica that does not start by then never will. */
+const startWithinMs = 120_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'hostward-host-records-'));
+const report = new Report(`host-records-${keys}`, loadavg()[0] as number);
+
+/** Of the program whose command line has the text. */
+function processWith(text: string): number {
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const [program = '', ...words] = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
+      // The guard of a program is a shell with the same words.
+      if (!program.endsWith('/sh') && words.includes(text)) return Number(name);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  throw new Error(`no process has "${text}" in its command line`);
+}
+
+function residentMb(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return (Number(kib) * 1024) / mib;
+}
+
+interface Cost {
+  apiserverMb: number;
+  apiserverHeapMb: number;
+  etcdMb: number;
+  databaseMb: number;
+}
+
+async function costOf(kube: KubeCluster, admin: ApiClient): Promise<Cost> {
+  const apiserver = processWith(`--etcd-servers=${kube.etcdUrl}`);
+  const etcd = processWith(`--listen-client-urls=${kube.etcdUrl}`);
+  // Two collections: the first one finds what its finalizers free.
+  for (let n = 0; n < 2; n++) await admin.request('GET', '/debug/pprof/heap?gc=1&debug=0');
+  await wait(settleMs);
+  const metrics = (await admin.request('GET', '/metrics')).text;
+  const ofEtcd = await (await fetch(`${kube.etcdUrl}/metrics`)).text();
+  const value = (text: string, name: string) => Number(new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1]);
+  return {
+    apiserverMb: residentMb(apiserver),
+    apiserverHeapMb: value(metrics, 'go_memstats_heap_inuse_bytes') / mib,
+    etcdMb: residentMb(etcd),
+    databaseMb: value(ofEtcd, 'etcd_mvcc_db_total_size_in_use_in_bytes') / mib,
+  };
+}
+
+async function configurations(kube: KubeCluster): Promise<{ from: string; to: string }> {
+  const [port, operations] = (await freePorts(2)) as [number, number];
+  const kubeconfig = join(folder, 'host.kubeconfig');
+  writeFileSync(kubeconfig, kube.kubeconfig, { mode: 0o600 });
+  const users = Array.from({ length: 1000 }, (_, n) => ({ name: `owner-${n}` }));
+  const common = { listen: `127.0.0.1:${port}`, users: [...users, { name: 'few' }] };
+  const write = (name: string, more: object) => {
+    const path = join(folder, `${name}.yaml`);
+    const hostward = { listen: `127.0.0.1:${operations}`, management: { ...common, ...more } };
+    writeFileSync(path, JSON.stringify({ hostward }));
+    return path;
+  };
+  const store = { kubernetes: { kubeconfig, namespace }, maxRecords: 1_000_000, maxBytes: 4_000_000_000 };
+  return {
+    from: write('from', { dataDir: join(folder, 'file') }),
+    to: write('to', { dataDir: join(folder, 'replica'), store }),
+  };
+}
+
+function hostward(...words: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [main, ...words], { maxBuffer: 64 * mib }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else reject(new Error(`hostward ${words.join(' ')}: ${stderr}`, { cause: error }));
+    });
+  });
+}
+
+async function timed<T>(run: () => Promise<T>): Promise<{ ms: number; result: T }> {
+  const startedMs = performance.now();
+  const result = await run();
+  return { ms: performance.now() - startedMs, result };
+}
+
+async function listInPages(admin: ApiClient): Promise<number> {
+  let count = 0;
+  for (let next = ''; ; ) {
+    const { json } = await admin.request('GET', `${recordsPath}&limit=${pageRecords}${next}`);
+    const { items, metadata } = json as { items: unknown[]; metadata: { continue?: string } };
+    count += items.length;
+    if (metadata.continue === undefined) return count;
+    next = `&continue=${encodeURIComponent(metadata.continue)}`;
+  }
+}
+
+async function replicaOn(configPath: string): Promise<{ ms: number; memoryMb: number }> {
+  const startedMs = performance.now();
+  const child = spawn(process.execPath, [main, 'run', '--config', configPath], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (text: Buffer) => {
+      output += text;
+    });
+  try {
+    while (!output.includes('management API started')) {
+      if (child.exitCode !== null || performance.now() - startedMs > startWithinMs)
+        throw new Error(`the replica does not start: ${output.slice(-2_000)}`);
+      await wait(20);
+    }
+    const ms = performance.now() - startedMs;
+    await wait(settleMs);
+    return { ms, memoryMb: residentMb(child.pid as number) };
+  } finally {
+    await end(child);
+  }
+}
+
+async function measure(): Promise<void> {
+  mkdirSync(join(folder, 'file'), { mode: 0o700 });
+  await seed(join(folder, 'file'), { keys, owners: 1000 });
+  const kube = await startKube({ name: 'host-records' });
+  const admin = new ApiClient({ url: kube.url, caPem: kube.caPem, token: kube.adminToken });
+  try {
+    await kube.kubectl('create', 'namespace', namespace);
+    const { from, to } = await configurations(kube);
+    const before = await costOf(kube, admin);
+    const { ms: moveMs } = await timed(() => hostward('store', 'migrate', '--from', from, '--to', to));
+    const { ms: listMs, result: whole } = await timed(() => admin.request('GET', recordsPath));
+    const { ms: pagesMs, result: records } = await timed(() => listInPages(admin));
+    const after = await costOf(kube, admin);
+    const perRecord = (now: number, then: number) => ((now - then) * mib) / 1024 / records;
+    const add = (name: string, value: number, unit: string) => report.add({ name, value, unit });
+    add('records', records, '');
+    add('kube-apiserver: heap in use, more than without', after.apiserverHeapMb - before.apiserverHeapMb, 'MiB');
+    add('kube-apiserver: resident, more than without', after.apiserverMb - before.apiserverMb, 'MiB');
+    add('kube-apiserver: heap per record', perRecord(after.apiserverHeapMb, before.apiserverHeapMb), 'KiB');
+    add('etcd: resident, more than without', after.etcdMb - before.etcdMb, 'MiB');
+    add('etcd: database, more than without', after.databaseMb - before.databaseMb, 'MiB');
+    add('etcd: database per record', perRecord(after.databaseMb, before.databaseMb), 'KiB');
+    add('a record as JSON of the API', whole.text.length / 1024 / records, 'KiB');
+    add('one list of all', listMs, 'ms');
+    add('the same in pages of 500', pagesMs, 'ms');
+    add('store migrate from SQLite', moveMs / 1000, 's');
+    const { ms, memoryMb } = await replicaOn(to);
+    add('a replica: start to serving', ms / 1000, 's');
+    add('a replica: resident', memoryMb, 'MiB');
+    const beside = await costOf(kube, admin);
+    add('kube-apiserver: resident, with a replica that was there', beside.apiserverMb - before.apiserverMb, 'MiB');
+    report.details['before'] = before;
+    report.details['after'] = after;
+  } finally {
+    await admin.close();
+    await kube.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+  report.save(loadavg()[0] as number);
+}
+
+await measure();

@@ -1,0 +1,186 @@
+// The chart's store in a cluster on a real API server: two replicas work with exactly the rights that it grants, behind the policy that
+// keeps everybody else from their records, and in the place that its FlowSchema gives them.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { ApiClient } from '../../contract/client.ts';
+import { until } from '../../contract/sync-stage/backend.ts';
+import { type KubeCluster, startKube } from '../start/start.ts';
+import { Replicas } from '../store/replicas.ts';
+import { chart, chartSkipReason, helm, run, set } from './helm.ts';
+
+const namespace = 'hostward';
+const records = 'hostward-records';
+const users = {
+  hostward: `system:serviceaccount:${namespace}:hw-hostward-management`,
+  backup: 'system:serviceaccount:velero:velero',
+  /** May do everything, but for the policy. */
+  somebody: 'somebody',
+} as const;
+type User = keyof typeof users;
+
+const values = [
+  ...['sync.enabled=false', 'management.enabled=true', 'management.replicas=2', 'management.store.type=kubernetes'],
+  `management.store.writers={${users.backup}}`,
+];
+/** Only the account of the pods, and only what was answered. */
+const auditPolicy = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived', 'ResponseStarted'],
+  rules: [{ level: 'Metadata', users: [users.hostward] }, { level: 'None' }],
+};
+
+interface Rule {
+  resources: string[];
+  verbs: string[];
+}
+
+const reason = chartSkipReason();
+describe.skipIf(reason !== undefined)(
+  `the store of the chart${reason === undefined ? '' : ` (skipped: ${reason})`}`,
+  { timeout: 90_000 },
+  () => {
+    let cluster: KubeCluster;
+    let replicas: Replicas;
+    let folder: string;
+    const clients = new Map<User, ApiClient>();
+    const change = (...words: string[]) => run({ kubeconfig: cluster.kubeconfigPath, folder }, helm, ...words);
+    beforeAll(async () => {
+      folder = mkdtempSync(join(tmpdir(), 'hostward-records-'));
+      writeFileSync(join(folder, 'audit.log'), '');
+      writeFileSync(join(folder, 'audit.policy'), JSON.stringify(auditPolicy));
+      const named = Object.entries(users).map(([token, user]) => {
+        return { token, user, groups: token === 'hostward' ? ['system:serviceaccounts'] : ['system:masters'] };
+      });
+      cluster = await startKube({
+        name: 'chart-records',
+        controllerManager: true,
+        users: named,
+        apiserverFlags: [
+          `--audit-log-path=${join(folder, 'audit.log')}`,
+          `--audit-policy-file=${join(folder, 'audit.policy')}`,
+        ],
+      });
+      const { url, caPem } = cluster;
+      for (const user of Object.keys(users) as User[]) clients.set(user, new ApiClient({ url, caPem, token: user }));
+      await cluster.kubectl('create', 'namespace', namespace);
+      expect(await change('install', 'hw', chart, '-n', namespace, ...set(values))).toMatchObject({ code: 0 });
+      const kubeconfigPath = join(folder, 'account.kubeconfig');
+      writeFileSync(kubeconfigPath, cluster.kubeconfigFor({ token: 'hostward' }), { mode: 0o600 });
+      replicas = new Replicas({ kubeconfigPath, url }, records);
+      await replicas.start();
+    }, 180_000);
+    afterAll(async () => {
+      for (const client of clients.values()) await client.close();
+      await replicas?.stop();
+      await cluster?.stop();
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    const as = (user: User) => clients.get(user) as ApiClient;
+    const place = `/api/v1/namespaces/${records}`;
+    const secret = (name: string) => ({ metadata: { name }, type: 'Opaque' });
+    const record = async () => {
+      const { json } = await as('somebody').request('GET', `${place}/secrets`);
+      const { items } = json as { items: { metadata: { name: string } }[] };
+      return items.map(({ metadata }) => metadata.name).find((name) => name.startsWith('hw-')) as string;
+    };
+    const merge = { headers: { 'content-type': 'application/merge-patch+json' } };
+
+    it('is used with every verb that its Role grants, and with no other', async () => {
+      for (const at of [0, 1]) {
+        const made = await replicas.create(at, `used-${at}`);
+        const { key } = (made.json as { spec: { key: string } }).spec;
+        expect((await replicas.get(1 - at, `used-${at}`, key)).status).toBe(200);
+        expect((await replicas.remove(1 - at, `used-${at}`)).status).toBe(200);
+      }
+      // Uses are written when a replica stops; who has none of before makes a ConfigMap.
+      for (const replica of replicas.all) {
+        await replica.end();
+        expect(replica.output).not.toContain('forbidden');
+        await replica.start();
+      }
+      const used = readFileSync(join(folder, 'audit.log'), 'utf8')
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line) as { verb: string; objectRef?: { resource: string; namespace: string } })
+        .filter(({ objectRef }) => objectRef?.namespace === records)
+        .map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}`);
+      const { stdout } = await change(
+        ...['template', 'hw', chart, '-n', namespace, '-s', 'templates/management-store.yaml', ...set(values)],
+      );
+      const granted = parseAllDocuments(stdout)
+        .map((document) => document.toJS() as { kind: string; rules: Rule[] })
+        .filter(({ kind }) => kind === 'Role')
+        .flatMap(({ rules }) => rules)
+        .flatMap(({ resources, verbs }) => resources.flatMap((one) => verbs.map((verb) => `${verb} ${one}`)));
+      expect([...new Set(used)].sort()).toEqual(granted.sort());
+    });
+
+    it('has a place of its own in the queues of the API server', async () => {
+      const schema = `hw-hostward-management-${namespace}`;
+      const { stdout: uid } = await cluster.kubectl('get', 'flowschema', schema, '-o', 'jsonpath={.metadata.uid}');
+      const answer = await as('hostward').request('GET', `${place}/secrets?limit=1`);
+      expect(answer.headers['x-kubernetes-pf-flowschema-uid']).toBe(uid);
+    });
+
+    const changes: [string, string, () => Promise<string>, object | undefined][] = [
+      ['a record', 'PATCH', async () => `secrets/${await record()}`, { metadata: { labels: { a: 'b' } } }],
+      ['a record, away', 'DELETE', async () => `secrets/${await record()}`, undefined],
+      ['all records, away', 'DELETE', async () => 'secrets', undefined],
+      ['a Secret among them', 'POST', async () => 'secrets', secret('other')],
+      ['uses of keys', 'POST', async () => 'configmaps', { metadata: { name: 'hostward-uses-forged-0' } }],
+      ['the namespace, away', 'DELETE', async () => '', undefined],
+    ];
+    it.each(changes)('refuses a change of others: %s', async (_, method, path, body) => {
+      const under = await path();
+      const target = under === '' ? place : `${place}/${under}`;
+      const answer = await as('somebody').request(method, target, {
+        ...(body && { body }),
+        ...(method === 'PATCH' && merge),
+      });
+      expect(answer).toMatchObject({ status: 403, text: expect.stringContaining('management.store.writers') });
+      expect((await replicas.get(0, 'root')).status).toBe(200);
+    });
+
+    it('lets everybody change other ConfigMaps there, and other namespaces', async () => {
+      const free = { body: { metadata: { name: 'free' } } };
+      expect((await as('somebody').request('POST', `${place}/configmaps`, free)).status).toBe(201);
+      expect((await as('somebody').request('POST', '/api/v1/namespaces', free)).status).toBe(201);
+      expect(
+        (await as('somebody').request('POST', '/api/v1/namespaces/free/secrets', { body: secret('x') })).status,
+      ).toBe(201);
+      expect((await as('somebody').request('DELETE', '/api/v1/namespaces/free')).status).toBe(200);
+    });
+
+    it('lets a named backup program write and delete', async () => {
+      expect((await as('backup').request('POST', `${place}/secrets`, { body: secret('restored') })).status).toBe(201);
+      expect((await as('backup').request('DELETE', `${place}/secrets/restored`)).status).toBe(200);
+    });
+
+    it('keeps its records when the chart is uninstalled; then its namespace can be deleted', async () => {
+      expect(await change('uninstall', 'hw', '-n', namespace, '--wait')).toMatchObject({ code: 0 });
+      const left = await cluster.kubectl(
+        'get',
+        'validatingadmissionpolicies,flowschemas,prioritylevelconfigurations,rolebindings',
+        '-A',
+        '-o',
+        'name',
+      );
+      expect(left.stdout).not.toContain('hw-hostward');
+      expect((await cluster.kubectl('get', `secret/${await record()}`, '-n', records)).code).toBe(0);
+      const volumes = await cluster.kubectl('get', 'persistentvolumeclaims', '-n', namespace, '-o', 'name');
+      expect(volumes.stdout).toContain('persistentvolumeclaim/hw-hostward-management-secrets');
+      await until('an end of the policy', async () => {
+        const { status } = await as('somebody').request('DELETE', place);
+        return status === 200 || status === 409 ? true : undefined;
+      });
+      await until('an end of the namespace', async () =>
+        (await as('somebody').request('GET', place)).status === 404 ? true : undefined,
+      );
+    });
+  },
+);
