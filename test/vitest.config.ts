@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './longest-first.ts';
 
 const report = process.env['HOSTWARD_TEST_REPORT'];
 
@@ -14,6 +15,7 @@ export default defineConfig({
     // Two processes run all files, because a process for each file would load the same modules again, for a third of the whole time.
     // So a file must take back what it changes in its process: flags, variables, listeners.
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     setupFiles: ['test/left-behind.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

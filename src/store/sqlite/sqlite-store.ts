@@ -29,7 +29,8 @@ const maxBatchChars = 4 * 1024 * 1024;
 /** More waiting writes mean a bug or an attack; each write holds its value in memory. */
 const maxQueuedWrites = 65_536;
 const maxQueuedChars = 32 * 1024 * 1024;
-const defaultLockTimeoutMs = 5000;
+/** A process that ends needs it for its last writes; somebody may wait in front of a command. */
+const defaultLockTimeoutMs = 2_000;
 
 interface QueuedWrite {
   write: LogWrite;

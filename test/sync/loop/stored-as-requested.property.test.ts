@@ -352,6 +352,9 @@ function change(draft: KubeObject, one: Extract<Act, { do: 'address' | 'text' }>
   draft.metadata[one.map] = map;
 }
 
+/** CI plays a hundred. */
+const runs = Number(process.env['HOSTWARD_STORED_RUNS'] ?? 40);
+
 describe('a pass that ends because the host has stored the request', () => {
   it('writes and reports the same as a pass that looks again', async () => {
     let looksSaved = 0;
@@ -371,8 +374,8 @@ describe('a pass that ends because the host has stored the request', () => {
           looksSaved += twins.looks[1] - twins.looks[0];
         },
       ),
-      { numRuns: Number(process.env['HOSTWARD_STORED_RUNS'] ?? 100) },
+      { numRuns: runs },
     );
-    expect(looksSaved).toBeGreaterThan(100);
+    expect(looksSaved).toBeGreaterThan(runs);
   }, 600_000);
 });

@@ -12,7 +12,7 @@ import { endpointsChange, sliceChange, type TestPlace, testLabel, testObjects } 
 
 /** Together below ten seconds, with the requests between. */
 const limitsMs = { arrival: 4_000, change: 2_000, removal: 2_000, request: 1_500 } as const;
-const lookAgainMs = 50;
+export const lookAgainMs = 50;
 
 /** One kind whose copy is awaited. */
 interface Traced {
