@@ -12,6 +12,7 @@ import { VerdictSince } from '../sync/report/verdict-since.ts';
 import { Changes } from './changes.ts';
 import { type CheckedSettings, checkContent, checkRights, checkStart } from './clusters/checks.ts';
 import { Clusters, isRecent } from './clusters/connections.ts';
+import { HostWarnings } from './clusters/host-warnings.ts';
 import { needsLease, openDaemonLease, openWriters } from './clusters/lease.ts';
 import { Outages } from './clusters/outages.ts';
 import { Gauges } from './gauges.ts';
@@ -58,7 +59,7 @@ class AssembledDaemon implements Daemon {
   readonly #changes: Changes;
   readonly #since = new VerdictSince();
   #ticks = 0;
-  #warnings: readonly string[] = [];
+  readonly #hostWarnings: HostWarnings;
 
   constructor(options: DaemonOptions) {
     const isStopped = (): boolean => this.#phase === 'stopped';
@@ -80,6 +81,7 @@ class AssembledDaemon implements Daemon {
       isInDoubt: () => this.#clusters.areInDoubt,
       over: () => running().map((sync) => sync.hurry()),
     });
+    this.#hostWarnings = new HostWarnings(options, () => this.#settings);
     this.#management = new RunningManagement(options);
     this.#gauges = new Gauges(options, {
       syncs: running,
@@ -126,10 +128,9 @@ class AssembledDaemon implements Daemon {
     // The configuration may have changed while the start waited for a cluster, so the newest one counts.
     const settings = this.#settings;
     const patches = this.#wantedPatches;
-    const { faults, warnings } = await checkStart({ virtual, host }, this.#checked(patches));
+    const faults = await checkStart({ virtual, host }, this.#checked(patches));
     if (faults.length > 0) return faults;
-    this.#warnings = warnings;
-    for (const warning of warnings) this.#options.log.warn({ component: 'main', warning }, 'this looks wrong');
+    await this.#hostWarnings.start(host);
     await this.#cluster.prepare(settings, patches);
     if (this.#phase !== 'stopped') await this.#begin(virtual, host);
     return [];
@@ -168,6 +169,7 @@ class AssembledDaemon implements Daemon {
     if (this.#phase === 'stopped') return;
     this.#phase = 'stopped';
     this.#gauges.stop();
+    this.#hostWarnings.stop();
     await this.#cluster.stop(drainWithinMs);
     await this.#management.stop();
     // The lease goes last, because another replica may write as soon as the lease is free.
@@ -247,7 +249,7 @@ class AssembledDaemon implements Daemon {
       outages: this.#outages,
       management: this.#management,
       since: this.#since,
-      warnings: this.#warnings,
+      warnings: this.#hostWarnings.sentences,
       notApplied: this.#changes.notApplied,
     };
   }

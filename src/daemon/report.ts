@@ -43,7 +43,7 @@ export interface DaemonView {
   outages: Outages;
   management: RunningManagement;
   since: VerdictSince;
-  /** What the checks of the start found, in sentences. */
+  /** What looks wrong around the copies, in sentences. */
   warnings: readonly string[];
   /** Why a valid new configuration is not in force. */
   notApplied?: string | undefined;
@@ -120,12 +120,14 @@ function waitsFor({ clusters }: DaemonView): string {
   return clusters.connections === undefined ? 'clusters' : 'first lists';
 }
 
-/** Explains why no copies are created: the owner is missing, or the host namespace is being deleted. */
+/** Explains why no copies are created: the owner is missing, or a host namespace is missing or being deleted. */
 function ownerLines(sync: Sync): string[] {
   const owner = sync.world.ownerState();
   if (owner.kind === 'missing') return [`OwnerMissing: ${owner.message}`];
-  const waiting = waitingObjects(sync, 'OwnerMissing');
-  return waiting === undefined ? [] : [`OwnerMissing: ${waiting.message} (${waiting.objects} wait)`];
+  return (['OwnerMissing', 'HostNamespaceMissing'] as const).flatMap((reason) => {
+    const waiting = waitingObjects(sync, reason);
+    return waiting === undefined ? [] : [`${reason}: ${waiting.message} (${waiting.objects} wait)`];
+  });
 }
 
 export function statusOf(view: DaemonView): unknown {

@@ -8,6 +8,7 @@ import { collectionPath, leasesResource, objectPath } from '../wire/scope.ts';
 export interface LeaseRecord {
   holderIdentity: string;
   acquireTime: string | undefined;
+  renewTime: string | undefined;
   leaseTransitions: number;
   leaseDurationSeconds: number;
 }
@@ -67,6 +68,7 @@ export function recordOf(lease: KubeObject): LeaseRecord {
   return {
     holderIdentity: typeof spec.holderIdentity === 'string' ? spec.holderIdentity : '',
     acquireTime: typeof spec.acquireTime === 'string' ? spec.acquireTime : undefined,
+    renewTime: typeof spec.renewTime === 'string' ? spec.renewTime : undefined,
     leaseTransitions: typeof spec.leaseTransitions === 'number' ? spec.leaseTransitions : 0,
     leaseDurationSeconds: typeof spec.leaseDurationSeconds === 'number' ? spec.leaseDurationSeconds : 0,
   };

@@ -22,37 +22,13 @@ export interface CheckedSettings {
   needsLease: boolean;
 }
 
-export interface StartCheck {
-  faults: readonly ClusterFault[];
-  /** What somebody must mend although the start goes on, in sentences. */
-  warnings: readonly string[];
-}
-
-export async function checkStart(connections: BothClusters, checked: CheckedSettings): Promise<StartCheck> {
-  const { hostNamespace } = checked.settings;
-  const namespace = await checkNamespace(connections.host, hostNamespace);
+export async function checkStart(
+  connections: BothClusters,
+  checked: CheckedSettings,
+): Promise<readonly ClusterFault[]> {
+  const namespace = await checkNamespace(connections.host, checked.settings.hostNamespace);
   const missing = await checkRights(connections, checked);
-  const faults = [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing];
-  if (faults.length > 0) return { faults, warnings: [] };
-  if (namespace.kind !== 'terminating') return { faults, warnings: await nameWarnings(connections.host, checked) };
-  return {
-    faults,
-    warnings: [
-      `host namespace "${hostNamespace}" is being deleted, so no copy can be made in it; wait for its end, or name the namespace that the virtual cluster runs in`,
-    ],
-  };
-}
-
-/** Without owners a misspelt name of the virtual cluster is no fault: copies would be made under it, in addition to those of the real name. */
-async function nameWarnings(host: Connection, { settings }: CheckedSettings): Promise<string[]> {
-  const { virtualClusterName: name, hostNamespace, setOwner, namespaces } = settings;
-  if (setOwner && !namespaces.enabled) return [];
-  const path = `/api/v1/namespaces/${encodeURIComponent(hostNamespace)}/services/${encodeURIComponent(name)}`;
-  const answer = await host.request({ method: 'GET', path });
-  if (answer.kind !== 'notFound') return [];
-  return [
-    `host namespace "${hostNamespace}" has no Service "${name}", which vCluster makes under its own name; is that the name of the virtual cluster? If not, correct --vcluster-name`,
-  ];
+  return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing];
 }
 
 export function checkRights(

@@ -13,7 +13,7 @@ const toldAfterMs = 5_000;
 
 export function openDaemonLease(options: DaemonOptions, host: Connection): Lease {
   const { clock, random, log, metrics, environment, settings } = options;
-  const { hostNamespace, virtualClusterName, leaseDurationSeconds } = settings;
+  const { hostNamespace, leaseDurationSeconds } = settings;
   const name = environment['POD_NAME'] ?? environment['HOSTNAME'] ?? 'hostward';
   const identity = `${name}_${Math.floor(random() * 0xffffffffffff)
     .toString(16)
@@ -21,7 +21,7 @@ export function openDaemonLease(options: DaemonOptions, host: Connection): Lease
   return openLease({
     connection: host,
     namespace: hostNamespace,
-    name: `hostward-${virtualClusterName}`,
+    name: leaseNameOf(settings),
     identity,
     leaseMs: leaseDurationSeconds * 1000,
     clock,
@@ -29,6 +29,10 @@ export function openDaemonLease(options: DaemonOptions, host: Connection): Lease
     log,
     metrics,
   });
+}
+
+export function leaseNameOf({ virtualClusterName }: Settings): string {
+  return `hostward-${virtualClusterName}`;
 }
 
 /** One writer for each cluster, shared by all kinds, so that the limits hold for all of them together. */

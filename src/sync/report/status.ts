@@ -4,6 +4,7 @@ import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowMessage } from '../plan/backflow.ts';
 import type { WaitReason } from '../plan/step.ts';
+import { namelessRival } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import { type Difference, labelOf } from '../world/ledger.ts';
 import { sentenceOf } from './object-status.ts';
@@ -51,7 +52,7 @@ export function syncStatus(sync: Sync): SyncStatus {
     trouble: troubles(sync, now),
     contested: sync.contest.contested().map(({ key, manager, sinceMs }) => ({
       object: key,
-      by: manager ?? 'unknown',
+      by: manager ?? namelessRival,
       sinceSeconds: seconds(now - sinceMs),
     })),
     ...(sync.options.isDryRun && {

@@ -21,6 +21,9 @@ const recordLimit = 1000;
 /** The next sweep comes when the records have grown by this factor, so that one repair costs little when no record is quiet. */
 const sweepGrowth = 2;
 
+/** The name of a rival who writes under our own name: so does a webhook that changes our writes. */
+export const namelessRival = 'a second Hostward or a webhook';
+
 interface Repairs {
   repairsMs: number[];
   contestedSinceMs: number | undefined;

@@ -185,8 +185,8 @@ export class Stage {
     const blocker = createServer();
     if (run.isTaken)
       await new Promise<void>((resolve) => blocker.listen(Number(listen.split(':')[1]), '127.0.0.1', resolve));
-    const whole = JSON.stringify(run.configuration ?? soundConfiguration);
-    const text = run.text ?? whole.replace('"hostward":{', `"hostward":{"listen":"${listen}",`);
+    const whole = run.text ?? JSON.stringify(run.configuration ?? soundConfiguration);
+    const text = whole.replace(/("?hostward"?: ?\{)/, `$1"listen": "${listen}",`);
     const made = scene({ files: run.isMissing ? {} : { [file]: text }, environment: run.environment ?? {} });
     const context = { ...real(made.context), clock: run.clock ?? systemClock, loadDaemon: async () => daemonModule };
     const names = argv.filter((_, at) => isName(argv[at]) || isName(argv[at - 1]));

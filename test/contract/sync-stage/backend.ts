@@ -61,6 +61,12 @@ export const writeVerbs: readonly string[] = ['create', 'update', 'patch', 'dele
 
 /** A longer wait means that something is broken, but where a test has far more objects than others. */
 const patience = 15_000;
+
+/** With many objects a real API server needs its time for each. */
+export function patienceFor(objects: number): number {
+  return patience + 100 * objects;
+}
+
 const betweenLooksMs = 4;
 
 /** Calls `look` repeatedly until it returns a value. */

@@ -32,6 +32,8 @@ export interface LiveOptions {
   virtualClusterName?: string;
   hostNamespace?: string;
   environment?: Record<string, string>;
+  /** How long a wait for the daemon may take; more for many objects. */
+  patienceMs?: number;
 }
 
 interface DaemonStatus extends SyncStatus {
@@ -113,7 +115,8 @@ export class LiveDaemon {
   async begin(): Promise<this> {
     const started = await this.start();
     if (started.kind === 'faults') throw new Error(`the daemon did not start: ${JSON.stringify(started.faults)}`);
-    await until('a daemon that is ready', () => (this.#daemon.readiness().isReady ? true : undefined));
+    const isReady = () => (this.#daemon.readiness().isReady ? true : undefined);
+    await until('a daemon that is ready', isReady, this.#options.patienceMs);
     await this.settled();
     return this;
   }
@@ -169,7 +172,7 @@ export class LiveDaemon {
    */
   async settled(): Promise<void> {
     let before = '';
-    await until('a daemon that has seen and done everything', async () => {
+    const look = async () => {
       const [virtual, services, host, slices, hostSlices] = await Promise.all([
         this.#stage.list('virtual', 'endpoints'),
         this.#stage.list('virtual', 'services'),
@@ -193,10 +196,13 @@ export class LiveDaemon {
       const isSame = now === before;
       before = hasSeen ? now : '';
       return hasSeen && isSame ? true : undefined;
-    }).catch((error: unknown) => {
-      const last = this.logged.slice(-15).map((line) => JSON.stringify(line));
-      throw new Error(`${String(error)}\n${JSON.stringify(this.status)}\n${last.join('\n')}`, { cause: error });
-    });
+    };
+    await until('a daemon that has seen and done everything', look, this.#options.patienceMs).catch(
+      (error: unknown) => {
+        const last = this.logged.slice(-15).map((line) => JSON.stringify(line));
+        throw new Error(`${String(error)}\n${JSON.stringify(this.status)}\n${last.join('\n')}`, { cause: error });
+      },
+    );
   }
 
   async #hasSeenSlices(lists: {

@@ -10,6 +10,7 @@ import { objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import type { Answer } from '../client.ts';
 import {
   hostNamespace,
+  patienceFor,
   type RecordedRequest,
   type Right,
   type Side,
@@ -102,7 +103,8 @@ export class SyncStage {
       const items = (answer.json as { items?: KubeObject[] }).items ?? [];
       return items.filter(({ metadata }) => metadata.name !== 'kubernetes');
     };
-    await until(`an empty ${namespace}/${resource} on the ${side} side`, async () => {
+    const patienceMs = patienceFor((await left()).length);
+    const isEmpty = async () => {
       const items = await left();
       if (items.length === 0) return true;
       const remove = async ({ metadata }: KubeObject) => {
@@ -116,7 +118,8 @@ export class SyncStage {
       };
       await Promise.all(Array.from({ length: 8 }, work));
       return undefined;
-    });
+    };
+    await until(`an empty ${namespace}/${resource} on the ${side} side`, isEmpty, patienceMs);
   }
 
   close(): void {

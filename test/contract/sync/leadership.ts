@@ -46,6 +46,40 @@ export function leadershipSuite(backend: () => SyncBackend): void {
       return first;
     };
 
+    it('a daemon that takes no lease says so, as long as another one holds it', async () => {
+      const first = await leaderOfWeb();
+      const { daemon } = await candidate('second', { config: { hostward: { leaderElection: 'never' } } });
+      const said = () => daemon.readiness.find((line) => line.includes('two daemons may write'));
+      expect(said()).toMatch(/^"first_\w+" holds the lease [^ ]+, and this daemon takes none/);
+      expect(daemon.logged.find(({ msg }) => msg === 'this looks wrong')?.['warning']).toBe(said());
+      await first.daemon.stop();
+      await daemon.clock.jump(60_000);
+      await until('the end of the warning', async () => (said() === undefined ? true : undefined));
+      expect(daemon.logged.some(({ msg }) => msg === 'this is over')).toBe(true);
+    });
+
+    it('two daemons without a lease and with different patches name each other', async () => {
+      const writer = (value: string) => ({
+        config: {
+          hostward: { leaderElection: 'never' },
+          sync: {
+            toHost: { endpoints: { patches: [{ path: 'metadata.annotations["a"]', expression: `"${value}"` }] } },
+          },
+        },
+      });
+      await stage.pair({ name: 'web', metadata: { annotations: { a: '0' } } });
+      const { daemon: first } = await candidate('first', writer('1'));
+      const { daemon: second } = await candidate('second', writer('2'));
+      await until('a contest', async () => {
+        await Promise.all([first.clock.jump(1_000), second.clock.jump(1_000)]);
+        return [first, second].some(({ status }) => status.contested.length > 0) ? true : undefined;
+      });
+      const named = [first, second].flatMap(({ status }) => status.contested.map(({ by }) => by));
+      expect([...new Set(named)]).toEqual(['a second Hostward or a webhook']);
+      const told = [first, second].flatMap(({ logged }) => logged.filter(({ msg }) => msg === 'object is contested'));
+      expect(told[0]?.['manager']).toBe('a second Hostward or a webhook');
+    });
+
     it('the first candidate leads and writes; the second follows the clusters and writes nothing', async () => {
       await stage.pair({ name: 'web' });
       const first = await candidate('first');

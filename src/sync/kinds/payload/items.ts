@@ -33,10 +33,13 @@ export function projectHostItem<P extends object>(object: KubeObject, payload: P
   };
 }
 
+/** Nobody if the last writer bears our name: who wrote before that says nothing of the last change. Times have whole seconds. */
 function lastForeignManager(managedFields: unknown[] | undefined): string | undefined {
-  let newest: { manager?: string; time?: string } | undefined;
-  for (const entry of (managedFields ?? []) as { manager?: string; time?: string }[]) {
-    if (entry.manager !== fieldManager && (entry.time ?? '') >= (newest?.time ?? '')) newest = entry;
+  const newest = { foreign: '', own: '', manager: undefined as string | undefined };
+  for (const { manager, time = '' } of (managedFields ?? []) as { manager?: string; time?: string }[]) {
+    if (manager === fieldManager) {
+      if (time > newest.own) newest.own = time;
+    } else if (time >= newest.foreign) Object.assign(newest, { foreign: time, manager });
   }
-  return newest?.manager;
+  return newest.own > newest.foreign ? undefined : newest.manager;
 }

@@ -11,7 +11,7 @@ import { baseKey } from '../../plan/keys/reserved-keys.ts';
 import type { OwnerState } from '../../plan/owner.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../../plan/step.ts';
 import type { Referrers } from '../../references/referrers.ts';
-import type { Contest } from '../../world/contest.ts';
+import { type Contest, namelessRival } from '../../world/contest.ts';
 import type { DeleteGuard } from '../../world/doubt/doubted-list.ts';
 import type { LedgerPage } from '../../world/ledger.ts';
 import type { WriteLog } from '../../world/write-log.ts';
@@ -171,7 +171,7 @@ export class SyncPorts implements ReconcilePorts {
     metrics.repairs.inc();
     const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
     if (!isNews || facts.virtual === undefined) return;
-    const by = facts.host?.lastManager ?? 'another client';
+    const by = facts.host?.lastManager ?? namelessRival;
     log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
     const message = `"${by}" on the host keeps changing the host copy; the copy is repaired once a second`;
     tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
