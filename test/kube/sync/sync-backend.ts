@@ -187,6 +187,8 @@ async function smuggle(etcdUrl: string, object: KubeObject): Promise<void> {
   if (!answer.ok) throw new Error(`etcd refused the object: ${answer.status} ${await answer.text()}`);
 }
 
+const restMs = 120_000;
+
 /** The endpoints controller handles Services in the order of their events, so a marker Service shows that it has finished. */
 async function endpointsControllerAtRest(admin: ApiClient): Promise<void> {
   const at = (resource: string): string => `/api/v1/namespaces/kube-public/${resource}`;
@@ -194,9 +196,10 @@ async function endpointsControllerAtRest(admin: ApiClient): Promise<void> {
   const spec = { selector: { app: 'nobody' }, ports: [{ port: 80 }] };
   const made = await admin.request('POST', at('services'), { body: { metadata: { name: 'at-rest' }, spec } });
   if (made.status !== 201) throw new Error(`cannot create a Service in kube-public: ${made.status} ${made.text}`);
-  await until('Endpoints of a new Service', async () => (await has()) || undefined);
+  // After a thousand Services of a test it has much to do before.
+  await until('Endpoints of a new Service', async () => (await has()) || undefined, restMs);
   await admin.request('DELETE', `${at('services')}/at-rest`);
-  await until('Endpoints that went with their Service', async () => !(await has()) || undefined);
+  await until('Endpoints that went with their Service', async () => !(await has()) || undefined, restMs);
 }
 
 function withServer(kubeconfig: string, server: { url: string; caPem: string } | undefined): string {
