@@ -15,8 +15,8 @@ import {
   verdictFacts,
   waitingObjects,
 } from '../sync/report/status.ts';
-import { outageSentence, type Verdict, verdictOf } from '../sync/report/verdict.ts';
-import type { VerdictSince } from '../sync/report/verdict-since.ts';
+import { outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
+import type { ToldVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
 import type { Clusters } from './clusters/connections.ts';
 import { leadershipOf, leaseTrouble } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
@@ -194,11 +194,14 @@ function besides(slices: Sync): { publishedBeside?: readonly PublishedBeside[] }
 function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement['status']>): object {
   const { clock, version, isDryRun } = view.options;
   const { isReady, lines } = readinessOf(view);
-  const sentence = isReady ? 'the management API is serving' : lines.join('; ');
+  const serves = isReady ? 'the management API is serving' : lines.join('; ');
   const late = view.notApplied;
   const more = [...(late === undefined ? [] : [lateSentence(late)]), ...(management?.troubles ?? [])];
+  const state = isReady ? 'serving' : 'notReady';
+  const plain = { state, isWell: isReady, sentence: serves, parts: [{ name: state, text: serves }] } as const;
+  const told = sinceWhen(view, worsened(plain, more));
   return {
-    verdict: sinceWhen(view, { isWell: isReady && more.length === 0, sentence: [sentence, ...more].join('; ') }),
+    verdict: told,
     ...(late !== undefined && { newConfigurationNotTakenOver: late }),
     version,
     isDryRun,
@@ -208,8 +211,8 @@ function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement[
   };
 }
 
-function sinceWhen<V extends Partial<Verdict>>({ since, options }: DaemonView, said: V): V & { since: string } {
-  return { ...said, since: since.note(said, options.clock.wallTime()) };
+function sinceWhen({ since, options }: DaemonView, said: Verdict): ToldVerdict {
+  return since.note(said, options.clock.wallTime());
 }
 
 /** To be called each second, so that the time of a change is known although nobody asked. */
@@ -244,8 +247,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     ...notTaken(view),
     ...troubles,
   ];
-  if (more.length === 0) return result;
-  return { ...result, isWell: false, sentence: [result.sentence, ...more].join('; ') };
+  return worsened(result, more);
 }
 
 /** Why what a kubeconfig names is not in use. */

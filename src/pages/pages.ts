@@ -139,7 +139,7 @@ function addressIn(host = ''): string | undefined {
 
 /** Ages grow with every look, and are no news. */
 function withoutAges(name: string, value: unknown): unknown {
-  if (name === 'sentence') return String(value).replace(/\d+ s old/g, 'old');
+  if (name === 'sentence' || name === 'part') return String(value).replace(/\d+ s old/g, 'old');
   return /[sS]econds(Ago)?$/.test(name) ? undefined : value;
 }
 

@@ -116,6 +116,22 @@ describe('what needs a person', () => {
     expect(commandsAt('127.0.0.1:9500')).toContain(`${program} status shop/api --address 127.0.0.1:9500`);
   });
 
+  it('has the changes that wait, until an outage says why', () => {
+    const parts = [
+      { part: 'behind: 1 object waits, the oldest change is 9 s old', since: '2026-01-01T00:00:09Z' },
+      { part: '3 objects cannot reach the host', since: '2026-01-01T00:00:00Z' },
+    ];
+    const verdict = { state: 'behind', isWell: false, sentence: parts.map(({ part }) => part).join('; '), parts };
+    const reasonsIn = (status: StatusJson) => attentionOf({ ...status, verdict }).map(({ reason }) => reason);
+    const { outages: _, waitingFor: __, ...calm } = failing;
+    expect(attentionOf({ ...calm, verdict })[0]).toMatchObject({
+      reason: 'Behind',
+      message: '1 object waits, the oldest change is 9 s old',
+      command: expect.stringMatching(/^npx hostward doctor /),
+    });
+    expect(reasonsIn(failing)).not.toContain('Behind');
+  });
+
   it('names a contested object once, with the client, while its next repair waits', () => {
     const message = 'another client on the host keeps changing the copy';
     const waiting = { object: 'shop/fight', state: 'waiting/Contested', message, sinceSeconds: 1 };
@@ -168,6 +184,19 @@ describe('the short form of `hostward status`', () => {
     // Only a command is longer than the screen, because a command that is cut off cannot be copied.
     const commands = attentionOf(status).map(({ command }) => `  ${command}`);
     for (const line of lines) expect(line.length <= columns || commands.includes(line)).toBe(true);
+  });
+
+  it('says since when each part of the verdict holds', () => {
+    const parts = [
+      { part: 'cannot reach the host since 2026-01-01T00:00:09Z', since: '2026-01-01T00:00:09Z' },
+      { part: '1 object waits', since: '2026-01-01T00:00:08Z' },
+    ];
+    const verdict = { isWell: false, sentence: 'all of it', since: '2026-01-01T00:00:09Z', parts };
+    expect(shortText({ verdict }).trimStart()).toBe(
+      'cannot reach the host since 2026-01-01T00:00:09Z; 1 object waits (since 2026-01-01T00:00:08Z)\n',
+    );
+    const page = textOf(statusMain({ verdict }, [], { asOf: new Date(0) }).text);
+    expect(page).toContain('2026-01-01T00:00:08Z\n 1 object waits');
   });
 
   it('says how many more things need a person, and how to see them', () => {

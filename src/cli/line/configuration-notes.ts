@@ -8,6 +8,7 @@ import type { Readiness } from '../../daemon/operations/operations-server.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { StartedAs } from '../../sync/report/own-commands.ts';
+import type { ToldVerdict } from '../../sync/report/verdict-since.ts';
 
 export interface NotesInStatus {
   startedAs: StartedAs;
@@ -29,7 +30,7 @@ export class ConfigurationNotes {
   readonly #clock: Clock;
   readonly #startedAs: StartedAs;
   /** When the present notes were made, RFC 3339. */
-  #since = '';
+  readonly #since = { refused: '', waits: '' };
 
   constructor(log: Log, metrics: Metrics, { clock, startedAs }: { clock: Clock; startedAs: StartedAs }) {
     this.#log = log;
@@ -77,8 +78,8 @@ export class ConfigurationNotes {
     this.#reloads.inc({ result: 'accepted' });
     this.#refused = [];
     const isNews = change.needsRestart.some((setting) => !this.#waitsForRestart.includes(setting));
+    if (this.#waitsForRestart.length === 0) this.#since.waits = this.#now();
     this.#waitsForRestart = change.needsRestart;
-    this.#noteTime();
     this.#log.info({ component: 'config', ...change }, 'configuration applied');
     if (isNews) this.#log.warn({ component: 'config', settings: change.needsRestart }, 'settings wait for a restart');
   }
@@ -93,34 +94,39 @@ export class ConfigurationNotes {
   /** `texts` are the contents of the files, for the lines under each fault. */
   rejected(faults: readonly Fault[], texts: Parameters<typeof formatFault>[1]): void {
     this.#reloads.inc({ result: 'rejected' });
+    if (this.#refused.length === 0) this.#since.refused = this.#now();
     this.#refused = faults.map((fault) => formatFault(fault));
-    this.#noteTime();
     const shown = faults.map((fault) => formatFault(fault, texts));
     this.#log.error({ component: 'config', faults: shown }, 'new configuration is invalid, the old one stays');
   }
 
-  #noteTime(): void {
-    this.#since = this.#clock
+  #now(): string {
+    return this.#clock
       .wallTime()
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
   }
 
-  /** Adds the notes to the daemon's own status and to its verdict, which stays first. */
+  /** Adds the notes to the daemon's own status, and to its verdict. */
   addTo(status: object): object {
-    const { verdict, ...rest } = status as { verdict?: { isWell: boolean; sentence: string } };
-    const sentences = [
-      ...(this.#refused.length > 0 ? [this.#refusal()] : []),
-      ...(this.#waitsForRestart.length > 0 ? [`waiting for a restart: ${this.#waitsForRestart.join(', ')}`] : []),
+    const { verdict, ...rest } = status as { verdict?: ToldVerdict };
+    return { ...(verdict && { verdict: this.#worsened(verdict) }), ...rest, ...this.#notes() };
+  }
+
+  /** What is not well comes before what is. */
+  #worsened(verdict: ToldVerdict): ToldVerdict {
+    const { refused, waits } = this.#since;
+    const notes = [
+      ...(this.#refused.length > 0 ? [{ part: this.#refusal(), since: refused }] : []),
+      ...(this.#waitsForRestart.length > 0
+        ? [{ part: `waiting for a restart: ${this.#waitsForRestart.join(', ')}`, since: waits }]
+        : []),
     ];
-    const added = verdict && {
-      ...verdict,
-      isWell: verdict.isWell && sentences.length === 0,
-      sentence: [verdict.sentence, ...sentences].join('; '),
-      // What was well is not since the note was made.
-      ...(verdict.isWell && sentences.length > 0 && { since: this.#since }),
-    };
-    return { ...(added && { verdict: added }), ...rest, ...this.#notes() };
+    if (notes.length === 0) return verdict;
+    const own = verdict.parts ?? [{ part: verdict.sentence, since: verdict.since }];
+    const parts = verdict.isWell ? [...notes, ...own] : [...own, ...notes];
+    const sentence = parts.map(({ part }) => part).join('; ');
+    return { ...verdict, isWell: false, sentence, since: (parts[0] as (typeof parts)[0]).since, parts };
   }
 
   /**

@@ -31,11 +31,22 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
 /** The verdict with the time since when it holds, behind an empty line. */
 export function verdictLines(verdict: unknown, width: number): string[] {
   if (!isFacts(verdict)) return [];
-  const since = verdict['since'] === undefined ? '' : ` (since ${say(verdict['since'])})`;
-  const lines = wrap(`${say(verdict['sentence'])}${since}`, width);
+  const lines = wrap(verdictText(verdict), width);
   // A verdict longer than the screen says the same as the rows above it.
   const most = Math.floor(mostLines / 2);
   return ['', ...(lines.length > most ? [...lines.slice(0, most - 1), '…'] : lines)];
+}
+
+/** Each part with the time since when it holds. */
+function verdictText({ sentence, since, parts }: StatusJson): string {
+  const told = Array.isArray(parts) ? parts.filter(isFacts) : [{ part: sentence, since }];
+  return told
+    .map(({ part, since }) => {
+      const text = say(part);
+      // An outage says it in its own words.
+      return since === undefined || text.includes(say(since)) ? text : `${text} (since ${say(since)})`;
+    })
+    .join('; ');
 }
 
 function headLines(facts: StatusJson): string[] {

@@ -124,7 +124,7 @@ function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address
 }
 
 function withoutAges(name: string, value: unknown): unknown {
-  if (name === 'sentence') return ageless(String(value));
+  if (name === 'sentence' || name === 'part') return ageless(String(value));
   return /Seconds(Ago)?$/.test(name) ? undefined : value;
 }
 

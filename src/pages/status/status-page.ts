@@ -56,11 +56,11 @@ ${isFacts(verdict) && verdictHtml(verdict)}
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest)}`;
 }
 
-function verdictHtml({ isWell, sentence, since, ...more }: StatusJson): Html {
+function verdictHtml({ isWell, sentence, since, parts, ...more }: StatusJson): Html {
   return html`<div id="verdict" class="verdict ${isWell === false ? 'bad' : 'good'}" role="status">
 <p><strong>${isWell === false ? 'Not well' : 'Well'}:</strong> ${say(sentence)}</p>
 <p class="quiet">${since !== undefined && html`since <time datetime="${say(since)}">${say(since)}</time>; `}is well: ${say(isWell)}${Object.entries(more).map(([name, value]) => html`; ${name}: ${say(value)}`)}</p>
-</div>`;
+${Array.isArray(parts) && html`<ul class="quiet">${parts.filter(isFacts).map(({ part, since }) => html`<li><time datetime="${say(since)}">${say(since)}</time> ${say(part)}</li>`)}</ul>\n`}</div>`;
 }
 
 function attentionHtml(items: readonly AttentionItem[]): Html {

@@ -107,7 +107,16 @@ function outageItems(status: StatusJson): AttentionItem[] {
   );
   const known = new Set(outages.map(({ message }) => message));
   const troubles = textsOf(status['waitingFor']).filter((one) => ![...known].some((message) => one.includes(message)));
-  return [...outages, ...troubles.map((message) => item('clusters', 'Unreachable', message, remedy))];
+  const found = [...outages, ...troubles.map((message) => item('clusters', 'Unreachable', message, remedy))];
+  return found.length > 0 ? found : lateItems(status, remedy);
+}
+
+/** A cluster that answers nothing any more is known as an outage only after its time limits; until then changes wait. */
+function lateItems({ verdict }: StatusJson, remedy: Remedy): AttentionItem[] {
+  if (!isFacts(verdict) || verdict['state'] !== 'behind') return [];
+  const [first] = rowsOf(verdict['parts']);
+  const message = say(first?.['part'] ?? verdict['sentence']).replace(/^behind: /, '');
+  return [item('changes', 'Behind', message, remedy)];
 }
 
 function rightsItems(status: StatusJson): AttentionItem[] {

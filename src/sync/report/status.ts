@@ -3,10 +3,10 @@
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowMessage } from '../plan/backflow.ts';
-import type { WaitReason } from '../plan/step.ts';
+import type { Outcome, WaitReason } from '../plan/step.ts';
 import { namelessRival } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
-import { type Difference, labelOf } from '../world/ledger.ts';
+import { type Difference, type LedgerEntry, labelOf } from '../world/ledger.ts';
 import { sentenceOf } from './object-status.ts';
 import { type ProvenCount, provenCount, seconds } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
@@ -70,7 +70,7 @@ type SyncFacts = Pick<
 export function verdictFacts(sync: Sync): SyncFacts {
   const { ledger, options } = sync;
   const owner = sync.world.ownerState();
-  const dirty = ledger.dirty();
+  const dirty = ledger.dirty((key) => !isBlocked(ledger.entry(key)?.outcome));
   return {
     differences: differenceCount(sync),
     objects: sync.world.windows.virtual.size,
@@ -124,6 +124,11 @@ const blockingWaits: ReadonlySet<string> = new Set<WaitReason>([
   'HostNamespaceMissing',
   'DeleteWithheld',
 ]);
+
+/** Told with the blocked objects, so that no object is told twice. */
+function isBlocked(outcome: LedgerEntry<Outcome>['outcome'] | undefined): boolean {
+  return outcome?.kind === 'waiting' && (blockingWaits.has(outcome.reason) || outcome.reason === 'Contested');
+}
 
 function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
   const blocked = new Map<string, number>();

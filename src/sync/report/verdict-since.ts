@@ -1,15 +1,29 @@
-// Remembers since when the verdict on the daemon is what it is. The sentence may change in the meantime: counts of objects do.
+// Remembers since when the verdict on the daemon is what it is, and each of its parts. The sentence may change in the meantime:
+// counts of objects do.
 import type { Verdict } from './verdict.ts';
+
+/** A verdict as the status tells it. */
+export type ToldVerdict = Omit<Verdict, 'parts'> & {
+  /** Of the state while all is well, and of the worst part otherwise. RFC 3339. */
+  since: string;
+  /** When there are several. */
+  parts?: readonly { part: string; since: string }[];
+};
 
 export class VerdictSince {
   #known: { state: Verdict['state'] | undefined; isWell: boolean; since: string } | undefined;
+  #parts: ReadonlyMap<string, string> = new Map();
 
-  /** To be called often enough that the time is right to a second. Returns RFC 3339. */
-  note({ state, isWell }: Partial<Verdict>, wallTime: Date): string {
-    const known = this.#known;
-    if (known !== undefined && known.state === state && known.isWell === isWell) return known.since;
-    const since = wallTime.toISOString().replace(/\.\d+Z$/, 'Z');
-    this.#known = { state, isWell: isWell === true, since };
-    return since;
+  /** To be called often enough that the times are right to a second. */
+  note({ parts, ...verdict }: Verdict, wallTime: Date): ToldVerdict {
+    const now = wallTime.toISOString().replace(/\.\d+Z$/, 'Z');
+    const { state, isWell } = verdict;
+    if (this.#known === undefined || this.#known.state !== state || this.#known.isWell !== isWell)
+      this.#known = { state, isWell, since: now };
+    const before = this.#parts;
+    this.#parts = new Map(parts.map(({ name, since }) => [name, since ?? before.get(name) ?? now]));
+    const told = parts.map(({ name, text }) => ({ part: text, since: this.#parts.get(name) as string }));
+    const since = isWell ? this.#known.since : (told[0]?.since ?? now);
+    return { ...verdict, since, ...(told.length > 1 && { parts: told }) };
   }
 }

@@ -13,13 +13,27 @@ export type VerdictState =
   | 'behind'
   /** The addresses are right, but something else does not cross. */
   | 'incomplete'
-  | 'inStep';
+  | 'inStep'
+  /** A management API alone. */
+  | 'serving'
+  | 'notReady';
 
 export interface Verdict {
   state: VerdictState;
   /** False when an operator should look: `hostward status` then exits with 1. */
   isWell: boolean;
+  /** The parts in one sentence. */
   sentence: string;
+  /** The worst first. */
+  parts: readonly VerdictPart[];
+}
+
+export interface VerdictPart {
+  /** What it is about; the same while counts and ages in the text change. */
+  name: string;
+  text: string;
+  /** Where the part itself knows, RFC 3339. */
+  since?: string;
 }
 
 export interface Outage {
@@ -62,35 +76,60 @@ const patienceSeconds = 5;
 export function verdictOf(facts: VerdictFacts): Verdict {
   const { outages, waitsFor } = facts;
   if (facts.isSwitchedOff) return well('switchedOff', 'switched off: nothing is touched');
-  const [outage] = outages.filter(({ kind }) => kind === 'unreachable').concat(outages);
-  if (outage !== undefined) return unwell(outage.kind, outages.map(outageSentence).join('; '));
-  if (waitsFor !== undefined) return unwell('starting', `starting: waiting for ${waitsFor}`);
-  if (facts.leaseTrouble !== undefined)
-    return unwell('standby', `nothing is written: the lease cannot be read or renewed: ${facts.leaseTrouble}`);
+  const [outage, ...others] = [...outages].sort((a, b) => severity.indexOf(a.kind) - severity.indexOf(b.kind));
+  if (outage !== undefined) return unwell(outage.kind, [...[outage, ...others].map(outagePart), ...waits(facts)]);
+  if (waitsFor !== undefined)
+    return unwell('starting', [{ name: 'starting', text: `starting: waiting for ${waitsFor}` }]);
+  if (facts.leaseTrouble !== undefined) {
+    const text = `nothing is written: the lease cannot be read or renewed: ${facts.leaseTrouble}`;
+    return unwell('standby', [{ name: 'lease', text }]);
+  }
   if (facts.standbyBehind !== undefined) return well('standby', `standby: ${facts.standbyBehind} does the writing`);
   if (facts.isDryRun) {
     const { differences } = facts;
     const writes = `dry run: ${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`;
-    const obstacles = [...obstaclesOf(facts), ...gapsOf(facts)];
-    return obstacles.length === 0 ? well('dryRun', writes) : unwell('dryRun', [writes, ...obstacles].join('; '));
+    const obstacles = [...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
+    return obstacles.length === 0
+      ? well('dryRun', writes)
+      : unwell('dryRun', [{ name: 'dryRun', text: writes }, ...obstacles]);
   }
   return stateOfObjects(facts);
 }
 
+/** The same state with more that somebody should look at. */
+export function worsened(verdict: Verdict, texts: readonly string[]): Verdict {
+  if (texts.length === 0) return verdict;
+  const more = texts.map((text) => ({ name: text, text }));
+  const parts = verdict.isWell ? [...more, ...verdict.parts] : [...verdict.parts, ...more];
+  return unwell(verdict.state, parts);
+}
+
 /** What keeps objects off the host until an operator acts. */
-function obstaclesOf({ objects, ownerMissing, blocked }: VerdictFacts): string[] {
+function obstaclesOf({ objects, blocked }: VerdictFacts): VerdictPart[] {
   const { Contested: contested = 0, ...others } = Object.fromEntries(blocked);
   const sum = Object.values(others).reduce((total, count) => total + count, 0);
   const reasons = Object.entries(others).map(([reason, count]) => `${count} ${reason}`);
-  const found = sum === 0 ? [] : [`${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`];
+  const cannotReach = `${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`;
+  const found = sum === 0 ? [] : [{ name: 'blocked', text: cannotReach }];
   // Its copy is there, and comes and goes with the writes of the other client.
   if (contested > 0) {
     const keeps = contested === 1 ? 'keeps' : 'keep';
-    found.push(
-      `${contested} of ${objectsOf(objects)} ${keeps} being changed on the host by another client (Contested)`,
-    );
+    const text = `${contested} of ${objectsOf(objects)} ${keeps} being changed on the host by another client (Contested)`;
+    found.push({ name: 'Contested', text });
   }
-  return ownerMissing === undefined ? found : [`OwnerMissing: ${ownerMissing}`, ...found];
+  return found;
+}
+
+/** Nothing new is made without the owner, so that it is the worst. */
+function ownerPart({ ownerMissing }: VerdictFacts): VerdictPart[] {
+  return ownerMissing === undefined ? [] : [{ name: 'OwnerMissing', text: `OwnerMissing: ${ownerMissing}` }];
+}
+
+/** Changes that do not get through, which may be the first sign that a cluster has stopped answering. */
+function waits({ waiting, oldestSeconds }: VerdictFacts): VerdictPart[] {
+  if (waiting === 0 || oldestSeconds < patienceSeconds) return [];
+  const text = `${objectsOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, the oldest change is ${Math.round(oldestSeconds)} s old`;
+  return [{ name: 'behind', text }];
 }
 
 const gapWords: Readonly<Record<string, (count: number) => string>> = {
@@ -100,28 +139,28 @@ const gapWords: Readonly<Record<string, (count: number) => string>> = {
 };
 
 /** What does not cross although the object does. */
-function gapsOf({ gaps }: VerdictFacts): string[] {
+function gapsOf({ gaps }: VerdictFacts): VerdictPart[] {
   return [...gaps].map(([reason, count]) => {
     const words =
       gapWords[reason]?.(count) ?? `the content of ${count} ${count === 1 ? 'reference' : 'references'} does not cross`;
-    return `${words} (${reason})`;
+    return { name: `gap ${reason}`, text: `${words} (${reason})` };
   });
 }
 
 function stateOfObjects(facts: VerdictFacts): Verdict {
-  const { objects, waiting, oldestSeconds } = facts;
-  const obstacles = obstaclesOf(facts);
-  const gaps = gapsOf(facts);
-  if (obstacles.length > 0) return unwell('blocked', `blocked: ${[...obstacles, ...gaps].join('; ')}`);
-  const age = `the oldest change is ${Math.round(oldestSeconds)} s old`;
-  if (waiting > 0 && oldestSeconds >= patienceSeconds) {
-    const waits = `${objectsOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, ${age}`;
-    return unwell('behind', `behind: ${[waits, ...gaps].join('; ')}`);
+  const { objects, waiting } = facts;
+  const [owner, late, obstacles, gaps] = [ownerPart(facts), waits(facts), obstaclesOf(facts), gapsOf(facts)];
+  const [first, ...others] = [...owner, ...late, ...obstacles, ...gaps];
+  if (first === undefined) {
+    const underWay = waiting === 0 ? '' : `, ${waiting} on the way`;
+    return well('inStep', `in step: ${objectsOf(objects)}${underWay}`);
   }
-  if (gaps.length > 0) return unwell('incomplete', `incomplete: ${gaps.join('; ')}`);
-  const underWay = waiting === 0 ? '' : `, ${waiting} on the way`;
-  return well('inStep', `in step: ${objectsOf(objects)}${underWay}`);
+  const isBlocked = owner.length > 0 || (late.length === 0 && obstacles.length > 0);
+  const state = isBlocked ? 'blocked' : late.length > 0 ? 'behind' : 'incomplete';
+  return unwell(state, [{ ...first, text: `${state}: ${first.text}` }, ...others]);
 }
+
+const severity: readonly Outage['kind'][] = ['unreachable', 'unreadable', 'unwritable'];
 
 const cannot: Readonly<Record<Outage['kind'], string>> = {
   unreachable: 'cannot reach',
@@ -141,10 +180,14 @@ function referencesOf(count: number): string {
   return `${count} ${count === 1 ? 'reference has' : 'references have'}`;
 }
 
-function well(state: VerdictState, sentence: string): Verdict {
-  return { state, isWell: true, sentence };
+function outagePart(outage: Outage): VerdictPart {
+  return { name: `${outage.cluster} ${outage.kind}`, text: outageSentence(outage), since: outage.since };
 }
 
-function unwell(state: VerdictState, sentence: string): Verdict {
-  return { state, isWell: false, sentence };
+function well(state: VerdictState, sentence: string): Verdict {
+  return { state, isWell: true, sentence, parts: [{ name: state, text: sentence }] };
+}
+
+function unwell(state: VerdictState, parts: readonly VerdictPart[]): Verdict {
+  return { state, isWell: false, sentence: parts.map(({ text }) => text).join('; '), parts };
 }

@@ -89,10 +89,14 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
   }
 
   /** Changes that have not reached the other side yet. Visits all of them, so it is for status only. */
-  dirty(): { count: number; oldestMs: number | undefined } {
-    let oldestMs: number | undefined;
-    for (const since of this.#dirtySince.values()) if (oldestMs === undefined || since < oldestMs) oldestMs = since;
-    return { count: this.#dirtySince.size, oldestMs };
+  dirty(counts: (key: Key) => boolean): { count: number; oldestMs: number | undefined } {
+    let [count, oldestMs]: [number, number | undefined] = [0, undefined];
+    for (const [key, since] of this.#dirtySince) {
+      if (!counts(key)) continue;
+      count++;
+      if (oldestMs === undefined || since < oldestMs) oldestMs = since;
+    }
+    return { count, oldestMs };
   }
 
   entry(key: Key): LedgerEntry<O> | undefined {

@@ -303,7 +303,7 @@ describe('hostward run', () => {
     const yaml = (more = '') => `hostward: {listen: "127.0.0.1:${port}"${more}}\n`;
     const on = stage(undefined, yaml());
     on.daemon.status = () => ({
-      verdict: { state: 'inStep', isWell: true, sentence: 'in step: 1 object' },
+      verdict: { state: 'inStep', isWell: true, sentence: 'in step: 1 object', since: '2025-12-31T00:00:00Z' },
       version: '1',
     });
     on.daemon.apply = (settings) => {
@@ -325,22 +325,29 @@ describe('hostward run', () => {
       on.send('reload');
       await until(() => messages(on).slice(before).includes(message));
     };
-    expect(await verdict()).toEqual({ state: 'inStep', isWell: true, sentence: 'in step: 1 object' });
+    expect(await verdict()).toMatchObject({ state: 'inStep', isWell: true, sentence: 'in step: 1 object' });
     const rejected = 'new configuration is invalid, the old one stays';
     await take(yaml(', backSync: some'), rejected);
     const column = yaml(', backSync: some').indexOf('some') + 1;
-    expect(await verdict()).toMatchObject({
-      since: expect.stringMatching(/Z$/),
+    const refusal = `the new configuration is invalid and the old one is in force: v.yaml:1:${column}: hostward.backSync: wanted one of all, none, found "some"`;
+    const { since, ...told } = await verdict();
+    expect(since).toMatch(/Z$/);
+    expect(told).toEqual({
       state: 'inStep',
       isWell: false,
-      sentence: `in step: 1 object; the new configuration is invalid and the old one is in force: v.yaml:1:${column}: hostward.backSync: wanted one of all, none, found "some"`,
+      sentence: `${refusal}; in step: 1 object`,
+      parts: [
+        { part: refusal, since },
+        { part: 'in step: 1 object', since: '2025-12-31T00:00:00Z' },
+      ],
     });
+    expect(since).not.toBe('2025-12-31T00:00:00Z');
     expect((await ask('/readyz')).split('\n')[0]).toBe('ok');
     expect(await series('hostward_config_rejected')).toBe('hostward_config_rejected 1');
     await take(yaml(', backSync: none'), 'settings wait for a restart');
     expect(await verdict()).toMatchObject({
       isWell: false,
-      sentence: 'in step: 1 object; waiting for a restart: hostward.backSync',
+      sentence: 'waiting for a restart: hostward.backSync; in step: 1 object',
     });
     await take(yaml(', backSync: none, maxWritesPerSecond: 7'), 'configuration applied');
     expect(messages(on).filter((message) => message === 'settings wait for a restart')).toHaveLength(1);

@@ -32,10 +32,10 @@ async function stage(options: FakeOptions = {}) {
       over: () => world.sync.hurry(),
     },
   );
-  const host: { answer: Answer | undefined } = { answer: undefined };
+  const host: { answer: Answer | Promise<Answer> | undefined } = { answer: undefined };
   const real = world.host.writer();
   const asked = async (ask: () => Promise<Answer>): Promise<Answer> => {
-    const answer = host.answer ?? (await ask());
+    const answer = await (host.answer ?? ask());
     outages.writes.host.note(answer, 0);
     return answer;
   };
@@ -95,31 +95,57 @@ const forbidden: Answer = { kind: 'forbidden', message: 'no verb', namespaceTerm
 
 describe('an outage of the host', () => {
   it.each([
-    ['fails', failed, 'etcd is gone'],
-    ['forbids every write', forbidden, 'no verb'],
-  ])('that %s is logged once, and readiness ends after 30 s and returns afterwards', async (_, answer, message) => {
-    const on = await stage();
-    expect(on.verdict()).toMatchObject({ state: 'inStep', isWell: true });
-    on.host.answer = answer;
-    await world.change(() => putPair(world, 'web'));
-    await on.pass(20_000);
-    expect(on.verdict().sentence).toBe(`cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}`);
-    expect(on.readiness().isReady).toBe(true);
-    await on.pass(15_000);
-    expect(on.readiness().isReady).toBe(false);
-    expect(on.readiness().lines).toContain(`cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}`);
-    expect(on.readiness().parts).toMatchObject([{ name: 'sync', isReady: false }]);
-    expect(Number(await on.outageSeconds())).toBeGreaterThan(30);
-    expect(on.logged('an api server has an outage')).toMatchObject([
-      { level: 'error', cluster: 'host', trouble: message },
-    ]);
+    ['fails', failed, 'etcd is gone', '; 1 object waits, the oldest change is 20 s old'],
+    ['forbids every write', forbidden, 'no verb', ''],
+  ])(
+    'that %s is logged once, and readiness ends after 30 s and returns afterwards',
+    async (_, answer, message, waits) => {
+      const on = await stage();
+      expect(on.verdict()).toMatchObject({ state: 'inStep', isWell: true });
+      on.host.answer = answer;
+      await world.change(() => putPair(world, 'web'));
+      await on.pass(20_000);
+      expect(on.verdict().sentence).toBe(
+        `cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}${waits}`,
+      );
+      expect(on.readiness().isReady).toBe(true);
+      await on.pass(15_000);
+      expect(on.readiness().isReady).toBe(false);
+      expect(on.readiness().lines).toContain(`cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}`);
+      expect(on.readiness().parts).toMatchObject([{ name: 'sync', isReady: false }]);
+      expect(Number(await on.outageSeconds())).toBeGreaterThan(30);
+      expect(on.logged('an api server has an outage')).toMatchObject([
+        { level: 'error', cluster: 'host', trouble: message },
+      ]);
+      on.host.answer = undefined;
+      await on.pass(70_000);
+      expect(world.copy('web')).toBeDefined();
+      expect(on.readiness().isReady).toBe(true);
+      expect(on.verdict()).toMatchObject({ state: 'inStep' });
+      expect(on.logged('the outage of an api server is over')).toHaveLength(1);
+      expect(await on.outageSeconds()).toBe('0');
+    },
+  );
+
+  it('that is frozen is first seen by the change that waits, which comes before the objects that are refused', async () => {
+    const on = await stage({ settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } } });
+    await world.change(() => putPair(world, 'denied', '10.9.0.1'));
+    expect(on.verdict()).toMatchObject({ state: 'blocked', since: '2026-01-01T00:00:00Z' });
+    let thaw: (answer: Answer) => void = () => {};
+    on.host.answer = new Promise((resolve) => {
+      thaw = resolve;
+    });
+    putPair(world, 'web');
+    await on.pass(7000);
+    const refused = '1 of 2 objects cannot reach the host (1 AddressRefused)';
+    expect(on.verdict()).toMatchObject({
+      state: 'behind',
+      sentence: `behind: 1 object waits, the oldest change is 7 s old; ${refused}`,
+    });
     on.host.answer = undefined;
+    thaw(failed);
     await on.pass(70_000);
-    expect(world.copy('web')).toBeDefined();
-    expect(on.readiness().isReady).toBe(true);
-    expect(on.verdict()).toMatchObject({ state: 'inStep' });
-    expect(on.logged('the outage of an api server is over')).toHaveLength(1);
-    expect(await on.outageSeconds()).toBe('0');
+    expect(on.verdict()).toMatchObject({ state: 'blocked', sentence: `blocked: ${refused}` });
   });
 
   it.each([
@@ -266,8 +292,12 @@ describe('a valid configuration that could not be applied', () => {
     expect(on.verdict()).toEqual({
       state: 'inStep',
       isWell: false,
-      sentence: 'in step: 0 objects; the new configuration could not be applied: may not list secrets',
+      sentence: 'the new configuration could not be applied: may not list secrets; in step: 0 objects',
       since: '2026-01-01T00:00:00Z',
+      parts: [
+        { part: 'the new configuration could not be applied: may not list secrets', since: '2026-01-01T00:00:00Z' },
+        { part: 'in step: 0 objects', since: '2026-01-01T00:00:00Z' },
+      ],
     });
     expect(on.readiness().isReady).toBe(true);
   });
