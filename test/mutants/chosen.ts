@@ -129,8 +129,8 @@ const rows: readonly Row[] = [
   [
     'a bookmark overtakes an event',
     'src/apiserver/verbs/watch/watch-stream.ts',
-    'if (!this.#isBehind) {',
-    'if (true) {',
+    'if (!this.#isBehind && this.#watch !== undefined) {',
+    'if (this.#watch !== undefined) {',
   ],
   // The store.
   [
@@ -187,6 +187,12 @@ const rows: readonly Row[] = [
     'src/store/watch-hub.ts',
     "if (this.#ended === 'open' && isBehindHistory) this.#end('overflow');",
     '',
+  ],
+  [
+    'a bookmark runs ahead of a reader of the past',
+    'src/store/watch-hub.ts',
+    'return this.#isUpToDate ? Math.max(this.#after, this.#options.history().revision) : this.#after;',
+    'return Math.max(this.#after, this.#options.history().revision);',
   ],
   [
     'a watch of the compacted past is opened',

@@ -1,11 +1,13 @@
 // `npm run mutants`: plants small faults, one at a time, in a copy of the house, and says which of them no suite notices. Exit code 0: at least 95 of a
 // hundred are noticed, and each other one is known with a reason; 1: more live, or one that nobody has looked at; 2: wrong usage.
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { HouseCopy, type Verdict } from './copy.ts';
+import { HouseCopy, hangsMs, type Verdict } from './copy.ts';
 import { drawn, faultsByRule } from './drawn.ts';
 import { type Mutant, rooms } from './mutant.ts';
+import { readRecord, recordOf } from './record.ts';
 import { SuiteFinder } from './suites.ts';
 import { survivors } from './survivors.ts';
 import { type Met, verdictOf } from './verdict.ts';
@@ -15,21 +17,25 @@ npm run mutants -- --list          names them, one a line
 npm run mutants -- --short         those whose suite is known: the gate of a landing
 npm run mutants -- --report FILE   goes on where the file ends
 options:
+  --living     plays those of the report again that lived
+  --record     writes what the report says to test/mutants/played.json, and plays nothing
   --room R     ${rooms.join(', ')}      --only TEXT  those with this in their name
   --seed N     draws other faults by rule       --each N     how many by rule in each room (11)
   --minutes N  stops after so long; with --report the next call goes on
+  --workers N  so many processes of suites at once (2)
   --deep       asks every suite that reaches the fault, not only the nearest
 `;
 const root = fileURLToPath(new URL('../..', import.meta.url));
+const recordPath = fileURLToPath(new URL('./played.json', import.meta.url));
+/** The suite that noticed a fault the last time is asked first. */
+const lastNoticedBy = new Map(Object.entries(readRecord(recordPath).noticedBy));
 /** The suites next to a fault answer in this time, or others are asked. */
 const nearMs = 10_000;
-/** Beyond this a suite hangs because of the fault, also on a busy machine. */
-const hangsMs = 150_000;
 /** Suites of one call: many enough to pay for the start, few enough to stop early. */
 const chunk = 15;
 /** Suites that are farther away notice little that the near ones do not. */
-const mostRoom = 60;
-const mostWide = 30;
+const mostRoom = 40;
+const mostWide = 12;
 
 class UsageFault extends Error {}
 
@@ -49,9 +55,13 @@ async function command(words: readonly string[]): Promise<number> {
     return 0;
   }
   const done = readReport(values.report);
+  if (values.record) {
+    writeFileSync(recordPath, recordOf(all, done, { commit: commitOf(root), survivors }));
+    return 0;
+  }
   const lines: Met[] = [];
   const finder = new SuiteFinder(root);
-  const copy = new HouseCopy(root);
+  const copy = new HouseCopy(root, { workers: whole('workers', values.workers) });
   const startMs = performance.now();
   let unplayed = 0;
   const lost: string[] = [];
@@ -61,7 +71,8 @@ async function command(words: readonly string[]): Promise<number> {
         lost.push(mutant.name);
         continue;
       }
-      const known = done.get(mutant.name);
+      const before = done.get(mutant.name);
+      const known = values.living && before?.by === undefined ? undefined : before;
       if (known === undefined && performance.now() - startMs > minutes * 60_000) {
         unplayed++;
         continue;
@@ -96,13 +107,14 @@ async function meet(
     seconds: (performance.now() - startMs) / 1000,
   });
   return copy.with(mutant, async () => {
-    if (mutant.noticedBy !== undefined && copy.has(mutant.noticedBy)) {
-      const verdict = await copy.run([mutant.noticedBy], hangsMs);
+    const known = mutant.noticedBy ?? lastNoticedBy.get(mutant.name);
+    if (known !== undefined && copy.has(known)) {
+      const verdict = await copy.meets([known], hangsMs);
       if (verdict.kind !== 'passed') return line(told(verdict));
       if (isShort) return line(undefined);
     }
     const { near, room, wide } = finder.of(mutant.file);
-    const first = await copy.run(near, nearMs);
+    const first = await copy.meets(near, nearMs);
     if (first.kind === 'failed') return line(first.by);
     // What was late is asked again with the others, in peace.
     const rest = [
@@ -111,7 +123,7 @@ async function meet(
       ...wide.slice(0, isDeep ? undefined : mostWide),
     ];
     for (let at = 0; at < rest.length; at += chunk) {
-      const verdict = await copy.run(rest.slice(at, at + chunk), hangsMs);
+      const verdict = await copy.meets(rest.slice(at, at + chunk), hangsMs);
       if (verdict.kind !== 'passed') return line(told(verdict));
     }
     return line(undefined);
@@ -130,6 +142,10 @@ function readReport(path: string | undefined): Map<string, Met> {
   return new Map(lines.map((text) => JSON.parse(text) as Met).map((line) => [line.name, line]));
 }
 
+function commitOf(folder: string): string {
+  return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: folder, encoding: 'utf8' }).trim();
+}
+
 function parse(words: readonly string[]) {
   try {
     return parseArgs({
@@ -137,6 +153,8 @@ function parse(words: readonly string[]) {
       options: {
         list: { type: 'boolean', default: false },
         short: { type: 'boolean', default: false },
+        living: { type: 'boolean', default: false },
+        record: { type: 'boolean', default: false },
         deep: { type: 'boolean', default: false },
         report: { type: 'string' },
         room: { type: 'string' },
@@ -144,6 +162,7 @@ function parse(words: readonly string[]) {
         seed: { type: 'string', default: '1' },
         each: { type: 'string', default: '11' },
         minutes: { type: 'string' },
+        workers: { type: 'string', default: '2' },
       },
     });
   } catch (error) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
-import { decodeContinue } from '../../../src/apiserver/verbs/continue-token.ts';
+import { decodeContinue, encodeContinue } from '../../../src/apiserver/verbs/continue-token.ts';
 
 const encoded = (token: unknown) => Buffer.from(JSON.stringify(token)).toString('base64url');
 const whole = { v: 'meta.k8s.io/v1', rv: 7, start: 'ns/a\u0000' };
@@ -24,5 +24,14 @@ describe('decodeContinue()', () => {
   ])('refuses $claim', ({ token, says }) => {
     expect(() => decodeContinue(encoded(token))).toThrow(says);
     expect(() => decodeContinue(encoded(token))).toThrow(StatusFault);
+  });
+
+  it('refuses a token that was sealed for somebody else, for another list, or not at all', () => {
+    const sealFor = (user: string) => (start: string) => `${user} ${start}`.padEnd(40);
+    const page = { revision: 7, after: 'ns/a' };
+    const token = encodeContinue(page, sealFor('one'));
+    expect(decodeContinue(token, sealFor('one'))).toEqual(page);
+    for (const other of [token, encodeContinue(page), encodeContinue({ ...page, after: 'ns/b' }, () => 'one')])
+      expect(() => decodeContinue(other, sealFor('two'))).toThrow(/made for the same caller and the same list/);
   });
 });

@@ -1,21 +1,35 @@
 // `npm run rig:store`: plays random histories on every store and judges them. Exit code 0: no violation, and everything was seen; 1: a violation, or the
 // histories were too tame; 2: wrong usage.
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { History, Violation } from './history.ts';
+import { type HttpHistory, judgeHttp } from './http/judge-http.ts';
+import { playHttp } from './http/play-http.ts';
+import { HttpTally } from './http/tally-http.ts';
 import { judge, told } from './judges/judge.ts';
 import { play } from './play/play.ts';
 import { type Plant, plants } from './subjects/planted.ts';
 import { subjects } from './subjects/subjects.ts';
 import { Tally } from './tally.ts';
 
-const usage = `npm run rig:store -- --histories N [--from SEED] [--store NAME] [-o json]   plays N histories on each store
-npm run rig:store -- --replay SEED [--store NAME] [--save FILE]              plays one and shows it
-npm run rig:store -- --judge FILE                                            judges a history that was saved
-npm run rig:store -- --histories N --plant NAME                              with a planted bug, which must be found
+const stores = [...Object.keys(subjects), 'http'];
+const usage = `npm run rig:store -- --histories N [--from SEED] [--store NAME]   plays N histories on each store
+npm run rig:store -- --replay SEED [--store NAME] [--save FILE]  plays one and shows it
+npm run rig:store -- --judge FILE                                judges a history that was saved
 
-stores: ${Object.keys(subjects).join(', ')}; planted bugs: ${Object.keys(plants).join(', ')}
+stores: ${stores.join(', ')}
+  http is a memory or SQLite store behind an API server, which its clients list, watch and change over HTTP
+options:
+  --minutes N   stops each store after so long, and says with which seed to go on; so does Ctrl-C
+  --busy        keeps every processor busy beside, which shows other races
+  --plant NAME  with a planted bug, which must be found: ${Object.keys(plants).join(', ')}
+  -o json       the result as JSON
+Exit code 0: no violation, and everything was seen; 1: a violation, or the histories were too tame; 2: wrong usage.
 `;
+/** How often a long run says how far it is. */
+const progressMs = 10_000;
 const greatestSeed = 2 ** 31 - 1;
 /** Said in full; of the others the seed is enough. */
 const mostTold = 5;
@@ -33,28 +47,50 @@ async function command(words: readonly string[]): Promise<number> {
       judge: { type: 'string' },
       save: { type: 'string' },
       plant: { type: 'string' },
+      minutes: { type: 'string' },
+      busy: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
       output: { type: 'string', short: 'o', default: 'text' },
     },
   });
-  if (values.store !== undefined && !(values.store in subjects))
-    throw new UsageFault(`--store is one of: ${Object.keys(subjects).join(', ')}; found "${values.store}"`);
+  if (values.help) {
+    print(usage.trimEnd());
+    return 0;
+  }
+  if (values.store !== undefined && !stores.includes(values.store))
+    throw new UsageFault(`--store is one of: ${stores.join(', ')}; found "${values.store}"`);
   if (values.plant !== undefined && !(values.plant in plants))
     throw new UsageFault(`--plant is one of: ${Object.keys(plants).join(', ')}; found "${values.plant}"`);
   if (values.output !== 'text' && values.output !== 'json')
     throw new UsageFault(`-o is text or json, found "${values.output}"`);
   if (values.judge !== undefined) return judged(JSON.parse(readFileSync(values.judge, 'utf8'), revived));
-  const stores = values.store === undefined ? Object.keys(subjects) : [values.store];
+  const chosen = values.store === undefined ? stores : [values.store];
   const plant = values.plant as Plant | undefined;
   if (values.replay !== undefined)
-    return replay(wholeNumber('--replay', values.replay, 0), { stores, plant, save: values.save });
+    return replay(wholeNumber('--replay', values.replay, 0), { stores: chosen, plant, save: values.save });
   if (values.histories === undefined) throw new UsageFault('say --histories N, --replay SEED or --judge FILE');
   const histories = wholeNumber('--histories', values.histories, 1);
   const from = wholeNumber('--from', values.from, 0);
-  const tallies: Tally[] = [];
-  for (const store of stores) tallies.push(await playMany(store, { histories, from, plant }));
+  const minutes = wholeNumber('--minutes', values.minutes ?? String(greatestSeed), 1);
+  const tallies: Told[] = [];
+  const stopped = new AbortController();
+  process.once('SIGINT', () => stopped.abort());
+  const spinners = values.busy ? spinning() : [];
+  try {
+    for (const store of chosen)
+      tallies.push(await playMany(store, { histories, from, plant, minutes, isStopped: () => stopped.signal.aborted }));
+  } finally {
+    for (const spinner of spinners) spinner.kill('SIGKILL');
+  }
   if (values.output === 'json') print(JSON.stringify(tallies.map(asData), undefined, 2));
-  else for (const tally of tallies) print(asText(tally));
+  else for (const tally of tallies) print(asText(tally, histories, from));
   return tallies.every(({ violations, missed }) => violations.length === 0 && missed.length === 0) ? 0 : 1;
+}
+
+function spinning(): ChildProcess[] {
+  return Array.from({ length: availableParallelism() }, () =>
+    spawn(process.execPath, ['--eval', 'for (;;);'], { stdio: 'ignore' }),
+  );
 }
 
 function wholeNumber(option: string, text: string, least: number): number {
@@ -63,23 +99,68 @@ function wholeNumber(option: string, text: string, least: number): number {
   throw new UsageFault(`${option} is a whole number from ${least} to ${greatestSeed}, found "${text}"`);
 }
 
-async function playMany(
-  store: string,
-  { histories, from, plant }: { histories: number; from: number; plant: Plant | undefined },
-): Promise<Tally> {
-  const subject = (
-    subjects[store] as (plant?: Plant) => (typeof subjects)[string] extends (p?: Plant) => infer S ? S : never
-  )(plant);
-  const tally = new Tally(store, subject.promises);
+interface Told {
+  store: string;
+  histories: number;
+  operations: number;
+  seen: Record<string, number>;
+  violations: readonly (Violation & { seed: number })[];
+  /** What was never seen although this store can show it. */
+  missed: string[];
+}
+
+interface Many {
+  histories: number;
+  from: number;
+  plant: Plant | undefined;
+  minutes: number;
+  isStopped(): boolean;
+}
+
+async function playMany(store: string, { histories, from, plant, minutes, isStopped }: Many): Promise<Told> {
+  const player = store === 'http' ? httpPlayer(plant) : storePlayer(store, plant);
+  const startMs = performance.now();
+  let toldMs = startMs;
   try {
     for (let seed = from; seed < from + histories; seed++) {
-      const { history } = await play(subject, seed);
-      tally.add(history, judge(history));
+      await player.play(seed);
+      const nowMs = performance.now();
+      if (isStopped() || nowMs - startMs > minutes * 60_000) break;
+      if (nowMs - toldMs < progressMs) continue;
+      toldMs = nowMs;
+      const { histories: count, violations } = player.tally;
+      process.stderr.write(`${store}: ${count} of ${histories} histories, ${violations.length} violations\n`);
     }
   } finally {
-    await subject.stop();
+    await player.stop();
   }
-  return tally;
+  return player.tally;
+}
+
+function storePlayer(store: string, plant: Plant | undefined) {
+  const subject = subjects[store]?.(plant);
+  if (subject === undefined) throw new UsageFault(`no store "${store}"`);
+  const tally = new Tally(store, subject.promises);
+  return {
+    tally,
+    async play(seed: number) {
+      const { history } = await play(subject, seed);
+      tally.add(history, judge(history));
+    },
+    stop: () => subject.stop(),
+  };
+}
+
+function httpPlayer(plant: Plant | undefined) {
+  const tally = new HttpTally();
+  return {
+    tally,
+    async play(seed: number) {
+      const history = await playHttp(seed, plant);
+      tally.add(seed, history, judgeHttp(history));
+    },
+    async stop() {},
+  };
 }
 
 async function replay(
@@ -88,6 +169,7 @@ async function replay(
 ): Promise<number> {
   let bad = 0;
   for (const store of stores) {
+    if (store === 'http') bad += replayedHttp(seed, await playHttp(seed, plant));
     const subject = subjects[store]?.(plant);
     if (subject === undefined) continue;
     try {
@@ -100,6 +182,15 @@ async function replay(
     }
   }
   return bad === 0 ? 0 : 1;
+}
+
+function replayedHttp(seed: number, history: HttpHistory): number {
+  for (const [name, happened] of Object.entries(history))
+    for (const one of happened) print(`http, seed ${seed}, ${name}: ${JSON.stringify(one)}`);
+  const faults = judgeHttp(history);
+  for (const what of faults) print(what);
+  print(faults.length === 0 ? 'no violation' : `${faults.length} violations`);
+  return faults.length;
 }
 
 function judged(history: History): number {
@@ -115,7 +206,7 @@ function judged(history: History): number {
   return violations.length === 0 ? 0 : 1;
 }
 
-function asText(tally: Tally): string {
+function asText(tally: Told, wanted: number, from: number): string {
   const { store, histories, operations, seen, violations, missed } = tally;
   const lines = [
     `${store}: ${histories} histories, ${operations} operations and watches, ${violations.length} violations`,
@@ -129,10 +220,12 @@ function asText(tally: Tally): string {
   const seeds = [...new Set(violations.map(({ seed }) => seed))].slice(0, mostTold);
   for (const seed of seeds) lines.push(`  npm run rig:store -- --replay ${seed} --store ${store}`);
   for (const sentence of missed) lines.push(`  the histories never had ${sentence}: play more of them`);
+  if (histories < wanted)
+    lines.push(`  stopped early: go on with --from ${from + histories} --histories ${wanted - histories}`);
   return lines.join('\n');
 }
 
-function asData({ store, histories, operations, seen, violations, missed }: Tally) {
+function asData({ store, histories, operations, seen, violations, missed }: Told) {
   return { store, histories, operations, seen, violations, missed };
 }
 

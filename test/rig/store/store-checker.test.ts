@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { judgeHttp } from './http/judge-http.ts';
+import { playHttp } from './http/play-http.ts';
+import { HttpTally } from './http/tally-http.ts';
 import { judge } from './judges/judge.ts';
 import { type Blow, planOf } from './play/plan.ts';
 import { play } from './play/play.ts';
@@ -58,5 +61,34 @@ describe('the checker of stores', () => {
     const nothing = new Tally('sqlite', { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: true });
     for (const sentence of ['a kill', 'a write refused because somebody else was first', 'a list of an old revision'])
       expect(nothing.missed).toContain(sentence);
+  });
+});
+
+describe('the checker of stores over HTTP', () => {
+  async function tallyOverHttp(seeds: readonly number[], plant?: Plant): Promise<HttpTally> {
+    const tally = new HttpTally();
+    for (const seed of seeds) {
+      const history = await playHttp(seed, plant);
+      tally.add(seed, history, judgeHttp(history));
+    }
+    return tally;
+  }
+
+  it('finds nothing in histories of an API server', async () => {
+    const { violations, seen } = await tallyOverHttp([0, 1, 2]);
+    expect(violations).toEqual([]);
+    expect([seen.events > 0, seen.bookmarks > 0, seen.states > 0]).toEqual([true, true, true]);
+  });
+
+  it.each(['skipped event', 'early bookmark', 'stale previous'] as const)(
+    'finds the planted bug "%s"',
+    async (plant) => {
+      const { violations } = await tallyOverHttp([1], plant);
+      expect(violations.length).toBeGreaterThan(0);
+    },
+  );
+
+  it('says that it has checked nothing when the histories were tame', () => {
+    expect(new HttpTally().missed).toContain('a list refused because of compaction');
   });
 });

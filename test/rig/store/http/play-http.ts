@@ -1,0 +1,284 @@
+// Plays the clients of a seed against an API server over HTTP, on a store of its own, and writes down what they saw and what the store did.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { storagePrefix } from '../../../../src/apiserver/wire/stored-text.ts';
+import { systemClock } from '../../../../src/clock.ts';
+import { MemoryStore } from '../../../../src/store/memory-store.ts';
+import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { Lines, openShop, type Shop, widgetKind } from '../../../apiserver/shop/widgets.ts';
+import { Chance } from '../../random.ts';
+import { type Plant, planted } from '../subjects/planted.ts';
+import type { HttpHistory, Line, Selection, WatchSeen, Written } from './judge-http.ts';
+import { collectionOf, type Item, pageOf, pathOf, queryOf, thingOf } from './widget-paths.ts';
+
+const keys = ['a/1', 'a/10', 'a/2', 'b/1', 'b/2'] as const;
+const sides = ['left', 'right'] as const;
+const selections: readonly Selection[] = [
+  ...[{ namespace: '' }, { namespace: '' }, { namespace: 'a' }, { namespace: 'b' }],
+  ...[
+    { namespace: 'a', name: '1' },
+    { namespace: '', side: 'left' },
+    { namespace: 'a', side: 'right' },
+  ],
+];
+/** Short, so that most watches are told how far they are between two changes. */
+const bookmarkIntervalMs = 3;
+/** A watch that is so long behind is not late but dead. */
+const restMs = 20_000;
+const mostWatches = 40;
+const memoryFolder = '/dev/shm';
+
+export async function playHttp(seed: number, plant?: Plant): Promise<HttpHistory> {
+  const chance = new Chance(seed, 'http');
+  const folder = mkdtempSync(join(existsSync(memoryFolder) ? memoryFolder : tmpdir(), 'hostward-http-'));
+  const inMemory = chance.isHit(0.25) ? new MemoryStore({ clock: systemClock }) : undefined;
+  const opened = () => inMemory ?? new SqliteStore({ clock: systemClock, path: join(folder, 'store.db') });
+  const player = new Player();
+  try {
+    // A database that is opened again has what was before on disk alone, where a watch of the past reads it slowly.
+    if (inMemory === undefined)
+      await serving(opened(), player, { plant: undefined }, (shop) => player.write(shop, chance));
+    await serving(opened(), player, { plant }, async (shop) => {
+      const clients = Array.from({ length: chance.between(2, 4) }, (_, nth) => new Chance(seed, `http client ${nth}`));
+      await Promise.all(clients.map((one) => player.play(shop, one)));
+      await player.rest(shop);
+    });
+    return player.history;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function serving(
+  store: Store,
+  player: Player,
+  { plant }: { plant: Plant | undefined },
+  work: (shop: Shop) => Promise<void>,
+): Promise<void> {
+  await store.start();
+  const told = player.writingDown(store);
+  const shop = await openShop({
+    store: plant === undefined ? told : planted(told, plant),
+    watch: { bookmarkIntervalMs, maxWatchMs: 10 * restMs },
+  });
+  try {
+    await work(shop);
+  } finally {
+    await shop.stop();
+    await store.stop();
+  }
+}
+
+class Player {
+  readonly history: HttpHistory = { changes: [], writes: [], lists: [], watches: [], compactions: [] };
+  #compact: (upTo: number) => Promise<void> = async () => {};
+  #moment = 0;
+  #latest = 0;
+  #count = 0;
+  #isOver = false;
+  #known = new Map<string, number>();
+  #following = new Map<WatchSeen, { last: number; ended: Promise<void>; cut(): void; moved: () => void }>();
+
+  writingDown(store: Store): Store {
+    const prefix = storagePrefix(widgetKind, '');
+    this.#compact = (upTo) => store.compact(upTo);
+    const write: Store['write'] = async (key, change) => {
+      const calledAt = this.#moment++;
+      const result = await store.write(key, change);
+      if (!result.ok || !key.startsWith(prefix)) return result;
+      const { revision } = result;
+      const thing = change.value === undefined ? undefined : thingOf(JSON.parse(change.value), revision);
+      const returnedAt = this.#moment++;
+      this.history.changes.push({ revision, key: key.slice(prefix.length), thing, calledAt, returnedAt });
+      return result;
+    };
+    return new Proxy(store, {
+      get: (_target, name) => {
+        if (name === 'write') return write;
+        const own = Reflect.get(store, name);
+        return typeof own === 'function' ? own.bind(store) : own;
+      },
+    });
+  }
+
+  async write(shop: Shop, chance: Chance): Promise<void> {
+    for (let count = chance.between(10, 40); count > 0; count--) await this.#writeSomething(shop, chance);
+  }
+
+  async play(shop: Shop, chance: Chance): Promise<void> {
+    for (let count = chance.between(10, 30); count > 0; count--) await this.#step(shop, chance);
+  }
+
+  /** Every open watch comes as far as the last write, or time runs out and it owes the rest. */
+  async rest(shop: Shop): Promise<void> {
+    for (const key of ['a/1', 'b/1']) await this.#write(shop, { verb: 'update', key, expect: undefined, side: 'left' });
+    for (const key of ['a/1', 'b/1']) await this.#write(shop, { verb: 'create', key, expect: undefined, side: 'left' });
+    this.#isOver = true;
+    const deadline = AbortSignal.timeout(restMs);
+    for (const [seen, following] of this.#following) {
+      seen.owes = this.#latest;
+      // A bookmark tells that nothing more comes.
+      while (following.last < this.#latest && !deadline.aborted && this.#following.has(seen))
+        await new Promise<void>((resolve) => {
+          following.moved = resolve;
+          deadline.addEventListener('abort', () => resolve(), { once: true });
+        });
+      following.cut();
+    }
+    await Promise.all([...this.#following.values()].map(({ ended }) => ended));
+  }
+
+  async #step(shop: Shop, chance: Chance): Promise<void> {
+    const selection = chance.pick(selections);
+    // Nothing is old before the first write.
+    const old = this.#latest === 0 ? undefined : Math.max(1, this.#latest - chance.whole(25));
+    const step = chance.weigh<() => Promise<unknown>>([
+      [50, () => this.#writeSomething(shop, chance)],
+      [6, () => this.#list(shop, selection, {})],
+      [6, () => this.#list(shop, selection, { exact: old })],
+      [8, () => this.#list(shop, selection, { limit: chance.between(1, 2) })],
+      [16, () => this.#watch(shop, selection, chance.pick([undefined, this.#latest || undefined, old, old]))],
+      [4, async () => [...this.#following.values()][0]?.cut()],
+      [2, () => this.#forget(Math.max(0, this.#latest - chance.whole(20)))],
+    ]);
+    await step();
+  }
+
+  async #writeSomething(shop: Shop, chance: Chance): Promise<void> {
+    const key = chance.pick(keys);
+    const side = chance.pick(sides);
+    const known = this.#known.get(key);
+    const what = chance.weigh<Pick<Written, 'verb' | 'expect'>>([
+      [10, { verb: 'create', expect: undefined }],
+      [22, { verb: 'update', expect: known }],
+      [8, { verb: 'update', expect: undefined }],
+      [6, { verb: 'delete', expect: known }],
+      [4, { verb: 'delete', expect: undefined }],
+    ]);
+    await this.#write(shop, { ...what, key, side });
+  }
+
+  async #forget(upTo: number): Promise<void> {
+    this.history.compactions.push({ upTo, calledAt: this.#moment++ });
+    await this.#compact(upTo);
+  }
+
+  async #write(shop: Shop, what: Pick<Written, 'verb' | 'key' | 'expect'> & { side: string }): Promise<void> {
+    const { verb, key, expect, side } = what;
+    const [namespace = '', name = ''] = key.split('/');
+    const version = expect === undefined ? {} : { resourceVersion: String(expect) };
+    const collection = collectionOf(namespace);
+    const body = {
+      ...{ apiVersion: 'shop.example/v1', kind: 'Widget', spec: { size: `${++this.#count}` } },
+      metadata: { name, ...version, labels: { side } },
+    };
+    const options = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: version };
+    const calledAt = this.#moment++;
+    const reply = await {
+      create: () => shop.call('POST', collection, body),
+      update: () => shop.call('PUT', `${collection}/${name}`, body),
+      delete: () => shop.call('DELETE', `${collection}/${name}`, options),
+    }[verb]();
+    const { status } = reply;
+    const revision = verb === 'delete' || status >= 300 ? 0 : thingOf(reply.json).revision;
+    this.history.writes.push({ verb, key, expect, status, revision, calledAt, returnedAt: this.#moment++ });
+    if (status < 300 && revision > 0) this.#learn(key, revision);
+  }
+
+  async #list(shop: Shop, selection: Selection, asked: { exact?: number | undefined; limit?: number }): Promise<void> {
+    const { exact, limit } = asked;
+    const calledAt = this.#moment++;
+    const listed = { selection, exact, pages: [], isTooOld: false, calledAt, returnedAt: 0 } as HttpHistory['lists'][0];
+    let more = '';
+    do {
+      const query = queryOf(selection);
+      if (limit !== undefined) query.set('limit', String(limit));
+      if (more !== '') query.set('continue', more);
+      else if (exact !== undefined) {
+        query.set('resourceVersion', String(exact));
+        query.set('resourceVersionMatch', 'Exact');
+      }
+      const reply = await shop.call('GET', `${pathOf(selection)}?${query}`);
+      listed.isTooOld = reply.status === 410;
+      if (listed.isTooOld) break;
+      const { metadata, items } = pageOf(reply);
+      const revision = Number(metadata.resourceVersion);
+      listed.pages.push({
+        revision,
+        things: items.map((item) => thingOf(item)),
+        remaining: metadata.remainingItemCount,
+      });
+      for (const { key, revision: its } of listed.pages.at(-1)?.things ?? []) this.#known.set(key, its);
+      this.#latest = Math.max(this.#latest, revision);
+      more = metadata.continue ?? '';
+    } while (more !== '');
+    listed.returnedAt = this.#moment++;
+    this.history.lists.push(listed);
+  }
+
+  /** Goes on by itself where it was cut, or from the present when its place is gone. */
+  async #watch(shop: Shop, selection: Selection, after: number | undefined): Promise<void> {
+    if (this.history.watches.length >= mostWatches) return;
+    const query = queryOf(selection);
+    query.set('watch', 'true');
+    query.set('allowWatchBookmarks', 'true');
+    if (after !== undefined) query.set('resourceVersion', String(after));
+    else {
+      query.set('sendInitialEvents', 'true');
+      query.set('resourceVersionMatch', 'NotOlderThan');
+    }
+    const seen: WatchSeen = { selection, after, lines: [], calledAt: this.#moment++, owes: undefined };
+    this.history.watches.push(seen);
+    const gone = new AbortController();
+    const response = await fetch(`${shop.server.url}${pathOf(selection)}?${query}`, {
+      headers: { authorization: 'Bearer owner-token' },
+      signal: gone.signal,
+    });
+    const following = { last: after ?? 0, ended: Promise.resolve(), cut: () => gone.abort(), moved: () => undefined };
+    this.#following.set(seen, following);
+    following.ended = this.#follow(seen, new Lines(response.body as ReadableStream<Uint8Array>)).finally(() => {
+      this.#following.delete(seen);
+      following.moved();
+    });
+    void following.ended.then(() => {
+      const isGone = seen.lines.at(-1)?.type === 'ERROR';
+      if (!this.#isOver)
+        return this.#watch(shop, selection, isGone || following.last === 0 ? undefined : following.last);
+    });
+  }
+
+  async #follow(seen: WatchSeen, lines: Lines): Promise<void> {
+    try {
+      for (;;) {
+        const line = await lines.next();
+        if (line === undefined) return;
+        const { type, object } = line as { type: string; object: Item & { code: number } };
+        const following = this.#following.get(seen);
+        if (type === 'ERROR') seen.lines.push({ type, code: object.code, at: this.#moment++ });
+        else if (type === 'BOOKMARK') {
+          const endsInitial = object.metadata.annotations?.['k8s.io/initial-events-end'] === 'true';
+          const revision = Number(object.metadata.resourceVersion);
+          seen.lines.push({ type, revision, endsInitial });
+          if (following !== undefined) following.last = revision;
+        } else {
+          const thing = thingOf(object);
+          seen.lines.push({ type, thing } as Line);
+          this.#learn(thing.key, thing.revision);
+          // The first state has no order: one may go on from there only behind its end.
+          const isFirst = seen.after === undefined && !seen.lines.some((one) => one.type === 'BOOKMARK');
+          if (following !== undefined && !isFirst) following.last = thing.revision;
+        }
+        following?.moved();
+      }
+    } catch {
+      // It was cut.
+    }
+  }
+
+  #learn(key: string, revision: number): void {
+    this.#known.set(key, revision);
+    this.#latest = Math.max(this.#latest, revision);
+  }
+}

@@ -1,0 +1,59 @@
+// What the histories over HTTP went through, as the tally of stores counts it: a judge that has seen no bookmark and no refusal has judged nothing.
+import type { Violation } from '../history.ts';
+import type { HttpHistory } from './judge-http.ts';
+
+const sights = {
+  conflicts: 'a write refused because somebody else was first',
+  deletes: 'a delete',
+  pages: 'a second page',
+  oldLists: 'a list of an old revision',
+  tooOldLists: 'a list refused because of compaction',
+  states: 'a watch that began with the present state',
+  events: 'an event',
+  bookmarks: 'a bookmark',
+  left: 'a thing that left a selection while it lived on',
+  tooOldWatches: 'a watch refused because of compaction',
+} as const;
+
+type Sight = keyof typeof sights;
+
+export class HttpTally {
+  readonly store = 'http';
+  readonly seen = Object.fromEntries(Object.keys(sights).map((sight) => [sight, 0])) as Record<Sight, number>;
+  readonly violations: (Violation & { seed: number })[] = [];
+  histories = 0;
+  operations = 0;
+
+  add(seed: number, history: HttpHistory, faults: readonly string[]): void {
+    this.histories++;
+    this.operations += history.writes.length + history.lists.length + history.watches.length;
+    for (const what of faults) this.violations.push({ judge: 'http', what, seed });
+    for (const sight of sightsOf(history)) this.seen[sight]++;
+  }
+
+  get missed(): string[] {
+    return Object.entries(sights)
+      .filter(([name]) => this.seen[name as Sight] === 0)
+      .map(([, sentence]) => sentence);
+  }
+}
+
+function* sightsOf({ changes, writes, lists, watches }: HttpHistory): Generator<Sight> {
+  for (const { verb, status } of writes) {
+    if (status === 409) yield 'conflicts';
+    if (verb === 'delete' && status < 300) yield 'deletes';
+  }
+  for (const { exact, pages, isTooOld } of lists) {
+    if (isTooOld) yield 'tooOldLists';
+    else if (exact !== undefined) yield 'oldLists';
+    if (pages.length > 1) yield 'pages';
+  }
+  const deleted = new Set(changes.filter(({ thing }) => thing === undefined).map(({ revision }) => revision));
+  for (const { lines } of watches)
+    for (const line of lines) {
+      if (line.type === 'ERROR') yield 'tooOldWatches';
+      else if (line.type !== 'BOOKMARK') yield 'events';
+      else yield line.endsInitial ? 'states' : 'bookmarks';
+      if (line.type === 'DELETED' && !deleted.has(line.thing.revision)) yield 'left';
+    }
+}
