@@ -2,8 +2,8 @@
 // index functions. Out: keys that may match at a revision; the caller must still check each object. The first use builds the
 // index, and a store watch keeps it current.
 import type { KubeObject } from '../../object/meta/object.ts';
+import { pagesOf } from '../../store/follow/pages.ts';
 import { compareKeys } from '../../store/key-order.ts';
-import { pagesOf } from '../../store/pages.ts';
 import type { Store, StoreEvent, StoreWatch } from '../../store/store.ts';
 import type { Kind } from '../kinds/kind.ts';
 import { shownFromText, storagePrefix } from '../wire/stored-text.ts';
@@ -111,8 +111,14 @@ class KindIndex {
     this.#changed = undefined;
   }
 
+  /** An index that has lost its watch is over, and the next use builds another. */
   async #follow(watch: StoreWatch): Promise<void> {
-    for await (const batch of watch.events()) for (const event of batch) this.#apply(event);
+    try {
+      for await (const batch of watch.events()) for (const event of batch) this.#apply(event);
+    } catch {
+      // Until then every object is read, which says what is wrong with the store.
+      this.close();
+    }
   }
 
   #apply({ type, key, value, revision }: StoreEvent): void {

@@ -2,16 +2,14 @@
 // chores. In: a kit, chores, and every change in the store. Out: updates and deletes through the kit's own pipelines.
 // Must never delay a request: the garbage collector works in the background, one change at a time.
 import type { KubeObject } from '../../object/meta/object.ts';
-import { pagesOf } from '../../store/pages.ts';
-import type { StoreEvent, StoreWatch } from '../../store/store.ts';
+import { Follower } from '../../store/follow/follower.ts';
+import type { StoreEvent } from '../../store/store.ts';
 import type { Catalog } from '../kinds/catalog.ts';
 import type { Kind } from '../kinds/kind.ts';
 import type { Kit } from '../kinds/kit.ts';
 import { Owners } from './owners.ts';
 
 const root = '/registry/';
-/** Records in one page of the first read. */
-const pageRecords = 500;
 
 /** The location of a present or former object. */
 export interface ObjectPlace {
@@ -33,12 +31,18 @@ export class GarbageCollector {
   #chores: readonly Chore[];
   #kinds: ReadonlyMap<string, Kind>;
   #owners: Owners;
-  #watch: StoreWatch | undefined;
-  #done: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #follower: Follower;
 
   constructor(kit: Kit, chores: readonly Chore[] = []) {
+    const { store, clock, log } = kit;
+    const about = { store, clock, log, prefix: root, what: 'objects and their owners' };
     this.#kit = kit;
+    // What it finds was unfinished when the cluster last stopped, or when a watch was lost.
+    this.#follower = new Follower({
+      ...about,
+      found: ({ key, value }) => this.#found(key, value),
+      changed: (event) => this.#try(event.key, () => this.#handle(event)),
+    });
     this.#chores = chores;
     this.#kinds = kindsByStorage(kit.catalog);
     this.#owners = new Owners(kit);
@@ -46,57 +50,16 @@ export class GarbageCollector {
 
   /** Does not wait until every object has been read: there may be a million. */
   async start(): Promise<void> {
-    const watch = await this.#open();
-    this.#done = this.#run(watch);
+    await this.#follower.startUnread();
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
     this.#owners.stop();
-    this.#watch?.close();
-    await this.#done;
+    await this.#follower.stop();
   }
 
-  /** When the collector or its store falls behind, the store ends the watch, and the collector reads every object again. */
-  async #run(first: StoreWatch): Promise<void> {
-    let watch = first;
-    for (;;) {
-      await this.#readAll(watch);
-      await this.#follow(watch);
-      if (this.#isStopped || watch.ended === 'closed') return;
-      watch = await this.#open();
-    }
-  }
-
-  async #open(): Promise<StoreWatch> {
-    const revision = await this.#kit.store.currentRevision();
-    const watch = await this.#kit.store.watch(root, revision);
-    if (!('events' in watch))
-      throw new Error(`watch the store: revision ${revision} was compacted before the watch began`);
-    this.#watch = watch;
-    // The stop could only close the watch before this one.
-    if (this.#isStopped) watch.close();
-    return watch;
-  }
-
-  /** Finds the work that was unfinished when the cluster last stopped. */
-  async #readAll(watch: StoreWatch): Promise<void> {
-    const { store, log } = this.#kit;
-    try {
-      const revision = await store.currentRevision();
-      for await (const records of pagesOf(store, root, { revision, limit: pageRecords })) {
-        for (const { key, value } of records)
-          if (this.#concerns(key, value)) await this.#try(key, () => this.#inspect(key, value));
-        if (watch.ended !== 'open') return;
-      }
-    } catch (error) {
-      log.error({ error: String(error) }, 'garbage collector failed');
-    }
-  }
-
-  async #follow(watch: StoreWatch): Promise<void> {
-    for await (const batch of watch.events())
-      for (const event of batch) await this.#try(event.key, () => this.#handle(event));
+  #found(key: string, value: string): Promise<void> | undefined {
+    return this.#concerns(key, value) ? this.#try(key, () => this.#inspect(key, value)) : undefined;
   }
 
   /** One object that fails must not end the work for all others. */

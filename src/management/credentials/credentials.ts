@@ -9,6 +9,7 @@ import { sendJson } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { serviceUnavailable } from '../../object/meta/status.ts';
+import type { Followers } from '../../store/follow/follower.ts';
 import type { Store } from '../../store/store.ts';
 import type { Misses } from '../keys/callers/misses.ts';
 import type { KeyWorld } from '../keys/life/credential.ts';
@@ -36,6 +37,7 @@ export interface Issuing {
 export interface OpenIssuingOptions {
   folder: string;
   store: Store;
+  followers: Followers;
   world: KeyWorld;
   clock: Clock;
   log: Log;
@@ -56,7 +58,7 @@ export interface OpenIssuingOptions {
 const keyChoreMs = 60_000;
 
 export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing> {
-  const { folder, store, world, clock, log, issuer, callerOf, visibleSince, deadText, userOf } = options;
+  const { folder, store, followers, world, clock, log, issuer, callerOf, visibleSince, deadText, userOf } = options;
   const nowMs = () => clock.wallTime().getTime();
   const failed = (error: unknown) =>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
@@ -65,7 +67,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   const renew = () => (options.mayRenew() ? keys.keepUp(nowMs()) : keys.readAgain());
   await renew();
   const revocations = new PublishedRevocations({ store, clock, failed, lost: options.revocationsLost });
-  const shared = options.misses && new SharedLines(store, ledgerPrefix);
+  const shared = options.misses && new SharedLines({ store, followers }, ledgerPrefix);
   const ledger = new TokenLedger({ store: shared ?? store, revocations, world, nowMs, failed });
   await ledger.start(keys.areNew, { isShared: shared !== undefined });
   await shared?.start((uid, text) => ledger.heard(uid, text));

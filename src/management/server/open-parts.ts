@@ -10,6 +10,7 @@ import type { Clock } from '../../clock.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import { StoreFault } from '../../store/errors.ts';
+import { Followers } from '../../store/follow/follower.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { AuditLog, type AuditLogOptions } from '../audit/audit.ts';
 import { keyedDigest } from '../audit/chain/chain.ts';
@@ -46,6 +47,8 @@ export interface OpenParts {
   revocations: ChainFile;
   peppers: Peppers;
   store: Store;
+  /** What is known here of the store must be believed only while they are not behind. */
+  followers: Followers;
   activity: Activity;
   /** What other replicas know of uses. */
   uses: OthersUses;
@@ -112,11 +115,11 @@ async function partsOf(
 ): Promise<OpenParts> {
   const { folder, settings, clock, log, kinds, baseURL: issuer } = options;
   const stored = await openStored(database, options, opened);
-  const { secrets, digest, store, activity, people, book, uses } = stored;
+  const { secrets, digest, store, followers, activity, people, book, uses } = stored;
   const { peppers, cipher } = secrets;
   const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
   const world = worldOf({ people, book, lastActivityMs });
-  const misses = database.shared && new Misses(store, clock);
+  const misses = database.shared && new Misses({ store, followers, clock });
   const others = misses === undefined ? {} : { misses, usesOfOthers: () => uses.read() };
   const callers = new Callers({ book, world, peppers, activity, clock, ...others });
   const rights = new Rights(callers, () => people.directory, world.key);
@@ -157,7 +160,17 @@ async function partsOf(
     return session === undefined ? undefined : { since: viewSince(session, people, book) };
   };
   const { revocationsLost } = options;
-  const about = { folder: options.secretsFolder, store, world, clock, log, issuer, visibleSince, revocationsLost };
+  const about = {
+    folder: options.secretsFolder,
+    store,
+    followers,
+    world,
+    clock,
+    log,
+    issuer,
+    visibleSince,
+    revocationsLost,
+  };
   const issuing = await openIssuing({
     ...about,
     callerOf,
@@ -168,7 +181,7 @@ async function partsOf(
   });
   book.onChange((uid) => issuing.ledger.changed(uid));
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
-  const given = { peppers, database, revocations: stored.revocations, store, activity, people, book, uses };
+  const given = { peppers, database, revocations: stored.revocations, store, followers, activity, people, book, uses };
   const made = {
     callers,
     visibleSince,
@@ -213,6 +226,7 @@ async function openStored(
   opened.push(revocations);
   const remedy = database.shared && { remedy: wayOutOfRollback };
   const journal = { file: revocations, clock, log, revokedBy: takenAway, ...remedy };
+  const followers = new Followers({ store: database, clock, log });
   const store = new JournaledStore({ store: database, ...journal });
   await store.start();
   opened.push(store);
@@ -224,15 +238,16 @@ async function openStored(
   const uses = new OthersUses({ store, activity, clock });
   opened.push(uses);
   if (database.shared !== undefined) uses.start();
-  const people = new UserDirectory(store, clock, settings());
+  const people = new UserDirectory({ store, followers, clock }, settings());
   await people.start();
   opened.push(people);
-  const book = new KeyBook(store, (uid) => {
+  const book = new KeyBook(followers, (uid) => {
     activity.forget(uid);
     void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
   });
   await book.start();
-  return { secrets, digest, revocations, store, activity, people, book, uses };
+  opened.push(book);
+  return { secrets, digest, revocations, store, followers, activity, people, book, uses };
 }
 
 function worldOf({ people, book, lastActivityMs }: Pick<OpenParts, 'people' | 'book' | 'lastActivityMs'>): KeyWorld {

@@ -135,7 +135,7 @@ export class ManagementApi {
       osUserAtDoor: (request) => this.#localSocket?.osUserOf(request),
       isReady: () => this.#isServing,
       writeTrouble: () => this.writeTrouble,
-      storeTrouble: () => parts.database.trouble,
+      storeTrouble: () => storeTrouble(parts),
       backUp: (folder, withSecrets) => this.backUp(folder, withSecrets),
       at: { host, port, tls },
       clock,
@@ -209,8 +209,8 @@ export class ManagementApi {
 
   /** Ends the streams of callers whose credential has ended or whose rights have changed. */
   #endStreams(): void {
-    const { api, callers, proxy, database } = this.#need();
-    const { trouble } = database;
+    const { api, callers, proxy, database, followers } = this.#need();
+    const trouble = storeTrouble({ database, followers });
     api.expireWatches((user) => trouble !== undefined || !callers.isStill(user));
     proxy.endWhere((user) => (trouble === undefined ? callers.endOf(user) : serviceUnavailable(trouble)));
   }
@@ -306,7 +306,7 @@ export class ManagementApi {
 
   /** Why no change can be stored; undefined while changes can be. */
   get writeTrouble(): string | undefined {
-    return this.#running?.database.trouble ?? this.#writes?.trouble;
+    return (this.#running && storeTrouble(this.#running)) ?? this.#writes?.trouble;
   }
 
   get isServing(): boolean {
@@ -317,4 +317,9 @@ export class ManagementApi {
     if (this.#running === undefined) throw new Error('use the management API: want it open, it is closed');
     return this.#running;
   }
+}
+
+/** Why nothing that is known here may be believed. */
+function storeTrouble({ database, followers }: Pick<OpenParts, 'database' | 'followers'>): string | undefined {
+  return database.trouble ?? followers.trouble;
 }

@@ -2,8 +2,10 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
 import { type Chore, GarbageCollector } from '../../../src/apiserver/owners/garbage-collector.ts';
 import { systemClock } from '../../../src/clock.ts';
+import { silentLog } from '../../../src/log.ts';
 import { KeyBook } from '../../../src/management/keys/book/key-book.ts';
 import { StoreFault } from '../../../src/store/errors.ts';
+import { Followers } from '../../../src/store/follow/follower.ts';
 import { DistantStore } from '../../store/distant-store.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
 import { Lines, type Shop } from '../shop/widgets.ts';
@@ -57,6 +59,29 @@ describe('a server whose store has missed changes', () => {
     expect(await owned()).toEqual(['a', 'b', 'c']);
   });
 
+  it('goes on without an index whose watch has failed, and builds another', async () => {
+    const { shop, store } = await start();
+    const owned = async () =>
+      (await shop.call('GET', `${gadgets}?fieldSelector=spec.owner%3Dann`)).json['items'] as unknown[];
+    const { watch } = store;
+    const failing = Promise.withResolvers<void>();
+    store.watch = async (...asked) => {
+      store.watch = watch;
+      const opened = await store.watch(...asked);
+      if ('kind' in opened) return opened;
+      const events = async function* () {
+        await failing.promise;
+        yield* [];
+        throw new StoreFault('STORE_WORKER_GONE', 'the disk is gone');
+      };
+      return Object.assign(opened, { events });
+    };
+    expect(await owned()).toHaveLength(0);
+    failing.resolve();
+    await shop.call('POST', gadgets, gadget('a', 'ann'));
+    expect(await owned()).toHaveLength(1);
+  });
+
   it('still deletes objects whose owner was deleted meanwhile', async () => {
     const { shop, store } = await start();
     const garbageCollector = new GarbageCollector(shop.server.kit);
@@ -92,7 +117,10 @@ describe('a stop while a lost watch is being opened again', () => {
   const followers: [string, (shop: Shop, store: DistantStore) => { start(): Promise<void>; stop(): Promise<void> }][] =
     [
       ['of a garbage collector', ({ server }) => new GarbageCollector(server.kit)],
-      ['of a book of keys', (_shop, store) => new KeyBook(store, () => undefined)],
+      [
+        'of a book of keys',
+        (_shop, store) => new KeyBook(new Followers({ store, clock: systemClock, log: silentLog }), () => undefined),
+      ],
     ];
 
   const steps = ['currentRevision', 'watch', 'list'] as const;

@@ -56,6 +56,24 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
     60_000,
   );
 
+  it('one whose way to the host comes and goes hears of every revocation and every new key', async () => {
+    const cable = replicas.cables[0];
+    try {
+      for (let round = 0; round < 6; round++) {
+        const key = await made(0, `flaps-${round}`);
+        cable?.set('cut');
+        expect((await replicas.remove(1, `flaps-${round}`)).status).toBe(200);
+        const late = await made(1, `flapped-${round}`);
+        cable?.set('open');
+        await until(async () => (await replicas.get(0, `flaps-${round}`, key)).status === 401, 'refused', 20_000);
+        await until(async () => (await replicas.get(0, `flapped-${round}`, late)).status === 200, 'good', 20_000);
+      }
+    } finally {
+      cable?.set('open');
+    }
+    expect(replicas.replica(0).exitCode).toBeNull();
+  }, 120_000);
+
   it('one that stood still for seconds does not answer with what it knew before', async () => {
     const key = await made(0, 'still');
     expect((await replicas.get(1, 'still', key)).status).toBe(200);

@@ -190,6 +190,13 @@ describe('a store with a journal', () => {
     expect(kinds().filter((kind) => kind === 'begins')).toHaveLength(2);
   });
 
+  it('takes writes on after a record whose change nobody can judge', async () => {
+    const { store } = await start();
+    await store.write('/keys/forged', { expect: 0, value: '{"hidden":{"record":null}}' });
+    expect((await store.write('/keys/forged', { expect: undefined, value: 'null' })).ok).toBe(true);
+    expect((await store.write('/other', { expect: 0, value: 'x' })).ok).toBe(true);
+  });
+
   it('announces revisions before they are used', async () => {
     const { store, entries } = await start();
     for (let count = 0; count < 60; count++)

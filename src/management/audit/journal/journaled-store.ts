@@ -1,10 +1,11 @@
 // A store that writes the journal of revocations next to itself. In: a running store and a chain file. Out: the same store with two
 // additions: a write is acknowledged only after its revocations are in the journal, and every revision is announced in the journal
 // before it is used. While the journal cannot be written, all writes stop.
-import type { Clock, Timer } from '../../../clock.ts';
+import { type Clock, pause, type Timer } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { StoreFault } from '../../../store/errors.ts';
-import type { ListResult, Store, StoreEvent, StoreWatch, WriteResult } from '../../../store/store.ts';
+import { Follower } from '../../../store/follow/follower.ts';
+import type { ListResult, Store, StoreEvent, WriteResult } from '../../../store/store.ts';
 import type { ChainFile } from '../chain/chain-file.ts';
 import { fitting, type JournalChange, type JournalEntry } from './journal.ts';
 
@@ -40,9 +41,8 @@ interface Waiter {
 export class JournaledStore implements Store {
   readonly #options: JournalOptions;
   readonly #store: Store;
-  #watch: StoreWatch | undefined;
-  #following: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #followed: Follower;
+  readonly #stop = new AbortController();
   /** Everything up to this revision is in the journal, as far as it revokes something. */
   #covered = 0;
   /** The last revision that a line announces. */
@@ -61,6 +61,22 @@ export class JournaledStore implements Store {
   constructor(options: JournalOptions) {
     this.#options = options;
     this.#store = options.store;
+    const { store, clock, log } = options;
+    this.#followed = new Follower({
+      ...{ store, clock, log, prefix: '' },
+      what: 'revocations',
+      changed: (event) => this.#take(event),
+      ends: () => {
+        this.#fault = undefined;
+        this.#settle(this.#covered);
+      },
+      resume: {
+        after: () => this.#covered,
+        // Revocations may be missing, and the journal says so.
+        forgotten: () => this.#begin(),
+        failed: (error) => this.#refuse(error),
+      },
+    });
   }
 
   /** The store runs already, and the file too. */
@@ -76,17 +92,15 @@ export class JournaledStore implements Store {
     else await this.#begin();
     this.#written = this.#covered;
     await this.#announce();
-    this.#watch = await this.#open();
-    this.#following = this.#follow();
+    await this.#followed.start();
     this.#sayCoveredLater();
   }
 
   /** The store itself goes on. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stop.abort();
     this.#timer?.cancel();
-    this.#watch?.close();
-    await this.#following;
+    await this.#followed.stop();
     if (this.#fault === undefined) await this.#sayCovered().catch(() => undefined);
     this.#settle(undefined, new Error('the journal of revocations is closed'));
   }
@@ -142,75 +156,40 @@ export class JournaledStore implements Store {
     this.#written = revision;
   }
 
-  async #open(): Promise<StoreWatch> {
-    let watch = await this.#store.watch('', this.#covered);
-    if (!('events' in watch)) {
-      // The watch missed events, so revocations may be missing.
-      await this.#begin();
-      watch = await this.#store.watch('', this.#covered);
-    }
-    if ('events' in watch) return watch;
-    throw new Error('watch the store: want a watch from now on, the store has forgotten now');
-  }
-
-  async #follow(): Promise<void> {
-    for (;;) {
-      const watch = this.#watch;
-      if (watch === undefined) return;
-      for await (const batch of watch.events()) {
-        await this.#take(batch);
-        if (this.#isStopped && this.#fault !== undefined) return;
-      }
-      if (this.#isStopped || watch.ended === 'closed') return;
-      this.#watch = await this.#reopen();
-    }
-  }
-
-  /** Tries again until the journal says that revocations may be missing; all writes are refused in the meantime. */
-  async #reopen(): Promise<StoreWatch | undefined> {
-    while (!this.#isStopped) {
-      try {
-        const watch = await this.#open();
-        this.#fault = undefined;
-        this.#settle(this.#covered);
-        if (this.#isStopped) watch.close();
-        return watch;
-      } catch (fault) {
-        await this.#failed(fault, 'revocations not followed');
-      }
-    }
-    return undefined;
-  }
-
-  /** Refuses all writes until the next attempt has worked, and waits until it is due. */
-  async #failed(fault: unknown, message: string): Promise<void> {
+  /** All writes, until the journal can be written again. */
+  #refuse(fault: unknown): void {
     this.#fault = fault;
-    this.#options.log.error({ component: 'management', error: String(fault) }, message);
     this.#settle(undefined, journalFault(fault));
-    if (this.#isStopped) return;
-    await new Promise<void>((resolve) => {
-      this.#options.clock.after(retryMs, resolve);
-    });
   }
 
-  async #take(batch: readonly StoreEvent[]): Promise<void> {
-    const upTo = batch.at(-1)?.revision ?? this.#covered;
+  async #take(event: StoreEvent): Promise<void> {
+    const revoked = this.#revokedBy(event);
     for (;;) {
       try {
-        for (const event of batch) {
-          const revoked = this.#options.revokedBy(event);
-          if (revoked.length > 0) await this.#append(event.revision, revoked);
-        }
-        this.#covered = upTo;
-        await this.#sayCoveredOften(batch);
+        if (revoked.length > 0) await this.#append(event.revision, revoked);
+        this.#covered = event.revision;
+        await this.#sayCoveredOften(event);
         this.#fault = undefined;
-        this.#settle(upTo);
+        this.#settle(event.revision);
         return;
       } catch (fault) {
-        await this.#failed(fault, 'revocation not written down');
+        this.#options.log.error({ component: 'management', error: String(fault) }, 'revocation not written down');
+        this.#refuse(fault);
       }
-      if (this.#isStopped) return;
+      if (this.#stop.signal.aborted) return;
+      await pause(this.#options.clock, retryMs, this.#stop.signal);
       // The next attempt writes the same lines; a repeated line does no harm.
+    }
+  }
+
+  /** A record that nobody can read revokes nothing that is not written down already, and must not stop all writes. */
+  #revokedBy(event: StoreEvent): readonly Revoked[] {
+    try {
+      return this.#options.revokedBy(event);
+    } catch (error) {
+      const about = { component: 'management', key: event.key, error: String(error) };
+      this.#options.log.error(about, 'record of the store left aside: it cannot be used');
+      return [];
     }
   }
 
@@ -241,8 +220,8 @@ export class JournaledStore implements Store {
     this.#unwrittenChars = 0;
   }
 
-  async #sayCoveredOften(batch: readonly StoreEvent[]): Promise<void> {
-    for (const { value, previous } of batch) this.#unwrittenChars += Math.max(value.length, previous?.length ?? 0);
+  async #sayCoveredOften({ value, previous }: StoreEvent): Promise<void> {
+    this.#unwrittenChars += Math.max(value.length, previous?.length ?? 0);
     if (this.#unwrittenChars > coveredEveryChars) await this.#sayCovered();
   }
 

@@ -1,8 +1,8 @@
 // Keeps the records of issued client certificates: in the store, so that they survive a restart, and in memory, because every
 // request reads them.
 import { randomUUID } from 'node:crypto';
-import type { Store, StoredRecord, StoreEvent } from '../../../store/store.ts';
-import { FollowedPrefix } from '../../keys/callers/followed-prefix.ts';
+import type { Follower, Followers } from '../../../store/follow/follower.ts';
+import type { Store, StoreEvent } from '../../../store/store.ts';
 import type { IssueRecord } from './issue-record.ts';
 
 const prefix = '/management/issues/';
@@ -16,16 +16,25 @@ export class IssueBook {
   /** By id: the revision of the last own write, without an end while it is under way. */
   readonly #written = new Map<string, number>();
   #issuer = '';
-  readonly #followed: FollowedPrefix;
+  readonly #followed: Follower;
 
-  constructor(store: Store) {
+  constructor({ store, followers }: { store: Store; followers: Followers }) {
     this.#store = store;
+    const there = new Set<string>();
     // Another replica may issue and remove certificates too.
-    this.#followed = new FollowedPrefix({
-      store,
+    this.#followed = followers.of({
       prefix,
       what: 'issued certificates',
-      present: (records) => this.#present(records),
+      begins: () => there.clear(),
+      found: ({ value }) => {
+        const record = JSON.parse(value) as IssueRecord;
+        there.add(record.id);
+        this.#keep(record);
+      },
+      ends: () => {
+        for (const record of this.all()) if (!there.has(record.id)) this.#forget(record);
+        there.clear();
+      },
       changed: (event) => this.#changed(event),
     });
   }
@@ -43,12 +52,6 @@ export class IssueBook {
 
   async stop(): Promise<void> {
     await this.#followed.stop();
-  }
-
-  #present(records: readonly StoredRecord[]): void {
-    const there = new Set(records.map(({ key }) => key.slice(prefix.length)));
-    for (const record of this.all()) if (!there.has(record.id)) this.#forget(record);
-    for (const { value } of records) this.#keep(JSON.parse(value) as IssueRecord);
   }
 
   #changed({ type, value, revision }: StoreEvent): void {

@@ -12,6 +12,7 @@ import type { Clock } from '../../../clock.ts';
 import { secretsFolder } from '../../../config/settings/management-settings.ts';
 import { type Metrics, readSeries } from '../../../metrics.ts';
 import { unauthorized } from '../../../object/meta/status.ts';
+import type { Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
 import { credentialOf, type KeyWorld } from '../../keys/life/credential.ts';
 import type { Credential } from '../../scope/allows.ts';
@@ -27,7 +28,7 @@ import { kubeconfigAction } from './kubeconfig-action.ts';
 import { Revoker, type WaitingRemoval } from './revoker.ts';
 import type { ReachOptions } from './virtual-cluster.ts';
 
-export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store };
+export type KubeconfigsOptions = OpenIssueParts & Omit<ReachOptions, 'clock'> & { store: Store; followers: Followers };
 
 /** What a listener for virtual clusters needs to know of their certificates. */
 export interface IngressParts {
@@ -59,11 +60,11 @@ export class Kubeconfigs {
   #ingress: Ingress | undefined;
 
   constructor(options: KubeconfigsOptions) {
-    const { store, world, settings, environment, clock, log } = options;
+    const { store, followers, world, settings, environment, clock, log } = options;
     const reach = { environment, clock, log };
     this.#options = options;
     this.#authority = new ClientAuthority(secretsFolder(options.server), clock);
-    this.#book = new IssueBook(store);
+    this.#book = new IssueBook({ store, followers });
     this.#revoker = new Revoker({ book: this.#book, world, reach, settings });
     const own = { book: this.#book, revoker: this.#revoker, authority: this.#authority, world, reach };
     const ingressAuthority = async () => (await this.#serving()).certPem;

@@ -1,8 +1,8 @@
 // The lines of the token ledger where several replicas issue tokens: records that all of them follow, instead of values that one
 // keeps. In: a store. Out: what the ledger reads and writes. Two replicas that issue for one key at a time agree on one generation.
 import { isRecord } from '../../../object/text/json.ts';
+import type { Follower, Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
-import { FollowedPrefix } from '../../keys/callers/followed-prefix.ts';
 
 export const sharedLinesPrefix = '/management/tokens/';
 const mostAttempts = 10;
@@ -18,19 +18,16 @@ export class SharedLines {
   readonly #store: Store;
   readonly #prefix: string;
   #heard: (uid: string, text: string) => void = () => undefined;
-  readonly #followed: FollowedPrefix;
+  readonly #followed: Follower;
 
   /** `prefix`: of the ledger's own keys. */
-  constructor(store: Store, prefix: string) {
+  constructor({ store, followers }: { store: Store; followers: Followers }, prefix: string) {
     this.#store = store;
     this.#prefix = prefix;
-    this.#followed = new FollowedPrefix({
-      store,
+    this.#followed = followers.of({
       prefix: sharedLinesPrefix,
       what: 'tokens',
-      present: (records) => {
-        for (const { key, value } of records) this.#heard(key.slice(sharedLinesPrefix.length), value);
-      },
+      found: ({ key, value }) => this.#heard(key.slice(sharedLinesPrefix.length), value),
       changed: ({ type, key, value }) => {
         if (type === 'put') this.#heard(key.slice(sharedLinesPrefix.length), value);
       },
@@ -40,8 +37,7 @@ export class SharedLines {
   /** `heard` is told every line that this replica or another one has written. */
   async start(heard: (uid: string, text: string) => void): Promise<void> {
     this.#heard = heard;
-    await this.#followed.open();
-    this.#followed.follow();
+    await this.#followed.start();
   }
 
   async stop(): Promise<void> {

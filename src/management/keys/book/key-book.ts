@@ -2,8 +2,8 @@
 // supplied value, and how many an owner has; their texts stay in the store. Follows the store, so that a change counts for the next
 // request.
 import type { KubeObject } from '../../../object/meta/object.ts';
-import { pagesOf } from '../../../store/pages.ts';
-import type { Store, StoreEvent, StoreWatch } from '../../../store/store.ts';
+import type { Follower, Followers } from '../../../store/follow/follower.ts';
+import type { StoreEvent } from '../../../store/store.ts';
 import type { SubjectName } from '../../scope/directory.ts';
 import { type KeyFacts, keyFacts } from '../life/key-facts.ts';
 import { RecentScopes } from '../life/recent-scopes.ts';
@@ -15,8 +15,6 @@ import { StoredBytes } from './stored-bytes.ts';
 import { hiddenPart } from './stored-key.ts';
 
 export const keyPrefix = '/registry/ownedaccesskeys/';
-/** Keys that are read between two turns of the event loop. */
-const pageRecords = 500;
 
 /** Reservations of a create, until the book hears of the new key. */
 export interface Reservation {
@@ -26,7 +24,6 @@ export interface Reservation {
 }
 
 export class KeyBook implements KeyIndex {
-  readonly #store: Store;
   readonly #gone: (uid: string) => void;
   readonly #table = new KeyTable(new RecentScopes());
   readonly #reserved = new Map<string, Reservation>();
@@ -36,24 +33,37 @@ export class KeyBook implements KeyIndex {
   readonly bytes = new StoredBytes({ ofMemory: () => this.#table.bytes });
   /** Hear of every key that was written or is gone. */
   readonly #listeners = new Set<(uid: string) => void>();
-  #watch: StoreWatch | undefined;
-  #following: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #followed: Follower;
 
-  constructor(store: Store, gone: (uid: string) => void) {
-    this.#store = store;
+  constructor(followers: Followers, gone: (uid: string) => void) {
     this.#gone = gone;
+    let seen: Set<string> | undefined;
+    this.#followed = followers.of({
+      prefix: keyPrefix,
+      what: 'keys',
+      begins: () => {
+        // At a start the book is empty; after a lost watch it may have keys that are gone.
+        seen = this.size === 0 ? undefined : new Set<string>();
+      },
+      found: ({ key, value, revision }) => {
+        seen?.add(key.slice(keyPrefix.length));
+        // The reason for its last change is not known any more.
+        this.#put(key, value, revision);
+      },
+      ends: () => {
+        if (seen !== undefined) for (const { name } of [...this.facts()]) if (!seen.has(name)) this.#remove(name);
+        seen = undefined;
+      },
+      changed: (event) => this.#heard(event),
+    });
   }
 
   async start(): Promise<void> {
-    const watch = await this.#open();
-    this.#following = this.#follow(watch);
+    await this.#followed.start();
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#watch?.close();
-    await this.#following;
+    await this.#followed.stop();
   }
 
   get size(): number {
@@ -120,44 +130,27 @@ export class KeyBook implements KeyIndex {
     this.#own(reservation.owner, -1, -reservation.bytes);
   }
 
-  async #open(): Promise<StoreWatch> {
-    const revision = await this.#store.currentRevision();
-    const watch = await this.#store.watch(keyPrefix, revision);
-    if (!('events' in watch)) throw new Error('watch the keys: want a watch from now on, the store has forgotten now');
-    this.#watch = watch;
-    // The stop could only close the watch before this one.
-    if (this.#isStopped) watch.close();
-    // At a start the book is empty; after a lost watch it may have keys that are gone.
-    const seen = this.size === 0 ? undefined : new Set<string>();
-    for await (const records of pagesOf(this.#store, keyPrefix, { revision, limit: pageRecords }))
-      for (const { key, value, revision: changed } of records) {
-        seen?.add(key.slice(keyPrefix.length));
-        // The reason for its last change is not known any more.
-        this.#put(value, changed);
-      }
-    if (seen !== undefined) for (const { name } of [...this.facts()]) if (!seen.has(name)) this.#remove(name);
-    return watch;
-  }
-
-  /** Opens a lost watch again at the present state of the store. */
-  async #follow(first: StoreWatch): Promise<void> {
-    let watch = first;
-    for (;;) {
-      for await (const batch of watch.events()) for (const event of batch) this.#heard(event);
-      if (this.#isStopped || watch.ended === 'closed') return;
-      watch = await this.#open();
-    }
-  }
-
   #heard({ type, key, value, revision }: StoreEvent): void {
-    if (type === 'put') this.#put(value, revision);
+    if (type === 'put') this.#put(key, value, revision);
     else this.#remove(key.slice(keyPrefix.length));
   }
 
-  #put(text: string, revision: number): void {
+  /** A record that cannot be read lets nobody in, whatever it said before. */
+  #put(key: string, text: string, revision: number): void {
+    const name = key.slice(keyPrefix.length);
+    try {
+      this.#read(name, text, revision);
+    } catch (error) {
+      this.#remove(name);
+      throw error;
+    }
+  }
+
+  #read(name: string, text: string, revision: number): void {
     const object = JSON.parse(text) as KubeObject;
+    if (object.metadata.name !== name)
+      throw new Error(`read key "${name}": wanted its record, found that of "${object.metadata.name}"`);
     const part = hiddenPart(object);
-    const { name = '' } = object.metadata;
     const before = this.#table.byName(name)?.record;
     const since = before === undefined ? 0 : this.viewSince(name);
     if (before !== undefined) this.#forget(name);

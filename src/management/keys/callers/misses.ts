@@ -4,6 +4,7 @@
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../../clock.ts';
 import { serviceUnavailable } from '../../../object/meta/status.ts';
+import type { Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
 import { TokenBucket } from '../../../token-bucket.ts';
 
@@ -14,30 +15,33 @@ const ofAll = { burst: 200, perSecond: 50 };
 /** Remembered sources. With more, the oldest is forgotten, and the limit of all holds. */
 const maxSources = 10_000;
 
+export interface MissesParts {
+  store: Pick<Store, 'currentRevision'>;
+  /** Of those who are asked again after the look. */
+  followers: Pick<Followers, 'have'>;
+  clock: Clock;
+}
+
 export class Misses {
-  readonly #store: Pick<Store, 'currentRevision'>;
-  readonly #clock: Clock;
+  readonly #parts: MissesParts;
   readonly #sources = new Map<string, TokenBucket>();
   #all: TokenBucket | undefined;
 
-  constructor(store: Pick<Store, 'currentRevision'>, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
+  constructor(parts: MissesParts) {
+    this.#parts = parts;
   }
 
   /** Resolves when everything that was written before the call is known here. */
   async look(source: string): Promise<void> {
-    const nowMs = this.#clock.now();
+    const { store, followers, clock } = this.#parts;
+    const nowMs = clock.now();
     this.#all ??= new TokenBucket(ofAll, nowMs);
     const waitMs = this.#bucketOf(source, nowMs).take(nowMs) || this.#all.take(nowMs);
     if (waitMs > 0) throw unknownYet(Math.ceil(waitMs / 1000));
-    try {
-      await this.#store.currentRevision({ fresh: true });
-    } catch {
-      throw unknownYet(1);
-    }
-    // Who follows the store has the change one turn later.
+    const revision = await store.currentRevision({ fresh: true }).catch(() => undefined);
+    // Who follows the store has the change one turn later, but for one that has lost its watch just now.
     await new Promise((resolve) => setImmediate(resolve));
+    if (revision === undefined || !followers.have(revision)) throw unknownYet(1);
   }
 
   #bucketOf(source: string, nowMs: number): TokenBucket {

@@ -11,11 +11,11 @@ import {
   type ManagementSettings,
 } from '../../../config/settings/management-settings.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
+import type { Follower, Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
 import { Directory, type SubjectKind } from '../../scope/directory.ts';
 import { namespaceOfProject } from '../../scope/request.ts';
 import { instanceKind, namespaceKind } from './configured-kinds.ts';
-import { FollowedPrefix } from './followed-prefix.ts';
 import {
   changedRecords,
   currentUid,
@@ -38,18 +38,16 @@ export class UserDirectory {
   readonly #revisions = new Map<string, number>();
   #view = '';
   #viewSince = 0;
-  readonly #followed: FollowedPrefix;
+  readonly #followed: Follower;
 
-  constructor(store: Store, clock: Clock, settings: ManagementSettings) {
+  constructor(parts: { store: Store; followers: Followers; clock: Clock }, settings: ManagementSettings) {
+    const { store, followers, clock } = parts;
     this.#store = store;
     // Another replica may give a name its uid, or take a name away.
-    this.#followed = new FollowedPrefix({
-      store,
+    this.#followed = followers.of({
       prefix: recordsPrefix,
-      what: 'records',
-      present: (records) => {
-        for (const { key, value, revision } of records) this.#heard(key, value, revision);
-      },
+      what: 'names',
+      found: ({ key, value, revision }) => this.#heard(key, value, revision),
       changed: ({ type, key, value, revision }) => {
         if (type === 'put') this.#heard(key, value, revision);
       },

@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../../../src/log.ts';
 import { SharedLines } from '../../../../src/management/credentials/tokens/shared-lines.ts';
+import { Followers } from '../../../../src/store/follow/follower.ts';
 import { MemoryStore } from '../../../../src/store/memory-store.ts';
 import { settle, VirtualClock } from '../../../virtual-clock.ts';
 
 async function twoReplicas() {
-  const store = new MemoryStore({ clock: new VirtualClock() });
+  const clock = new VirtualClock();
+  const store = new MemoryStore({ clock });
   await store.start();
+  const followers = new Followers({ store, clock, log: silentLog });
   const heard: Map<string, unknown>[] = [new Map(), new Map()];
-  const lines = heard.map(() => new SharedLines(store, 'tokens/'));
+  const lines = heard.map(() => new SharedLines({ store, followers }, 'tokens/'));
   for (const [at, one] of lines.entries()) await one.start((uid, text) => heard[at]?.set(uid, JSON.parse(text)));
   const write = (at: number, line: object) =>
     (lines[at] as SharedLines).writeSideValues(new Map([['tokens/k', JSON.stringify(line)]]));

@@ -1,6 +1,6 @@
 // Reads all records of a prefix at one revision, page by page. The next page is read while the caller works on this one, so two pages
 // are in memory at a time.
-import type { ListResult, Store, StoredRecord } from './store.ts';
+import type { ListResult, Store, StoredRecord } from '../store.ts';
 
 export async function* pagesOf(
   store: Pick<Store, 'list'>,
