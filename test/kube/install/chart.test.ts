@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
 import { until } from '../../contract/sync-stage/backend.ts';
+import { commandsIn } from '../../documents/commands-in.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';
 import { chart, chartSkipReason, helms, root, run as runProgram, set, tools } from './helm.ts';
 
@@ -320,6 +321,18 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       );
       expect(notes).toContain(`kubectl --namespace ${namespace} delete persistentvolumeclaim hw-hostward-management`);
       await cluster.kubectl('delete', volume, '-n', namespace);
+    });
+
+    it('is installed by the command of docs/quick-start.md', async () => {
+      const page = readFileSync(join(root, 'docs', 'quick-start.md'), 'utf8');
+      const command = commandsIn(page)
+        .flat()
+        .find(({ words }) => words.includes('config/chart'));
+      const [, ...words] = command?.words ?? [];
+      const inSources = words.map((word) => (word === 'config/chart' ? chart : word));
+      expect(await run(helm, ...inSources)).toMatchObject({ code: 0, stderr: '' });
+      expect(await everything()).toContain('deployment.apps/hostward');
+      expect(await run(helm, 'uninstall', 'hostward', '-n', namespace, '--wait')).toMatchObject({ code: 0 });
     });
 
     it('leaves the Lease of another installation alone', async () => {
