@@ -18,7 +18,7 @@ const read = (file: string): AddressCase[] =>
 const corpus = [...read('addresses.json'), ...read('addresses-refused.json')];
 
 export function addressesSuite(backend: () => SyncBackend): void {
-  describe('rule 14: addresses', () => {
+  describe('addresses', () => {
     let stage: SyncStage;
     stageForEach(backend, (made) => {
       stage = made;

@@ -116,7 +116,7 @@ const cases: Case[] = [
 ];
 
 export function countingSuite(backend: () => SyncBackend): void {
-  describe('rule 10: writes counted at the server', () => {
+  describe('writes counted at the server', () => {
     let stage: SyncStage;
     const pair = (name: string) => stage.pair({ name, metadata: { labels: { app: 'x' }, annotations: { a: '1' } } });
     const writesOf = async (name: string): Promise<string[]> => {

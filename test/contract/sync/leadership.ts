@@ -18,7 +18,7 @@ const config = { hostward: { leaderElection: 'always' } };
 const leaseMs = 15_000;
 
 export function leadershipSuite(backend: () => SyncBackend): void {
-  describe('rule 16: leadership', () => {
+  describe('leadership', () => {
     let stage: SyncStage;
     const interferers = interferedStageForEach(backend, (made) => {
       stage = made;

@@ -9,7 +9,7 @@ import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from '../syn
 const pattern = { 'p-*': `\${name}-p-*` };
 
 export function mappingSuite(backend: () => SyncBackend): void {
-  describe('rule 17: mapped namespaces', () => {
+  describe('mapped namespaces', () => {
     let stage: SyncStage;
     const furnish = async (made: SyncStage): Promise<void> => {
       stage = made;

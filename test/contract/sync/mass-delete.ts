@@ -12,7 +12,7 @@ const names = Array.from({ length: count }, (_, at) => `web-${at}`);
 const isVersionCheck = ({ url }: ProxiedRequest): boolean => /[?&]limit=1(&|$)/.test(url);
 
 export function massDeleteSuite(backend: () => SyncBackend): void {
-  describe('rule 15: mass deletes', () => {
+  describe('mass deletes', () => {
     let stage: SyncStage;
     let interferer: Interferer;
     interferedStageForEach(backend, async (made, interferers) => {

@@ -7,7 +7,7 @@ import { ipsOf, type SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 const owner = { namespace: hostNamespace, name: virtualCluster };
 
 export function ownerSuite(backend: () => SyncBackend): void {
-  describe('rule 3: the owner of the copies', () => {
+  describe('the owner of the copies', () => {
     let stage: SyncStage;
     const take = (made: SyncStage): void => {
       stage = made;

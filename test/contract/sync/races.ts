@@ -8,7 +8,7 @@ import { hostNamespace, type SyncBackend, until } from '../sync-stage/backend.ts
 import { ipsOf, type SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 
 export function racesSuite(backend: () => SyncBackend): void {
-  describe('rules 11 and 12: concurrent writes by other clients', () => {
+  describe('concurrent writes by other clients', () => {
     let stage: SyncStage;
     const interferers = interferedStageForEach(backend, (made) => {
       stage = made;

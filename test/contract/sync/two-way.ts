@@ -21,7 +21,7 @@ const configOf = (patches: readonly object[]) => ({ sync: { toHost: { endpoints:
 const annotationOf = (object: KubeObject | undefined, key: string) => object?.metadata.annotations?.[key];
 
 export function twoWaySuite(backend: () => SyncBackend): void {
-  describe('rules 4.1 and 4.5: patches in both directions', () => {
+  describe('patches in both directions', () => {
     let stage: SyncStage;
     stageForEach(backend, (made) => {
       stage = made;

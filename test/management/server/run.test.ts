@@ -61,7 +61,9 @@ describe('hostward run with nothing but a management block', () => {
     );
     const { verdict } = JSON.parse(text) as { verdict: { isWell: boolean; sentence: string } };
     expect(verdict.isWell).toBe(false);
-    expect(verdict.sentence).toMatch(/^cluster c1 cannot be asked for the rights of Hostward: .*refused.*; the management API is serving$/);
+    expect(verdict.sentence).toMatch(
+      /^cluster c1 cannot be asked for the rights of Hostward: .*refused.*; the management API is serving$/,
+    );
     expect(text).not.toContain('upstream-secret');
     expect((await local('/readyz')).status).toBe(200);
   }, 30_000);

@@ -9,7 +9,7 @@ import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.t
 
 const names = Array.from({ length: 12 }, (_, number) => `web-${number}`);
 
-describe('rule 3: an owner that is replaced while its watch is broken', () => {
+describe('an owner that is replaced while its watch is broken', () => {
   let backend: EmbeddedBackend;
   let stage: SyncStage;
   beforeAll(async () => {

@@ -1,0 +1,69 @@
+// A window on a server that answers as the test says, with a clock of the test.
+import { afterEach, beforeEach, expect } from 'vitest';
+import type { Window, WindowChange } from '../../../../src/cluster/window/window.ts';
+import type { Connection } from '../../../../src/cluster/wire/connection.ts';
+import { type Log, silentLog } from '../../../../src/log.ts';
+import { createMetrics, type Metrics } from '../../../../src/metrics.ts';
+import { VirtualClock } from '../../../virtual-clock.ts';
+import { ScriptedServer } from '../../scripted-server.ts';
+import { connectTo, openTestWindow, passing, type TestItem, until } from '../../subject.ts';
+
+export let server: ScriptedServer;
+
+export let clock: VirtualClock;
+
+export let connection: Connection;
+
+export let window: Window<TestItem>;
+
+export let metrics: Metrics;
+
+export let changes: WindowChange[];
+
+export let warnings: string[];
+
+export let lists: { isFirst: boolean; count: number; removed: readonly string[] }[];
+
+export const value = (key: string) => window.get(key)?.value;
+
+export const watching = () => until(() => server.watches.size === 1 && window.state === 'watching', 'a watch');
+
+export async function synced(): Promise<void> {
+  window.start();
+  await window.whenSynced();
+  await watching();
+  changes.length = 0;
+}
+
+/** Proves that the window works: it shows a new change, and made only the expected number of lists. */
+export async function expectAlive(expectedLists: number): Promise<void> {
+  server.put('a', { value: 'alive' });
+  await passing(clock, () => value('default/a') === 'alive', { what: 'the update after the fault' });
+  expect(server.count('list')).toBe(expectedLists);
+}
+
+/** Call it at the top of a file of tests. */
+export function setUp(): void {
+  beforeEach(async () => {
+    server = new ScriptedServer();
+    await server.listen();
+    clock = new VirtualClock();
+    metrics = createMetrics();
+    connection = connectTo(server.url, clock);
+    changes = [];
+    lists = [];
+    warnings = [];
+    const warn = (fields: { trouble?: string }) => void warnings.push(fields.trouble ?? '');
+    const log = { ...silentLog, warn, child: () => log } as unknown as Log;
+    window = openTestWindow({ connection, clock, metrics, log });
+    window.subscribe({ changed: (change) => changes.push(change), listed: (list) => lists.push(list) });
+    server.put('a', { value: 1 });
+    server.put('b', { value: 1 });
+  });
+  afterEach(async () => {
+    await window.stop();
+    await connection.close();
+    await server.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+}
