@@ -5,8 +5,12 @@ const hex = /^(?:[0-9a-f]{2})+$/;
 /** No character of base64. */
 const mark = '!';
 
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
 export function packedUid(uid: string): string {
-  return uuid.test(uid) ? Buffer.from(uid.replaceAll('-', ''), 'hex').toString('base64url') : mark + uid;
+  return isUuid(uid) ? Buffer.from(uid.replaceAll('-', ''), 'hex').toString('base64url') : mark + uid;
 }
 
 export function unpackedUid(packed: string): string {
