@@ -1,6 +1,6 @@
 // How a request of the authorisation matrix travels: method, URL and body. Some requests of the matrix have no URL, because
 // they only exist between two parts of a program; for these there is no answer here.
-import type { MatrixRequest } from '../matrix-case.ts';
+import type { MatrixRequest, MatrixTarget } from '../matrix-case.ts';
 
 export interface WireRequest {
   method: string;
@@ -27,12 +27,25 @@ const clusterScoped: ReadonlySet<string> = new Set([
   ...['selfsubjectaccessreviews', 'selfsubjectrulesreviews', 'subjectaccessreviews', 'selfsubjectreviews'],
 ]);
 
+/** Where the API of a target begins. */
+export function prefixOf(target: MatrixTarget): string {
+  switch (target.kind) {
+    case 'Management':
+      return managementPath;
+    case 'Cluster':
+      return `/kubernetes/cluster/${target.cluster}`;
+    case 'ProjectSpace':
+      return `/kubernetes/project/${target.project}/space/${target.space}`;
+    case 'ProjectVirtualCluster':
+      return `/kubernetes/project/${target.project}/virtualcluster/${target.virtualCluster}`;
+  }
+}
+
 export function wireRequestOf(request: MatrixRequest): WireRequest | undefined {
-  if (request.target.kind !== 'Management') return undefined;
   if (request.isResource) return hasUrl(request) ? resourceRequest(request) : undefined;
   // An odd path is 400 for everybody, which is a test of its own.
   if (/\/\/|\/\.\.?(\/|$)|%/.test(request.path) || !request.path.startsWith('/')) return undefined;
-  return { method: request.verb.toUpperCase(), path: managementPath + request.path };
+  return { method: request.verb.toUpperCase(), path: prefixOf(request.target) + request.path };
 }
 
 function hasUrl(request: ResourceRequest): boolean {
@@ -65,7 +78,7 @@ function resourceRequest(request: ResourceRequest): WireRequest {
   if (name !== '' && !isSelection(verb)) steps.push(name);
   if (subresource !== '') steps.push(subresource);
   const query = queryOf(verb, name);
-  const path = `${managementPath}${steps.join('/')}${query.size > 0 ? `?${query}` : ''}`;
+  const path = `${prefixOf(request.target)}${steps.join('/')}${query.size > 0 ? `?${query}` : ''}`;
   const method = methods[verb] as string;
   if (!['POST', 'PUT', 'PATCH'].includes(method)) return { method, path };
   const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';

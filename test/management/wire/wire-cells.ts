@@ -13,8 +13,12 @@ export interface WireCell {
   wire: WireRequest;
 }
 
-/** All keys lie in one server, so the names of each cell are its own. */
-export function renamed({ title, of, seed: number }: Cell): WireCell | undefined {
+/** All keys lie in one server, so the names of each cell are its own. Without clusters behind it a server can be asked of itself alone. */
+export function renamed(
+  { title, of, seed: number }: Cell,
+  { isProxied = false }: { isProxied?: boolean } = {},
+): WireCell | undefined {
+  if (isProxied === (of.request.target.kind === 'Management')) return undefined;
   const own = new Map(
     [...of.keys.map(({ name }) => name), 'k-maker', 'k-makers-maker', 'k-absent', 'k-other'].map((name) => [
       name,

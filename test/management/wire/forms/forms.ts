@@ -1,5 +1,6 @@
 // The forms in which one request can travel, and what each may change: nothing; or it may be refused, but never allow more; or it must be refused. Written
 // from DESIGN-management and HTTP's own rules, not from the server.
+import type { MatrixRequest } from '../../matrix-case.ts';
 import type { Dice } from '../../model/dice.ts';
 import type { WireRequest } from '../request-url.ts';
 
@@ -15,6 +16,8 @@ export interface Form {
   name: string;
   /** `same`: answered as without the form. `notMore`: or refused. `refused`: a status from 400 on, whoever asks. */
   means: 'same' | 'notMore' | 'refused';
+  /** What the request asks in this form; absent: the same. */
+  asks?(request: MatrixRequest): MatrixRequest;
   /** Undefined: this request cannot take the form. */
   apply(sent: Sent, dice: Dice): Sent | undefined;
 }
