@@ -94,13 +94,13 @@ export async function selectIn(path: string, text: string): Promise<ContextResul
     fault(
       'CLUSTER_CONTEXT_MISSING',
       `its context "${excerpt(current)}" names the cluster "${excerpt(String(context['cluster']))}", which is not in the file`,
-      `name one of its clusters: ${oneOf(namesIn(loaded.document['clusters']))}`,
+      nameFix('cluster', namesIn(loaded.document['clusters'])),
     );
   if (userEntry === undefined)
     fault(
       'CLUSTER_CONTEXT_MISSING',
       `its context "${excerpt(current)}" names the user "${excerpt(String(context['user']))}", which is not in the file`,
-      `name one of its users: ${oneOf(namesIn(loaded.document['users']))}`,
+      nameFix('user', namesIn(loaded.document['users'])),
     );
   const server = isRecord(clusterEntry?.['cluster']) ? clusterEntry['cluster']['server'] : undefined;
   if (clusterEntry !== undefined && !isServerUrl(server))
@@ -190,8 +190,14 @@ function contextFix(names: readonly string[]): string {
     : `set current-context to ${oneOf(names)}`;
 }
 
+function nameFix(what: 'cluster' | 'user', names: readonly string[]): string {
+  return names.length === 0
+    ? `the file has no ${what}: get the kubeconfig anew from its cluster`
+    : `name one of its ${what}s: ${oneOf(names)}`;
+}
+
 function oneOf(names: readonly string[]): string {
-  return names.length === 0 ? '(the file has none)' : names.map((name) => `"${name}"`).join(', ');
+  return names.map((name) => `"${name}"`).join(', ');
 }
 
 /** The parser appends an excerpt of the file, which may hold secrets, so only the first line is kept. */

@@ -215,13 +215,19 @@ function leaderWarnings(input: LintInput): Fault[] {
   return [warn(input, [...path, 'leaderElection'], parts)];
 }
 
-const sidecarPath = ['controlPlane', 'statefulSet', 'sidecarContainers'];
+const statefulSetPath = ['controlPlane', 'statefulSet'];
+const sidecarPath = [...statefulSetPath, 'sidecarContainers'];
 
-/** The containers of Hostward among the sidecars in the values of vCluster. */
+/** The containers of Hostward among the sidecars in the values of vCluster. Kubernetes also calls an init container that goes on so. */
 export function sidecarsIn(vcluster: unknown): readonly unknown[] {
-  const list = sidecarPath.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), vcluster);
-  return (Array.isArray(list) ? list : []).filter(
-    (one) => isRecord(one) && /hostward/.test(`${one['name']} ${one['image']}`),
+  const found = statefulSetPath.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), vcluster);
+  const listOf = (key: string): Record<string, unknown>[] => {
+    const list = isRecord(found) ? found[key] : undefined;
+    return Array.isArray(list) ? list.filter(isRecord) : [];
+  };
+  const goingOn = listOf('initContainers').filter((one) => one['restartPolicy'] === 'Always');
+  return [...listOf('sidecarContainers'), ...goingOn].filter((one) =>
+    /hostward/.test(`${one['name']} ${one['image']}`),
   );
 }
 

@@ -27,7 +27,18 @@ interface Case {
   without?: Record<string, string[]>;
   with?: AccessRule[];
   kubeconfig?: Partial<
-    Record<Side, { server?: string; token?: string; caOf?: Side; caFile?: string; sameAs?: Side; path?: string }>
+    Record<
+      Side,
+      {
+        server?: string;
+        token?: string;
+        caOf?: Side;
+        caFile?: string;
+        sameAs?: Side;
+        path?: string;
+        userless?: boolean;
+      }
+    >
   >;
   clock?: number;
   environment?: Record<string, string>;
@@ -107,6 +118,7 @@ async function kubeconfigs({ kubeconfig = {} }: Case): Promise<Partial<Record<Si
       delete file.clusters[0].cluster['certificate-authority-data'];
       file.clusters[0].cluster['certificate-authority'] = change.caFile;
     }
+    if (change.userless) file.users = [];
     if (change.token !== undefined) file.users[0].user.token = change.token;
     paths[side] = stage.path(`broken-${side}`);
     await writeFile(paths[side], JSON.stringify(file), { mode: 0o600 });

@@ -84,4 +84,29 @@ function checkCommand(patient: Patient): string {
   return patient.command(['check', ...patient.options.texts('config').map((name) => `--config ${name}`)].join(' '));
 }
 
-export const configurationChecks: readonly Check[] = [isValid, hasNoWarning, filesCanBeRead, filesAreClosed];
+const isSwitchedOn: Check = {
+  code: 'HW-105',
+  needs: ['HW-101'],
+  async look({ settings }) {
+    const kinds = [
+      ...(settings.endpointsEnabled ? ['Endpoints'] : []),
+      ...(settings.endpointSlices.enabled ? ['EndpointSlices'] : []),
+      ...(settings.managementServer ? ['the management API'] : []),
+    ];
+    if (kinds.length > 0) return ok(kinds.join(', '));
+    return warning(
+      'neither Endpoints nor EndpointSlices are synced, and there is no management API: the daemon does nothing',
+      {
+        mend: 'set hostward.endpoints.enabled or hostward.endpointSlices.enabled to true',
+      },
+    );
+  },
+};
+
+export const configurationChecks: readonly Check[] = [
+  isValid,
+  hasNoWarning,
+  filesCanBeRead,
+  filesAreClosed,
+  isSwitchedOn,
+];

@@ -37,7 +37,7 @@ const hasNamespace: Check = {
         });
       case 'terminating':
         return fault(`namespace ${hostNamespace} is being deleted, so nothing can be made in it`, {
-          mend: `kubectl get namespace ${hostNamespace} -o yaml   # its conditions say what holds it up`,
+          mend: lookAtNamespace(hostNamespace),
         });
       case 'unknown':
         return couldNotCheck(`namespace ${hostNamespace} may not be read`);
@@ -46,6 +46,10 @@ const hasNamespace: Check = {
     }
   },
 };
+
+function lookAtNamespace(name: string): string {
+  return `kubectl get namespace ${name} -o yaml   # its conditions say what holds it up`;
+}
 
 /** Nothing else makes the Service of a virtual cluster inside of it, in a namespace of the host's name. */
 async function isSwapped(patient: Patient): Promise<boolean> {
@@ -63,14 +67,14 @@ const hasMapped: Check = {
     const { connection } = patient.cluster('host');
     const found = await Promise.all(names.map((name) => checkNamespace(connection, name)));
     const bad = names.filter((_, index) => found[index]?.kind === 'missing' || found[index]?.kind === 'terminating');
+    const isMissing = (name: string) => found[names.indexOf(name)]?.kind === 'missing';
     const unknown = found.filter(({ kind }) => kind === 'unknown').length;
     if (bad.length > 0)
       return warning(`${counted(bad.length, 'namespace')} of a mapping cannot take copies`, {
-        details: bad.map(
-          (name) =>
-            `${name}: ${found[names.indexOf(name)]?.kind === 'missing' ? 'does not exist' : 'is being deleted'}`,
-        ),
-        mend: bad.map((name) => `kubectl create namespace ${name}`).join('; '),
+        details: bad.map((name) => `${name}: ${isMissing(name) ? 'does not exist' : 'is being deleted'}`),
+        mend: bad
+          .map((name) => (isMissing(name) ? `kubectl create namespace ${name}` : lookAtNamespace(name)))
+          .join('; '),
       });
     if (unknown > 0) return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`);
     return ok(`${counted(names.length, 'namespace')} of mappings, all there`);
@@ -95,15 +99,23 @@ const hasOwner: Check = {
       const mend = `kubectl -n ${namespace} get service ${name} -o yaml   # its finalizers hold it; vCluster makes it anew`;
       return setOwner ? fault(says, { mend }) : warning(says, { mend });
     }
-    if (answer.kind === 'ok') return ok(`Service ${namespace}/${name} exists`);
-    if (answer.kind !== 'notFound')
+    if (answer.kind === 'ok' && answer.object.metadata.labels?.['app'] === 'vcluster')
+      return ok(`Service ${namespace}/${name} exists`);
+    if (answer.kind !== 'ok' && answer.kind !== 'notFound')
       return couldNotCheck(`Service ${namespace}/${name} cannot be read: ${saidBy(answer)}`);
     const others = await virtualClusters(patient);
+    // A Service without the label counts, unless another one has it.
+    if (answer.kind === 'ok' && others.length === 0) return ok(`Service ${namespace}/${name} exists`);
     const details = others.map((other) => `there is a virtual cluster named ${other}`);
     const mend =
       others[0] === undefined
         ? `kubectl -n ${namespace} get services -l app=vcluster   # the name of the Helm release is the name of the virtual cluster`
         : `name it with --vcluster-name ${others[0]} or hostward.virtualClusterName`;
+    if (answer.kind === 'ok')
+      return warning(`Service ${namespace}/${name} is not the one of a virtual cluster: is that its name?`, {
+        details,
+        mend,
+      });
     const says = `namespace ${namespace} has no Service ${name}: is that the name of the virtual cluster?`;
     return setOwner ? fault(says, { details, mend }) : warning(says, { details, mend });
   },
@@ -186,6 +198,33 @@ function isMirrored({ metadata, subsets }: KubeObject, nowMs: number): boolean {
   return filled.some(({ addresses = [], notReadyAddresses = [] }) => addresses.length + notReadyAddresses.length > 0);
 }
 
+const hasNoOthers: Check = {
+  code: 'HW-310',
+  needs: ['HW-301', 'HW-306', 'HW-502'],
+  applies: (patient) => patient.hasSync && !patient.isBeforeInstallation,
+  async look(patient) {
+    const { hostNamespace: namespace, virtualClusterName } = patient.settings;
+    const listed = await patient.cluster('host').client.tryList(endpointsResource, namespace, {
+      labelSelector: `${markerLabel},${markerLabel}!=${virtualClusterName}`,
+    });
+    if (listed.kind === 'failed') return couldNotCheck('the copies on the host cannot be listed');
+    const counts = new Map<string, number>();
+    for (const { metadata } of listed.objects) {
+      const name = metadata.labels?.[markerLabel] ?? '';
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    const [first] = counts.keys();
+    if (first === undefined) return ok(`every copy in ${namespace} is of ${virtualClusterName}`);
+    return warning(
+      `namespace ${namespace} has copies of another virtual cluster; nobody keeps them if that name was a mistake`,
+      {
+        details: [...counts].map(([name, count]) => `${name}: ${counted(count, 'copy', 'copies')}`),
+        mend: `kubectl -n ${namespace} get endpoints -l ${markerLabel}=${first}   # delete them if no virtual cluster has that name`,
+      },
+    );
+  },
+};
+
 export const placeChecks: readonly Check[] = [hasNamespace, hasMapped, hasOwner];
 /** After the rights, because without them nothing can be listed. */
-export const mirrorChecks: readonly Check[] = [mirrors];
+export const mirrorChecks: readonly Check[] = [mirrors, hasNoOthers];

@@ -34,13 +34,21 @@ const leaseFits: Check = {
         ? couldNotCheck(`no daemon has taken the lease ${namespace}/${name} yet`)
         : ok('no lease, and none is wanted');
     if (answer.kind !== 'ok') return couldNotCheck(`the lease ${namespace}/${name} may not be read`);
-    const { holder, endsMs } = leaseOf(answer.object['spec']);
-    const isHeld = holder !== '' && endsMs > patient.context.clock.wallTime().getTime();
+    const { holder, renewed, renewedMs, endsMs } = leaseOf(answer.object['spec']);
+    const nowMs = patient.context.clock.wallTime().getTime();
+    const isHeld = holder !== '' && endsMs > nowMs;
     const look = `kubectl -n ${namespace} get lease ${name} -o yaml`;
-    if (isWanted)
-      return isHeld
-        ? ok(`held by ${holder}`)
-        : warning(`nobody holds the lease ${namespace}/${name}, so nobody writes`, { mend: look });
+    if (isWanted && isHeld && renewedMs - nowMs > skewMs)
+      return warning(`${holder} renewed the lease ${namespace}/${name} at ${renewed}, which is yet to come`, {
+        mend: `timedatectl set-ntp true   # on the node of ${holder}`,
+      });
+    if (isWanted && isHeld) return ok(`held by ${holder}`);
+    if (isWanted && holder === '')
+      return warning(`nobody holds the lease ${namespace}/${name}, so nobody writes`, { mend: look });
+    if (isWanted) {
+      const since = renewed === '' ? 'never renewed it' : `not renewed it since ${renewed}`;
+      return warning(`${holder} holds the lease ${namespace}/${name}, and has ${since}: nobody writes`, { mend: look });
+    }
     if (!isHeld) return ok('no lease is wanted, and nobody holds one');
     return fault(
       `${holder} holds the lease ${namespace}/${name}, and this configuration wants none: two daemons may write`,
@@ -51,12 +59,26 @@ const leaseFits: Check = {
   },
 };
 
-function leaseOf(spec: unknown): { holder: string; endsMs: number } {
+/** As HW-303 judges clocks. */
+const skewMs = 60_000;
+
+interface LeaseTimes {
+  holder: string;
+  /** As it stands there, '' if it does not. */
+  renewed: string;
+  renewedMs: number;
+  endsMs: number;
+}
+
+function leaseOf(spec: unknown): LeaseTimes {
   const { holderIdentity, renewTime, leaseDurationSeconds } = isRecord(spec) ? spec : {};
-  const endsMs = Date.parse(String(renewTime)) + Number(leaseDurationSeconds ?? 0) * 1000;
+  const renewed = typeof renewTime === 'string' ? renewTime : '';
+  const renewedMs = Date.parse(renewed) || 0;
   return {
     holder: typeof holderIdentity === 'string' ? holderIdentity : '',
-    endsMs: Number.isNaN(endsMs) ? 0 : endsMs,
+    renewed,
+    renewedMs,
+    endsMs: renewedMs + (Number(leaseDurationSeconds) || 0) * 1000,
   };
 }
 

@@ -141,7 +141,7 @@ const isOneSidecar: Check = {
     const count = sidecars(patient).length;
     if (count === 1) return ok('one sidecar');
     return fault(
-      `controlPlane.statefulSet.sidecarContainers has ${counted(count, 'container')} of Hostward, which write beside each other`,
+      `controlPlane.statefulSet has ${counted(count, 'container')} of Hostward, which would write beside each other`,
       {
         mend: 'leave one of them in the values; Helm replaces lists, so look at each file that has the key',
       },
