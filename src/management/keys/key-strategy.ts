@@ -22,13 +22,14 @@ import {
   takeHidden,
   withoutHidden,
 } from './book/stored-key.ts';
+import type { SuppliedValues } from './book/supplied-values.ts';
 import type { Callers, Session } from './callers/callers.ts';
 import type { UserDirectory } from './callers/user-directory.ts';
 import type { Activity } from './life/activity.ts';
 import { keyFacts } from './life/key-facts.ts';
 import type { KeyState } from './life/key-state.ts';
 import { ownerWarnings } from './owner-rules.ts';
-import { changesToken, fillChangedKey, judgeChangedKey, type KeyChange } from './rules/change.ts';
+import { changesToken, fillChangedKey, grantedAfter, judgeChangedKey, type KeyChange } from './rules/change.ts';
 import { fillNewKey, judgeNewKey } from './rules/issue.ts';
 import { type JudgeContext, type Judgement, refusalText } from './rules/judgement.ts';
 import { keySpec, subjectOf } from './rules/key-spec.ts';
@@ -38,9 +39,9 @@ import { validateKey } from './rules/validate-key.ts';
 import type { FieldCipher } from './secret/field-cipher.ts';
 import type { KeyRecord } from './secret/key-record.ts';
 import type { Peppers } from './secret/pepper.ts';
-import { mergeHidden } from './secret/redact.ts';
+import { mergeHidden, withCleared } from './secret/redact.ts';
 import { makeSecret } from './secret/rotate.ts';
-import { duplicateSupplied } from './secret/supplied.ts';
+import { duplicateSupplied, suppliedSecret } from './secret/supplied.ts';
 import type { RandomBytes } from './secret/token.ts';
 
 export interface KeyParts {
@@ -49,6 +50,8 @@ export interface KeyParts {
   callers: Callers;
   activity: Activity;
   peppers: Peppers;
+  /** Where other replicas make keys too. */
+  supplied: SuppliedValues | undefined;
   cipher: FieldCipher;
   random: RandomBytes;
   limits: () => KeyLimits;
@@ -65,6 +68,8 @@ interface Draft {
   by: SubjectName;
   /** The value of the key, for judging and for the one answer that shows it. */
   plain: string;
+  /** The caller brought the value along. */
+  isSupplied?: boolean;
   wasDisabled: boolean;
   /** uid of the virtual cluster whose kubeconfig holds the key. */
   instance?: string | undefined;
@@ -101,8 +106,14 @@ export class KeyStrategy implements Strategy {
   };
 
   readonly resources = {
-    reserve: (write: ObjectWrite<Draft>): void => addServerMarks(write),
-    release: (object: KubeObject): void => this.#parts.book.release(object.metadata.uid ?? ''),
+    reserve: (write: ObjectWrite<Draft>): Promise<void> | void => {
+      addServerMarks(write);
+      return write.facts?.isSupplied ? this.#reserveValue(write, write.facts) : undefined;
+    },
+    release: ({ metadata: { uid = '' } }: KubeObject): void => {
+      this.#parts.book.release(uid);
+      this.#parts.supplied?.release(uid);
+    },
   };
 
   readonly #shown = (object: KubeObject): KubeObject => {
@@ -159,6 +170,7 @@ export class KeyStrategy implements Strategy {
       context,
       by: session.credential.subject,
       plain: made.text,
+      isSupplied: supplied !== '',
       wasDisabled: false,
       instance: kubeconfig?.instance,
       createdBy: makerText(session),
@@ -228,6 +240,17 @@ export class KeyStrategy implements Strategy {
     throw forbiddenBecause(resource, object.metadata.name ?? '', refusalText(judgement.refusals), causes);
   };
 
+  /** Another replica may have made a key with the value, or be about to. */
+  async #reserveValue({ object: { metadata } }: ObjectWrite<Draft>, { plain }: Draft): Promise<void> {
+    const { book, peppers, supplied } = this.#parts;
+    const { uid = '', name = '' } = metadata;
+    if (supplied === undefined) return;
+    if ((await supplied.reserve(uid, plain)) && !book.isInUse(peppers.digests(plain))) return;
+    throw new StatusFault(
+      invalid({ group: managementGroup, kind: 'OwnedAccessKey' }, name, [duplicateSupplied('spec.key')]),
+    );
+  }
+
   #sessionOf({ user }: ObjectWrite): Session {
     const session = this.#parts.callers.sessionOf(user);
     if (session === undefined) throw new Error('make a key: want an authenticated caller');
@@ -254,11 +277,6 @@ export function contextOf(parts: KeyParts, session: Session): JudgeContext {
 const shownOnceText =
   'spec.key is shown in this answer alone; print it with -o jsonpath={.spec.key}, and keep it like a password. Where the answer is lost, "hostward keys rotate NAME" gives the key a new value';
 
-function suppliedSecret(text: string, peppers: Peppers): ReturnType<typeof makeSecret> {
-  const secret = { ...peppers.digest(text), validUntilMs: undefined, isSupplied: true };
-  return { text, part: { id: '', secrets: [secret] } };
-}
-
 function pick({ kind, name }: SubjectName): SubjectName {
   return { kind, name };
 }
@@ -267,34 +285,8 @@ function withKey(object: KubeObject, key: string): KubeObject {
   return { ...object, spec: { ...(isRecord(object['spec']) ? object['spec'] : {}), key } };
 }
 
-/**
- * Decoding drops a null, and what it cleared takes its hidden part along. In a PUT only a null clears: a client that never
- * received the hidden part cannot send it back.
- */
-function withCleared(object: KubeObject, old: KubeObject, sent: unknown): KubeObject {
-  const [now, before] = [object, old].map(specIn);
-  const cleared = ['identity', 'oidcLogin'].filter((field) =>
-    sent === undefined
-      ? before?.[field] !== undefined && now?.[field] === undefined
-      : isRecord(sent) && specIn(sent)[field] === null,
-  );
-  return { ...object, spec: { ...now, ...Object.fromEntries(cleared.map((field) => [field, null])) } };
-}
-
 function grantedAtFirst(groups: readonly string[], session: Session, byAdministrator: boolean): readonly string[] {
   if (session.kubeconfig === undefined) return byAdministrator ? groups : [];
   const granted = session.facts?.record.grantedGroups ?? [];
   return groups.filter((group) => granted.includes(group));
-}
-
-function specIn(object: Record<string, unknown>): Record<string, unknown> {
-  return isRecord(object['spec']) ? object['spec'] : {};
-}
-
-/** A group that an administrator gave stays granted; one that its owner took never was. */
-function grantedAfter(record: KeyRecord, object: KubeObject, old: KubeObject, byAdministrator: boolean): string[] {
-  const before = keySpec(old).groups;
-  return keySpec(object).groups.filter(
-    (group) => record.grantedGroups.includes(group) || (byAdministrator && !before.includes(group)),
-  );
 }

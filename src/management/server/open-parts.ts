@@ -6,32 +6,27 @@ import { reviewKinds } from '../../apiserver/kinds/review-kinds.ts';
 import { FailedLogins } from '../../apiserver/limits/failed-logins.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { makeFolder } from '../../apiserver/tls/secret-files.ts';
-import type { Clock } from '../../clock.ts';
-import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import { StoreFault } from '../../store/errors.ts';
-import { Followers } from '../../store/follow/follower.ts';
-import type { Store, StoreEvent } from '../../store/store.ts';
+import type { Followers } from '../../store/follow/follower.ts';
+import type { Store } from '../../store/store.ts';
 import { AuditLog, type AuditLogOptions } from '../audit/audit.ts';
-import { keyedDigest } from '../audit/chain/chain.ts';
 import { ChainFile } from '../audit/chain/chain-file.ts';
 import { openForDamage } from '../audit/chain/find-damage.ts';
 import { removeOldFiles } from '../audit/chain/retention.ts';
-import { JournaledStore } from '../audit/journal/journaled-store.ts';
-import { revokedBy } from '../audit/journal/revoked-by.ts';
 import { type Issuing, openIssuing } from '../credentials/credentials.ts';
-import { activityPrefix, activityStore, loadActivity, markWhole, OthersUses } from '../keys/book/activity-store.ts';
-import { KeyBook, keyPrefix } from '../keys/book/key-book.ts';
-import { hiddenPart } from '../keys/book/stored-key.ts';
+import { markWhole, type OthersUses } from '../keys/book/activity-store.ts';
+import type { KeyBook } from '../keys/book/key-book.ts';
+import { SuppliedValues } from '../keys/book/supplied-values.ts';
 import { Callers, deadText, type Session } from '../keys/callers/callers.ts';
 import { Misses } from '../keys/callers/misses.ts';
 import { Rights } from '../keys/callers/rights.ts';
-import { recordsPrefix, UserDirectory } from '../keys/callers/user-directory.ts';
-import { auditName, checkSecrets, makeDataFolder, openSecrets, revocationsName } from '../keys/folder/data-folder.ts';
+import type { UserDirectory } from '../keys/callers/user-directory.ts';
+import { auditName, makeDataFolder } from '../keys/folder/data-folder.ts';
 import { KeyCounts } from '../keys/key-metrics.ts';
 import { contextOf, type KeyParts, KeyStrategy } from '../keys/key-strategy.ts';
 import { keyKind } from '../keys/keys.ts';
-import { Activity } from '../keys/life/activity.ts';
+import type { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
 import type { KeyFacts } from '../keys/life/key-facts.ts';
 import { stateByOthers as stateOfOthers } from '../keys/life/key-state.ts';
@@ -40,6 +35,7 @@ import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import type { Database } from './host/database-for.ts';
 import { markIn } from './moving/store-marks.ts';
+import { openStored, type StoredOptions } from './open-stored.ts';
 
 export interface OpenParts {
   /** The database below the store, for a backup. */
@@ -52,6 +48,7 @@ export interface OpenParts {
   activity: Activity;
   /** What other replicas know of uses. */
   uses: OthersUses;
+  supplied: SuppliedValues | undefined;
   people: UserDirectory;
   book: KeyBook;
   callers: Callers;
@@ -69,22 +66,15 @@ export interface OpenParts {
   issuing: Issuing;
 }
 
-export interface OpenOptions {
+export interface OpenOptions extends StoredOptions {
   /** Not started yet. */
   database: Database;
-  folder: string;
-  /** Of the secrets that every replica has. */
-  secretsFolder: string;
   /** Stands in tokens. */
   baseURL: string;
-  /** Returns the present settings. */
-  settings: () => ManagementSettings;
   /** The kinds that an owner can be of. */
   kinds: () => readonly Kind[];
   /** Called when a revocation cannot be stored. */
   revocationsLost(): void;
-  clock: Clock;
-  log: Log;
 }
 
 export async function openParts(options: OpenOptions): Promise<OpenParts> {
@@ -128,8 +118,11 @@ async function partsOf(
     const facts = book.key(name);
     return facts?.record.uid === uid ? stateOfOthers(facts, world, nowMs) : 'active';
   };
+  const { shared } = database;
+  const supplied =
+    shared && new SuppliedValues({ store, followers, secret: secrets.auditKey, clock, mayAct: shared.sweeps });
   const keyParts: KeyParts = {
-    ...{ book, people, callers, activity, peppers, cipher, random, limits, clock, kinds, stateByOthers },
+    ...{ book, people, callers, activity, peppers, supplied, cipher, random, limits, clock, kinds, stateByOthers },
   };
   const key = keyKind({
     strategy: new KeyStrategy(keyParts),
@@ -179,7 +172,11 @@ async function partsOf(
     misses,
     mayRenew: () => database.shared?.sweeps() ?? true,
   });
-  book.onChange((uid) => issuing.ledger.changed(uid));
+  book.onChange((uid) => {
+    issuing.ledger.changed(uid);
+    supplied?.release(uid);
+  });
+  supplied?.start();
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
   const given = { peppers, database, revocations: stored.revocations, store, followers, activity, people, book, uses };
   const made = {
@@ -191,6 +188,7 @@ async function partsOf(
     key,
     lastActivityMs,
     world,
+    supplied,
     counts: new KeyCounts({ book, world, clock }),
     issuing,
   };
@@ -205,50 +203,7 @@ function withWayOut(error: unknown): unknown {
   return new StoreFault(error.code, `${error.message}; ${wayOut}`, { cause: error });
 }
 
-/** Of a cluster that keeps the records. */
-const wayOutOfRollback =
-  'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
-
 const random = (count: number) => randomBytes(count);
-
-/** What the folder holds: the secrets, the journal, the store, and what is read from the store into memory. */
-async function openStored(
-  database: Database,
-  { folder, secretsFolder, settings, clock, log }: OpenOptions,
-  opened: { stop(): Promise<void> }[],
-) {
-  const keys = await database.list(keyPrefix, { limit: 1 });
-  const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
-  const secrets = await openSecrets(secretsFolder, random, hasKeys);
-  const digest = keyedDigest(secrets.auditKey);
-  const revocations = new ChainFile({ folder, name: revocationsName, digest });
-  await revocations.start();
-  opened.push(revocations);
-  const remedy = database.shared && { remedy: wayOutOfRollback };
-  const journal = { file: revocations, clock, log, revokedBy: takenAway, ...remedy };
-  const followers = new Followers({ store: database, clock, log });
-  const store = new JournaledStore({ store: database, ...journal });
-  await store.start();
-  opened.push(store);
-  await checkSecrets(store, secrets, secretsFolder);
-  const activity = new Activity(clock, activityStore(store), (error) =>
-    log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
-  );
-  await loadActivity(store, activity, database.shared?.replica);
-  const uses = new OthersUses({ store, activity, clock });
-  opened.push(uses);
-  if (database.shared !== undefined) uses.start();
-  const people = new UserDirectory({ store, followers, clock }, settings());
-  await people.start();
-  opened.push(people);
-  const book = new KeyBook(followers, (uid) => {
-    activity.forget(uid);
-    void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
-  });
-  await book.start();
-  opened.push(book);
-  return { secrets, digest, revocations, store, followers, activity, people, book, uses };
-}
 
 function worldOf({ people, book, lastActivityMs }: Pick<OpenParts, 'people' | 'book' | 'lastActivityMs'>): KeyWorld {
   return {
@@ -271,6 +226,7 @@ function viewSince({ facts }: Session, people: UserDirectory, book: KeyBook): nu
 
 export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
   await parts.issuing.stop();
+  await parts.supplied?.stop();
   await parts.book.stop();
   await parts.people.stop();
   await parts.uses.stop();
@@ -285,9 +241,6 @@ export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
   await parts.revocations.stop();
   await parts.database.stop();
 }
-
-const takenAway = (event: StoreEvent) =>
-  revokedBy(event, { keyPrefix, recordsPrefix, recordOf: (object) => hiddenPart(object)?.record });
 
 /** Callers ask about themselves alone. */
 export function selfReviews({ rights }: OpenParts): Kind[] {

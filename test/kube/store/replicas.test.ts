@@ -54,6 +54,18 @@ describe.skipIf(assets.found === undefined)('two replicas on a real kube-apiserv
     }
   });
 
+  it('accept a value that clients bring along once, whoever asks both at the same time', async () => {
+    for (let round = 0; round < 15; round++) {
+      const key = `Supplied-value-${round}-of-0123456789-abcdefghijklm`;
+      const asked = [0, 1, 0, 1].map((at, n) => replicas.create(at, `brought-${round}-${n}`, { user: 'alice', key }));
+      const codes = (await Promise.all(asked)).map(({ status }) => status);
+      expect(codes.toSorted((a, b) => a - b)).toEqual([201, 422, 422, 422]);
+      const winner = `brought-${round}-${codes.indexOf(201)}`;
+      for (const at of [0, 1]) expect((await replicas.get(at, winner, key)).status).toBe(200);
+      expect((await replicas.create(round % 2, `late-${round}`, { user: 'alice', key })).status).toBe(422);
+    }
+  }, 60_000);
+
   it('refuse a key within 100 ms after it was revoked on the other', async () => {
     const late: number[] = [];
     for (let round = 0; round < 10; round++) {

@@ -112,9 +112,14 @@ export class KeyBook implements KeyIndex {
 
   /** Whether the value is in use, by a key that is there or by one that is being created. */
   isTaken(digests: readonly SecretDigest[]): boolean {
-    if (digests.some((digest) => this.#table.bySupplied(digest) !== undefined)) return true;
+    if (this.isInUse(digests)) return true;
     const texts = new Set(digests.map(suppliedText));
     return [...this.#reserved.values()].some(({ supplied }) => supplied.some((text) => texts.has(text)));
+  }
+
+  /** By a key that is there. */
+  isInUse(digests: readonly SecretDigest[]): boolean {
+    return digests.some((digest) => this.#table.bySupplied(digest) !== undefined);
   }
 
   reserve(uid: string, owner: SubjectName, digests: readonly SecretDigest[], bytes: number): void {

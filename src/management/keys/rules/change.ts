@@ -8,6 +8,7 @@ import { covers } from '../../scope/covers.ts';
 import { parseScope } from '../../scope/parse-scope.ts';
 import { cidrsAnnotation, isNarrower } from '../../scope/patterns/source-networks.ts';
 import { expiryOf, isExpired, type KeyTimes } from '../life/expiry.ts';
+import type { KeyRecord } from '../secret/key-record.ts';
 import { privilegeRefusals, timeFaults, widthRefusals } from './issue.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
 import { type KeySpec, keySpec, loginFields } from './key-spec.ts';
@@ -154,4 +155,17 @@ export function changesToken(now: KubeObject, old: KubeObject): boolean {
   const [after, before] = [keySpec(now), keySpec(old)];
   const fields = ['scope', 'groups', 'disabled', 'ttl', 'ttlAfterLastActivity'] as const;
   return fields.some((field) => !isSame(after[field], before[field]));
+}
+
+/** A group that an administrator gave stays granted; one that its owner took never was. */
+export function grantedAfter(
+  record: KeyRecord,
+  object: KubeObject,
+  old: KubeObject,
+  byAdministrator: boolean,
+): string[] {
+  const before = keySpec(old).groups;
+  return keySpec(object).groups.filter(
+    (group) => record.grantedGroups.includes(group) || (byAdministrator && !before.includes(group)),
+  );
 }

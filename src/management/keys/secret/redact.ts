@@ -86,3 +86,21 @@ export function mergeHidden(stored: StoredHidden, given: HiddenFields, written: 
   }
   return merged;
 }
+
+/**
+ * Decoding drops a null, and what it cleared takes its hidden part along. In a PUT only a null clears: a client that never
+ * received the hidden part cannot send it back.
+ */
+export function withCleared(object: KubeObject, old: KubeObject, sent: unknown): KubeObject {
+  const [now, before] = [object, old].map(specIn);
+  const cleared = ['identity', 'oidcLogin'].filter((field) =>
+    sent === undefined
+      ? before?.[field] !== undefined && now?.[field] === undefined
+      : isRecord(sent) && specIn(sent)[field] === null,
+  );
+  return { ...object, spec: { ...now, ...Object.fromEntries(cleared.map((field) => [field, null])) } };
+}
+
+function specIn(object: Record<string, unknown>): Record<string, unknown> {
+  return isRecord(object['spec']) ? object['spec'] : {};
+}

@@ -1,6 +1,8 @@
 // Rules for the value of a key that a client brings along: long enough, varied enough, and unlike anything that means
 // something else as a bearer token. The messages never quote the value.
 import type { FieldError } from '../../../object/meta/field-error.ts';
+import type { Peppers } from './pepper.ts';
+import type { makeSecret } from './rotate.ts';
 import { maxTokenLength } from './token.ts';
 
 const shortest = 32;
@@ -28,4 +30,9 @@ export function duplicateSupplied(path: string): FieldError {
 /** Three parts with dots between them, the first of them a JSON object in base64. */
 function isJWTShaped(value: string): boolean {
   return /^[A-Za-z0-9_-]+={0,2}\.[A-Za-z0-9_-]*={0,2}\.[A-Za-z0-9_-]*={0,2}$/.test(value) && value.startsWith('ey');
+}
+
+export function suppliedSecret(text: string, peppers: Peppers): ReturnType<typeof makeSecret> {
+  const secret = { ...peppers.digest(text), validUntilMs: undefined, isSupplied: true };
+  return { text, part: { id: '', secrets: [secret] } };
 }

@@ -1,0 +1,75 @@
+// Opens what the folder and the store of the management API hold: the secrets, the journal, and what is read from the store into
+// memory. In: a running database. Out: these parts, each of which follows the store.
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { ManagementSettings } from '../../config/settings/management-settings.ts';
+import type { Log } from '../../log.ts';
+import { Followers } from '../../store/follow/follower.ts';
+import type { StoreEvent } from '../../store/store.ts';
+import { keyedDigest } from '../audit/chain/chain.ts';
+import { ChainFile } from '../audit/chain/chain-file.ts';
+import { JournaledStore } from '../audit/journal/journaled-store.ts';
+import { revokedBy } from '../audit/journal/revoked-by.ts';
+import { activityPrefix, activityStore, loadActivity, OthersUses } from '../keys/book/activity-store.ts';
+import { KeyBook, keyPrefix } from '../keys/book/key-book.ts';
+import { hiddenPart } from '../keys/book/stored-key.ts';
+import { recordsPrefix, UserDirectory } from '../keys/callers/user-directory.ts';
+import { checkSecrets, openSecrets, revocationsName } from '../keys/folder/data-folder.ts';
+import { Activity } from '../keys/life/activity.ts';
+import type { Database } from './host/database-for.ts';
+
+/** Of a cluster that keeps the records. */
+const wayOutOfRollback =
+  'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
+
+export interface StoredOptions {
+  folder: string;
+  /** Of the secrets that every replica has. */
+  secretsFolder: string;
+  /** Returns the present settings. */
+  settings: () => ManagementSettings;
+  clock: Clock;
+  log: Log;
+}
+
+/** `opened`: the parts that must be stopped when a later part cannot be opened. */
+export async function openStored(
+  database: Database,
+  { folder, secretsFolder, settings, clock, log }: StoredOptions,
+  opened: { stop(): Promise<void> }[],
+) {
+  const keys = await database.list(keyPrefix, { limit: 1 });
+  const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
+  const secrets = await openSecrets(secretsFolder, randomBytes, hasKeys);
+  const digest = keyedDigest(secrets.auditKey);
+  const revocations = new ChainFile({ folder, name: revocationsName, digest });
+  await revocations.start();
+  opened.push(revocations);
+  const remedy = database.shared && { remedy: wayOutOfRollback };
+  const journal = { file: revocations, clock, log, revokedBy: takenAway, ...remedy };
+  const followers = new Followers({ store: database, clock, log });
+  const store = new JournaledStore({ store: database, ...journal });
+  await store.start();
+  opened.push(store);
+  await checkSecrets(store, secrets, secretsFolder);
+  const activity = new Activity(clock, activityStore(store), (error) =>
+    log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
+  );
+  await loadActivity(store, activity, database.shared?.replica);
+  const uses = new OthersUses({ store, activity, clock });
+  opened.push(uses);
+  if (database.shared !== undefined) uses.start();
+  const people = new UserDirectory({ store, followers, clock }, settings());
+  await people.start();
+  opened.push(people);
+  const book = new KeyBook(followers, (uid) => {
+    activity.forget(uid);
+    void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
+  });
+  await book.start();
+  opened.push(book);
+  return { secrets, digest, revocations, store, followers, activity, people, book, uses };
+}
+
+const takenAway = (event: StoreEvent) =>
+  revokedBy(event, { keyPrefix, recordsPrefix, recordOf: (object) => hiddenPart(object)?.record });
