@@ -7,11 +7,13 @@ const smallest = 64;
 
 export class UidTimes {
   readonly #byUid = new TextIndex(
-    (row, uid) => this.#uids.compare(bytesOf(uid) as Buffer, 0, uidBytes, row * uidBytes, (row + 1) * uidBytes) === 0,
+    (row, uid) => this.#uids.compare(bytesOf(uid), 0, uidBytes, row * uidBytes, (row + 1) * uidBytes) === 0,
   );
   readonly #free: number[] = [];
   /** uids that are no UUIDs, of which nobody makes many. */
   readonly #others = new Map<string, number>();
+  /** A request asks several times in a row for its own key. */
+  #last: { uid: string; row: number | undefined } | undefined;
   #length = 0;
   #uids = Buffer.alloc(smallest * uidBytes);
   #times = new Float64Array(smallest);
@@ -21,33 +23,37 @@ export class UidTimes {
   }
 
   get(uid: string): number | undefined {
-    if (bytesOf(uid) === undefined) return this.#others.get(uid);
-    const row = this.#byUid.find(uid);
-    return row === undefined ? undefined : this.#times[row];
+    const row = this.#find(uid);
+    return row === undefined ? this.#others.get(uid) : this.#times[row];
   }
 
   set(uid: string, time: number): void {
-    const bytes = bytesOf(uid);
-    if (bytes === undefined) {
-      this.#others.set(uid, time);
-      return;
-    }
-    const row = this.#byUid.find(uid) ?? this.#add(uid, bytes);
-    this.#times[row] = time;
+    const row = this.#find(uid) ?? (isUuid(uid) ? this.#add(uid) : undefined);
+    if (row === undefined) this.#others.set(uid, time);
+    else this.#times[row] = time;
   }
 
   delete(uid: string): void {
-    this.#others.delete(uid);
-    const row = bytesOf(uid) === undefined ? undefined : this.#byUid.find(uid);
-    if (row === undefined) return;
+    const row = this.#find(uid);
+    if (row === undefined) {
+      this.#others.delete(uid);
+      return;
+    }
     this.#byUid.remove(uid, row);
     this.#free.push(row);
+    this.#last = undefined;
   }
 
-  #add(uid: string, bytes: Buffer): number {
+  #find(uid: string): number | undefined {
+    if (this.#last?.uid !== uid) this.#last = { uid, row: isUuid(uid) ? this.#byUid.find(uid) : undefined };
+    return this.#last.row;
+  }
+
+  #add(uid: string): number {
     const row = this.#free.pop() ?? this.#grow();
-    this.#uids.set(bytes, row * uidBytes);
+    this.#uids.set(bytesOf(uid), row * uidBytes);
     this.#byUid.add(uid, row);
+    this.#last = { uid, row };
     return row;
   }
 
@@ -63,12 +69,6 @@ export class UidTimes {
   }
 }
 
-/** A request asks for the uid of its own key five times in a row. */
-let last: { uid: string; bytes: Buffer | undefined } = { uid: '', bytes: undefined };
-
-/** Undefined for a uid that is no UUID. */
-function bytesOf(uid: string): Buffer | undefined {
-  if (last.uid !== uid)
-    last = { uid, bytes: isUuid(uid) ? Buffer.from(uid.replaceAll('-', ''), 'hex') : undefined };
-  return last.bytes;
+function bytesOf(uid: string): Buffer {
+  return Buffer.from(uid.replaceAll('-', ''), 'hex');
 }
