@@ -5,7 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { pause } from '../clock.ts';
-import { Indexes } from './caller/kind-index.ts';
+import { KindIndexes } from './caller/kind-index.ts';
 import { Chain, type Classification, type Route } from './chain/chain.ts';
 import { makeListener } from './chain/listener.ts';
 import type { Client, Entrance, ServedRequest } from './chain/served-request.ts';
@@ -54,7 +54,7 @@ export class ApiServer {
     this.#paths = new ServedPaths({ catalog, version, pathPrefix, now, state, readyTrouble });
     this.#watchSettings = { ...defaultWatchSettings, ...serves.watch };
     const { admission = [], pageSeal } = access;
-    const indexes = new Indexes(store);
+    const indexes = new KindIndexes(store);
     this.kit = { store, catalog, dialect, limits, indexes, clock, log, randomness, admission, pageSeal };
     this.#chain = this.#chainOf(options);
   }

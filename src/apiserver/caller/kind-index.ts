@@ -20,7 +20,7 @@ interface Departed {
   revision: number;
 }
 
-export class Indexes {
+export class KindIndexes {
   #store: Store;
   #byKind = new Map<Kind, KindIndex>();
 

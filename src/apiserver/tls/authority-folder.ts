@@ -3,11 +3,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { type Authority, makeAuthority } from './certificates.ts';
-import { folderFault, makeFolder, textOf, writeWhole } from './secret-files.ts';
+import { folderFault, makeFolder, textOfFile, writeWhole } from './secret-files.ts';
 
 export async function authorityIn(folder: string, clusterName: string, now: Date): Promise<Authority> {
-  const certPem = await textOf(join(folder, 'ca.crt'));
-  const keyPem = await textOf(join(folder, 'ca.key'));
+  const certPem = await textOfFile(join(folder, 'ca.crt'));
+  const keyPem = await textOfFile(join(folder, 'ca.key'));
   if (certPem !== undefined && keyPem !== undefined) {
     const fault = pairFault(certPem, keyPem);
     if (fault === undefined) return { certPem, keyPem };

@@ -26,7 +26,7 @@ export async function makeServingCertificate(
   now: Date,
   authority?: Authority,
 ): Promise<ServingCertificate> {
-  const x509 = await library();
+  const x509 = await x509Library();
   const { certPem: caPem, keyPem: caKeyPem } = authority ?? (await makeAuthority(clusterName, now));
   const ca = new x509.X509Certificate(caPem);
   const caKey = await webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(caKeyPem), algorithm, false, [
@@ -55,7 +55,7 @@ export async function makeServingCertificate(
 }
 
 export async function makeAuthority(clusterName: string, now: Date): Promise<Authority> {
-  const x509 = await library();
+  const x509 = await x509Library();
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const ca = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: randomBytes(8).toString('hex'),
@@ -72,7 +72,7 @@ export async function makeAuthority(clusterName: string, now: Date): Promise<Aut
   return { certPem: `${ca.toString('pem')}\n`, keyPem: await keyPemOf(keys.privateKey) };
 }
 
-export async function library() {
+export async function x509Library() {
   // The library's decorators fail unless this polyfill is loaded first.
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
@@ -85,6 +85,6 @@ function validity(now: Date): { notBefore: Date; notAfter: Date } {
 }
 
 export async function keyPemOf(key: webcrypto.CryptoKey): Promise<string> {
-  const x509 = await library();
+  const x509 = await x509Library();
   return `${x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')}\n`;
 }

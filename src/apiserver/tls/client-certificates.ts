@@ -2,7 +2,7 @@
 // authority of our own.
 import { createPrivateKey, randomBytes, webcrypto } from 'node:crypto';
 import type { JsonNameParams } from '@peculiar/x509';
-import { type Authority, keyPemOf, library } from './certificates.ts';
+import { type Authority, keyPemOf, x509Library } from './certificates.ts';
 
 export interface ClientIdentity {
   user: string;
@@ -29,7 +29,7 @@ const backdatedMs = 5 * 60_000;
 const serialBytes = 16;
 
 export async function makeSigningRequest(identity: ClientIdentity): Promise<ClientKeyPair> {
-  const x509 = await library();
+  const x509 = await x509Library();
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const request = await x509.Pkcs10CertificateRequestGenerator.create({
     name: new x509.Name(nameOf(identity)),
@@ -45,7 +45,7 @@ export async function signClient(
   identity: ClientIdentity,
   life: { now: Date; seconds: number },
 ): Promise<SignedClient> {
-  const x509 = await library();
+  const x509 = await x509Library();
   const issuer = new x509.X509Certificate(authority.certPem);
   const signer = await signerOf(authority.keyPem);
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

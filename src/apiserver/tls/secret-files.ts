@@ -88,7 +88,7 @@ const folderReasons: Readonly<Record<string, string>> = {
 };
 
 /** Undefined when there is no such file. */
-export async function textOf(path: string): Promise<string | undefined> {
+export async function textOfFile(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {

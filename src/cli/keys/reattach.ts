@@ -1,4 +1,4 @@
-// `hostward keys reattach`: a name that was missing from the configuration too long becomes again who it was, with its keys.
+// `hostward keys reattach`: gives a name that was missing from the configuration for too long its old identity and its keys back.
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { apiPrefix, type ManagementClient } from './client/management-client.ts';

@@ -9,7 +9,7 @@ import { type ExpressionFault, shown } from './expression-fault.ts';
 import { keysOf, rootOf } from './member-chain.ts';
 import { calleeOf, callFaults, constructionFaults, memberFaults } from './member-rules.ts';
 import { patternFaults } from './pattern-weight.ts';
-import { leftSpine, plainNodes, RefusedParts, refusedNodes, spineStep, unavailable } from './refusals.ts';
+import { chainLinkLevel, leftSpine, plainNodes, RefusedParts, refusedNodes, unavailable } from './refusals.ts';
 import { childrenOf, NameScope, namesInBlock, namesInPattern, varsIn } from './scope.ts';
 
 export interface Inspection {
@@ -57,7 +57,7 @@ class Inspector {
     const spine = leftSpine.get(node.type);
     for (const child of childrenOf(node)) {
       const isSpine = spine !== undefined && (node as unknown as Record<string, unknown>)[spine] === child;
-      this.visit(child, scope, depth + (isSpine ? spineStep : 1));
+      this.visit(child, scope, depth + (isSpine ? chainLinkLevel : 1));
     }
   }
 
@@ -215,7 +215,7 @@ class Inspector {
       return;
     }
     this.#key(node, scope, depth);
-    this.visit(node.object, scope, depth + spineStep);
+    this.visit(node.object, scope, depth + chainLinkLevel);
   }
 
   /** Checks the members of a chain that starts at context; the named part is recorded already. */
@@ -226,7 +226,7 @@ class Inspector {
     }
     if (node.type !== 'MemberExpression' || !this.#refused.isWithin(node, depth)) return;
     this.#key(node, scope, depth);
-    this.#chain(node.object, scope, depth + spineStep);
+    this.#chain(node.object, scope, depth + chainLinkLevel);
   }
 
   #key(node: MemberExpression, scope: NameScope, depth: number): void {

@@ -138,7 +138,7 @@ export const leftSpine = new Map(
 );
 
 /** A link of such a chain counts as a part of a level, because it still needs stack. */
-export const spineStep = 1 / 8;
+export const chainLinkLevel = 1 / 8;
 
 /**
  * Gathers the faults that the inspection of one expression finds, each with its place, and counts the nodes against the

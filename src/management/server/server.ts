@@ -33,7 +33,7 @@ import { IngressListener } from '../proxy/ingress-listener.ts';
 import { type ManagementProxy, openProxy } from '../proxy/proxy.ts';
 import { maxHeaderBytes } from '../proxy/sender.ts';
 import { apiServerOf, servingCertificate } from './api-server.ts';
-import { isTooLong, LocalSocket, localSocketPath, type SocketOwner } from './commands/local-socket.ts';
+import { isSocketPathTooLong, LocalSocket, localSocketPath, type SocketOwner } from './commands/local-socket.ts';
 import { openFaults } from './commands/open-faults.ts';
 import { SaidLeavers } from './commands/said-leavers.ts';
 import { type Database, databaseFor, sweepingOf } from './host/database-for.ts';
@@ -189,7 +189,7 @@ export class ManagementApi {
   async openLocalSocket(owner: SocketOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
     const path = localSocketPath(server.dataDir, owner);
-    if (isTooLong(path)) {
+    if (isSocketPathTooLong(path)) {
       log.warn(
         { component: 'management', path },
         'the path of dataDir is too long for a socket: use keys with --server',

@@ -6,7 +6,7 @@ import { readReference } from '../patch/entry/reference-patch.ts';
 import type { PatchSet } from '../patch/set/patch-set.ts';
 import { plainMap } from '../patch/set/view.ts';
 import type { Translation } from '../plan/draft.ts';
-import { entriesOf } from '../plan/keys/key-rules.ts';
+import { mapOfKeys } from '../plan/keys/key-rules.ts';
 import type { HostItem, VirtualItem } from '../plan/kind.ts';
 import type { Reference } from '../references/reference-names.ts';
 import type { ReferencePorts } from '../references/reference-ports.ts';
@@ -74,7 +74,7 @@ function* namesIn(virtual: VirtualItem, { patches }: PatchSet, translation: Tran
   const referring = patches.filter(({ reference }) => reference !== undefined);
   if (referring.length === 0) return;
   const spelled = (map: 'labels' | 'annotations'): [string, string][] =>
-    [...entriesOf(virtual[map])].map(([key, value]) => [translation[map].toHost(key) ?? key, value]);
+    [...mapOfKeys(virtual[map])].map(([key, value]) => [translation[map].toHost(key) ?? key, value]);
   const view = {
     metadata: { labels: plainMap(spelled('labels')), annotations: plainMap(spelled('annotations')) },
     ...translation.kind.payloadOf(virtual as unknown as HostItem),

@@ -23,8 +23,9 @@ interface Braked {
   untilMs: number;
   /** How often the object was braked in a row. */
   times: number;
-  /** When the brake began, and the wakes that later changes have been good for. */
+  /** The count of changes when the brake began. */
   changes: number;
+  /** The wakes that later changes have paid for. */
   wakes: number;
 }
 

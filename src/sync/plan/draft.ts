@@ -5,7 +5,7 @@ import type { Item } from '../../cluster/window/window.ts';
 import { areWithin, maxAnnotationBytes } from '../../object/meta/meta-validation.ts';
 import type { KubeObject, OwnerReference } from '../../object/meta/object.ts';
 import { type Base, type BaseEntry, baseEntry, formatBase, uncrossedName, unknownPatches } from './keys/base.ts';
-import { entriesOf, type KeyRules } from './keys/key-rules.ts';
+import { type KeyRules, mapOfKeys } from './keys/key-rules.ts';
 import type { KeyOwner } from './keys/merge-keys.ts';
 import {
   baseKey,
@@ -44,8 +44,8 @@ export function draftHost(virtual: VirtualItem, place: HostPlace, translation: T
   const { kind, placement } = translation;
   return {
     place,
-    labels: translateKeys(entriesOf(virtual.labels), translation.labels),
-    annotations: translateKeys(entriesOf(virtual.annotations), translation.annotations),
+    labels: translateKeys(mapOfKeys(virtual.labels), translation.labels),
+    annotations: translateKeys(mapOfKeys(virtual.annotations), translation.annotations),
     payload: kind.translate(virtual, placement),
   };
 }
@@ -152,7 +152,7 @@ function freshEntries(
   draft: Draft,
   translation: Translation,
 ): Map<string, BaseEntry> {
-  const virtual = entriesOf(item[map]);
+  const virtual = mapOfKeys(item[map]);
   const host = draft[map];
   const rules = translation[map];
   const keys = new Set([...virtual.keys()].filter((key) => rules.toHost(key) !== undefined));

@@ -14,7 +14,7 @@ import {
   parseBase,
   readBase,
 } from './keys/base.ts';
-import { entriesOf } from './keys/key-rules.ts';
+import { mapOfKeys } from './keys/key-rules.ts';
 import { excludedLeftovers, type KeyMerge, type KeyVerdict, mergeKeys } from './keys/merge-keys.ts';
 import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './keys/reserved-keys.ts';
 import { type HostItem, isTakenByController, type OwnKey, type VirtualItem } from './kind.ts';
@@ -99,7 +99,7 @@ export function agreementOf(
   { draft, translation }: Pick<UpdateInput, 'draft' | 'translation'>,
 ): Agreement {
   const entries = (values: BackValues['labels'], map: 'labels' | 'annotations'): Map<string, BaseEntry> => {
-    const hostValues = entriesOf(host[map]);
+    const hostValues = mapOfKeys(host[map]);
     return new Map(
       [...values].map(([key, value]) => {
         const hostKey = translation[map].toHost(key) ?? '';
@@ -158,9 +158,9 @@ function mergeBoth(input: UpdateInput): Merged {
   const merge = (map: 'labels' | 'annotations', wasCopied: (hostKey: string) => boolean): KeyMerge =>
     mergeKeys({
       ...shared,
-      virtual: entriesOf(virtual[map]),
+      virtual: mapOfKeys(virtual[map]),
       desired: draft[map],
-      host: entriesOf(host[map]),
+      host: mapOfKeys(host[map]),
       base: base?.[map],
       rules: translation[map],
       wasCopied,
@@ -181,7 +181,7 @@ function mergeBoth(input: UpdateInput): Merged {
 function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
   const { kind, [map]: rules } = input.translation;
   const desired = input.draft[map];
-  const host = entriesOf(input.host[map]);
+  const host = mapOfKeys(input.host[map]);
   const changes = new Map<string, string | null>();
   for (const [key, value] of desired) if (host.get(key) !== value) changes.set(key, value);
   for (const key of host.keys()) {
@@ -190,7 +190,7 @@ function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Bas
     if (isLeftover && !desired.has(key)) changes.set(key, null);
   }
   const before = parseBase(input.host.annotations?.[baseKey])?.[map];
-  const virtual = entriesOf(input.virtual[map]);
+  const virtual = mapOfKeys(input.virtual[map]);
   for (const key of excludedLeftovers({ virtual, desired, host, base: before, rules, wasCopied: () => false })) {
     changes.set(key, null);
   }
@@ -208,7 +208,7 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   if (before === text || (before === undefined && isEmptyChange(change))) return;
   const told = isEmptyChange(change) ? parseBase(before) : undefined;
   if (told !== undefined && isSameBase(told, base)) return;
-  const after = entriesOf(host.annotations);
+  const after = mapOfKeys(host.annotations);
   for (const [key, value] of change.annotations) {
     if (value === null) after.delete(key);
     else after.set(key, value);

@@ -4,7 +4,11 @@ import { isAbsolute, resolve } from 'node:path';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { silentLog } from '../../../log.ts';
 import { isUnused } from '../../../management/keys/folder/data-folder.ts';
-import { isTooLong, localSocketPath, longestSocketPath } from '../../../management/server/commands/local-socket.ts';
+import {
+  isSocketPathTooLong,
+  localSocketPath,
+  longestSocketPath,
+} from '../../../management/server/commands/local-socket.ts';
 import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
 import { requireManagement } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
@@ -41,7 +45,7 @@ export async function withLocalServer<T>(
 ): Promise<T> {
   const configured = await configuredServer(context, options);
   const path = localSocketPath(configured.server.dataDir);
-  if (isTooLong(path))
+  if (isSocketPathTooLong(path))
     throw new CommandFault(exitCodes.environment, `the path "${path}" is too long for a socket`, {
       hint: `shorten hostward.management.dataDir, so that the path has at most ${longestSocketPath} bytes, or use --server`,
     });

@@ -2,7 +2,7 @@
 // the report. The old files are replaced only after everything is ready, and are moved aside, not deleted.
 import { copyFile, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { makeFolder, textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../../clock.ts';
 import { type HeldDatabase, holdDatabase, raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
@@ -104,7 +104,7 @@ async function replaced(options: RestoreOptions, { manifest, held, secrets, brou
 }
 
 async function manifestIn(from: string): Promise<Manifest> {
-  const text = await textOf(join(from, manifestName));
+  const text = await textOfFile(join(from, manifestName));
   if (text === undefined) throw new RestoreFault('input', `${from} is no backup: it has no ${manifestName}`);
   const manifest = readManifest(text);
   if (manifest === undefined)
@@ -123,7 +123,7 @@ async function bringBackSecrets(from: string, dataDir: string, { files }: Manife
   const brought: string[] = [];
   for (const { name } of files) {
     const path = join(dataDir, name);
-    if (name === databaseName || name === tokenKeysFile || (await textOf(path)) !== undefined) continue;
+    if (name === databaseName || name === tokenKeysFile || (await textOfFile(path)) !== undefined) continue;
     await makeFolder(dirname(path), 0o700);
     await writeWhole(path, await readFile(join(from, name), 'utf8'));
     brought.push(name);

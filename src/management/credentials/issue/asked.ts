@@ -51,7 +51,7 @@ export function missing({ ctx }: FormInput, why: string): StatusFault {
 }
 
 /** 409, with the setting that an operator would write. */
-export function withoutIngress(asked: FormInput): StatusFault {
+export function noIngressFault(asked: FormInput): StatusFault {
   const where = instanceText(asked.instance);
   const setting = 'hostward.management.projects[].virtualClusters[].ingress';
   return missing(

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { instanceText } from '../kubeconfig/names.ts';
 import { authorityOf } from '../kubeconfig/pem.ts';
-import { type Form, type FormInput, withoutIngress } from './asked.ts';
+import { type Form, type FormInput, noIngressFault } from './asked.ts';
 import type { IssueParts } from './asker.ts';
 import { notReady } from './upstream-fault.ts';
 
@@ -12,7 +12,7 @@ export async function ingressPlace(
 ): Promise<Pick<Form, 'server' | 'authorityPem'>> {
   const { ingress } = asked.instance.settings;
   const where = instanceText(asked.instance);
-  if (ingress === undefined) throw withoutIngress(asked);
+  if (ingress === undefined) throw noIngressFault(asked);
   const { server, tls } = ingress;
   if (tls === undefined) return { server, authorityPem: await parts.ingressAuthority() };
   const authorityPem = authorityOf(await readFile(tls.certificate, 'utf8').catch(() => ''));

@@ -22,8 +22,8 @@ import {
   instanceGroupResource,
   type KubeconfigSpec,
   type MakeForm,
+  noIngressFault,
   unacceptable,
-  withoutIngress,
 } from './asked.ts';
 import { type IssueParts, instanceNamed, leftSeconds, type MadeKey } from './asker.ts';
 import { ingressPlace } from './ingress-place.ts';
@@ -37,7 +37,7 @@ export function kubeconfigAction(parts: IssueParts, certificateForm: MakeForm): 
     if (asked.spec.clientCert) requireCertificateRight(parts, asked);
     const faults = serverFaults(asked.spec.server, parts.allowedServers());
     if (faults.length > 0) throw unacceptable(asked, faults);
-    if (asked.instance.settings.ingress === undefined) throw withoutIngress(asked);
+    if (asked.instance.settings.ingress === undefined) throw noIngressFault(asked);
     const form = await (asked.spec.clientCert ? certificateForm : tokenForm)(parts, asked);
     return answerOf(body, asked, form);
   };

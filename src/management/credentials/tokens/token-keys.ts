@@ -4,7 +4,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
-import { textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { tokenKeysFile } from '../../keys/folder/data-folder.ts';
 import { longestTokenTTL, tokenType } from '../claims/claims.ts';
@@ -46,7 +46,7 @@ export class TokenKeys {
   /** Only for a process that has the folder for itself. The first key signs at once: there is no older key set anywhere. */
   static async open(folder: string, nowMs: number): Promise<TokenKeys> {
     const path = join(folder, tokenKeysFile);
-    const text = await textOf(path);
+    const text = await textOfFile(path);
     if (text !== undefined) return new TokenKeys(path, await keysIn(text, path), false);
     const keys = [await newKey(nowMs)];
     await writeWhole(path, textOfKeys(keys));
@@ -78,7 +78,7 @@ export class TokenKeys {
 
   /** Takes what another replica has written into the folder: it publishes a key long before the key signs. */
   async readAgain(): Promise<void> {
-    const text = await textOf(this.#path);
+    const text = await textOfFile(this.#path);
     if (text === undefined) return;
     const keys = await keysIn(text, this.#path);
     if (keys.map(({ id }) => id).join() === this.#keys.map(({ id }) => id).join()) return;

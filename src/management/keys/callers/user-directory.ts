@@ -131,7 +131,7 @@ export class UserDirectory {
     return result;
   }
 
-  /** Of two replicas that see a name first, one gives it its uid, and the other takes that. */
+  /** When two replicas see a new name at the same time, one chooses its uid and the other takes over that uid. */
   async #put(record: NamedRecord): Promise<boolean> {
     const key = `${recordsPrefix}${record.kind}/${record.name}`;
     const written = await this.#store.write(key, {

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { access, chmod, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { folderFault, makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { folderFault, makeFolder, textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Store } from '../../../store/store.ts';
 import { FieldCipher } from '../secret/field-cipher.ts';
@@ -59,14 +59,14 @@ export async function isUnused(folder: string): Promise<boolean> {
 /** For a command that must not make new secrets: undefined when the folder has none. */
 export async function readSecrets(folder: string): Promise<Secrets | undefined> {
   const path = join(folder, secretsName);
-  const known = await textOf(path);
+  const known = await textOfFile(path);
   return known === undefined ? undefined : secretsOf(known, path, randomBytes);
 }
 
 /** `hasKeys`: the database holds keys already, which lost secrets would silently kill. */
 export async function openSecrets(folder: string, random: RandomBytes, hasKeys: boolean): Promise<Secrets> {
   const path = join(folder, secretsName);
-  const known = await textOf(path);
+  const known = await textOfFile(path);
   if (known !== undefined) return secretsOf(known, path, random);
   if (hasKeys)
     throw new Error(`read ${path}: wanted the secrets of the keys in the database, found no such file; ${wayOut}`);

@@ -18,7 +18,7 @@ export function localSocketPath(folder: string, owner: SocketOwner = 'daemon'): 
   return join(folder, owner === 'daemon' ? 'hostward.sock' : 'command.sock');
 }
 
-export function isTooLong(path: string): boolean {
+export function isSocketPathTooLong(path: string): boolean {
   return Buffer.byteLength(path) > longestSocketPath;
 }
 
@@ -48,7 +48,7 @@ export class LocalSocket {
   async open(): Promise<void> {
     const { folder, owner, handler, maxHeaderBytes } = this.#options;
     const path = localSocketPath(folder, owner);
-    if (isTooLong(path))
+    if (isSocketPathTooLong(path))
       throw new Error(`listen on ${path}: want at most ${longestSocketPath} bytes, the path is longer`);
     await rm(path, { force: true });
     const server = createServer({ maxHeaderSize: maxHeaderBytes }, handler);

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFolder, textOf, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { makeFolder, textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../../clock.ts';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
@@ -192,7 +192,7 @@ function lockOf(path: string): DatabaseSync {
 
 async function replicaIn(folder: string): Promise<ReplicaFile> {
   const path = join(folder, replicaFile);
-  const text = await textOf(path);
+  const text = await textOfFile(path);
   if (text !== undefined) {
     const known = parsed(text);
     if (isRecord(known) && typeof known['replica'] === 'string') return known as unknown as ReplicaFile;

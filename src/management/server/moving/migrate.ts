@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, textOf } from '../../../apiserver/tls/secret-files.ts';
+import { makeFolder, textOfFile } from '../../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../../clock.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
@@ -132,7 +132,7 @@ async function above(
 async function bringSecrets(from: string, to: string): Promise<void> {
   if (from === to) return;
   await makeFolder(to, 0o700);
-  const [ours, theirs] = [await textOf(join(from, 'secrets.json')), await textOf(join(to, 'secrets.json'))];
+  const [ours, theirs] = [await textOfFile(join(from, 'secrets.json')), await textOfFile(join(to, 'secrets.json'))];
   if (theirs !== undefined && theirs !== ours)
     throw new RestoreFault(
       'input',

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import type { Item } from '../../../cluster/window/window.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import type { KubeObject, OwnerReference } from '../../../object/meta/object.ts';
-import { entriesOf } from '../../plan/keys/key-rules.ts';
+import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import { importableLabel, importedFromKey, isReserved, markerLabel } from '../../plan/keys/reserved-keys.ts';
 import { identityOf, isFilled } from '../../plan/kind.ts';
 
@@ -170,7 +170,7 @@ function digestIn(item: VirtualContent | HostContent): string {
 
 function dataChange(wanted: Content, found: Content): ContentChange {
   const changeIn = (map: 'data' | 'binaryData') =>
-    mapChange(entriesOf(wanted[map]), entriesOf(found[map]), entriesOf(found[map]).keys());
+    mapChange(mapOfKeys(wanted[map]), mapOfKeys(found[map]), mapOfKeys(found[map]).keys());
   const [data, binaryData] = [changeIn('data'), changeIn('binaryData')];
   if (data === undefined && binaryData === undefined) return { kind: 'same' };
   return { kind: 'patch', members: { ...(data && { data }), ...(binaryData && { binaryData }) } };

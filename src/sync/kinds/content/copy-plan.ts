@@ -1,7 +1,7 @@
 // Plans the copy of a virtual object on the host: create, repair and remove. It never touches an object that is not ours. Pure.
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { fixedAnnotations, fixedLabels, present, translateKeys } from '../../plan/draft.ts';
-import { entriesOf } from '../../plan/keys/key-rules.ts';
+import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import { labelKeysKey, markerLabel } from '../../plan/keys/reserved-keys.ts';
 import { ownerReference, repairOwners } from '../../plan/owner.ts';
 import { annotatedKeyOf, judgeOwnership } from '../../plan/ownership.ts';
@@ -88,7 +88,7 @@ function render(facts: ContentFacts, copied: Copied): KubeObject {
 }
 
 function tenantLabels({ labels }: ContentFacts, virtual: VirtualContent): Map<string, string> {
-  return translateKeys(entriesOf(virtual.labels), labels);
+  return translateKeys(mapOfKeys(virtual.labels), labels);
 }
 
 function labelsOf(facts: ContentFacts, virtual: VirtualContent): Map<string, string> {
@@ -109,9 +109,9 @@ function metadataChange(
   { virtual, copy, place }: Copied & { copy: HostContent },
 ): object | undefined {
   const set = (copy.annotations?.[labelKeysKey] ?? '').split('\n').filter((key) => key !== '');
-  const labels = mapChange(labelsOf(facts, virtual), entriesOf(copy.labels), set);
+  const labels = mapChange(labelsOf(facts, virtual), mapOfKeys(copy.labels), set);
   const wanted = annotationsOf(facts, { virtual, place });
-  const annotations = mapChange(wanted, entriesOf(copy.annotations), [labelKeysKey]);
+  const annotations = mapChange(wanted, mapOfKeys(copy.annotations), [labelKeysKey]);
   const ownerReferences = repairOwners(copy.ownerReferences, ownerReference(facts.owner, false));
   if (labels === undefined && annotations === undefined && ownerReferences === undefined) return undefined;
   return {

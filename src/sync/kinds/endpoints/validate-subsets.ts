@@ -15,13 +15,13 @@ import {
   resultProblem,
   under,
 } from '../payload/problem.ts';
-import { fieldsOf } from './shape.ts';
+import { fieldNames } from './shape.ts';
 
 const known = {
-  subset: new Set<string>(fieldsOf.subset),
-  address: new Set<string>(fieldsOf.address),
-  port: new Set<string>(fieldsOf.port),
-  targetRef: new Set<string>(fieldsOf.targetRef),
+  subset: new Set<string>(fieldNames.subset),
+  address: new Set<string>(fieldNames.address),
+  port: new Set<string>(fieldNames.port),
+  targetRef: new Set<string>(fieldNames.targetRef),
 };
 
 const protocols = ['TCP', 'UDP', 'SCTP'];

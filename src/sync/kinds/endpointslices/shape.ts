@@ -3,7 +3,7 @@
 import type { Shape } from '../../plan/kind.ts';
 import { list, object, scalar, scalars } from '../payload/shapes.ts';
 
-export const fieldsOf = {
+export const fieldNames = {
   endpoint: ['addresses', 'conditions', 'hostname', 'nodeName', 'targetRef', 'zone', 'hints', 'deprecatedTopology'],
   conditions: ['ready', 'serving', 'terminating'],
   hints: ['forZones', 'forNodes'],
@@ -12,13 +12,13 @@ export const fieldsOf = {
   targetRef: ['apiVersion', 'kind', 'name', 'namespace', 'uid', 'resourceVersion', 'fieldPath'],
 } as const;
 
-const hint = list(object(scalars(fieldsOf.hint)));
+const hint = list(object(scalars(fieldNames.hint)));
 
 const endpoint = object({
   ...scalars(['hostname', 'nodeName', 'zone']),
   addresses: list(scalar),
-  conditions: object(scalars(fieldsOf.conditions)),
-  targetRef: object(scalars(fieldsOf.targetRef)),
+  conditions: object(scalars(fieldNames.conditions)),
+  targetRef: object(scalars(fieldNames.targetRef)),
   hints: object({ forZones: hint, forNodes: hint }),
   deprecatedTopology: { kind: 'map', of: scalar },
 });
@@ -26,5 +26,5 @@ const endpoint = object({
 export const payloadShape: ReadonlyMap<string, Shape> = new Map([
   ['addressType', scalar],
   ['endpoints', list(endpoint)],
-  ['ports', list(object(scalars(fieldsOf.port)))],
+  ['ports', list(object(scalars(fieldNames.port)))],
 ]);

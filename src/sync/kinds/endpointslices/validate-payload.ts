@@ -19,7 +19,7 @@ import {
   resultProblem,
   under,
 } from '../payload/problem.ts';
-import { fieldsOf } from './shape.ts';
+import { fieldNames } from './shape.ts';
 
 /** kube-apiserver's own limits. */
 const mostEndpoints = 1_000;
@@ -31,12 +31,12 @@ const mostHints = 8;
 const kinds = 'EndpointSlices';
 
 const known = {
-  endpoint: new Set<string>(fieldsOf.endpoint),
-  conditions: new Set<string>(fieldsOf.conditions),
-  hints: new Set<string>(fieldsOf.hints),
-  hint: new Set<string>(fieldsOf.hint),
-  port: new Set<string>(fieldsOf.port),
-  targetRef: new Set<string>(fieldsOf.targetRef),
+  endpoint: new Set<string>(fieldNames.endpoint),
+  conditions: new Set<string>(fieldNames.conditions),
+  hints: new Set<string>(fieldNames.hints),
+  hint: new Set<string>(fieldNames.hint),
+  port: new Set<string>(fieldNames.port),
+  targetRef: new Set<string>(fieldNames.targetRef),
 };
 
 const protocols = ['TCP', 'UDP', 'SCTP'];
@@ -127,7 +127,7 @@ function problemOfReference(reference: unknown): Below | undefined {
 function problemOfHints(hints: unknown): Below | undefined {
   if (hints === undefined || hints === null) return undefined;
   if (!isRecord(hints)) return here(`must be an object, found ${shapeOf(hints)}`);
-  for (const field of fieldsOf.hints) {
+  for (const field of fieldNames.hints) {
     const list = hints[field] ?? [];
     const problem = mostOf(list, mostHints, 'hints') ?? problemOfHintList(list, field);
     if (problem !== undefined) return under(field, problem);

@@ -93,7 +93,7 @@ export function recordOutcome(
       outcome satisfies never;
   }
   if (facts.nameClash && facts.nameClash.rivals.length > 0) queue.addAfter(key, hostServiceRetryMs);
-  // No window tells the rivals for a name of this.
+  // Rivals for the name see this in no window, so they are woken.
   const isGivenUp = hasGivenUp(outcome);
   if (isGivenUp !== undefined && options.world.candidates.noteGivenUp(key, isGivenUp))
     for (const rival of options.world.rivalsFor(facts)) options.enqueue(rival);

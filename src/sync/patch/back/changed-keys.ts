@@ -1,7 +1,7 @@
 // Holds the labels and annotations that changed on the host while reverse expressions run: the value of each so far, or why it
 // failed. Builds the objects that reverse expressions see. Pure.
 import { isRecord } from '../../../object/text/json.ts';
-import { entriesOf } from '../../plan/keys/key-rules.ts';
+import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import type { HostItem } from '../../plan/kind.ts';
 import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import { leadsTo, type MapName, mapNames, mapsOnPath } from '../set/changed-parts.ts';
@@ -83,7 +83,7 @@ function wholeViewOf(
   // A path to one map of the two must not find the one where nothing changed.
   const maps = path.segments.length < 2 ? mapNames : mapNames.filter((map) => keys.some((one) => one.map === map));
   const side = (map: MapName): Record<string, unknown> => {
-    const values: Record<string, unknown> = plainMap(entriesOf(virtual[map]));
+    const values: Record<string, unknown> = plainMap(mapOfKeys(virtual[map]));
     for (const [key, value] of raw[map]) if (value === null) delete values[key];
     for (const { map: of, key, value } of shown) {
       if (of !== map) continue;

@@ -1,7 +1,7 @@
 // Runs reference patches back: a host name that the host has changed becomes the virtual name. A name that has none fails the
 // keys that hold it, and no others.
 import type { CompiledPath, JsonMap } from '../../../expression/path/path.ts';
-import { entriesOf } from '../../plan/keys/key-rules.ts';
+import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import type { PatcherOptions } from '../entry/pass.ts';
 import { type Cell, mapOfCell, referencesBack } from '../entry/reference-patch.ts';
 import { withPlaces } from '../entry/runs.ts';
@@ -29,7 +29,7 @@ export function referBack(asked: BackwardRun, input: BackInput, options: Patcher
       if (keyAt(cell) !== undefined) return { text: cell.text, isChanged: true };
       const spelled = String(cell.key);
       const hostKey = translation[map].toHost(spelled) ?? spelled;
-      return { text: entriesOf(host[map]).get(hostKey) ?? cell.text, isChanged: false };
+      return { text: mapOfKeys(host[map]).get(hostKey) ?? cell.text, isChanged: false };
     },
   });
   for (const { at, message, cells, isEarly = false } of lost) {

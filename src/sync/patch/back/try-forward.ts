@@ -2,7 +2,7 @@
 // would stop everything that flows forward, so the tenant does not get it. The same try shows which keys belong to a patch of a
 // whole map without a reverse expression. Writes nothing.
 import { type Draft, draftHost } from '../../plan/draft.ts';
-import { entriesOf } from '../../plan/keys/key-rules.ts';
+import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import type { VirtualItem } from '../../plan/kind.ts';
 import type { BackValues, PatchFailure } from '../../plan/step.ts';
 import type { ForwardInput } from '../entry/pass.ts';
@@ -88,7 +88,7 @@ function sizeOf({ labels, annotations }: BackValues): number {
 /** The input of a trial: the virtual object as it would be with the values. With isKept, removed keys stay. */
 function withValues({ virtual, host, translation }: BackInput, values: BackValues, isKept: boolean): ForwardInput {
   const side = (map: MapName): VirtualItem[MapName] => {
-    const all = new Map(entriesOf(virtual[map]));
+    const all = new Map(mapOfKeys(virtual[map]));
     for (const [key, value] of values[map]) {
       if (value !== null) all.set(key, value);
       else if (!isKept) all.delete(key);

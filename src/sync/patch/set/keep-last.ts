@@ -2,7 +2,7 @@
 // annotations, or the whole payload for any path below it. Pure.
 import type { Matches } from '../../../expression/path/path.ts';
 import type { Draft } from '../../plan/draft.ts';
-import { entriesOf } from '../../plan/keys/key-rules.ts';
+import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import type { HostItem, SyncedKind } from '../../plan/kind.ts';
 import { isOfWholeMap, type MapName, type Part } from './changed-parts.ts';
 import type { CompiledPatch } from './patch-set.ts';
@@ -42,7 +42,7 @@ export class Kept {
     const isWhole = this.#whole.has(name);
     if (!isWhole && kept.size === 0) return patched;
     const isProtected = name === 'labels' ? (key: string) => isProtectedLabel(key, kind) : isProtectedAnnotation;
-    const found = entriesOf(host?.[name]);
+    const found = mapOfKeys(host?.[name]);
     const result = new Map(isWhole ? [] : patched);
     for (const key of isWhole ? found.keys() : kept) {
       if (isProtected(key)) continue;

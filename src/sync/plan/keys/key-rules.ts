@@ -79,7 +79,7 @@ function matchesPieces(key: string, pieces: readonly string[]): boolean {
   return key.length - last.length >= at && key.endsWith(last);
 }
 
-export function entriesOf(map: Record<string, string> | undefined): Map<string, string> {
+export function mapOfKeys(map: Record<string, string> | undefined): Map<string, string> {
   const entries = new Map<string, string>();
   for (const key in map) entries.set(key, map[key] as string);
   return entries;

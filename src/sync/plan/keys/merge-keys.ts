@@ -134,7 +134,7 @@ export function excludedLeftovers({
   return leftovers;
 }
 
-/** A key that patches made on the host although it may not cross. Its value follows the patches, and it goes with them. */
+/** A key that patches made on the host although it may not cross. Its value is what the patches say; without them it is removed. */
 function mergeUncrossed(hostKey: string, { desired, host, patchesOf }: KeyMergeInput, merge: KeyMerge): void {
   const wanted = desired.get(hostKey);
   if (wanted !== host.get(hostKey)) merge.host.set(hostKey, wanted ?? null);
