@@ -5,7 +5,10 @@ import { type PlaygroundCase, playgroundLimits, textNames } from './playground-a
 /** Changes when the texts of a case get another form. */
 const linkVersion = '1';
 
-export type ReadLink = { kind: 'case'; case: PlaygroundCase } | { kind: 'fault'; sentence: string };
+export type ReadLink =
+  | { kind: 'case'; case: PlaygroundCase }
+  /** `isCut`: a part of the link is probably missing. */
+  | { kind: 'fault'; sentence: string; isCut: boolean };
 
 export async function linkOf(given: PlaygroundCase): Promise<string> {
   const told = Object.fromEntries(textNames.flatMap((name) => (given[name] ? [[name, given[name]]] : [])));
@@ -18,7 +21,7 @@ export async function linkOf(given: PlaygroundCase): Promise<string> {
 
 export async function readLink(link: string): Promise<ReadLink> {
   const [version, text] = link.split('.', 2) as [string, string | undefined];
-  if (text === undefined || !/^\d+$/.test(version)) return fault('the link holds no case; copy it again, as a whole');
+  if (text === undefined || !/^\d+$/.test(version)) return cut('the link holds no case; copy it again, as a whole');
   if (version !== linkVersion)
     return fault(
       `the link was made by another version of the playground (its form is ${version}, known here is ${linkVersion}); open it there`,
@@ -28,12 +31,16 @@ export async function readLink(link: string): Promise<ReadLink> {
   if (json === 'too long')
     return fault(`the case in the link is longer than ${playgroundLimits.bodyBytes} bytes; share a smaller one`);
   const value = json && parsed(json);
-  if (value === undefined) return fault('the link is cut or changed; copy it again, as a whole');
+  if (value === undefined) return cut('the link is cut or changed; copy it again, as a whole');
   return { kind: 'case', case: value };
 }
 
 function fault(sentence: string): ReadLink {
-  return { kind: 'fault', sentence };
+  return { kind: 'fault', sentence, isCut: false };
+}
+
+function cut(sentence: string): ReadLink {
+  return { kind: 'fault', sentence, isCut: true };
 }
 
 function bytesOf(text: string): Uint8Array | undefined {

@@ -1,11 +1,11 @@
 // An HTTP port for programs and people near this process: probes, a scraper, a browser through a tunnel. In: routes. Out: their
 // answers, closed to strangers. It must never know what is being told.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { listen } from '../wire/listen.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 import { closedHeaders, type LocalReply, type LocalRoutes, plainReply } from './routes.ts';
-import { hostFault, isLoopback, senderFault } from './strangers.ts';
+import { hostFault, isLoopback, type KnownNames, senderFault } from './strangers.ts';
 
 export interface LocalServerLimits {
   connections: number;
@@ -35,7 +35,7 @@ export interface LocalServerOptions {
   /** The first that has a path answers; the last answers for all others. */
   routes: readonly LocalRoutes[];
   /** Names other than localhost and IP addresses under which clients may ask. */
-  names?: readonly string[];
+  names?: KnownNames;
   limits?: Partial<LocalServerLimits>;
 }
 
@@ -61,7 +61,7 @@ export class LocalServer {
         connectionsCheckingInterval: Math.max(shortestCheckMs, requestTimeoutMs / 4),
       },
       (request, response) => {
-        slots.answering(request.socket);
+        slots.answering(request.socket, response);
         // A client that leaves before the end gives up its slot when its socket closes.
         response.once('finish', () => slots.waiting(request.socket));
         // The head is sent by then, so that only a broken connection tells the client that its answer is not whole.
@@ -70,6 +70,7 @@ export class LocalServer {
     );
     // Node counts from the last byte in either direction, so this limit ends clients that do not read their answer.
     server.timeout = answerTimeoutMs;
+    server.on('timeout', (socket: Socket) => slots.late(socket));
     server.on('connection', (socket) => slots.take(socket));
     this.#server = server;
     await listen(server, this.#options.listen);
@@ -96,6 +97,8 @@ export class LocalServer {
     const reply = await this.#reply(request).catch((fault: unknown) =>
       plainReply(500, fault instanceof Error ? fault.message : String(fault)),
     );
+    // A client that has lost its slot has its answer.
+    if (response.headersSent) return;
     const body = typeof reply.text === 'string' ? Buffer.from(reply.text) : reply.text;
     response.writeHead(reply.status, {
       'content-type': reply.contentType,

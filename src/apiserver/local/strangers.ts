@@ -18,18 +18,24 @@ export function isLoopback(address: string | undefined): boolean {
   return family !== 0 && loopback.check(address as string, family === 6 ? 'ipv6' : 'ipv4');
 }
 
+/** Further names under which a port answers, which its operator has configured. */
+export interface KnownNames {
+  names: readonly string[];
+  /** Where they are configured, in words. */
+  from: string;
+}
+
 /**
- * A page that rebinds its name always sends that name; kubelet and Prometheus send the address of the pod. `names` are further
- * names that the operator has configured.
+ * A page that rebinds its name always sends that name; kubelet and Prometheus send the address of the pod. Who sends no host at all is
+ * neither.
  */
-export function hostFault(host: string | undefined, names: readonly string[] = []): StrangerFault | undefined {
+export function hostFault(host: string | undefined, known: KnownNames | undefined): StrangerFault | undefined {
   const name = nameIn(host ?? '');
-  if (name === '' || name === 'localhost' || isIP(name) !== 0) return undefined;
-  if (names.some((one) => one.toLowerCase() === name)) return undefined;
-  return {
-    status: 421,
-    sentence: 'this port answers to localhost, to IP addresses and to the names in hostward.listenNames',
-  };
+  if (name === 'localhost' || isIP(name) !== 0) return undefined;
+  if (name !== '' && known?.names.some((one) => one.toLowerCase() === name)) return undefined;
+  const further =
+    known === undefined ? 'localhost and to IP addresses' : `localhost, to IP addresses and to ${known.from}`;
+  return { status: 421, sentence: `this port answers to ${further}` };
 }
 
 /** Without the port, and without the brackets of an IPv6 address. */

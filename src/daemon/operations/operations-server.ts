@@ -62,7 +62,8 @@ export class OperationsServer {
       playground,
       new OperationsRoutes(answers, pages === undefined ? [] : ['/', '/objects']),
     ].filter((one) => one !== undefined);
-    this.#server = new LocalServer({ listen, routes, limits, ...(names && { names }) });
+    const known = names && { names, from: 'the names in hostward.listenNames' };
+    this.#server = new LocalServer({ listen, routes, limits, ...(known && { names: known }) });
   }
 
   /** Rejects with the system's error when the port is taken or not allowed. */

@@ -93,6 +93,11 @@ function lengthProblems(value: string, maxBytes: number, unit: 'bytes' | 'charac
   return Buffer.byteLength(value) > maxBytes ? [`must be no more than ${maxBytes} ${unit}`] : [];
 }
 
+/** The rule without examples and pattern, which a person who has written an expression reads past. */
+export function withoutPattern(problem: string): string {
+  return problem.replace(/ \(e\.g\. .*regex used for validation is '.*'\)/, '');
+}
+
 function withRegex(rule: string, regex: string, examples: readonly string[]): string {
   const shown = examples.map((example) => `'${example}', `).join(' or ');
   return `${rule} (e.g. ${shown}regex used for validation is '${regex}')`;

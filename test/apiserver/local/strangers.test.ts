@@ -1,22 +1,37 @@
 import { describe, expect, it } from 'vitest';
 import { hostFault, isLoopback, senderFault } from '../../../src/apiserver/local/strangers.ts';
 
+const known = { names: ['hostward.monitoring.svc', ''], from: 'the names in --somewhere' };
 const json = { 'content-type': 'application/json', host: 'localhost:9440' };
 
 describe('a port on this machine', () => {
-  it.each(['localhost:9440', 'LocalHost', '127.0.0.1:9440', '10.0.0.7', '[::1]:9440', '[fd00::1]', '', undefined])(
+  it.each(['localhost:9440', 'LocalHost', '127.0.0.1:9440', '10.0.0.7', '[::1]:9440', '[fd00::1]'])(
     'answers to %s',
-    (host) => expect(hostFault(host)).toBe(undefined),
+    (host) => expect(hostFault(host, undefined)).toBe(undefined),
   );
 
-  it.each(['evil.example', 'localhost.evil.example:9440', '127.0.0.1.nip.io', 'localhost.', '[::1', '0x7f000001'])(
-    'does not answer to %s',
-    (host) => expect(hostFault(host)?.status).toBe(421),
-  );
+  it.each([
+    'evil.example',
+    'localhost.evil.example:9440',
+    '127.0.0.1.nip.io',
+    'localhost.',
+    '[::1',
+    '0x7f000001',
+    '',
+    ':9440',
+    undefined,
+  ])('does not answer to %s', (host) => {
+    expect(hostFault(host, undefined)?.status).toBe(421);
+    expect(hostFault(host, known)?.status).toBe(421);
+  });
 
   it('answers to names that the operator has configured, in any letter case', () => {
-    expect(hostFault('Hostward.Monitoring.svc:9440', ['hostward.monitoring.svc'])).toBe(undefined);
-    expect(hostFault('other.monitoring.svc:9440', ['hostward.monitoring.svc'])?.status).toBe(421);
+    expect(hostFault('Hostward.Monitoring.svc:9440', known)).toBe(undefined);
+    expect(hostFault('other.monitoring.svc:9440', known)).toEqual({
+      status: 421,
+      sentence: 'this port answers to localhost, to IP addresses and to the names in --somewhere',
+    });
+    expect(hostFault('other', undefined)?.sentence).toBe('this port answers to localhost and to IP addresses');
   });
 
   it.each([

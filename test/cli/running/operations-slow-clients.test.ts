@@ -80,6 +80,23 @@ describe('OperationsServer with slow clients', () => {
     expect(results.filter((status) => status === 200)).toHaveLength(75);
   });
 
+  it.each([
+    ['whose request is not whole', 'GET /healthz HTTP/1.1\r\nx-slow: '],
+    ['that waits for its answer', 'GET /status?object=a/b HTTP/1.1\r\nhost: localhost\r\n\r\n'],
+  ])('tells a client %s why it loses its slot', async (_, text) => {
+    const port = await start({ ...patient, connections: 1 });
+    const isAsked = text.includes('a/b') ? once(questions, 'asked') : undefined;
+    const first = await open(port, text);
+    let told = '';
+    first.socket.on('data', (chunk) => {
+      told += chunk;
+    });
+    await isAsked;
+    await open(port, '');
+    await first.closed;
+    expect(told).toMatch(/^HTTP\/1.1 503 [\s\S]*retry-after: 1[\s\S]*too many clients ask at once; try again\n$/);
+  });
+
   it('frees the slot of the oldest client that is not being answered', async () => {
     const port = await start({ ...patient, connections: 3 });
     const asked = once(questions, 'asked');
@@ -90,6 +107,12 @@ describe('OperationsServer with slow clients', () => {
     const third = await open(port, 'GET /c');
     await first.closed;
     expect([asking.isOpen(), second.isOpen(), third.isOpen()]).toEqual([true, true, true]);
+  });
+
+  it('tells a client that there is no answer in time', async () => {
+    const port = await start({ ...patient, answerTimeoutMs: 60 });
+    const response = await fetch(`http://127.0.0.1:${port}/status?object=a/b`);
+    expect([response.status, await response.text()]).toEqual([503, 'there is no answer in time; try again\n']);
   });
 
   it('disconnects clients that are slow to send headers, to send the next request, or to read', async () => {

@@ -1,7 +1,8 @@
+import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LocalServer } from '../../../src/apiserver/local/local-server.ts';
 import { Playground } from '../../../src/pages/playground/playground.ts';
-import { type Evaluated, playgroundLimits } from '../../../src/pages/playground-api.ts';
+import { type Evaluate, type Evaluated, playgroundLimits } from '../../../src/pages/playground-api.ts';
 
 const token = 'abc';
 const servers: LocalServer[] = [];
@@ -9,13 +10,13 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
-async function serve(evaluated: Evaluated = { kind: 'answer', json: '{"a":1}' }) {
+async function serve(evaluated: Evaluated = { kind: 'answer', json: '{"a":1}' }, by?: Evaluate) {
   const asked: [string, string][] = [];
   const evaluate = async (kind: string, body: string) => {
     asked.push([kind, body]);
     return evaluated;
   };
-  const routes = [new Playground({ evaluate, token, isAlone: true })];
+  const routes = [new Playground({ evaluate: by ?? evaluate, token, isAlone: true })];
   const server = new LocalServer({ listen: { host: '127.0.0.1', port: 0 }, routes });
   servers.push(server);
   await server.start();
@@ -26,7 +27,39 @@ async function serve(evaluated: Evaluated = { kind: 'answer', json: '{"a":1}' })
       body,
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     });
-  return { base, post, asked };
+  return { base, port: server.address.port, post, asked };
+}
+
+function connected(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(socket));
+    socket.on('error', reject);
+  });
+}
+
+function questionTo(base: string): string {
+  const head = [
+    'POST /api/render HTTP/1.1',
+    `host: ${new URL(base).host}`,
+    `authorization: Bearer ${token}`,
+    'content-type: application/json',
+    'content-length: 2',
+    'connection: close',
+  ];
+  return `${head.join('\r\n')}\r\n\r\n{}`;
+}
+
+/** What comes until the server closes the connection. */
+function answerTo(socket: Socket, question: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('end', () => resolve(text));
+    socket.on('error', reject);
+    socket.write(question);
+  });
 }
 
 describe('the port of the playground', () => {
@@ -51,6 +84,22 @@ describe('the port of the playground', () => {
     expect(response.status).toBe(status);
     expect(await response.text()).not.toBe('');
     expect(asked).toEqual([]);
+  });
+
+  it('answers each of 100 questions at once, although it has fewer places and evaluates a few', async () => {
+    const running: (() => void)[] = [];
+    const { base, port } = await serve(undefined, async () => {
+      if (running.length >= playgroundLimits.waiting) return { kind: 'busy' };
+      await new Promise<void>((resolve) => running.push(resolve));
+      return { kind: 'answer', json: '{}' };
+    });
+    const sockets = await Promise.all(Array.from({ length: 100 }, () => connected(port)));
+    const asked = sockets.map((socket) => answerTo(socket, questionTo(base)));
+    while (running.length < playgroundLimits.waiting) await new Promise((resolve) => setImmediate(resolve));
+    for (const end of running) end();
+    const answers = await Promise.all(asked);
+    for (const text of answers) expect(text).toMatch(/^HTTP\/1.1 (200|(429|503)[\s\S]*try again)/);
+    expect(answers.filter((text) => text.startsWith('HTTP/1.1 200'))).toHaveLength(playgroundLimits.waiting);
   });
 
   it('says which method a question has', async () => {

@@ -87,6 +87,7 @@ async function evaluateExpression(said: Record<string, unknown>): Promise<Answer
   const nothing = { value: undefined, valueExists: undefined, path: undefined, object: undefined };
   const request = evalRequestOf(said, { expression: '', ...nothing, hostObject: undefined, isBack: false });
   if (!('expression' in request)) return answer(request);
+  if (said['expression'] === undefined) return wrong('wanted "expression" as a text, found none');
   const session = new EvalSession(means, settings);
   const asked = session.answer(request);
   return (await inTime(asked)) ? answer(await asked) : { kind: 'failed', message: tooLong };

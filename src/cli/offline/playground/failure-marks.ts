@@ -44,7 +44,7 @@ export function failureMarks(
     const { patch } = failed?.failure ?? {};
     if (failed === undefined || failuresIn(rendered).some((one) => one.patch === patch)) return [];
     const list = failed.kind === 'EndpointSlice' ? slicePatchListPath : patchListPath;
-    const place = patch === undefined ? undefined : positions.positionOf([...list, patch]);
+    const place = patch === undefined ? undefined : positions.positionOf([...list, patch, 'expression']);
     return [faultAt(place, config, failed.failure.message || message)];
   });
   return unique([...marks, ...others]);

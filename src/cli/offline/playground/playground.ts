@@ -14,6 +14,9 @@ import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line
 import type { Options } from '../../line/parse-arguments.ts';
 import { Evaluations } from './evaluations.ts';
 
+/** On a busy machine the first evaluation waits for its thread and its sandbox to start. */
+const answerTimeoutMs = 45_000;
+
 export async function playground(context: Context, options: Options): Promise<ExitCode> {
   const stopped = new Promise<void>((resolve) => context.onSignal('leave', resolve));
   const [link] = options.operands;
@@ -22,7 +25,12 @@ export async function playground(context: Context, options: Options): Promise<Ex
   const token = newToken();
   const evaluations = new Evaluations(context);
   const routes = [new Playground({ evaluate: evaluations.evaluate, token, isAlone: true })];
-  const server = new LocalServer({ listen, routes, names: [listen.host] });
+  const server = new LocalServer({
+    listen,
+    routes,
+    limits: { answerTimeoutMs },
+    names: { names: [listen.host], from: 'the name in --listen' },
+  });
   await server.start().catch(fromSetting('--listen'));
   const opened = new OpenedFile(context);
   try {
@@ -62,9 +70,8 @@ async function caseIn(link: string): Promise<string> {
   const given = new URLSearchParams(link.slice(link.indexOf('#') + 1)).get('case') ?? link;
   const read = await readLink(given);
   if (read.kind === 'case') return given;
-  throw new CommandFault(exitCodes.input, read.sentence, {
-    hint: "put the link in quotes, so that the shell leaves it whole: hostward playground 'http://…#case=…'",
-  });
+  const hint = "put the link in quotes, so that the shell leaves it whole: hostward playground 'http://…#case=…'";
+  throw new CommandFault(exitCodes.input, read.sentence, read.isCut ? { hint } : {});
 }
 
 /**

@@ -84,9 +84,12 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   if (settings === undefined || !hasExpressions(loaded)) return;
   const tried = await tryExpressions({ ...means, allowedMs: playgroundLimits.samplesMs }, loaded, settings);
   // Of a patch that fails on the object in sight, the samples say nothing new.
-  const hasFailed = draft.marks.some(({ code }) => code === 'PATCH_FAILED');
-  const news = tried.filter(({ code }) => !hasFailed || code !== 'PATCH_ALWAYS_FAILS');
-  draft.marks.push(...news.map((one) => markOf(one, config)));
+  const failed = draft.marks.filter(({ code }) => code === 'PATCH_FAILED');
+  const isNews = ({ code, line, column }: Mark) => {
+    if (code === 'PATCH_INVALID_RESULT') return !failed.some((one) => one.line === line && one.column === column);
+    return code !== 'PATCH_ALWAYS_FAILS' || failed.length === 0;
+  };
+  draft.marks.push(...tried.map((one) => markOf(one, config)).filter(isNews));
   draft.roundTrips = roundTripsOf(loaded, tried);
 }
 

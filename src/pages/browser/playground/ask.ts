@@ -26,7 +26,7 @@ export async function ask<T>(kind: EvaluationKind, body: object, token: string):
   }
   if (response.status === 401) return { kind: 'noToken' };
   if (response.ok) return { kind: 'answer', answer: (await response.json()) as T };
-  return { kind: 'fault', sentence: await sentenceOf(response), isPassing: response.status === 429 };
+  return { kind: 'fault', sentence: await sentenceOf(response), isPassing: response.headers.has('retry-after') };
 }
 
 async function sentenceOf(response: Response): Promise<string> {

@@ -1,6 +1,6 @@
 // Checks the result of reverse expressions for a key. The virtual API server would refuse a wrong value too, but its message
 // could not name the patch. Pure.
-import { labelValueProblems } from '../../../object/meta/qualified-name.ts';
+import { labelValueProblems, withoutPattern } from '../../../object/meta/qualified-name.ts';
 import { shownKey, shownPlace } from '../../plan/excerpt.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { leadsTo } from '../set/changed-parts.ts';
@@ -11,7 +11,7 @@ export function faultOfValue(one: ChangedKey, patches: readonly CompiledPatch[])
   const { map, value } = one;
   if (value === undefined || value === null) return undefined;
   if (typeof value !== 'string') return wrongValue(one, patches);
-  const [problem] = map === 'labels' ? labelValueProblems(value) : [];
+  const [problem] = map === 'labels' ? labelValueProblems(value).map(withoutPattern) : [];
   return problem === undefined ? undefined : wrongValue(one, patches, problem);
 }
 

@@ -2,7 +2,7 @@
 // it; the refusal of the API server would name no patch. Pure.
 
 import { areWithin, entryBytes, maxAnnotationBytes } from '../../../object/meta/meta-validation.ts';
-import { labelKeyProblems, labelValueProblems } from '../../../object/meta/qualified-name.ts';
+import { labelKeyProblems, labelValueProblems, withoutPattern } from '../../../object/meta/qualified-name.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
 import { shownKey } from '../../plan/excerpt.ts';
@@ -54,10 +54,10 @@ function problemOfLabels(labels: Texts, right: Texts | undefined): ResultProblem
     const value = labels.get(key) as string;
     if (right?.get(key) === value) continue;
     const place = ['metadata', 'labels', key];
-    const [ofKey] = labelKeyProblems(key);
+    const [ofKey] = labelKeyProblems(key).map(withoutPattern);
     if (ofKey !== undefined)
       return { place, message: `metadata.labels: a key of ${key.length} characters is not valid: ${ofKey}` };
-    const [ofValue] = labelValueProblems(value);
+    const [ofValue] = labelValueProblems(value).map(withoutPattern);
     if (ofValue !== undefined) return { place, message: `metadata.labels["${shownKey(key)}"]: ${ofValue}` };
   }
   return undefined;
@@ -69,7 +69,7 @@ function problemOfAnnotations(annotations: Texts, right: Texts | undefined): Res
   for (const key of annotations.keys()) {
     if (right?.has(key)) continue;
     // Unlike a label key, an annotation key may have upper case letters in its domain.
-    const [problem] = labelKeyProblems(key.toLowerCase());
+    const [problem] = labelKeyProblems(key.toLowerCase()).map(withoutPattern);
     if (problem === undefined) continue;
     const message = `metadata.annotations: a key of ${key.length} characters is not valid: ${problem}`;
     return { place: ['metadata', 'annotations', key], message };

@@ -87,8 +87,9 @@ describe('Evaluations', () => {
 
   it('says what is wrong with a request', async () => {
     const evaluations = openShared();
-    const wrong = async (kind: 'render' | 'test', body: string) => await evaluations.evaluate(kind, body);
+    const wrong = async (kind: 'render' | 'test' | 'eval', body: string) => await evaluations.evaluate(kind, body);
     expect(await wrong('render', '{')).toEqual({ kind: 'wrong', message: 'the body is not JSON' });
+    expect(await wrong('eval', '{}')).toEqual({ kind: 'wrong', message: 'wanted "expression" as a text, found none' });
     expect(await wrong('render', '[]')).toEqual({ kind: 'wrong', message: 'wanted a JSON object as the body' });
     expect(await wrong('render', '{"config": 1}')).toEqual({ kind: 'wrong', message: 'wanted "config" as a text' });
     expect(await wrong('test', '{"files": {"a": 1}}')).toMatchObject({ kind: 'wrong' });

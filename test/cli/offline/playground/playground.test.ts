@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
 import { linkOf } from '../../../../src/pages/playground-link.ts';
@@ -33,6 +34,19 @@ async function start(argv: string[], options: SceneOptions = {}): Promise<Opened
   while (isThere() === undefined || (options.columns !== undefined && desktop.length === 0))
     await new Promise((resolve) => setImmediate(resolve));
   return { ...on, url: new URL((isThere() as string).replace(/"}$/, '')), desktop };
+}
+
+/** The whole answer; fetch would send the host of the address. */
+function rawly(port: number, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(request));
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('end', () => resolve(text));
+    socket.on('error', reject);
+  });
 }
 
 const given = { config: '- path: a', virtual: 'kind: Endpoints' };
@@ -97,6 +111,21 @@ describe('hostward playground', () => {
       const on = scene();
       expect(await runCommandLine(on.context, ['playground', ...argv])).toBe(code);
       expect(on.err()).toContain(sentence);
+      // Quotes help against a shell that cuts the link, and against nothing else.
+      expect(on.err().includes('in quotes')).toBe(sentence.includes('the link '));
+    }
+  });
+
+  it('sends a page that has rebound its name away, and names the option that admits a name', async () => {
+    const { url } = await start([]);
+    const answers = [];
+    for (const path of ['/', '/playground', '/api/render', '/assets/none', '/none'])
+      answers.push(
+        await rawly(Number(url.port), `GET ${path} HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n`),
+      );
+    for (const answer of answers) {
+      expect(answer).toMatch(/^HTTP\/1.1 421 /);
+      expect(answer).toMatch(/this port answers to localhost, to IP addresses and to the name in --listen\n$/);
     }
   });
 });

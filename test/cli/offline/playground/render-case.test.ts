@@ -127,6 +127,12 @@ describe('renderCase()', () => {
     expect(forward?.output).toBe('');
   });
 
+  it('tells of a label that may not be once, at the expression, in one sentence without a pattern', async () => {
+    const { marks } = await render({ config: list('value + "_"') });
+    const message = `patch 0 makes the object no valid Endpoints: metadata.labels["team"]: a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character`;
+    expect(marks).toEqual([{ text: 'config', severity: 'fault', code: 'PATCH_FAILED', line: 2, column: 15, message }]);
+  });
+
   it('tells of a pair that does not come back', async () => {
     const reverse = '  reverseExpression: \'value + "!"\'\n';
     const { roundTrips, marks } = await render({ config: list('\'"t-" + value\'', reverse) });
