@@ -113,6 +113,7 @@ const rows: readonly Row[] = [
     'src/apiserver/verbs/continue-token.ts',
     'if (seal !== undefined && !isSame(',
     'if (seal === null && !isSame(',
+    'test/apiserver/verbs/continue-token.test.ts',
   ],
   [
     'a page token leaves its list',
@@ -131,6 +132,7 @@ const rows: readonly Row[] = [
     'src/apiserver/verbs/watch/watch-stream.ts',
     'if (!this.#isBehind && this.#watch !== undefined) {',
     'if (this.#watch !== undefined) {',
+    'test/apiserver/verbs/bookmarks.test.ts',
   ],
   // The store.
   [
@@ -193,6 +195,7 @@ const rows: readonly Row[] = [
     'src/store/watch-hub.ts',
     'return this.#isUpToDate ? Math.max(this.#after, this.#options.history().revision) : this.#after;',
     'return Math.max(this.#after, this.#options.history().revision);',
+    'test/store/memory-store.test.ts',
   ],
   [
     'a watch of the compacted past is opened',
@@ -218,6 +221,7 @@ const rows: readonly Row[] = [
     'src/store/sqlite/sqlite-store.ts',
     'this.#queue.length >= maxQueuedWrites || this.#queuedChars >= maxQueuedChars',
     'this.#queue.length === -1',
+    'test/store/sqlite-store/faults.test.ts',
   ],
   [
     'a removal has the revision of what came after it',
@@ -351,7 +355,7 @@ const rows: readonly Row[] = [
   [
     'a session goes on when its key is revoked',
     `${proxy}/live-streams.ts`,
-    'if (because !== undefined) live.passage.close(because);',
+    'if (because !== undefined) live.stream.close(because);',
     '',
   ],
   [

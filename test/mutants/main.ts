@@ -17,11 +17,12 @@ npm run mutants -- --list          names them, one a line
 npm run mutants -- --short         those whose suite is known: the gate of a landing
 npm run mutants -- --report FILE   goes on where the file ends
 options:
-  --living     plays those of the report again that lived
+  --living     plays those of the report again that lived without a reason
   --record     writes what the report says to test/mutants/played.json, and plays nothing
   --room R     ${rooms.join(', ')}      --only TEXT  those with this in their name
   --seed N     draws other faults by rule       --each N     how many by rule in each room (11)
   --minutes N  stops after so long; with --report the next call goes on
+  --patience N gives suites N times the time that a quiet machine needs (1)
   --workers N  so many processes of suites at once (2)
   --deep       asks every suite that reaches the fault, not only the nearest
 `;
@@ -43,6 +44,7 @@ async function command(words: readonly string[]): Promise<number> {
   const { values } = parse(words);
   const seed = whole('seed', values.seed);
   const each = whole('each', values.each);
+  const patience = whole('patience', values.patience);
   const minutes = Number(values.minutes ?? Number.POSITIVE_INFINITY);
   if (values.room !== undefined && !(rooms as readonly string[]).includes(values.room))
     throw new UsageFault(`--room is one of ${rooms.join(', ')}, found "${values.room}"`);
@@ -59,6 +61,7 @@ async function command(words: readonly string[]): Promise<number> {
     writeFileSync(recordPath, recordOf(all, done, { commit: commitOf(root), survivors }));
     return 0;
   }
+  const excused = new Set(survivors.map(({ name }) => name));
   const lines: Met[] = [];
   const finder = new SuiteFinder(root);
   const copy = new HouseCopy(root, { workers: whole('workers', values.workers) });
@@ -72,12 +75,14 @@ async function command(words: readonly string[]): Promise<number> {
         continue;
       }
       const before = done.get(mutant.name);
-      const known = values.living && before?.by === undefined ? undefined : before;
+      const isAskedAgain = values.living && before?.by === undefined && !excused.has(mutant.name);
+      const known = isAskedAgain ? undefined : before;
       if (known === undefined && performance.now() - startMs > minutes * 60_000) {
         unplayed++;
         continue;
       }
-      const line = known ?? (await meet(mutant, { copy, finder, isDeep: values.deep, isShort: values.short }));
+      const line =
+        known ?? (await meet(mutant, { copy, finder, isDeep: values.deep, isShort: values.short, patience }));
       lines.push(line);
       if (known !== undefined) continue;
       print(
@@ -94,11 +99,16 @@ async function command(words: readonly string[]): Promise<number> {
   return verdict.isGood && lost.length === 0 ? 0 : 1;
 }
 
+interface Table {
+  copy: HouseCopy;
+  finder: SuiteFinder;
+  isDeep: boolean;
+  isShort: boolean;
+  patience: number;
+}
+
 /** The suites meet the fault, nearest first, until one notices it. */
-async function meet(
-  mutant: Mutant,
-  { copy, finder, isDeep, isShort }: { copy: HouseCopy; finder: SuiteFinder; isDeep: boolean; isShort: boolean },
-): Promise<Met> {
+async function meet(mutant: Mutant, { copy, finder, isDeep, isShort, patience }: Table): Promise<Met> {
   const startMs = performance.now();
   const line = (by: string | undefined): Met => ({
     name: mutant.name,
@@ -114,7 +124,7 @@ async function meet(
       if (isShort) return line(undefined);
     }
     const { near, room, wide } = finder.of(mutant.file);
-    const first = await copy.meets(near, nearMs);
+    const first = await copy.meets(near, nearMs * patience);
     if (first.kind === 'failed') return line(first.by);
     // What was late is asked again with the others, in peace.
     const rest = [
@@ -162,6 +172,7 @@ function parse(words: readonly string[]) {
         seed: { type: 'string', default: '1' },
         each: { type: 'string', default: '11' },
         minutes: { type: 'string' },
+        patience: { type: 'string', default: '1' },
         workers: { type: 'string', default: '2' },
       },
     });

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { chosen } from './chosen.ts';
 import { drawn, faultsByRule } from './drawn.ts';
 import { rooms } from './mutant.ts';
+import { readRecord, recordOf } from './record.ts';
 import { faultsOf } from './rules.ts';
 import { SuiteFinder } from './suites.ts';
 import { survivors } from './survivors.ts';
@@ -129,9 +130,33 @@ describe('verdictOf()', () => {
     const bad = verdictOf(met(1), { survivors: [], unplayed: 3 });
     expect(bad.isGood).toBe(false);
     expect(bad.sentences[0]).toBe('lives: fault 0: nobody has looked at it');
-    expect(bad.sentences.at(-1)).toBe('99 of 100 faults were noticed, 99.0 %; 3 were not tried yet');
+    expect(bad.sentences.at(-1)).toBe('100 of 103 faults played, 99 noticed, 99.0 %; 3 were not tried yet');
   });
   it('calls nothing good when nothing was tried', () => {
     expect(verdictOf([], { survivors: [], unplayed: 0 }).isGood).toBe(false);
+  });
+});
+
+describe('the record of what was played', () => {
+  const record = readRecord(join(root, 'test/mutants/played.json'));
+
+  it('has at least 95 of a hundred noticed, and a reason for each fault that lives', () => {
+    expect(record.played).toBeLessThanOrEqual(record.planted);
+    expect(record.noticed + record.survivors.length).toBe(record.played);
+    expect(record.noticed / record.played).toBeGreaterThanOrEqual(0.95);
+    const reasons = new Map(survivors.map(({ name, reason }) => [name, reason]));
+    for (const { name, reason } of record.survivors) expect([name, reason]).toEqual([name, reasons.get(name)]);
+  });
+
+  it('is made of the report, without faults that are not planted any more', () => {
+    const mutant = (name: string) => ({ name, room: 'store' as const, file: 'src/a.ts', plant: () => '' });
+    const met = (name: string, by?: string) => [name, { name, room: 'store' as const, seconds: 1, by }] as const;
+    const done = new Map([met('a', 'test/a.test.ts: it holds'), met('b', 'it ended'), met('c'), met('gone')]);
+    const all = ['a', 'b', 'c', 'unplayed'].map(mutant);
+    expect(JSON.parse(recordOf(all, done, { commit: 'abc', survivors: [{ name: 'c', reason: 'equal' }] }))).toEqual({
+      ...{ commit: 'abc', planted: 4, played: 3, noticed: 2 },
+      survivors: [{ name: 'c', reason: 'equal' }],
+      noticedBy: { a: 'test/a.test.ts' },
+    });
   });
 });

@@ -38,13 +38,15 @@ export class SuiteFinder {
     const distances = this.#distances(file);
     const [, room = ''] = file.split('/');
     const isOwn = (test: string) => test.startsWith(`test/${room}/`) || alsoOwn[room]?.test(test) === true;
-    const known = this.#tests.filter((test) => distances.has(test));
+    // A file that is started as a thread or a process is imported by nobody.
+    const isImported = this.#tests.some((test) => distances.has(test));
+    const known = this.#tests.filter((test) => distances.has(test) || (!isImported && isOwn(test)));
     const sorted = known.toSorted((one, other) => score(one) - score(other) || (one < other ? -1 : 1));
     function score(test: string): number {
       // A test of the same folder knows more of the file than one that imports it by the way.
       const [, , ...folders] = file.split('/');
       const shared = folders.findIndex((part, nth) => test.split('/')[nth + 2] !== part);
-      return (distances.get(test) ?? 99) * 4 - Math.max(0, shared) * 3 - (isOwn(test) ? 4 : 0);
+      return (distances.get(test) ?? 99) * 4 - Math.max(0, shared) * 10 - (isOwn(test) ? 4 : 0);
     }
     const near = sorted.slice(0, mostNear);
     const rest = sorted.filter((test) => !near.includes(test));

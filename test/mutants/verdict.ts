@@ -26,6 +26,7 @@ export function verdictOf(
   }
   const share = met.length === 0 ? 0 : noticed / met.length;
   const rest = unplayed > 0 ? `; ${unplayed} were not tried yet` : '';
-  sentences.push(`${noticed} of ${met.length} faults were noticed, ${(share * 100).toFixed(1)} %${rest}`);
+  const percent = (share * 100).toFixed(1);
+  sentences.push(`${met.length} of ${met.length + unplayed} faults played, ${noticed} noticed, ${percent} %${rest}`);
   return { isGood: share >= wantedShare && living.every(({ name }) => reasons.has(name)), sentences };
 }

@@ -67,6 +67,14 @@ describe('sqlite store, when things break', () => {
     expect(heard).toEqual(['/a', '/b', '/c']);
   });
 
+  it('refuses a write while 32 MiB of others wait for the disk, and takes it when they are done', async () => {
+    const store = await start(newPath(), { synchronous: 'NORMAL' });
+    const value = 'x'.repeat(4 * 1024 * 1024);
+    const writes = Array.from({ length: 9 }, (_, at) => codeOf(store.write(`/${at}`, { expect: undefined, value })));
+    expect((await Promise.all(writes)).join()).toBe(`${'written,'.repeat(8)}STORE_OVERLOADED`);
+    expect(await codeOf(put(store, '/8'))).toBe('written');
+  });
+
   it('reports a dead thread for every write and every read', async () => {
     const store = await start(newPath(), { workerUrl });
     await put(store, '/a');
