@@ -4,9 +4,9 @@ import { takeToken } from './playground/address.ts';
 import { App, type Example } from './playground/app.ts';
 
 const place = document.getElementById('playground') as HTMLElement;
-const { styleNonce = '', examples: examplesPath = '' } = place.dataset;
+const { styleNonce = '', tokenPlace = '', examples: examplesPath = '' } = place.dataset;
 // First, so that the token never stands in a history entry or a screenshot.
 const token = takeToken();
 const examples = (await (await fetch(examplesPath)).json()) as readonly Example[];
 place.replaceChildren();
-render(h(App, { token, styleNonce, examples }), place);
+render(h(App, { token, styleNonce, tokenPlace, examples }), place);

@@ -55,6 +55,10 @@ export class Playground implements LocalRoutes {
     return plainReply(404, `the playground is at ${playgroundPath}`);
   }
 
+  get #tokenPlace(): string {
+    return this.#isAlone ? 'the address that hostward playground prints' : 'the link on the status page of the daemon';
+  }
+
   async #page(): Promise<LocalReply> {
     const styleNonce = randomBytes(16).toString('base64url');
     const assets = this.#assets;
@@ -68,7 +72,7 @@ export class Playground implements LocalRoutes {
       ],
       current: playgroundPath,
       head: html`<link rel="icon" href="${await assets.path('icon.svg')}">\n`,
-      main: html`<div id="playground" data-style-nonce="${styleNonce}" data-examples="${await assets.path('examples.json')}">
+      main: html`<div id="playground" data-style-nonce="${styleNonce}" data-token-place="${this.#tokenPlace}" data-examples="${await assets.path('examples.json')}">
 <h1>Patch playground</h1>
 <noscript><p>The playground needs JavaScript. On the command line, <code>hostward render --explain</code> shows the same.</p></noscript>
 </div>`,
@@ -79,8 +83,10 @@ export class Playground implements LocalRoutes {
   async #api(kind: EvaluationKind, { headers, body }: LocalRequest): Promise<LocalReply> {
     const [, token = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
     if (!timingSafeEqual(digestOf(token), this.#digest)) {
-      const sentence = 'the token is missing or wrong; it stands in the address that hostward playground prints';
-      return { ...refusal(401, sentence), headers: { 'www-authenticate': 'Bearer' } };
+      return {
+        ...refusal(401, `the token is missing or wrong; it is in ${this.#tokenPlace}`),
+        headers: { 'www-authenticate': 'Bearer' },
+      };
     }
     const evaluated = await this.#evaluate(kind, body.toString('utf8'));
     switch (evaluated.kind) {

@@ -87,11 +87,14 @@ export function verdictOf(facts: VerdictFacts): Verdict {
   if (facts.standbyBehind !== undefined) return well('standby', `standby: ${facts.standbyBehind} does the writing`);
   if (facts.isDryRun) {
     const { differences } = facts;
-    const writes = `dry run: ${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`;
-    const obstacles = [...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
-    return obstacles.length === 0
-      ? well('dryRun', writes)
-      : unwell('dryRun', [{ name: 'dryRun', text: writes }, ...obstacles]);
+    const writes = `${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`;
+    const [first, ...others] = [...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
+    if (first === undefined) return well('dryRun', `dry run: ${writes}`);
+    return unwell('dryRun', [
+      { ...first, text: `dry run: ${first.text}` },
+      ...others,
+      { name: 'dryRun', text: writes },
+    ]);
   }
   return stateOfObjects(facts);
 }

@@ -10,13 +10,13 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
-async function serve(evaluated: Evaluated = { kind: 'answer', json: '{"a":1}' }, by?: Evaluate) {
+async function serve(evaluated: Evaluated = { kind: 'answer', json: '{"a":1}' }, by?: Evaluate, isAlone = true) {
   const asked: [string, string][] = [];
   const evaluate = async (kind: string, body: string) => {
     asked.push([kind, body]);
     return evaluated;
   };
-  const routes = [new Playground({ evaluate: by ?? evaluate, token, isAlone: true })];
+  const routes = [new Playground({ evaluate: by ?? evaluate, token, isAlone })];
   const server = new LocalServer({ listen: { host: '127.0.0.1', port: 0 }, routes });
   servers.push(server);
   await server.start();
@@ -100,6 +100,16 @@ describe('the port of the playground', () => {
     const answers = await Promise.all(asked);
     for (const text of answers) expect(text).toMatch(/^HTTP\/1.1 (200|(429|503)[\s\S]*try again)/);
     expect(answers.filter((text) => text.startsWith('HTTP/1.1 200'))).toHaveLength(playgroundLimits.waiting);
+  });
+
+  it.each([
+    [true, 'the address that hostward playground prints'],
+    [false, 'the link on the status page of the daemon'],
+  ])('says where the token is, whether it is alone on its port or not: %s', async (isAlone, place) => {
+    const { base, post } = await serve(undefined, undefined, isAlone);
+    const refused = await post('/api/eval', '{}', { authorization: '' });
+    expect(await refused.json()).toEqual({ message: `the token is missing or wrong; it is in ${place}` });
+    expect(await (await fetch(`${base}/playground`)).text()).toContain(`data-token-place="${place}"`);
   });
 
   it('says which method a question has', async () => {

@@ -113,7 +113,7 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     { isDryRun: true, gaps: new Map([['ReferenceUnresolved', 2]]) },
     'dryRun',
     false,
-    'dry run: nothing would be written; 2 references have nothing behind them (ReferenceUnresolved)',
+    'dry run: 2 references have nothing behind them (ReferenceUnresolved); nothing would be written',
   ],
   ['no owner', { ownerMissing: 'it is gone' }, 'blocked', false, 'blocked: OwnerMissing: it is gone'],
   [
@@ -160,14 +160,14 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     { isDryRun: true, differences: 1, blocked },
     'dryRun',
     false,
-    'dry run: 1 object would be written; 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
+    'dry run: 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed); 1 object would be written',
   ],
   [
     'a dry run without the owner',
     { isDryRun: true, ownerMissing: 'it is gone' },
     'dryRun',
     false,
-    'dry run: nothing would be written; OwnerMissing: it is gone',
+    'dry run: OwnerMissing: it is gone; nothing would be written',
   ],
   ['the switch', { isSwitchedOff: true, outages: [outage] }, 'switchedOff', true, 'switched off: nothing is touched'],
 ];

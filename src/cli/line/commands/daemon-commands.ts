@@ -37,7 +37,7 @@ export const statusCommand: CommandSpec = {
   maxOperands: 1,
   summary: 'Say whether the running daemon is well, and why one object is or is not on the host',
   details: [
-    'The last line is the verdict and since when it holds: in step, incomplete (host edits that cannot reach the tenant, references with nothing behind them, patches that were left out), behind, blocked, or an API server that cannot be reached and since when. The exit code is 0 when all is well, 1 when someone should look, 2 for usage, 3 when the daemon does not answer. With NAMESPACE/NAME it is 1 while the object is refused, waits, is tried again or is incomplete.',
+    'The last line is the verdict, the worst first, and since when each part of it holds: in step, incomplete (host edits that cannot reach the tenant, references with nothing behind them, patches that were left out), behind, blocked, or an API server that cannot be reached and since when. The exit code is 0 when all is well, 1 when someone should look, 2 for usage, 3 when the daemon does not answer. With NAMESPACE/NAME it is 1 while the object is refused, waits, is tried again or is incomplete.',
     'Without options, status fits a screen of 24 lines: counts, what needs a person, and what to do about it. --all tells all facts about the daemon and lists every object. --namespace, --state and --kind list the objects they name. The states are inSync, pending, retry, waiting, refused, left, ineligible; a reason follows after a slash.',
     'status asks the daemon through its local HTTP port. The port answers this question only on its own machine: inside a cluster, use kubectl exec or kubectl port-forward.',
   ],

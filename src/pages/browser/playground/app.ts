@@ -27,10 +27,12 @@ const emptyCase: PlaygroundCase = { config: '', virtual: '', hostBefore: '', hos
 export interface AppProps {
   token: string;
   styleNonce: string;
+  /** Where a person finds the token, in words. */
+  tokenPlace: string;
   examples: readonly Example[];
 }
 
-export function App({ token: given, styleNonce, examples }: AppProps): VNode {
+export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps): VNode {
   const [token, setToken] = useState(given);
   const [needsToken, setNeedsToken] = useState(given === '');
   const [{ texts, generation }, setWritten] = useState({ texts: emptyCase, generation: 0 });
@@ -135,7 +137,7 @@ export function App({ token: given, styleNonce, examples }: AppProps): VNode {
     <h1>Patch playground</h1>
     ${
       needsToken &&
-      html`<${TokenForm} isRefused=${token !== ''} onToken=${(said: string) => {
+      html`<${TokenForm} tokenPlace=${tokenPlace} isRefused=${token !== ''} onToken=${(said: string) => {
         keepToken(said);
         setToken(said);
         setNeedsToken(false);
@@ -218,7 +220,15 @@ function Tabs({ tab, onTab }: { tab: Tab; onTab: (tab: Tab) => void }): VNode {
   )}</div>`;
 }
 
-function TokenForm({ isRefused, onToken }: { isRefused: boolean; onToken: (token: string) => void }): VNode {
+function TokenForm({
+  tokenPlace,
+  isRefused,
+  onToken,
+}: {
+  tokenPlace: string;
+  isRefused: boolean;
+  onToken: (token: string) => void;
+}): VNode {
   const submit = (event: Event) => {
     event.preventDefault();
     const said = new FormData(event.target as HTMLFormElement).get('token') as string;
@@ -231,7 +241,7 @@ function TokenForm({ isRefused, onToken }: { isRefused: boolean; onToken: (token
       <label for="token">Token</label>
       <input id="token" name="token" type="password" autocomplete="off" required aria-describedby="token-help" />
       <button type="submit">Use it</button>
-      <p id="token-help" class="quiet">It stands in the address that <code>hostward playground</code> prints; paste it, or the whole address.</p>
+      <p id="token-help" class="quiet">It is in ${tokenPlace}; paste it, or the whole address.</p>
     </form>`;
 }
 
