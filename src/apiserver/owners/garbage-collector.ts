@@ -33,7 +33,8 @@ export class GarbageCollector {
   #owners: Owners;
   readonly #follower: Follower;
 
-  constructor(kit: Kit, chores: readonly Chore[] = []) {
+  /** `pace` is waited for before each delete; where it throws, the object stays. */
+  constructor(kit: Kit, chores: readonly Chore[] = [], pace?: () => Promise<void>) {
     const { store, clock, log } = kit;
     const about = { store, clock, log, prefix: root, what: 'objects and their owners' };
     this.#kit = kit;
@@ -45,7 +46,7 @@ export class GarbageCollector {
     });
     this.#chores = chores;
     this.#kinds = kindsByStorage(kit.catalog);
-    this.#owners = new Owners(kit);
+    this.#owners = new Owners(kit, pace);
   }
 
   /** Does not wait until every object has been read: there may be a million. */

@@ -34,8 +34,11 @@ export class Owners {
   #secondLooks = new Map<string, Timer>();
   #isStopped = false;
 
-  constructor(kit: Kit) {
+  readonly #pace: (() => Promise<void>) | undefined;
+
+  constructor(kit: Kit, pace?: () => Promise<void>) {
     this.#kit = kit;
+    this.#pace = pace;
   }
 
   stop(): void {
@@ -147,6 +150,7 @@ export class Owners {
 
   async #remove(dependent: Dependent, isForeground: boolean): Promise<void> {
     if (dependent.isDeleting) return;
+    await this.#pace?.();
     const ownDependents = this.#dependents.ownedBy(dependent.uid);
     const isCircle = ownDependents.some(([, { uid }]) => this.#waiting.has(uid));
     // In a circle of blocking owners every delete would wait for the next one for ever.

@@ -7,7 +7,6 @@
 import { CallerLimits, type Held, type Limit } from '../../apiserver/limits/caller-limits.ts';
 import type { LoopShares } from '../../apiserver/limits/loop-time.ts';
 import { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
-import { GarbageCollector } from '../../apiserver/owners/garbage-collector.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
 import { fromSetting } from '../../apiserver/wire/listen.ts';
 import type { Clock, Timer } from '../../clock.ts';
@@ -38,6 +37,7 @@ import { openFaults } from './commands/open-faults.ts';
 import { SaidLeavers } from './commands/said-leavers.ts';
 import { type Database, databaseFor, sweepingOf } from './host/database-for.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
+import { SweepingCollector } from './sweeping-collector.ts';
 import { WriteCheck, writeAttempt } from './write-check.ts';
 
 export interface ManagementOptions {
@@ -76,9 +76,8 @@ export class ManagementApi {
   readonly #leavers: SaidLeavers;
   #settings: ManagementSettings;
   #running: Running | undefined;
-  #garbageCollector: GarbageCollector | undefined;
+  #garbageCollector: SweepingCollector | undefined;
   #localSocket: LocalSocket | undefined;
-  #grace: GraceChore | undefined;
   #expired: ExpiredKeys | undefined;
   #streamCheck: Timer | undefined;
   #writes: WriteCheck | undefined;
@@ -159,9 +158,9 @@ export class ManagementApi {
     const { api, book, key, world, counts, failedLogins, kubeconfigs, proxy, database } = this.#need();
     const { clock, log, metrics, server } = this.#options;
     await api.start().catch(fromSetting('hostward.management.listen'));
-    this.#grace = new GraceChore(api.kit, key);
-    this.#expired = new ExpiredKeys(api.kit, key, book, world, sweepingOf(database));
-    this.#garbageCollector = new GarbageCollector(api.kit, [this.#grace]);
+    const [kit, sweeping] = [api.kit, sweepingOf(database)];
+    this.#expired = new ExpiredKeys(kit, key, book, world, sweeping);
+    this.#garbageCollector = new SweepingCollector({ kit, chore: new GraceChore(kit, key), sweeping, clock, log });
     await this.#garbageCollector.start();
     this.#expired.start();
     const listener = { server: api, unproven: this.#unproven, clock, log };
@@ -227,7 +226,6 @@ export class ManagementApi {
     await running.api.stop();
     await running.kubeconfigs.stop();
     await this.#garbageCollector?.stop();
-    this.#grace?.stop();
     await closeParts(running, this.#options.log);
     this.#running = undefined;
   }
