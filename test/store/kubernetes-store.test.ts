@@ -4,6 +4,7 @@ import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluste
 import { silentLog } from '../../src/log.ts';
 import { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
 import type { KubernetesStoreOptions } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { replicaData, replicaName } from '../../src/store/kubernetes/record-format.ts';
 import type { StoreEvent } from '../../src/store/store.ts';
 import { connectionTo, type NumberedStore, newNamespace, numberingOf, storeOn } from '../contract/store/on-host.ts';
 import { storeContract } from '../contract/store/store.ts';
@@ -86,6 +87,41 @@ describe('kubernetes stores of two replicas', () => {
     await expect(one.write('/more', { expect: 0, value: '1' })).rejects.toMatchObject({ code: 'STORE_FULL' });
     expect((await one.write('/r/0', { expect: undefined, value: '2' })).ok).toBe(true);
     expect((await one.write('/r/0', { expect: undefined, value: undefined })).ok).toBe(true);
+  });
+
+  it('notice a host that was set back, although its versions are higher than ever', async () => {
+    const namespace = await newNamespace(host);
+    const heard: string[] = [];
+    const [one, two] = await storesOn(namespace, { wentBack: (why) => void heard.push(why) });
+    const records = new HostSecrets({
+      ...{ clock: systemClock, random: Math.random, log: silentLog },
+      ...{ connection: connectionTo(host), namespace, replica: 'test' },
+    });
+    const old = await records.get(replicaName('one'));
+    await one.currentRevision({ fresh: true });
+    // As a restore of all records by their content does.
+    await records.replace(replicaName('one'), old?.data ?? {}, undefined);
+    await expect(one.currentRevision({ fresh: true })).rejects.toMatchObject({ code: 'STORE_ROLLED_BACK' });
+    await expect(one.write('/a', { expect: 0, value: '1' })).rejects.toMatchObject({ code: 'STORE_ROLLED_BACK' });
+    expect(one.trouble).toMatch(/^it was set back: the record of this replica there is its beat \d+, and beat \d+ was/);
+    expect([heard.length, two.trouble]).toEqual([1, undefined]);
+    await records.stop();
+  });
+
+  it('go on after their own record was edited or deleted by hand', async () => {
+    const namespace = await newNamespace(host);
+    const [one, two] = await storesOn(namespace);
+    const records = new HostSecrets({
+      ...{ clock: systemClock, random: Math.random, log: silentLog },
+      ...{ connection: connectionTo(host), namespace, replica: 'test' },
+    });
+    await records.replace(replicaName('one'), replicaData('one', 1_000, 'edited'), undefined);
+    await one.currentRevision({ fresh: true });
+    const found = await records.get(replicaName('two'));
+    await records.remove(replicaName('two'), found?.version ?? 0);
+    await two.currentRevision({ fresh: true });
+    expect([one.trouble, two.trouble]).toEqual([undefined, undefined]);
+    await records.stop();
   });
 
   it('refuse a namespace that is not the one they knew', async () => {

@@ -17,10 +17,7 @@ import { recordsPrefix, UserDirectory } from '../keys/callers/user-directory.ts'
 import { checkSecrets, openSecrets, revocationsName } from '../keys/folder/data-folder.ts';
 import { Activity } from '../keys/life/activity.ts';
 import type { Database } from './host/database-for.ts';
-
-/** Of a cluster that keeps the records. */
-const wayOutOfRollback =
-  'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
+import { wayOutOfRollback } from './host/host-database.ts';
 
 export interface StoredOptions {
   folder: string;

@@ -11,17 +11,9 @@ import { eventOf, type Version } from '../timeline.ts';
 import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
 import type { HostRecord, HostRecords } from './host-records.ts';
+import { OwnRecord } from './own-record.ts';
 import { Pulse } from './pulse.ts';
-import {
-  metaData,
-  metaName,
-  nameOf,
-  readRecord,
-  recordData,
-  replicaData,
-  replicaName,
-  type StoreMeta,
-} from './record-format.ts';
+import { metaData, metaName, nameOf, readRecord, recordData, type StoreMeta } from './record-format.ts';
 import { RecordReader, type RecordReaderOptions } from './record-reader.ts';
 import { openMeta } from './store-meta.ts';
 
@@ -39,6 +31,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   most?: StoreSize;
   /** What the other replicas and `status` read about this one. */
   about?: () => string;
+  /** Heard once, when the host shows an older state than before. */
+  wentBack?: (message: string) => void;
 }
 
 /** A write without an expectation tries again after each change of another replica. */
@@ -87,10 +81,12 @@ export class KubernetesStore extends TimelineStore {
     this.#host = options.host;
     this.#reader = new RecordReader(options);
     const clock = options.hostClock ?? options.clock;
+    const { host, replica, about = () => '' } = options;
+    const own = new OwnRecord({ host, replica, about, wentBack: (message) => this.#setBack(message) });
     this.#arrivals = new Arrivals(clock);
     this.#pulse = new Pulse({
       clock,
-      write: (beat) => this.#beat(beat),
+      write: (beat) => own.write(beat),
       reached: (version) => this.#arrivals.wait(() => this.#reached >= version),
       isDeaf: () => this.#host.followAgain(),
     });
@@ -102,9 +98,7 @@ export class KubernetesStore extends TimelineStore {
     this.#host.follow({
       listed: (records, version) => this.#listed(records, version),
       changed: ({ type, record }) => this.#changed(type, record),
-      wentBack: (message) => {
-        this.#wentBack = message;
-      },
+      wentBack: (message) => this.#setBack(message),
       trouble: (message) => {
         this.#hostTrouble = message;
       },
@@ -247,6 +241,11 @@ export class KubernetesStore extends TimelineStore {
     await this.#arrivals.wait(() => this.#meta.epoch === epoch);
   }
 
+  #setBack(message: string): void {
+    if (this.#wentBack === undefined) this.#options.wentBack?.(message);
+    this.#wentBack ??= message;
+  }
+
   #mustBeWhole(): void {
     if (this.#wentBack !== undefined) throw new StoreFault('STORE_ROLLED_BACK', this.#wentBack);
   }
@@ -260,15 +259,6 @@ export class KubernetesStore extends TimelineStore {
       const why = this.#hostTrouble ?? 'its list of records has not arrived';
       throw new StoreFault('STORE_OPEN_FAILED', `Cannot open the store in ${this.#host.place}: ${why}`);
     }
-  }
-
-  async #beat(beat: number): Promise<number> {
-    const { replica, about = () => '' } = this.#options;
-    const data = replicaData(replica, beat, about());
-    const replaced = await this.#host.replace(replicaName(replica), data, undefined);
-    const done = replaced.kind === 'absent' ? await this.#host.create(replicaName(replica), data) : replaced;
-    if (done.kind === 'written') return done.version;
-    throw new StoreFault('STORE_HOST_FAILED', `Cannot write the record of this replica: ${done.kind}`);
   }
 
   /** The record as the host has it now. */

@@ -1,5 +1,5 @@
 // From a database file to a namespace of an embedded cluster, and back; and after the cluster was set back.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -9,10 +9,12 @@ import type { ManagementServerSettings } from '../../../src/config/settings/mana
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../src/log.ts';
 import { localSocketPath } from '../../../src/management/server/commands/local-socket.ts';
+import { databaseFor } from '../../../src/management/server/host/database-for.ts';
 import { migrate } from '../../../src/management/server/moving/migrate.ts';
 import { recover } from '../../../src/management/server/moving/recover.ts';
 import { ManagementApi } from '../../../src/management/server/server.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { replicaName } from '../../../src/store/kubernetes/record-format.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { newNamespace } from '../../contract/store/on-host.ts';
 import { people } from './bench.ts';
@@ -161,4 +163,24 @@ describe('recover()', () => {
     const last = await opened(cluster);
     expect(Number((await made(last, 'revived')).metadata.resourceVersion)).toBeGreaterThan(recovered.foundAt);
   }, 30_000);
+
+  it('is what a replica asks for that saw the cluster set back, also after a start', async () => {
+    const namespace = await newNamespace(host);
+    const cluster = inCluster('four', namespace, join(folder, 'secrets-four'));
+    await closed(await opened(cluster));
+    const database = await databaseFor({ server: cluster, ...parts });
+    await database.start();
+    const client = new ApiClient({ url: host.url, caPem: host.caPem, token: host.adminToken });
+    const path = `/api/v1/namespaces/${namespace}/secrets/${replicaName(database.shared?.replica ?? '')}`;
+    const old = (await client.request('GET', path)).json as KubeObject;
+    await database.currentRevision({ fresh: true });
+    const { resourceVersion: _, ...metadata } = old.metadata;
+    expect((await client.request('PUT', path, { body: { ...old, metadata } })).status).toBe(200);
+    await expect(database.currentRevision({ fresh: true })).rejects.toMatchObject({ code: 'STORE_ROLLED_BACK' });
+    await expect.poll(() => readFileSync(join(cluster.dataDir, 'replica.json'), 'utf8')).toContain('setBackIn');
+    await database.stop();
+    await expect(opened(cluster)).rejects.toThrow('stop every replica and run "hostward store recover"');
+    await recover({ server: cluster, others: [], trustsKeys: false, ...parts });
+    expect((await opened(cluster)).writeTrouble).toBeUndefined();
+  });
 });

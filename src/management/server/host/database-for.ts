@@ -34,6 +34,8 @@ export interface DatabaseOptions {
   metrics?: Metrics | undefined;
   /** Whatever this replica has used before: the records come from elsewhere. */
   isNewStore?: boolean;
+  /** Also opens a store on a cluster that was set back. */
+  recovers?: boolean;
   environment?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -44,7 +46,7 @@ export interface DatabaseOptions {
 export const maxHistoryBytes = 16 * 1024 * 1024;
 
 export async function databaseFor(options: DatabaseOptions): Promise<Database> {
-  const { server, clock, log, metrics, environment = {}, isNewStore = false } = options;
+  const { server, clock, log, metrics, environment = {}, isNewStore = false, recovers = false } = options;
   const history = { maxBytes: maxHistoryBytes };
   const { store } = server;
   if (store?.kubernetes === undefined)
@@ -60,5 +62,6 @@ export async function databaseFor(options: DatabaseOptions): Promise<Database> {
     metrics,
     environment,
     isNewStore,
+    recovers,
   });
 }

@@ -35,6 +35,8 @@ export interface HostDatabaseOptions {
   log: Log;
   metrics: Metrics | undefined;
   isNewStore: boolean;
+  /** The command that mends a host that was set back. */
+  recovers: boolean;
   environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -42,7 +44,20 @@ export interface HostDatabaseOptions {
 interface ReplicaFile {
   replica: string;
   epoch?: string;
+  /** The epoch in which this replica saw that the host was set back; over with the next one. */
+  setBackIn?: string;
 }
+
+interface Own {
+  folder: string;
+  lock: DatabaseSync;
+  lease: Lease;
+  setBackIn: string | undefined;
+}
+
+/** Of a host that was set back. */
+export const wayOutOfRollback =
+  'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
 
 /** What the heartbeat of the replica says that sweeps. */
 const sweepingWord = 'sweeps';
@@ -59,11 +74,11 @@ export class HostDatabase extends KubernetesStore {
   readonly #lock: DatabaseSync;
 
   static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
-    const { kubernetes, most, folder, history, clock, log, metrics, environment, isNewStore } = options;
+    const { kubernetes, most, folder, history, clock, log, metrics, environment, isNewStore, recovers } = options;
     await makeFolder(folder, 0o700);
     const lock = lockOf(join(folder, lockFile));
     try {
-      const { replica, epoch } = await replicaIn(folder);
+      const { replica, epoch, setBackIn } = await replicaIn(folder);
       const { kubeconfig, namespace } = kubernetes;
       const opened = await openCredentials({ kubeconfig, environment });
       if (opened.kind === 'faults')
@@ -79,30 +94,32 @@ export class HostDatabase extends KubernetesStore {
         ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
         metrics: metrics ?? createMetrics(),
       });
-      return new HostDatabase(
+      const database: HostDatabase = new HostDatabase(
         {
+          wentBack: (why) => void database.#rememberSetBack(why, log),
           about: () => (lease.isHeld() ? sweepingWord : ''),
           ...{ host, replica, most, history, clock, isUsable, knownEpoch: isNewStore ? undefined : epoch },
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },
-        { folder, lock, lease },
+        { folder, lock, lease, setBackIn: recovers ? undefined : setBackIn },
       );
+      return database;
     } catch (error) {
       lock.close();
       throw error;
     }
   }
 
-  private constructor(
-    options: KubernetesStoreOptions,
-    { folder, lock, lease }: { folder: string; lock: DatabaseSync; lease: Lease },
-  ) {
+  readonly #setBackIn: string | undefined;
+
+  private constructor(options: KubernetesStoreOptions, { folder, lock, lease, setBackIn }: Own) {
     super(options);
     this.#folder = folder;
     this.#replica = options.replica;
     this.#lock = lock;
     this.#lease = lease;
+    this.#setBackIn = setBackIn;
     const sweeps = () => lease.isHeld();
     this.shared = { replica: options.replica, sweeps, status: () => this.#status() };
   }
@@ -110,6 +127,8 @@ export class HostDatabase extends KubernetesStore {
   override async start(): Promise<void> {
     try {
       await super.start();
+      if (this.#setBackIn === this.epoch)
+        throw new StoreFault('STORE_ROLLED_BACK', `Cannot open the store in ${this.place}: ${wayOutOfRollback}`);
       await this.#remember();
       this.#lease.start();
     } catch (error) {
@@ -162,8 +181,16 @@ export class HostDatabase extends KubernetesStore {
     };
   }
 
-  async #remember(): Promise<void> {
-    const known: ReplicaFile = { replica: this.#replica, epoch: this.epoch };
+  /** The host may rise above its former versions again, and then nothing shows what it has lost. */
+  async #rememberSetBack(why: string, log: Log): Promise<void> {
+    log.error({ component: 'management', why, remedy: wayOutOfRollback }, 'records of the store were set back');
+    await this.#remember({ setBackIn: this.epoch }).catch((error: unknown) =>
+      log.error({ component: 'management', error: String(error) }, 'state of this replica not written down'),
+    );
+  }
+
+  async #remember(more: Partial<ReplicaFile> = {}): Promise<void> {
+    const known: ReplicaFile = { replica: this.#replica, epoch: this.epoch, ...more };
     await writeWhole(join(this.#folder, replicaFile), `${JSON.stringify(known)}\n`);
   }
 }

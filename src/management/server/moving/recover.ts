@@ -41,7 +41,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       'input',
       `there are no secrets in ${secretsFolder(server)}, and without them no journal can be read`,
     );
-  const database = await databaseFor({ server, clock, log, environment });
+  const database = await databaseFor({ server, clock, log, environment, recovers: true });
   if (!(database instanceof HostDatabase))
     throw new RestoreFault('input', 'the configuration has no store in a cluster', {
       hint: 'a database file is brought back with "hostward restore FOLDER"',
