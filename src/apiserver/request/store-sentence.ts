@@ -15,6 +15,8 @@ export function storeSentence(code: StoreFaultCode): string {
       return 'the store has failed and answers nothing until the server is started again; nothing was changed';
     case 'STORE_HOST_FAILED':
       return 'the cluster that keeps the records does not answer as it should; look whether the change was made before you try again';
+    case 'STORE_HOST_REFUSED':
+      return 'the cluster that keeps the records refuses it, so nothing was changed; the log of the server says why, such as a full quota or a missing right, and "hostward doctor" what to do';
     case 'STORE_HOST_SILENT':
       return 'the cluster that keeps the records took the change and does not report it; look whether it was made before you try again';
     case 'STORE_ROLLED_BACK':

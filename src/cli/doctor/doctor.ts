@@ -10,6 +10,7 @@ import { configurationChecks } from './checks/configuration.ts';
 import { daemonChecks } from './checks/daemon.ts';
 import { mirrorChecks, placeChecks } from './checks/host.ts';
 import { managementChecks } from './checks/management.ts';
+import { recordChecks } from './checks/records.ts';
 import { replicaChecks } from './checks/replicas.ts';
 import { rightsChecks } from './checks/rights.ts';
 import { vclusterChecks } from './checks/vcluster.ts';
@@ -110,5 +111,6 @@ export const allChecks: readonly Check[] = [
   ...replicaChecks,
   ...daemonChecks,
   ...managementChecks,
+  ...recordChecks,
   ...activeChecks,
 ];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { allChecks } from '../../../src/cli/doctor/doctor.ts';
 import { codes, entryOf, pageOf } from '../../../src/cli/doctor/patient/codes.ts';
-import { type ResourceRule, shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
+import { type ResourceRule, recordRules, shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 const page = read('docs/doctor.md');
@@ -66,5 +66,16 @@ describe('the rights that doctor takes for shipped', () => {
     );
     const own = rules.filter(({ resources }) => !resources.includes('secrets'));
     expect(rights(own)).toEqual(rights(shippedRules));
+  });
+
+  it('are those of the chart on the records', () => {
+    const template = read('config/chart/templates/management-store.yaml');
+    const rules = [
+      ...template.matchAll(
+        /^ +- apiGroups: .+\n +resources: .+\n +verbs: .+get.+|^ +- apiGroups: .+\n +resources: .configmaps.\n +verbs: .+/gm,
+      ),
+    ];
+    const own = rules.map(([text]) => (parse(text.replace(/^ {2}/gm, '')) as ResourceRule[])[0] as ResourceRule);
+    expect(rights(own)).toEqual(rights(recordRules));
   });
 });

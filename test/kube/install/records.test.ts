@@ -1,15 +1,19 @@
 // The chart's store in a cluster on a real API server: two replicas work with exactly the rights that it grants, behind the policy that
 // keeps everybody else from their records, and in the place that its FlowSchema gives them.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { openSecrets } from '../../../src/management/keys/folder/data-folder.ts';
+import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { until } from '../../contract/sync-stage/backend.ts';
+import { freePorts } from '../../free-ports.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';
 import { Replicas } from '../store/replicas.ts';
-import { chart, chartSkipReason, helm, run, set } from './helm.ts';
+import { chart, chartSkipReason, helm, root, run, set } from './helm.ts';
 
 const namespace = 'hostward';
 const records = 'hostward-records';
@@ -33,6 +37,24 @@ const auditPolicy = {
   rules: [{ level: 'Metadata', users: [users.hostward] }, { level: 'None' }],
 };
 
+interface Checked {
+  code: string;
+  verdict: string;
+  says: string;
+  mend?: string;
+}
+
+interface Broken {
+  name: string;
+  /** Of the configuration, after the set-up is broken. */
+  path: () => Promise<string>;
+  /** What doctor says, by code. */
+  finds: Record<string, string>;
+  /** What a replica says that does not start on it. */
+  starts?: string;
+  mend?: () => Promise<unknown>;
+}
+
 interface Rule {
   resources: string[];
   verbs: string[];
@@ -46,6 +68,8 @@ describe.skipIf(reason !== undefined)(
     let cluster: KubeCluster;
     let replicas: Replicas;
     let folder: string;
+    /** Of replicas that do not start. */
+    let ports: readonly number[];
     const clients = new Map<User, ApiClient>();
     const change = (...words: string[]) => run({ kubeconfig: cluster.kubeconfigPath, folder }, helm, ...words);
     beforeAll(async () => {
@@ -72,6 +96,7 @@ describe.skipIf(reason !== undefined)(
       writeFileSync(kubeconfigPath, cluster.kubeconfigFor({ token: 'hostward' }), { mode: 0o600 });
       replicas = new Replicas({ kubeconfigPath, url }, records);
       await replicas.start();
+      ports = await freePorts(2);
     }, 180_000);
     afterAll(async () => {
       for (const client of clients.values()) await client.close();
@@ -159,6 +184,164 @@ describe.skipIf(reason !== undefined)(
     it('lets a named backup program write and delete', async () => {
       expect((await as('backup').request('POST', `${place}/secrets`, { body: secret('restored') })).status).toBe(201);
       expect((await as('backup').request('DELETE', `${place}/secrets/restored`)).status).toBe(200);
+    });
+
+    const main = join(root, 'src', 'main.ts');
+    const doctor = async (configPath: string) => {
+      const ended = await run(
+        { kubeconfig: cluster.kubeconfigPath, folder },
+        process.execPath,
+        ...[main, 'doctor', '--config', configPath, '-o', 'json'],
+      );
+      const { checks } = JSON.parse(ended.stdout) as { checks: Checked[] };
+      return checks.filter(({ code }) => /^HW-8(0[4-9]|10)$/.test(code));
+    };
+    /** A configuration of a replica that does not run, and differs from those that do. */
+    const configured = (name: string, change: object = {}, store: object = {}, limits: object = {}) => {
+      const path = join(folder, `${name}.yaml`);
+      const { hostward } = JSON.parse(readFileSync(replicas.replica(0).configPath, 'utf8'));
+      const kubernetes = { ...hostward.management.store.kubernetes, kubeconfig: cluster.kubeconfigPath, ...store };
+      const [listen, own] = ports.map((port) => `127.0.0.1:${port}`);
+      const management = { ...hostward.management, listen: own, ...change, store: { ...limits, kubernetes } };
+      writeFileSync(path, JSON.stringify({ hostward: { listen, management } }));
+      return path;
+    };
+
+    it('is sound for doctor, which a replica may ask for less than an administrator', async () => {
+      expect((await doctor(configured('sound'))).map(({ code, verdict }) => [code, verdict])).toEqual(
+        ['804', '805', '806', '807', '808', '809', '810'].map((code) => [`HW-${code}`, 'ok']),
+      );
+      const own = await doctor(replicas.replica(0).configPath);
+      const unchecked = own.filter(({ verdict }) => verdict !== 'ok').map(({ code, verdict }) => [code, verdict]);
+      expect(unchecked).toEqual([
+        ['HW-808', 'couldNotCheck'],
+        ['HW-809', 'couldNotCheck'],
+      ]);
+    });
+
+    const fresh = (name: string) => ({ dataDir: join(folder, name), secretsDir: join(folder, `${name}-secrets`) });
+    const broken: Broken[] = [
+      {
+        name: 'verbs are missing',
+        path: async () => {
+          const kubeconfig = join(folder, 'stranger.kubeconfig');
+          writeFileSync(kubeconfig, cluster.kubeconfigFor({ token: cluster.strangerToken }), { mode: 0o600 });
+          return configured('stranger', fresh('stranger'), { kubeconfig });
+        },
+        finds: { 'HW-805': 'stranger lacks 12 rights of 12 in namespace hostward-records' },
+        starts: 'forbidden',
+      },
+      {
+        name: 'the namespace is missing',
+        path: async () => configured('nowhere', fresh('nowhere'), { namespace: 'nowhere' }),
+        finds: { 'HW-804': 'has no namespace nowhere' },
+        starts: 'nowhere',
+      },
+      {
+        name: 'the kubeconfig or the namespace is another one',
+        path: async () => {
+          await cluster.kubectl('create', 'namespace', 'elsewhere');
+          const dataDir = join(folder, 'moved-away');
+          cpSync(join(replicas.folder, 'a', 'replica.json'), join(dataDir, 'replica.json'));
+          return configured('elsewhere', { dataDir }, { namespace: 'elsewhere' });
+        },
+        finds: {
+          'HW-807': 'has used a store in elsewhere, and no store is there',
+          'HW-808': 'no ValidatingAdmissionPolicy protects the namespace elsewhere',
+        },
+        starts: 'this replica has used a store there, and no store is there',
+      },
+      {
+        name: 'two installations are on one namespace',
+        path: async () => {
+          const own = fresh('second');
+          mkdirSync(own.secretsDir, { mode: 0o700 });
+          await openSecrets(own.secretsDir, (count) => randomBytes(count), false);
+          const kubeconfig = join(folder, 'writer.kubeconfig');
+          writeFileSync(kubeconfig, cluster.kubeconfigFor({ token: 'backup' }), { mode: 0o600 });
+          return configured('second', own, { kubeconfig });
+        },
+        finds: { 'HW-807': 'two installations use one namespace' },
+        starts: 'the secrets belong to another server',
+      },
+      {
+        name: 'another program has a Secret there',
+        path: async () => {
+          await as('backup').request('POST', `${place}/secrets`, { body: secret('theirs') });
+          return configured('sound');
+        },
+        finds: { 'HW-806': '1 Secret of other programs in hostward-records' },
+        mend: () => as('backup').request('DELETE', `${place}/secrets/theirs`),
+      },
+      {
+        name: 'a record is of a newer version',
+        path: async () => {
+          expect((await replicas.create(0, 'newer')).status).toBe(201);
+          const wanted = nameOf('/registry/ownedaccesskeys/newer');
+          const data = { format: Buffer.from('2').toString('base64') };
+          await as('backup').request('PATCH', `${place}/secrets/${wanted}`, { body: { data }, ...merge });
+          return configured('sound');
+        },
+        finds: { 'HW-807': '1 record in hostward-records cannot be read and lets nobody in' },
+        mend: () => as('backup').request('DELETE', `${place}/secrets/${nameOf('/registry/ownedaccesskeys/newer')}`),
+      },
+      {
+        name: 'no budget is there',
+        path: async () => {
+          await cluster.kubectl('delete', 'poddisruptionbudget', 'hw-hostward-management', '-n', namespace);
+          return configured('sound');
+        },
+        finds: { 'HW-809': 'no PodDisruptionBudget selects' },
+      },
+      {
+        name: 'the cluster takes no more Secrets',
+        path: async () => {
+          const body = { metadata: { name: 'few' }, spec: { hard: { 'count/secrets': '5' } } };
+          await as('somebody').request('POST', `${place}/resourcequotas`, { body });
+          await until('a quota that counts', async () => {
+            const { json } = await as('somebody').request('GET', `${place}/resourcequotas/few`);
+            return (json as { status?: { used?: object } }).status?.used === undefined ? undefined : true;
+          });
+          const refused = await replicas.create(0, 'too-many');
+          expect([refused.status, refused.text]).toEqual([503, expect.stringContaining('so nothing was changed')]);
+          expect(replicas.replica(0).output).toContain('exceeded quota: few');
+          return configured('sound');
+        },
+        finds: { 'HW-809': '', 'HW-810': 'the quota few in hostward-records allows 5 count/secrets' },
+        mend: () => as('somebody').request('DELETE', `${place}/resourcequotas/few`),
+      },
+      {
+        name: 'the store is full',
+        path: async () => {
+          for (let n = 0; n < 100; n++) {
+            // The API server forgets a quota a moment after its end, and a busy machine makes replicas answer 503.
+            const isMade = async () =>
+              [201, 409].includes((await replicas.create(n % 2, `many-${n}`)).status) || undefined;
+            await until('room', isMade);
+          }
+          return configured('sound', {}, {}, { maxRecords: 100 });
+        },
+        finds: { 'HW-809': '', 'HW-810': 'records of 100' },
+      },
+    ];
+    it.each(broken)('has doctor name the trouble when $name', async ({ path, finds, starts, mend }) => {
+      try {
+        const configPath = await path();
+        const found = (await doctor(configPath)).filter(({ verdict }) => verdict === 'fault' || verdict === 'warning');
+        expect(found.map(({ code }) => code)).toEqual(Object.keys(finds));
+        for (const { code, says, mend } of found) {
+          expect(says).toContain(finds[code]);
+          expect(mend).toBeTruthy();
+        }
+        if (starts === undefined) return;
+        const where = { kubeconfig: cluster.kubeconfigPath, folder };
+        const ended = await run(where, process.execPath, main, 'run', '--config', configPath);
+        const last = ended.stderr.trim().split('\n').at(-1);
+        expect([ended.code, last]).toEqual([3, expect.stringContaining(starts)]);
+      } finally {
+        await mend?.();
+      }
+      expect((await replicas.get(0, 'root')).status).toBe(200);
     });
 
     it('keeps its records when the chart is uninstalled; then its namespace can be deleted', async () => {

@@ -8,12 +8,16 @@ import type { GoodConfiguration } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import { programInPod } from '../../running/started-as.ts';
 import type { Meeting } from './meet.ts';
+import type { StoredRecords } from './stored-records.ts';
 
 /** A cluster that has answered. */
 export interface ReachedCluster extends Meeting {
   connection: ClusterConnection;
   client: ClusterClient;
 }
+
+/** Of a store of the management API. */
+export type RecordsCluster = Pick<ReachedCluster, 'connection' | 'client'>;
 
 export class Patient {
   readonly context: Context;
@@ -22,6 +26,8 @@ export class Patient {
   readonly stopping: AbortSignal;
   readonly #reached = new Map<Side, ReachedCluster>();
   #loaded: GoodConfiguration | undefined;
+  #recordsCluster: RecordsCluster | undefined;
+  #records: StoredRecords | undefined;
   /** Sides that could not be asked at all. */
   readonly silent = new Set<Side>();
   /** The account has no right in the host namespace, which is probably another one than meant. */
@@ -81,8 +87,28 @@ export class Patient {
     this.#reached.set(side, { ...meeting, connection, client: new ClusterClient(connection) });
   }
 
+  takeRecordsCluster(cluster: RecordsCluster): void {
+    this.#recordsCluster = cluster;
+  }
+
+  get recordsCluster(): RecordsCluster {
+    if (this.#recordsCluster === undefined)
+      throw new Error('a check asks the cluster of the records before it is known');
+    return this.#recordsCluster;
+  }
+
+  takeRecords(records: StoredRecords): void {
+    this.#records = records;
+  }
+
+  get records(): StoredRecords {
+    if (this.#records === undefined) throw new Error('a check asks for the records before they are read');
+    return this.#records;
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#reached.values()].map(({ client }) => client.close()));
+    await this.#recordsCluster?.client.close();
     this.#reached.clear();
   }
 }

@@ -104,28 +104,32 @@ function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
 
 const wayOut = 'bring it back from a backup, or see `hostward docs bad-days` for a lost pepper';
 
-const proofKey = '/management/secrets-proof';
+export const proofKey = '/management/secrets-proof';
 const proofText = 'hostward';
 
 /** Sealed with the secrets that the keys were made with: other secrets would silently kill every key. */
 export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, folder: string): Promise<void> {
   const { record } = await store.get(proofKey, { fresh: true });
   const known = record === undefined ? undefined : (JSON.parse(record.value) as SecretsProof);
-  if (known !== undefined) {
-    const isOfThese = known.peppers.some(({ version, digest }) =>
-      peppers.digestUnder(version, proofText).includes(digest),
+  if (record !== undefined && !provesSecrets(record.value, { peppers, cipher }))
+    throw new Error(
+      `read ${join(folder, secretsName)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
     );
-    if (!isOfThese || cipher.open(known.sealed, proofKey) !== proofText)
-      throw new Error(
-        `read ${join(folder, secretsName)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
-      );
-  }
   const now = peppers.digests(proofText);
   if (known !== undefined && JSON.stringify(known.peppers) === JSON.stringify(now)) return;
   const proof: SecretsProof = { peppers: now, sealed: cipher.seal(proofText, proofKey) };
   const written = await store.write(proofKey, { expect: record?.revision ?? 0, value: JSON.stringify(proof) });
   // Two replicas with secrets of their own may both find an empty store; one of them was first.
   if (!written.ok) await checkSecrets(store, { peppers, cipher } as Secrets, folder);
+}
+
+/** `proof`: the value of the record that a store keeps of its secrets. */
+export function provesSecrets(proof: string, { peppers, cipher }: Pick<Secrets, 'peppers' | 'cipher'>): boolean {
+  const known = JSON.parse(proof) as SecretsProof;
+  const isOfThese = known.peppers.some(({ version, digest }) =>
+    peppers.digestUnder(version, proofText).includes(digest),
+  );
+  return isOfThese && cipher.open(known.sealed, proofKey) === proofText;
 }
 
 interface SecretsProof {

@@ -239,7 +239,7 @@ function parsed(text: string): unknown {
 }
 
 /** Everything that the management API stores is JSON, and an object where it is an object of the API: who reads it relies on that. */
-function isUsable({ key, value }: StoredRecord): boolean {
+export function isUsable({ key, value }: StoredRecord): boolean {
   const content = parsed(value);
   if (!key.startsWith('/registry/')) return content !== undefined;
   return isRecord(content) && isRecord(content['metadata']) && typeof content['metadata']['name'] === 'string';

@@ -7,5 +7,9 @@ export const requestTimeoutMs = 10_000;
 
 export function hostFault(verb: string, name: string, answer: Exclude<Answer, { kind: 'ok' }>): StoreFault {
   const why = answer.kind === 'notSent' ? 'it was not sent' : answer.message;
-  return new StoreFault('STORE_HOST_FAILED', `Cannot ${verb} record "${name}": ${why}`);
+  const isRefused = answer.kind === 'forbidden' || answer.kind === 'refused';
+  return new StoreFault(
+    isRefused ? 'STORE_HOST_REFUSED' : 'STORE_HOST_FAILED',
+    `Cannot ${verb} record "${name}": ${why}`,
+  );
 }

@@ -141,7 +141,7 @@ export class HostSecrets implements HostRecords {
 }
 
 /** Undefined for somebody else's Secret. */
-function recordOf(object: KubeObject): HostRecord | undefined {
+export function recordOf(object: KubeObject): HostRecord | undefined {
   const { data = {}, type } = object;
   if (type !== recordType || !isRecord(data)) return undefined;
   const decoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(String(text), 'base64').toString()]);

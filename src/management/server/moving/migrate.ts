@@ -11,7 +11,7 @@ import { type ManagementServerSettings, secretsFolder } from '../../../config/se
 import type { Log } from '../../../log.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
-import { databasePath } from '../../keys/folder/data-folder.ts';
+import { databasePath, proofKey } from '../../keys/folder/data-folder.ts';
 import { type Database, databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
 import { contentOf, makeEqual, type StoreContent } from './make-equal.ts';
@@ -32,7 +32,6 @@ export interface Migrated extends StoreContent {
   revision: number;
 }
 
-const proofKey = '/management/secrets-proof';
 /** The secrets that replicas share; what else lies in a dataDir belongs to one replica alone. */
 const secretNames = /^(?:secrets\.json|token-keys\.json|ca\.(?:crt|key)|client-ca)$/;
 

@@ -1,0 +1,294 @@
+// The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, who else may write them, what ends all
+// replicas at once, and how much room is left. Nothing is read but Secrets, policies, budgets and quotas.
+import { resolve } from 'node:path';
+import { openCredentials } from '../../../cluster/credentials/credentials.ts';
+import { checkNamespace, type Permission, probe, reviewAll } from '../../../cluster/wire/probe.ts';
+import type { ResourceRef } from '../../../cluster/wire/scope.ts';
+import { openConnection } from '../../../cluster/wire/transport.ts';
+import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
+import { silentLog } from '../../../log.ts';
+import { provesSecrets, readSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { ClusterClient } from '../../line/cluster-client.ts';
+import type { Check } from '../patient/check.ts';
+import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
+import { recordRules } from '../patient/shipped-rules.ts';
+import { surveyOf } from '../patient/stored-records.ts';
+import { userOf } from '../patient/surplus.ts';
+
+const policies: ResourceRef = {
+  path: 'apis/admissionregistration.k8s.io/v1',
+  resource: 'validatingadmissionpolicies',
+  kind: 'ValidatingAdmissionPolicy',
+};
+const bindings: ResourceRef = {
+  ...policies,
+  resource: 'validatingadmissionpolicybindings',
+  kind: 'ValidatingAdmissionPolicyBinding',
+};
+const budgets: ResourceRef = { path: 'apis/policy/v1', resource: 'poddisruptionbudgets', kind: 'PodDisruptionBudget' };
+const quotas: ResourceRef = { path: 'api/v1', resource: 'resourcequotas', kind: 'ResourceQuota' };
+
+/** Enough names to know what it is about. */
+const namesShown = 5;
+/** Time to raise a limit before a create is refused. */
+const nearlyFull = 0.9;
+
+interface SharedStore extends StoreSettings {
+  kubernetes: NonNullable<StoreSettings['kubernetes']>;
+}
+
+function storeOf({ settings }: Patient): SharedStore {
+  const store = settings.managementServer?.store;
+  if (store?.kubernetes === undefined) throw new Error('a check of records runs without a store in a cluster');
+  return store as SharedStore;
+}
+
+const isShared = (patient: Patient): boolean =>
+  patient.settings.managementServer?.store?.kubernetes !== undefined && !patient.isBeforeInstallation;
+
+const answers: Check = {
+  code: 'HW-804',
+  needs: ['HW-101'],
+  applies: isShared,
+  async look(patient) {
+    const { kubeconfig = patient.settings.hostKubeconfig, namespace } = storeOf(patient).kubernetes;
+    const { environment, clock } = patient.context;
+    const mend =
+      'correct hostward.management.store.kubernetes.kubeconfig; without it the service account of the pod is used';
+    const opened = await openCredentials({ kubeconfig, environment });
+    if (opened.kind === 'faults')
+      return fault(`the cluster of the records cannot be asked: ${opened.faults[0]?.message}`, { mend });
+    const connection = openConnection({ name: 'store', credentials: opened.credentials, clock, log: silentLog });
+    patient.takeRecordsCluster({ connection, client: new ClusterClient(connection) });
+    const probed = await probe(connection);
+    if (probed.kind === 'faults')
+      return fault(`the cluster of the records does not answer: ${probed.faults[0]?.message}`, { mend });
+    const found = await checkNamespace(connection, namespace);
+    if (found.kind === 'missing')
+      return fault(`${connection.server} has no namespace ${namespace} for the records`, {
+        mend: `kubectl create namespace ${namespace}   # or correct the kubeconfig, if this is not the cluster; for lost records see hostward docs replicas`,
+      });
+    if (found.kind === 'terminating')
+      return fault(`the namespace ${namespace} of the records is being deleted, and every key goes with it`, {
+        mend: `${patient.command('backup FOLDER')}   # at once, while a replica still answers`,
+      });
+    return ok(`namespace ${namespace} of ${connection.server}`);
+  },
+};
+
+const grantsRights: Check = {
+  code: 'HW-805',
+  needs: ['HW-101', 'HW-804'],
+  applies: isShared,
+  async look(patient) {
+    const { namespace } = storeOf(patient).kubernetes;
+    const { connection } = patient.recordsCluster;
+    const needed = recordRules.flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => ({ group, resource, verb, namespace }) as Permission)),
+      ),
+    );
+    const reviews = await reviewAll(connection, needed);
+    const who = (await userOf(connection)) ?? 'the user of the kubeconfig';
+    const denied = needed.filter((_, at) => reviews[at] === 'denied');
+    if (denied.length === 0)
+      return reviews.includes('unknown')
+        ? couldNotCheck('some reviews of rights got no answer')
+        : ok(`${who} has all ${needed.length} in ${namespace}`);
+    return fault(`${who} lacks ${counted(denied.length, 'right')} of ${needed.length} in namespace ${namespace}`, {
+      details: denied.map(({ verb, group, resource }) => `${verb} on ${resource}${group && `.${group}`}`),
+      mend: 'apply the Role and the RoleBinding of `hostward docs replicas`, or helm upgrade with management.store.type=kubernetes',
+    });
+  },
+};
+
+const isAlone: Check = {
+  code: 'HW-806',
+  needs: ['HW-101', 'HW-804'],
+  applies: isShared,
+  async look(patient) {
+    const { namespace } = storeOf(patient).kubernetes;
+    const survey = await surveyOf(patient.recordsCluster.connection, { namespace, signal: patient.stopping });
+    if (survey.kind === 'failed') return couldNotCheck(`the Secrets in ${namespace} cannot be listed: ${survey.why}`);
+    patient.takeRecords(survey.records);
+    const { foreign, count } = survey.records;
+    if (foreign.length === 0) return ok(`${counted(count, 'record')}, and no Secret of anybody else`);
+    return warning(
+      `${counted(foreign.length, 'Secret')} of other programs in ${namespace}: who may read them reads the records too, and who may write them decides who is let in`,
+      {
+        details: someOf(foreign),
+        mend: `kubectl -n ${namespace} get secrets --field-selector 'type!=hostward.dev/record'   # move them, or name another namespace and move the records with "hostward store migrate"`,
+      },
+    );
+  },
+};
+
+const isOwn: Check = {
+  code: 'HW-807',
+  needs: ['HW-101', 'HW-806'],
+  applies: isShared,
+  async look(patient) {
+    const { meta, proof, unusable, movedTo, isMoving } = patient.records;
+    const { namespace } = storeOf(patient).kubernetes;
+    const server = patient.settings.managementServer;
+    if (server === undefined) throw new Error('a check of records runs without a management API');
+    if (typeof meta === 'string')
+      return fault(`the record hostward-meta in ${namespace} cannot be read: ${meta}`, {
+        mend: 'put its data back from a backup of the cluster; a record of a newer version wants that version of Hostward',
+      });
+    const wrongPlace =
+      'correct hostward.management.store.kubernetes: kubeconfig and namespace; after a loss see `hostward docs replicas`, "Back up and bring back"';
+    const known = await knownEpoch(patient, server.dataDir);
+    if (known !== undefined && known !== meta?.epoch && meta?.earlier.includes(known) !== true)
+      return fault(
+        `this replica has used a store in ${namespace}, and ${meta === undefined ? 'no store is there' : 'the store there is another one'}`,
+        { mend: wrongPlace },
+      );
+    if (movedTo !== undefined)
+      return fault(`the records in ${namespace} were moved to ${movedTo}, and no server starts on them`, {
+        mend: 'start with the configuration of that store, or move back with "hostward store migrate"',
+      });
+    if (isMoving)
+      return fault(`a migration into ${namespace} has not ended`, {
+        mend: 'run "hostward store migrate" again with the same files',
+      });
+    const secrets = await readSecrets(resolve(patient.context.cwd, secretsFolder(server))).catch(() => undefined);
+    if (proof !== undefined && secrets !== undefined && !provesSecrets(proof, secrets))
+      return fault(
+        `the records in ${namespace} were made with other secrets than those in ${secretsFolder(server)}: two installations use one namespace, or this folder is not the shared one`,
+        { mend: 'give each installation a namespace of its own, and all replicas of one the same secretsDir' },
+      );
+    if (unusable.length > 0)
+      return warning(`${counted(unusable.length, 'record')} in ${namespace} cannot be read and lets nobody in`, {
+        details: someOf(unusable.map(({ name, why }) => `${name}: ${why}`)),
+        mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put its old data back`,
+      });
+    if (meta === undefined) return ok('an empty store');
+    const asked =
+      proof !== undefined && secrets !== undefined ? 'and belong to the secrets here' : 'the secrets are not here';
+    return ok(`the records can all be read, ${asked}`);
+  },
+};
+
+const isProtected: Check = {
+  code: 'HW-808',
+  needs: ['HW-101', 'HW-804'],
+  applies: isShared,
+  async look(patient) {
+    const { namespace } = storeOf(patient).kubernetes;
+    const { client } = patient.recordsCluster;
+    const [found, bound] = await Promise.all([client.tryList(policies, ''), client.tryList(bindings, '')]);
+    if (found.kind === 'failed' || bound.kind === 'failed')
+      return couldNotCheck(
+        'this account may not read admission policies; run doctor as an administrator of that cluster',
+      );
+    const mend =
+      'helm upgrade with cluster=true and management.store.policy=true, or apply what `hostward docs replicas` says of the policy';
+    const named = found.objects.filter(({ spec }) => guards(spec, namespace)).map(({ metadata }) => metadata.name);
+    if (named.length === 0)
+      return warning(
+        `no ValidatingAdmissionPolicy protects the namespace ${namespace}: whoever may write Secrets there decides who is let in`,
+        { mend },
+      );
+    const isEnforced = bound.objects.some(
+      ({ spec }) =>
+        isRecord(spec) &&
+        named.includes(String(spec['policyName'])) &&
+        Array.isArray(spec['validationActions']) &&
+        spec['validationActions'].includes('Deny'),
+    );
+    if (isEnforced) return ok(`protected by the policy ${named[0]}`);
+    return warning(`the policy ${named[0]} refuses nothing: no binding of it has the action Deny`, { mend });
+  },
+};
+
+/** Refuses at least the deletion of Secrets, and speaks of the namespace. */
+function guards(spec: unknown, namespace: string): boolean {
+  if (!isRecord(spec) || !isRecord(spec['matchConstraints'])) return false;
+  const { resourceRules } = spec['matchConstraints'];
+  const rules = Array.isArray(resourceRules) ? resourceRules.filter(isRecord) : [];
+  const has = (list: unknown, ...wanted: string[]) => Array.isArray(list) && wanted.some((one) => list.includes(one));
+  return (
+    rules.some(({ resources, operations }) => has(resources, 'secrets', '*') && has(operations, 'DELETE', '*')) &&
+    JSON.stringify([spec['matchConditions'], spec['validations'], spec['matchConstraints']]).includes(namespace)
+  );
+}
+
+const isBudgeted: Check = {
+  code: 'HW-809',
+  needs: ['HW-101', 'HW-806'],
+  applies: isShared,
+  async look(patient) {
+    const { replicas } = patient.records;
+    if (replicas.length < 2) return ok('one replica, and no budget is needed');
+    const found = await patient.recordsCluster.client.tryList(budgets, '');
+    if (found.kind === 'failed') return couldNotCheck('this account may not read PodDisruptionBudgets');
+    const isOurs = (spec: unknown) => {
+      const selector = isRecord(spec) && isRecord(spec['selector']) ? spec['selector']['matchLabels'] : undefined;
+      return isRecord(selector) && selector['app.kubernetes.io/component'] === 'management';
+    };
+    const ours = found.objects.find(({ spec }) => isOurs(spec));
+    if (ours !== undefined) return ok(`the budget ${ours.metadata.namespace}/${ours.metadata.name}`);
+    return warning(
+      `${replicas.length} replicas have used the store, and no PodDisruptionBudget selects app.kubernetes.io/component=management: a drain may end all at once`,
+      {
+        mend: 'kubectl create poddisruptionbudget hostward-management --max-unavailable 1 --selector app.kubernetes.io/name=hostward,app.kubernetes.io/component=management   # in the namespace of the pods; the chart makes it with management.replicas=2',
+      },
+    );
+  },
+};
+
+const hasRoom: Check = {
+  code: 'HW-810',
+  needs: ['HW-101', 'HW-806'],
+  applies: isShared,
+  async look(patient) {
+    const { kubernetes, maxRecords, maxBytes } = storeOf(patient);
+    const { count, bytes, foreign } = patient.records;
+    const quota = await fullQuota(patient, kubernetes.namespace);
+    if (quota !== undefined) return quota;
+    const mend = `delete keys that nobody uses, or raise hostward.management.store.maxRecords and maxBytes: \`hostward docs replicas\` says what a record costs the cluster`;
+    const shares = [count / maxRecords, bytes / maxBytes];
+    const share = Math.max(...shares);
+    const says = `${count} records of ${maxRecords}, ${bytes} bytes of ${maxBytes}`;
+    if (share >= 1) return fault(`the store is full: ${says}; new keys are refused`, { mend });
+    if (share >= nearlyFull) return warning(`the store is nearly full: ${says}`, { mend });
+    return ok(foreign.length === 0 ? says : `${says}, beside ${counted(foreign.length, 'other Secret')}`);
+  },
+};
+
+/** The cluster itself may refuse more Secrets; who may not read quotas learns it from the first refusal. */
+async function fullQuota(patient: Patient, namespace: string): Promise<Finding | undefined> {
+  const found = await patient.recordsCluster.client.tryList(quotas, namespace);
+  if (found.kind === 'failed') return undefined;
+  for (const { metadata, status } of found.objects) {
+    const { hard, used } = isRecord(status) ? status : {};
+    for (const name of ['secrets', 'count/secrets', 'configmaps', 'count/configmaps']) {
+      const [most, now] = [isRecord(hard) ? hard[name] : undefined, isRecord(used) ? used[name] : undefined];
+      if (most === undefined || Number(now) < Number(most) * nearlyFull) continue;
+      const says = `the quota ${metadata.name} in ${namespace} allows ${most} ${name}, and ${now} are there`;
+      const mend = `kubectl -n ${namespace} edit resourcequota ${metadata.name}   # the store needs a Secret for each record`;
+      return Number(now) >= Number(most) ? fault(says, { mend }) : warning(says, { mend });
+    }
+  }
+  return undefined;
+}
+
+/** Where a replica runs on this machine; undefined = it never has. */
+async function knownEpoch({ context }: Patient, dataDir: string): Promise<string | undefined> {
+  try {
+    const known: unknown = JSON.parse(await context.files.read(resolve(context.cwd, dataDir, replicaFile)));
+    return isRecord(known) && typeof known['epoch'] === 'string' ? known['epoch'] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function someOf(names: readonly string[]): string[] {
+  const more = names.length - namesShown;
+  return more > 0 ? [...names.slice(0, namesShown), `and ${more} more`] : [...names];
+}
+
+export const recordChecks: readonly Check[] = [answers, grantsRights, isAlone, isOwn, isProtected, isBudgeted, hasRoom];

@@ -1,0 +1,74 @@
+// What lies in the namespace of the records: read once, for all checks of a store in a cluster. In: a connection. Out: counts, what is
+// none of ours, and what the store says of itself. Keeps no record.
+
+import { listPages } from '../../../cluster/window/list-pages.ts';
+import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
+import { proofKey } from '../../../management/keys/folder/data-folder.ts';
+import { isUsable } from '../../../management/server/host/host-database.ts';
+import { recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
+import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
+import { metaName, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
+
+export interface StoredRecords {
+  count: number;
+  /** Of all values. */
+  bytes: number;
+  /** Names of Secrets that are none of ours. */
+  foreign: readonly string[];
+  unusable: readonly { name: string; why: string }[];
+  replicas: readonly string[];
+  /** Undefined for an empty store; a text says why it cannot be read. */
+  meta: StoreMeta | string | undefined;
+  /** What the secrets of the installation are proved by. */
+  proof: string | undefined;
+  /** Where the records were moved to. */
+  movedTo: string | undefined;
+  isMoving: boolean;
+}
+
+export type SurveyEnd = { kind: 'read'; records: StoredRecords } | { kind: 'failed'; why: string };
+
+export async function surveyOf(
+  connection: ClusterConnection,
+  { namespace, signal }: { namespace: string; signal: AbortSignal },
+): Promise<SurveyEnd> {
+  const foreign: string[] = [];
+  const unusable: { name: string; why: string }[] = [];
+  const replicas: string[] = [];
+  const marks = new Map<string, string>();
+  let meta: StoredRecords['meta'];
+  let count = 0;
+  let bytes = 0;
+  const end = await listPages({
+    connection,
+    scope: { ref: secretsResource, namespace, labelSelector: undefined, fieldSelector: undefined },
+    signal,
+    page: () => undefined,
+    accept(object) {
+      const found = recordOf(object);
+      if (found === undefined) return void foreign.push(object.metadata.name ?? '');
+      const read = readRecord(found, 0);
+      if (found.name === metaName) meta = read.kind === 'meta' ? read.meta : 'why' in read ? read.why : undefined;
+      if (read.kind === 'replica') replicas.push(read.replica);
+      if (read.kind === 'unusable') unusable.push({ name: found.name, why: read.why });
+      if (read.kind !== 'record') return;
+      const { key, value } = read.record;
+      count++;
+      bytes += value.length;
+      if (!isUsable(read.record)) unusable.push({ name: found.name, why: 'its value is damaged' });
+      else if (!key.startsWith('/registry/')) marks.set(key, value);
+    },
+  });
+  if (end.kind === 'failed')
+    return { kind: 'failed', why: end.answer.kind === 'notSent' ? 'not sent' : end.answer.message };
+  if (end.kind !== 'listed') return { kind: 'failed', why: 'message' in end ? end.message : 'interrupted' };
+  const moved = marks.get(movedKey);
+  return {
+    kind: 'read',
+    records: {
+      ...{ count, bytes, foreign, unusable, replicas, meta, proof: marks.get(proofKey) },
+      movedTo: moved === undefined ? undefined : String(JSON.parse(moved)),
+      isMoving: marks.has(movingKey),
+    },
+  };
+}
