@@ -12,7 +12,7 @@ import { changeAll, type Key, keysOf, seedHost, seedVirtual } from './workload.t
 
 const objects = 800;
 const pairs = 7;
-/** Of the leak: the first ones warm the daemon up, and their growth is none. */
+/** For the leak: the first rounds warm the daemon up, and their growth does not count. */
 const leakRounds = { warm: 3, counted: 7 };
 const restMs = 400;
 const memorySamples = 6;

@@ -11,7 +11,7 @@ export class Histogram {
   #max = 0;
   #sum = 0;
 
-  /** In milliseconds; kept in microseconds. A time below zero is none: two clocks of one machine disagree by that. */
+  /** In milliseconds; kept in microseconds. A time below zero counts as zero: two clocks of one machine disagree that much. */
   record(ms: number): void {
     const us = Math.max(0, Math.round(ms * 1000));
     const at = indexOf(us);

@@ -12,7 +12,7 @@ const ticksPerSecond = 100;
 export function readingsOf(pid: number): Readings {
   const parents = new Map<number, number>();
   for (const entry of procEntries()) parents.set(entry, parentOf(entry));
-  if (!parents.has(pid)) throw new EnvironmentFault(`cannot measure the process ${pid}: there is none of this number`);
+  if (!parents.has(pid)) throw new EnvironmentFault(`cannot measure the process ${pid}: no process has this number`);
   const family = [pid];
   for (const one of family) for (const [child, parent] of parents) if (parent === one) family.push(child);
   const all = family.map(readOne);

@@ -77,7 +77,7 @@ function cookbook(): string {
   const lines = [
     '# Patches by example',
     '',
-    '<!-- Made from the cases in fixtures/patches/; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
+    '<!-- Made from the cases in fixtures/patches/; `UPDATE_GOLDEN=1 npm test` writes it again. -->',
     '',
     'Each recipe is a case that `hostward test` runs, with all of its objects in `fixtures/patches/` of the sources. Take the block `patches`, put',
     'it under `sync.toHost.endpoints` (or `endpointSlices`) of your configuration or of the values of the chart, and try it:',

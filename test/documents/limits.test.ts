@@ -58,7 +58,7 @@ function page(): string {
   const lines = [
     '# Limits, and why',
     '',
-    '<!-- Made from the constants in src/; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
+    '<!-- Made from the constants in src/; `UPDATE_GOLDEN=1 npm test` writes it again. -->',
     '',
     'Every loop, queue, body and retry has a limit: a named constant in the sources, with its reason beside it.',
   ];

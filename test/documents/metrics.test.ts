@@ -97,7 +97,7 @@ describe('docs/metrics.md', () => {
     const lines = [
       '# Metrics',
       '',
-      '<!-- Made from the answer of a running daemon; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
+      '<!-- Made from the answer of a running daemon; `UPDATE_GOLDEN=1 npm test` writes it again. -->',
       '',
       'The daemon answers at `/metrics` of `hostward.listen` in the format of Prometheus. Every series exists from the start, so that what never',
       'happened reads 0. A name that ends in `_total` is a counter; it only grows while the process runs. [Alerts](alerts.md) has rules for the',

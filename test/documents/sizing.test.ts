@@ -140,7 +140,7 @@ describe('docs/sizing.md', () => {
   it('has the measured figures', () => {
     const file = join(root, 'docs/sizing.md');
     const [head, rest] = readFileSync(file, 'utf8').split(/<!-- figures.*-->\n[\s\S]*<!-- end of figures -->\n/);
-    const page = `${head}<!-- figures: made from bench/ and the journal; \`UPDATE_GOLDEN=1 npm test\` writes them anew -->\n\n${table()}\n<!-- end of figures -->\n${rest}`;
+    const page = `${head}<!-- figures: made from bench/ and the journal; \`UPDATE_GOLDEN=1 npm test\` writes them again -->\n\n${table()}\n<!-- end of figures -->\n${rest}`;
     if (process.env['UPDATE_GOLDEN'] === '1') writeFileSync(file, page);
     expect(readFileSync(file, 'utf8')).toBe(page);
   });

@@ -38,7 +38,7 @@ interface Log {
 }
 
 const noteOfDirect =
-  'this is the log of a direct endpoint, which holds no secret: the check finds damage, but not lines that somebody has written anew with their digests; compare with the lines that the platform has in its own log';
+  'this is the log of a direct endpoint, which holds no secret: the check finds damage, but not lines that somebody has written again with their digests; compare with the lines that the platform has in its own log';
 
 async function logOf(context: Context, options: Options): Promise<Log> {
   const paths = options.texts('config');

@@ -55,14 +55,14 @@ export function commandsPage(): string {
   const lines = [
     '# Commands',
     '',
-    '<!-- Made from src/cli/line/commands/; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
+    '<!-- Made from src/cli/line/commands/; `UPDATE_GOLDEN=1 npm test` writes it again. -->',
     '',
     commandsAsMarkdown(),
     '',
     'Commands that print data take `-o json`. Exit codes: 0 fine, 1 the input is at fault, 2 usage, 3 the environment is at fault (a',
     'cluster, a port, a permission), 70 a bug in Hostward.',
     '',
-    'Below stands the help of every command, as `hostward COMMAND --help` prints it.',
+    'Below is the help of every command, as `hostward COMMAND --help` prints it.',
     '',
     ...chapters,
   ];

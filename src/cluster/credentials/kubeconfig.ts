@@ -192,7 +192,7 @@ function contextFix(names: readonly string[]): string {
 
 function nameFix(what: 'cluster' | 'user', names: readonly string[]): string {
   return names.length === 0
-    ? `the file has no ${what}: get the kubeconfig anew from its cluster`
+    ? `the file has no ${what}: get a new kubeconfig from its cluster`
     : `name one of its ${what}s: ${oneOf(names)}`;
 }
 

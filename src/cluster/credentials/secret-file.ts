@@ -11,7 +11,7 @@ export async function readSecretFile(path: string, what: string, faults: Cluster
   try {
     const text = (await readFile(path, 'utf8')).trim();
     if (text !== '') return text;
-    return fault(`reading the ${what} "${path}": the file is empty`, 'write the file anew; while it rotates, wait');
+    return fault(`reading the ${what} "${path}": the file is empty`, 'write the file again; while it rotates, wait');
   } catch (error) {
     return fault(`reading the ${what} "${path}": ${reasonOf(error)}`, 'check the path and the permissions of the file');
   }

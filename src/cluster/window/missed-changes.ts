@@ -160,7 +160,7 @@ export class MissedChanges<T extends Item> {
     const version = object.metadata.resourceVersion as string;
     // The newer list shows an older object: the server has gone back in time, and has used the number again before anybody looked.
     if (known !== undefined && isBetween(known, { above: version, upTo: found.listVersion })) {
-      this.#listAnew('the cluster was set back, listing anew');
+      this.#listAnew('the cluster was set back, listing again');
       return false;
     }
     if (asked.isRemoved || (known !== undefined && compareVersions(known, version) >= 0)) return false;
@@ -217,7 +217,7 @@ export class MissedChanges<T extends Item> {
     if (this.#hidden.size < hiddenLimit || this.#hidden.has(key)) this.#hidden.set(key, version);
   }
 
-  #listAnew(why = 'many changes were missed, listing anew'): void {
+  #listAnew(why = 'many changes were missed, listing again'): void {
     const { connection, scope, log } = this.#options;
     const where = { cluster: connection.name, resource: scope.ref.resource };
     log.error({ ...where, mended: this.#mendedSinceList, suspects: this.#suspects.size }, why);

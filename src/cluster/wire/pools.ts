@@ -50,7 +50,7 @@ export class Pools {
     const wires = this.#wires;
     if (wires !== undefined && (wires.access === access || isSame(wires.access, access))) return wires;
     if (wires !== undefined) {
-      this.#options.log.info({ cluster: this.#options.name }, 'server or certificates changed, connecting anew');
+      this.#options.log.info({ cluster: this.#options.name }, 'server or certificates changed, connecting again');
       this.#retire(wires.requests);
       // A stream of minutes must not go on with a server that the credentials no longer name.
       if (sameTarget(wires.access, access)) this.#retire(wires.streams);

@@ -183,7 +183,7 @@ export class RawConnection {
       return wire.agent;
     const { name, log } = this.#options;
     if (wire !== undefined) {
-      log.info({ cluster: name }, 'server or certificates changed, connecting anew');
+      log.info({ cluster: name }, 'server or certificates changed, connecting again');
       closeIdle(wire.agent);
       this.#wire = undefined;
     }

@@ -178,7 +178,7 @@ export class KubernetesStore extends TimelineStore {
     }
     throw new StoreFault(
       'STORE_OVERLOADED',
-      `Cannot write "${key}": others have changed it ${mostAttempts} times meanwhile`,
+      `Cannot write "${key}": others have changed it ${mostAttempts} times in the meantime`,
     );
   }
 

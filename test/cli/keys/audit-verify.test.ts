@@ -111,7 +111,7 @@ describe('hostward audit verify', () => {
         code: 0,
         out: expect.stringMatching(/audit\.log: 2 lines, whole; last [0-9a-f]{64}/),
       });
-      expect(said.err).toContain('not lines that somebody has written anew');
+      expect(said.err).toContain('not lines that somebody has written again');
     }
     expect(await at({ direct }, 'bad.log')).toMatchObject({ code: 1, out: 'bad.log:1: the line was changed\n' });
     expect(await at({ management: both.management }, '--direct')).toMatchObject({

@@ -1,4 +1,4 @@
-// The chart's schema knows the settings, so that Helm refuses a misspelt one before a pod starts with it. UPDATE_GOLDEN=1 writes them anew.
+// The chart's schema knows the settings, so that Helm refuses a misspelt one before a pod starts with it. UPDATE_GOLDEN=1 writes them again.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { configurationSchema } from '../../../src/config/settings/table/schema.ts';

@@ -96,7 +96,7 @@ const hasOwner: Check = {
     const answer = await client.get(servicesResource, { namespace, name });
     if (answer.kind === 'ok' && answer.object.metadata.deletionTimestamp !== undefined) {
       const says = `Service ${namespace}/${name} is being deleted, so no copy is made`;
-      const mend = `kubectl -n ${namespace} get service ${name} -o yaml   # its finalizers hold it; vCluster makes it anew`;
+      const mend = `kubectl -n ${namespace} get service ${name} -o yaml   # its finalizers hold it; vCluster makes it again`;
       return setOwner ? fault(says, { mend }) : warning(says, { mend });
     }
     if (answer.kind === 'ok' && answer.object.metadata.labels?.['app'] === 'vcluster')

@@ -9,7 +9,7 @@ export const runCommand: CommandSpec = {
   summary: 'Run the daemon: sync Endpoints and EndpointSlices from the virtual cluster to its host',
   details: [
     'Loads the configuration, connects to both clusters, and keeps the host in step with the virtual cluster. SIGTERM or SIGINT ends the daemon within 5 seconds with exit code 0. SIGHUP and a changed file reload the configuration; when the new configuration is invalid, the old one stays in force.',
-    'A cluster that cannot be reached at the start ends the daemon with exit code 3. --wait 5m waits up to five minutes for an API server, for example a virtual API server that starts in the same pod; meanwhile the log and /readyz name the trouble, and /healthz stays fine. The daemon waits only for trouble that can pass by itself: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet. Wrong credentials, a wrong CA or a server that is not Kubernetes end the daemon at once.',
+    'A cluster that cannot be reached at the start ends the daemon with exit code 3. --wait 5m waits up to five minutes for an API server, for example a virtual API server that starts in the same pod; until then the log and /readyz name the trouble, and /healthz stays fine. The daemon waits only for trouble that can pass by itself: nothing listens, no such name, no answer, 5xx, a kubeconfig that is not written yet. Wrong credentials, a wrong CA or a server that is not Kubernetes end the daemon at once.',
     'With --dry-run the daemon writes nothing: `hostward status --all` lists every write that an object needs, and a metric counts the objects. In this way you can watch the daemon beside vCluster before it takes over.',
   ],
   options: [

@@ -18,7 +18,7 @@ export const kubeconfigCommand: CommandSpec = {
   summary: 'Print a kubeconfig of a virtual cluster',
   details: [
     'The kubeconfig holds an access key of its own for this virtual cluster, or a client certificate with --client-cert. It ends with the access key that asked for it.',
-    'With --exec it holds no credential: kubectl runs "hostward kubeconfig … --exec-credential", which keeps its credential in a file of its owner and gets a new one when a quarter of its life is left. An allow list of plugins names the command hostward. The paths of --key-file, --certificate-authority and --config stand in it; without --key-file the key comes from HOSTWARD_ACCESS_KEY.',
+    'With --exec it holds no credential: kubectl runs "hostward kubeconfig … --exec-credential", which keeps its credential in a file of its owner and gets a new one when a quarter of its life is left. An allow list of plugins names the command hostward. The paths of --key-file, --certificate-authority and --config are in it; without --key-file the key comes from HOSTWARD_ACCESS_KEY.',
     reach,
   ],
   options: [
@@ -28,7 +28,7 @@ export const kubeconfigCommand: CommandSpec = {
       value: 'DURATION',
       summary: 'how long it is valid, like 1h, at least 10m (default 24h); 0 is as long as possible',
     },
-    { name: 'api-server', value: 'URL', summary: 'address of the virtual cluster that stands in the kubeconfig' },
+    { name: 'api-server', value: 'URL', summary: 'address of the virtual cluster that is in the kubeconfig' },
     { name: 'exec', summary: 'a kubeconfig that runs this command for its credential' },
     { name: 'exec-credential', summary: 'print an ExecCredential in JSON, for kubectl' },
     out,
@@ -58,7 +58,7 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Make an access key and print its value, once',
     details: [
-      'The value stands alone on standard output, everything else on standard error. It is shown this once: keep it, best with --out.',
+      'The value is alone on standard output, everything else on standard error. It is shown this once: keep it, best with --out.',
       'On this machine name the owner of the new key: --admin, --user or --team. With --server and without an owner, the new key has the owner of the calling key.',
       reach,
     ],

@@ -104,7 +104,7 @@ export const managementCommands: readonly CommandSpec[] = [
     summary: 'Check that no line of the audit log was changed, removed, added or moved',
     details: [
       'Every line holds the digest of the line before, made with a secret in dataDir, so that the command must run where dataDir is. Without FILE it checks the whole log in dataDir, while the daemon writes or not: audit.log, and before it the full files that the daemon moved aside, audit-NUMBER.log, each named by its last line. Files from elsewhere are given oldest first. Exit code 1 names the first line that does not fit.',
-      'With a configuration that has hostward.direct alone, or with --direct, it checks the log of the direct endpoint. An endpoint has no secret, so that the check finds damage there, but not a log that somebody has written anew; the platform has its lines in its own log.',
+      'With a configuration that has hostward.direct alone, or with --direct, it checks the log of the direct endpoint. An endpoint has no secret, so that the check finds damage there, but not a log that somebody has written again; the platform has its lines in its own log.',
       'A log whose end was cut off looks whole. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file.',
     ],
     options: [

@@ -130,7 +130,7 @@ export const offlineCommands: readonly CommandSpec[] = [
     details: [
       'Serves a page on this machine until Ctrl-C, and prints its address. The address holds a token, without which the page gets no answer; on a terminal of a desktop a browser opens it, by way of a file that only you can read. LINK is a link that somebody shared from the page: it holds the whole case, and no token.',
       'The page shows the host object as a difference, the matches and the time of each patch, and every fault at its line. It is evaluated here, by the code of render, test and eval, in the sandbox; no cluster, no configuration and no file is read, and nothing is fetched from elsewhere.',
-      'A daemon serves the same page where its configuration says hostward.playground: true; a link to it stands on its status page.',
+      'A daemon serves the same page where its configuration says hostward.playground: true; a link to it is on its status page.',
     ],
     options: [
       { name: 'listen', value: 'HOST:PORT', summary: 'where to serve the page (default 127.0.0.1 and a free port)' },

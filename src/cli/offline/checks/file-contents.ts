@@ -112,7 +112,7 @@ async function kubeconfigProblems(file: string, text: string, around: Surroundin
   await pem('token', undefined, rawUser['tokenFile']);
   const named = (what: string, problems: Said[]) =>
     problems.map((one) => ({ ...one, sentence: one.isWarning ? one.sentence : `its ${what}: ${one.sentence}` }));
-  const fix = 'get the kubeconfig anew from its cluster';
+  const fix = 'get a new kubeconfig from its cluster';
   if (caPem !== undefined)
     said.push(...named('CA certificate', certificateProblems(caPem, now, fix, 'its CA certificate')));
   if (certPem !== undefined)

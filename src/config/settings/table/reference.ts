@@ -43,7 +43,7 @@ export function configurationReference(): string {
   const lines = [
     '# Settings',
     '',
-    '<!-- Made from src/config/settings/table/table.ts; `UPDATE_GOLDEN=1 npm test` writes it anew. -->',
+    '<!-- Made from src/config/settings/table/table.ts; `UPDATE_GOLDEN=1 npm test` writes it again. -->',
     '',
     '`hostward run --config FILE` may be given several times. Later files are merged over earlier ones as in Helm: maps deeply, lists are replaced, and null removes a setting. Any real `vcluster.yaml` is accepted whole.',
     '',

@@ -19,7 +19,7 @@ export function configurationSchema(): JsonSchema {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Configuration of Hostward',
     description:
-      "Any vcluster.yaml; Hostward's own settings stand under hostward in a file of their own, or under global.hostward.",
+      "Any vcluster.yaml; Hostward's own settings are under hostward in a file of their own, or under global.hostward.",
     ...schema,
   };
 }

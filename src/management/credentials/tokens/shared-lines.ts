@@ -66,7 +66,9 @@ export class SharedLines {
       if (written.ok) return void (value !== undefined && this.#heard(uid, value));
       known = written.current;
     }
-    throw new Error(`write the tokens of key ${uid}: other replicas have changed them ${mostAttempts} times meanwhile`);
+    throw new Error(
+      `write the tokens of key ${uid}: other replicas have changed them ${mostAttempts} times in the meantime`,
+    );
   }
 }
 

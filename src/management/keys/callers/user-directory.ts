@@ -124,7 +124,7 @@ export class UserDirectory {
     const result = reattach(record, uid, this.#clock.wallTime().getTime());
     if (!result.ok) return result;
     if (!(await this.#put(result.record)))
-      return { ok: false, message: `${kind} ${name} was changed meanwhile: try again` };
+      return { ok: false, message: `${kind} ${name} was changed in the meantime: try again` };
     this.#records.set(recordKey(result.record), result.record);
     // The published object must carry the new uid.
     await this.take(this.#directory.settings);

@@ -74,7 +74,7 @@ async function found(management: object, more: Record<string, object> = {}, opti
 }
 
 const another = 'name another file, or write the right one there';
-const renewed = 'get the kubeconfig anew from its cluster';
+const renewed = 'get a new kubeconfig from its cluster';
 const tls = (certificate: string, key: string) => ({ tls: { certificate, key } });
 
 describe('check on certificates and keys', () => {

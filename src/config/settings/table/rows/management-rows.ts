@@ -69,7 +69,7 @@ const serverRows: Setting[] = [
     shape: url,
     defaultWords: '`https://localhost` with the port of `listen`',
     ...start,
-    about: 'Address that clients use; it stands in kubeconfigs and tokens.',
+    about: 'Address that clients use; it is in kubeconfigs and tokens.',
   },
   {
     path: `${block}.dataDir`,
@@ -262,7 +262,7 @@ const limitRows: Setting[] = [
     shape: boolean,
     default: false,
     ...live,
-    about: 'Reading requests stand in the audit log too.',
+    about: 'Reading requests are in the audit log too.',
   },
   {
     path: `${block}.audit.keepFiles`,

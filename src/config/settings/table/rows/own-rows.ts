@@ -199,7 +199,7 @@ export const ownRows: Setting[] = [
     field: 'playground',
     change: 'restart',
     about:
-      'Whether the page for trying patches is served at /playground of `hostward.listen`, to who has its token; the link with the token stands on the status page. It reads nothing of the daemon, and runs in a thread and a sandbox of its own.',
+      'Whether the page for trying patches is served at /playground of `hostward.listen`, to who has its token; the link with the token is on the status page. It reads nothing of the daemon, and runs in a thread and a sandbox of its own.',
   },
   {
     path: 'hostward.logLevel',

@@ -40,7 +40,7 @@ export function patchRows(list: string, of: PatchField): Setting[] {
       return { path: `${item}.reference.${key}`, shape: text, required: true, ...of, about };
     }),
     ...(['apiVersion', 'kind', 'name', 'namespace'] as const).map((key): Setting => {
-      const about = `Where the ${key} stands below the value, if it stands there.`;
+      const about = `Where the ${key} is below the value, if it is there.`;
       return { path: `${item}.reference.${key}Path`, shape: text, ...of, about };
     }),
     {

@@ -79,7 +79,7 @@ describe('a slice of a Service without selector', () => {
     expect(world.virtual.get('endpointslices', 'default', 'web-1')?.metadata.labels).toEqual({ [serviceLabel]: 'web' });
   });
 
-  it('another addressType deletes the host slice and makes it anew, and never touches the tenant’s', async () => {
+  it('another addressType deletes the host slice and makes it again, and never touches the tenant’s', async () => {
     const world = await started([service('web'), slice()]);
     const uid = world.sliceCopy('web-1')?.metadata.uid;
     world.host.writes.length = 0;
