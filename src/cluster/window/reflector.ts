@@ -165,10 +165,11 @@ export class Reflector<T extends Item> {
     // A spoilt answer still shows that the server answers us.
     if (isSpoilt(failed)) this.#servedAgain();
     this.#failures[failed] = (this.#failures[failed] ?? 0) + 1;
-    // A server that answers again has another trouble now, which began with this answer.
-    const before = this.#trouble?.isAnswered === isAnswered ? this.#trouble : undefined;
-    this.#trouble = { message: trouble, sinceMs: before?.sinceMs ?? this.#options.clock.now(), isAnswered };
-    const { connection, scope, log } = this.#options;
+    // A server that answers again has another trouble now, which began with this answer. Nobody was served in between.
+    const { connection, scope, log, clock } = this.#options;
+    const { sinceMs, unservedMs = clock.now() } = this.#trouble ?? {};
+    const beganMs = this.#trouble?.isAnswered === isAnswered ? sinceMs : undefined;
+    this.#trouble = { message: trouble, sinceMs: beganMs ?? clock.now(), isAnswered, unservedMs };
     const where = { cluster: connection.name, resource: scope.ref.resource, namespace: scope.namespace };
     log.warn(
       { ...where, reason: step.reason, next: step.next, delayMs: Math.round(step.delayMs), trouble: step.trouble },

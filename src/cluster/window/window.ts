@@ -82,6 +82,8 @@ export interface WindowTrouble {
   sinceMs: number;
   /** The server answers, so it can be reached. */
   isAnswered: boolean;
+  /** Since when reads fail, also for other reasons than this one. */
+  unservedMs: number;
 }
 
 export interface ProofState {

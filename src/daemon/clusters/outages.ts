@@ -103,10 +103,15 @@ export class Outages {
     return this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', oldest)[0];
   }
 
-  #outage(cluster: Side, kind: Outage['kind'], { sinceMs, message }: { sinceMs: number; message: string }): Outage[] {
+  /** A trouble that follows another one at once is told at once: the outage goes on. */
+  #outage(
+    cluster: Side,
+    kind: Outage['kind'],
+    { sinceMs, message, unservedMs = sinceMs }: { sinceMs: number; message: string; unservedMs?: number },
+  ): Outage[] {
     const { clock } = this.#options;
     const agoMs = clock.now() - sinceMs;
-    if (agoMs < noticedAfterMs) return [];
+    if (clock.now() - unservedMs < noticedAfterMs) return [];
     const since = new Date(clock.wallTime().getTime() - agoMs).toISOString().replace(/\.\d+Z$/, 'Z');
     return [{ cluster, kind, since, seconds: Math.round(agoMs / 100) / 10, message }];
   }

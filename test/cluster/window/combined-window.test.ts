@@ -133,8 +133,8 @@ describe('combineWindows()', () => {
     expect(window.hasSynced).toBe(false);
     b.hasSynced = true;
     expect(window.hasSynced).toBe(true);
-    a.trouble = { message: 'later', sinceMs: 9, isAnswered: false };
-    b.trouble = { message: 'first', sinceMs: 3, isAnswered: false };
+    a.trouble = { message: 'later', sinceMs: 9, isAnswered: false, unservedMs: 9 };
+    b.trouble = { message: 'first', sinceMs: 3, isAnswered: false, unservedMs: 3 };
     expect(window.trouble?.message).toBe('first');
     a.lastHeardMs = 5;
     b.lastHeardMs = 2;

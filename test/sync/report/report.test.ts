@@ -284,6 +284,18 @@ describe('a cluster that answers, but not with lists and watches', () => {
   });
 });
 
+describe('a cluster whose trouble changes its kind', () => {
+  it('has an outage all the time', async () => {
+    const on = await stage();
+    await on.pass(20_000);
+    // First it answered with faults; its last answer never came.
+    const unservedMs = world.clock.now() - 16_000;
+    const trouble = { message: 'no answer', sinceMs: world.clock.now() - 500, isAnswered: false, unservedMs };
+    on.window.window.trouble = trouble as never;
+    expect(on.verdict().state).toBe('unreachable');
+  });
+});
+
 describe('a valid configuration that could not be applied', () => {
   it('appears in status and verdict, and keeps readiness', async () => {
     const on = await stage();
