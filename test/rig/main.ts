@@ -1,10 +1,11 @@
 // `npm run rig`: plays many seeds on all cores, or one step by step. Exit code 0: nothing was found and everything was reached; 1: a violation, or
 // a class of faults that was hardly reached; 2: wrong usage.
-import { type ChildProcess, execFileSync, fork } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { boundariesOf } from './boundaries.ts';
+import { measuredBounds } from './bounds.ts';
+import { type Mutant, mutants } from './mutants/mutants.ts';
 import { playMutants } from './mutants/play-mutants.ts';
 import { ReportFault, ReportFile } from './report/report-file.ts';
 import { type SeedLine, Tally } from './report/tally.ts';
@@ -12,21 +13,20 @@ import { play } from './run.ts';
 import { greatestSeed, placedSchedule, scenarioOf } from './schedule.ts';
 import { soak } from './soak.ts';
 import { storyNames } from './traffic/stories.ts';
-import { type FromWorker, learn, type ToWorker } from './worker.ts';
+import { learn } from './worker.ts';
+import { WorkerProcess } from './worker-process.ts';
 
 const usage = `npm run rig -- --seeds N [--from SEED] [--report FILE] [--jobs N]   plays N seeds
 npm run rig -- --replay SEED                                         plays one seed and says each step
 npm run rig -- --boundaries [--story NAME]                           kills the daemon at every boundary of every write
+npm run rig -- --bounds                                              each bound of the daemon, measured beside its limit
 npm run rig -- --soak SEED [--minutes N]                             an hour of virtual time with reloads: memory and handles
-npm run rig -- --mutants | --mutant NAME                             plants mistakes in copies; each must be found within 500 seeds
-npm run rig -- --holes                                               the same with holes of the past alone
+npm run rig -- --mutants                                             plants mistakes in src/sync/plan: the model must disagree with each
+npm run rig -- --holes                                               puts holes back that were mended, and others: each is found within 500 seeds
+npm run rig -- --mutant NAME                                         plants one of them
 `;
-/** A process that has played many runs has seen many worlds; a fresh one starts in a second. */
-const seedsOfProcess = 120;
 /** Minimising takes a minute, and the first failures say most. */
 const minimisedFailures = 3;
-/** A run takes a second or two; a process that is silent for so long hangs. */
-const silentProcessMs = 180_000;
 const progressEveryMs = 10_000;
 
 class UsageFault extends Error {}
@@ -40,6 +40,7 @@ async function command(words: readonly string[]): Promise<number> {
       report: { type: 'string' },
       replay: { type: 'string' },
       boundaries: { type: 'boolean', default: false },
+      bounds: { type: 'boolean', default: false },
       story: { type: 'string' },
       first: { type: 'boolean', default: false },
       soak: { type: 'string' },
@@ -51,18 +52,23 @@ async function command(words: readonly string[]): Promise<number> {
     },
   });
   if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
-  if (values.holes) return playMutants(values.jobs, { kind: 'past' });
-  if (values.mutants || values.mutant !== undefined) return playMutants(values.jobs, { only: values.mutant });
+  const jobs = wholeNumber('--jobs', values.jobs, 1, 256);
+  if (values.mutant !== undefined) return playMutants(jobs, mutantsNamed(values.mutant));
+  if (values.holes || values.mutants)
+    return playMutants(
+      jobs,
+      mutants.filter(({ kind }) => (kind === 'plan') === values.mutants),
+    );
   if (values.soak !== undefined)
     return playSoak(
       wholeNumber('--soak', values.soak, 0, greatestSeed),
       wholeNumber('--minutes', values.minutes, 35, 100_000),
     );
+  if (values.bounds) return playBounds();
   if (values.boundaries) return playBoundaries(values.story);
   if (values.seeds === undefined) throw new UsageFault('say --seeds N, --replay SEED or --boundaries');
   const seeds = wholeNumber('--seeds', values.seeds, 1, greatestSeed);
   const from = wholeNumber('--from', values.from, 0, greatestSeed - seeds + 1);
-  const jobs = wholeNumber('--jobs', values.jobs, 1, 256);
   return playMany({ seeds, from, jobs, path: values.report, stopsAtFirst: values.first });
 }
 
@@ -70,6 +76,12 @@ function wholeNumber(option: string, text: string, least: number, most: number):
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && value <= most) return value;
   throw new UsageFault(`${option} is a whole number from ${least} to ${most}, found "${text}"`);
+}
+
+function mutantsNamed(name: string): readonly Mutant[] {
+  const found = mutants.filter((one) => one.name === name);
+  if (found.length > 0) return found;
+  throw new UsageFault(`--mutant is one of: ${mutants.map((one) => one.name).join('; ')}; found "${name}"`);
 }
 
 /** One process plays them, since most of them take a quarter of a second. */
@@ -90,6 +102,18 @@ async function playBoundaries(only: string | undefined): Promise<number> {
     all += count;
   }
   print(`${all} boundaries in ${only === undefined ? storyNames.length : 1} stories, ${bad} do not converge`);
+  return bad === 0 ? 0 : 1;
+}
+
+async function playBounds(): Promise<number> {
+  let bad = 0;
+  for await (const { what, limitMs, tookMs, faults } of measuredBounds()) {
+    print(
+      `${String(tookMs).padStart(7)} ms of ${String(limitMs).padStart(6)}  ${what}${faults.map((one) => `\n  ${one}`).join('')}`,
+    );
+    if (faults.length > 0) bad++;
+  }
+  print(`${bad} bounds do not hold`);
   return bad === 0 ? 0 : 1;
 }
 
@@ -153,7 +177,7 @@ async function playMany(given: {
   };
   await Promise.all(
     Array.from({ length: Math.min(jobs, left.length) }, async () => {
-      const worker = new Worker();
+      const worker = new WorkerProcess();
       for (let seed = next(undefined); seed !== undefined; seed = next(seed)) {
         const answer = await worker.ask({ do: 'play', seed });
         if (answer.did === 'play') ended(answer.line);
@@ -170,7 +194,7 @@ async function playMany(given: {
     }),
   );
   clearInterval(progress);
-  print([tally.table(), ...tally.pairLines()].join('\n'));
+  print([tally.table(), ...tally.countLines(), ...tally.pairLines()].join('\n'));
   print(
     `${tally.sentence()}; ${((performance.now() - startedMs) / 1000).toFixed(0)} s on ${jobs} processes, commit ${commit()}`,
   );
@@ -181,7 +205,7 @@ async function playMany(given: {
   return tally.failures.length + missed.length + broken.length === 0 && tally.fewPairs === undefined ? 0 : 1;
 }
 
-async function tellShort(worker: Worker, { seed, violations }: SeedLine): Promise<void> {
+async function tellShort(worker: WorkerProcess, { seed, violations }: SeedLine): Promise<void> {
   const [{ oracle, kind } = { oracle: '', kind: '' }] = violations;
   const answer = await worker.ask({ do: 'minimise', seed, oracle, kind });
   if (answer.did !== 'minimise') return;
@@ -191,42 +215,6 @@ async function tellShort(worker: Worker, { seed, violations }: SeedLine): Promis
   );
   const faults = answer.schedule.faults.map((one) => `    ${JSON.stringify(one)}`);
   print([`seed ${seed}, ${oracle} (${kind}), cut down in ${answer.runs} runs to`, ...faults, ...steps].join('\n'));
-}
-
-/** A process of its own, so that both cores work and no world sees another one. */
-class Worker {
-  #child: ChildProcess | undefined;
-  #asked = 0;
-
-  async ask(message: ToWorker): Promise<FromWorker> {
-    if (this.#asked++ % seedsOfProcess === 0) this.end();
-    this.#child ??= fork(fileURLToPath(new URL('worker.ts', import.meta.url)), ['rig-worker'], {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    });
-    const child = this.#child;
-    return new Promise((resolve) => {
-      const settle = (answer: FromWorker): void => {
-        clearTimeout(timer);
-        child.removeAllListeners('message');
-        child.removeAllListeners('exit');
-        resolve(answer);
-      };
-      const failed = (error: string): void => {
-        this.end();
-        settle({ did: 'fail', seed: message.seed, error });
-      };
-      const timer = setTimeout(() => failed(`no answer for ${silentProcessMs / 1000} s`), silentProcessMs);
-      child.once('message', (answer: FromWorker) => settle(answer));
-      child.once('exit', (code) => failed(`the process ended with ${code}`));
-      child.send(message);
-    });
-  }
-
-  end(): void {
-    this.#child?.removeAllListeners('exit');
-    this.#child?.kill('SIGKILL');
-    this.#child = undefined;
-  }
 }
 
 /** The commit, and whether anything differs from it. */

@@ -2,11 +2,13 @@
 // saw, which the next schedule is placed by.
 import { liveFault } from './faults/effects.ts';
 import type { FaultVerb, PlacedFault } from './faults/placed.ts';
-import { recipes } from './faults/recipes.ts';
+import { recipes } from './faults/recipes/recipes.ts';
 import { Board, type Violation } from './oracles/board.ts';
 import { EndOracle } from './oracles/ends.ts';
 import { FailOver } from './oracles/fail-over.ts';
+import { liars, MissedChanges } from './oracles/missed-changes.ts';
 import { loadModel, ModelOracle } from './oracles/model-oracle.ts';
+import { NoList } from './oracles/no-list.ts';
 import { RequestOracle } from './oracles/requests.ts';
 import { RetryAfter } from './oracles/retry-after.ts';
 import { Truth } from './oracles/truth.ts';
@@ -15,6 +17,7 @@ import { isWrite, type Passing } from './proxy/passing.ts';
 import { type RigSide, rigSides } from './stage/rig-cluster.ts';
 import type { RigDaemon } from './stage/rig-daemon.ts';
 import type { Scenario } from './traffic/acts.ts';
+import { sightsOf } from './traffic/sights.ts';
 import { World } from './world.ts';
 
 export interface Schedule {
@@ -35,6 +38,8 @@ export interface Played {
   trail: readonly { side: RigSide; verb: FaultVerb; nth: number }[];
   /** What both sides held at the last calm, in words that are the same in every run of the scenario. */
   contents: ReadonlyMap<string, string>;
+  /** Features that it has met. */
+  sights: readonly string[];
   requests: number;
   virtualMs: number;
   /** From the end of all acts and faults to the last write of a daemon. */
@@ -90,6 +95,8 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     new RetryAfter(world, board),
     new FailOver(world, board, faults),
     new Truth(world, board),
+    new MissedChanges(world, board, faults),
+    new NoList(board),
   );
   if (tell !== undefined) world.ears.push(teller(world, tell));
   try {
@@ -107,6 +114,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
       writes: ends.writes(),
       trail,
       contents: ends.contents,
+      sights: sightsOf(world),
       requests,
       virtualMs: world.clock.now(),
       settledMs: ends.settledMs,
@@ -115,9 +123,6 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     await world.stop();
   }
 }
-
-/** After these a daemon may believe what is not so until a list tells it better. */
-const liars: ReadonlySet<string> = new Set(['F7', 'F8', 'F9', 'F10', 'F12', 'F13', 'F23', 'F32', 'F33', 'F36', 'F38']);
 
 function teller(world: World, tell: (line: string) => void) {
   const at = (): string => `${(world.clock.now() / 1000).toFixed(3).padStart(9)} s`;

@@ -4,7 +4,11 @@ import type { SeedLine } from './report/tally.ts';
 import { type Played, play, type Schedule } from './run.ts';
 import { learnedSchedule, placedSchedule } from './schedule.ts';
 
-export type ToWorker = { do: 'play'; seed: number } | { do: 'minimise'; seed: number; oracle: string; kind: string };
+export type ToWorker =
+  | { do: 'play'; seed: number }
+  /** The scenario of the seed, without its faults. */
+  | { do: 'learn'; seed: number }
+  | { do: 'minimise'; seed: number; oracle: string; kind: string };
 export type FromWorker =
   | { did: 'play'; line: SeedLine }
   | { did: 'minimise'; schedule: Schedule; runs: number }
@@ -23,22 +27,25 @@ export async function playSeed(seed: number): Promise<SeedLine> {
   const { schedule, played: faultless } = await learn(seed);
   const placed = placedSchedule(seed, schedule, faultless);
   const played = await play(placed, { faultless });
+  // What fails without faults fails every seed of the scenario.
+  const violations = [...faultless.violations, ...played.violations];
+  return lineOf(seed, { ...played, violations }, { placed: placed.faults, started });
+}
+
+function lineOf(
+  seed: number,
+  { struck, violations, sights, requests, virtualMs }: Played,
+  { placed, started }: Pick<SeedLine, 'placed'> & { started: NodeJS.CpuUsage },
+): SeedLine {
   const used = process.cpuUsage(started);
-  return {
-    seed,
-    placed: placed.faults,
-    struck: played.struck,
-    // What fails without faults fails every seed of the scenario.
-    violations: [...faultless.violations, ...played.violations],
-    requests: played.requests,
-    virtualMs: played.virtualMs,
-    cpuMs: (used.user + used.system) / 1000,
-  };
+  return { seed, placed, struck, violations, sights, requests, virtualMs, cpuMs: (used.user + used.system) / 1000 };
 }
 
 async function serve(message: ToWorker): Promise<FromWorker> {
   if (message.do === 'play') return { did: 'play', line: await playSeed(message.seed) };
+  const started = process.cpuUsage();
   const { schedule, played } = await learn(message.seed);
+  if (message.do === 'learn') return { did: 'play', line: lineOf(message.seed, played, { placed: [], started }) };
   const violation = { oracle: message.oracle, kind: message.kind, what: '', atMs: 0 };
   const short = await minimised(placedSchedule(message.seed, schedule, played), violation);
   return { did: 'minimise', ...short };

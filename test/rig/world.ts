@@ -18,6 +18,7 @@ import { People } from './traffic/play.ts';
 export interface WorldEars {
   passed?(passing: Passing): void;
   answered?(passing: Passing, status: number, body: string): void;
+  given?(passing: Passing, status: number, text: string): void;
   madeUp?(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
   event?(watch: OpenWatch, line: WatchedLine): void;
   delivered?(watch: OpenWatch, line: WatchedLine): void;
@@ -75,23 +76,19 @@ export class World {
   }
 
   #proxyEars(): ProxyEars {
+    const tell = (say: (ears: WorldEars) => void): void => {
+      for (const one of this.ears) say(one);
+    };
     return {
-      passed: (passing) => {
-        for (const one of this.ears) one.passed?.(passing);
-      },
+      passed: (passing) => tell((one) => one.passed?.(passing)),
       answered: (passing, status, body) => {
         this.#onAnswer.get(`${passing.side} ${passing.id}`)?.();
-        for (const one of this.ears) one.answered?.(passing, status, body);
+        tell((one) => one.answered?.(passing, status, body));
       },
-      madeUp: (passing, status, headers) => {
-        for (const one of this.ears) one.madeUp?.(passing, status, headers);
-      },
-      event: (watch, line) => {
-        for (const one of this.ears) one.event?.(watch, line);
-      },
-      delivered: (watch, line) => {
-        for (const one of this.ears) one.delivered?.(watch, line);
-      },
+      given: (passing, status, text) => tell((one) => one.given?.(passing, status, text)),
+      madeUp: (passing, status, headers) => tell((one) => one.madeUp?.(passing, status, headers)),
+      event: (watch, line) => tell((one) => one.event?.(watch, line)),
+      delivered: (watch, line) => tell((one) => one.delivered?.(watch, line)),
       isAlive: (name) => this.everyDaemon.find((one) => one.name === name)?.isAlive === true,
     };
   }
@@ -197,7 +194,8 @@ export class World {
     if (position < 0 || daemon?.isAlive !== true || this.#isFull()) return;
     this.#starting++;
     await Promise.race([daemon.stop(), new Promise<void>((resolve) => void this.clock.after(stopWithinMs, resolve))]);
-    if (daemon.isAlive) this.overdue.push(daemon.name);
+    // A process that is stopped hears no signal.
+    if (daemon.isAlive && !daemon.isHeld) this.overdue.push(daemon.name);
     daemon.kill();
     this.#starting--;
     this.startDaemon(position);

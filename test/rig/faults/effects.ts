@@ -5,7 +5,7 @@ import { crashesEffects } from './crashes.ts';
 import { linesEffects } from './lines.ts';
 import { LiveFault } from './live-fault.ts';
 import type { PlacedFault } from './placed.ts';
-import type { Recipe } from './recipes.ts';
+import type { Recipe } from './recipes/recipe.ts';
 import { serversEffects } from './servers.ts';
 
 const effects = { ...crashesEffects, ...linesEffects, ...answersEffects, ...serversEffects };

@@ -5,7 +5,7 @@ import type { Passing, WatchedLine } from '../proxy/passing.ts';
 import type { MemoryWire } from '../stage/memory-wire.ts';
 import type { World } from '../world.ts';
 import type { PlacedFault } from './placed.ts';
-import type { Recipe } from './recipes.ts';
+import type { Recipe } from './recipes/recipe.ts';
 
 export class LiveFault implements Meddler {
   readonly placed: PlacedFault;

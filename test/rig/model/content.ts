@@ -3,6 +3,7 @@
 import { type NameOnHost, render, strangersReferences } from './claims.ts';
 import type { History } from './history.ts';
 import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './json.ts';
+import { adoptLeftImports, IMPORTABLE, payloadOf } from './left-imports.ts';
 import {
   BASE,
   IMPORTED_FROM,
@@ -21,7 +22,6 @@ import type { ExpectedObject, PlainKind, PlainObject } from './types.ts';
 export type ContentKind = 'Secret' | 'ConfigMap';
 export const isContent = (kind: string): kind is ContentKind => kind === 'Secret' || kind === 'ConfigMap';
 
-const IMPORTABLE = 'hostward.dev/importable';
 const TOKEN = 'kubernetes.io/service-account-token';
 
 const syncedKinds: readonly SyncedKind[] = ['Endpoints', 'EndpointSlice'];
@@ -34,11 +34,6 @@ const canName = (entries: readonly PatchEntry[], kind: ContentKind): boolean =>
   entries.some(
     ({ reference }) => reference !== undefined && (reference.kind === kind || reference.kindPath !== undefined),
   );
-
-const payloadOf = (object: object): string => {
-  const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = object as JsonMap;
-  return canonical(payload);
-};
 
 export type Source = 'tenant' | 'host' | 'nowhere';
 
@@ -55,6 +50,7 @@ export class References {
     this.history = history;
     this.configurations = configurations;
     this.settings = configurations.at(-1) as Settings;
+    adoptLeftImports(history, (key) => this.importableKey(key));
   }
 
   readonly counted: NameOnHost = (kind, namespace, name, entry) => {
@@ -92,12 +88,16 @@ export class References {
 
   /** The host object that an import of this key would be a copy of. */
   importable(key: string): PlainObject | undefined {
+    return this.history.last('host', this.importableKey(key));
+  }
+
+  private importableKey(key: string): string {
     const { naming } = this.settings;
     const [kind, rest = ''] = key.split(' ') as [PlainKind, string];
     const [namespace = '', name = ''] = rest.split('/');
     const place = naming.place(namespace, name);
     const hostNamespace = naming.isMapped ? (place?.namespace ?? naming.hostNamespace) : naming.hostNamespace;
-    return this.history.last('host', keyOf(kind, hostNamespace, name));
+    return keyOf(kind, hostNamespace, name);
   }
 
   private isImportable(host: PlainObject | undefined): host is PlainObject {

@@ -44,6 +44,11 @@ export class History {
     return this.lasts[side].get(key);
   }
 
+  /** An object that the daemon has made, and that is its own no longer. */
+  adopt(side: PlainSide, object: PlainObject): void {
+    this.lasts[side].set(objectKey(object), object);
+  }
+
   start(side: PlainSide, key: string): PlainObject | undefined {
     return this.starts[side].get(key);
   }

@@ -1,13 +1,22 @@
-// Mistakes planted in copies of the sources, each of one place: a net that does not catch them has a hole. `plan`: in the rules of sync, which the model
-// must notice; `past`: holes that were mended, put back, each found by seeds or by an attack from outside.
+// Mistakes planted in the sources as a process loads them, each in one place: a net that does not catch them has a hole. `plan`: in the rules of sync,
+// which the model must notice; `past`: holes that were mended, put back, each found by seeds or by an attack from outside; `other`: planted by hand
+// where nobody had looked.
 
 export interface Mutant {
   name: string;
-  kind: 'plan' | 'past';
+  kind: 'plan' | 'past' | 'other';
   file: string;
   find: string;
   replace: string;
 }
+
+/** The seeds that found them last. They are asked first, so that a run takes a minute; if one finds nothing any more, all others are asked. */
+export const lastFoundBy: Readonly<Record<string, number>> = {
+  'virtual changes lose against host changes': 48,
+  'host edits never flow back': 40,
+  'a lost event stays lost': 13,
+  'a delete that was not seen stays unseen': 212,
+};
 
 const plan = (name: string, file: string, find: string, replace: string): Mutant => ({
   name,
@@ -16,6 +25,17 @@ const plan = (name: string, file: string, find: string, replace: string): Mutant
   find,
   replace,
 });
+
+const other = (name: string, file: string, find: string, replace: string): Mutant => ({
+  name,
+  kind: 'other',
+  file: `src/${file}`,
+  find,
+  replace,
+});
+
+/** Tells a process which mistake it loads. */
+export const mutantVariable = 'HOSTWARD_RIG_MUTANT';
 
 export const mutants: readonly Mutant[] = [
   plan(
@@ -185,4 +205,91 @@ export const mutants: readonly Mutant[] = [
     replace:
       "    case 'gone':\n      return { next: 'list', delayMs: 20_000, reason: end.kind, trouble: end.message, failed };\n    case 'fault':",
   },
+  other(
+    'a watch is resumed one revision too late',
+    'cluster/window/reflector.ts',
+    'path: watchPath(scope, { resourceVersion: this.#intake.reached, timeoutSeconds }),',
+    'path: watchPath(scope, { resourceVersion: String(BigInt(this.#intake.reached) + 1n), timeoutSeconds }),',
+  ),
+  other(
+    'a mended change tells nobody',
+    'cluster/window/missed-changes.ts',
+    '    sink.changed(change);',
+    '    void sink;',
+  ),
+  other(
+    'a lease counts from the answer to its renewal',
+    'cluster/write/lease.ts',
+    'this.#heldUntilMs = sentMs + this.#renewMs;',
+    'this.#heldUntilMs = this.#clock.now() + this.#renewMs + 0 * sentMs;',
+  ),
+  other('a claim outlives its object', 'sync/world/world.ts', 'this.claims.remove(key, place);', ''),
+  other(
+    'rivals do not hear that a name is free',
+    'sync/world/world.ts',
+    'if (before.length > 1 || after.length > 1) rivals.push(...before, ...after);',
+    '',
+  ),
+  other(
+    'a draft outlives its rules',
+    'sync/world/candidates.ts',
+    'if (known?.rules === rules) return known;',
+    'if (known !== undefined) return known;',
+  ),
+  other('a refusal outlives its rules', 'sync/world/world.ts', '    this.candidates.forget();\n', ''),
+  other(
+    'a removal on the host wakes nobody',
+    'sync/loop/window-listener.ts',
+    'if (!this.#isOwnEcho(key, hostKey)) this.#options.enqueue(key);',
+    'if (!isRemoved && !this.#isOwnEcho(key, hostKey)) this.#options.enqueue(key);',
+  ),
+  other(
+    'a list that lacks objects is believed at once',
+    'sync/loop/window-listener.ts',
+    'this.#options.massDelete.noteChange(key, list, { isAbsentFromList, isListed });',
+    'void [isAbsentFromList, isListed];',
+  ),
+  other(
+    'what both sides agreed is lost with a failed write',
+    'sync/loop/pass/reconcile.ts',
+    'ports.agreements?.set(key, pass.memory.agreed);',
+    'ports.agreements?.delete(key);',
+  ),
+  other(
+    'a kind does not hear what became of another',
+    'sync/loop/engine.ts',
+    'for (const key of this.#registry.needs.madeFrom(kind, object)) sync.wakeFor(key);',
+    'void [kind, sync, object];',
+  ),
+  other(
+    'back-off outlives the outage',
+    'sync/loop/sync.ts',
+    'this.queue.hurry((key) => failedByServer(this.ledger.entry(key)?.outcome));',
+    'void failedByServer;',
+  ),
+  other(
+    'content is changed without a precondition',
+    'sync/kinds/content/content-step.ts',
+    'const mergePatch = { metadata: { uid, resourceVersion, ...metadata }, ...members };',
+    'const mergePatch = { metadata: { ...metadata }, ...members };\n  void [uid, resourceVersion];',
+  ),
+  other(
+    'a count of references is never complete',
+    'sync/references/registry.ts',
+    'this.#countOf(kind).isHeld = false;',
+    'this.#countOf(kind);',
+  ),
+  other(
+    'a reference that goes is still counted',
+    'sync/references/registry.ts',
+    'if (after.has(target) || !referrers?.delete(referrer)) continue;',
+    'if (after.has(target) || !referrers?.has(referrer)) continue;',
+  ),
 ];
+
+/** The text of the file with the mistake in it. */
+export function planted(text: string, { name, file, find, replace }: Mutant): string {
+  if (text.split(find).length !== 2)
+    throw new Error(`plant "${name}": wanted its place once in ${file}, found it ${text.split(find).length - 1} times`);
+  return text.replace(find, () => replace);
+}

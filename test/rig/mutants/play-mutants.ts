@@ -1,59 +1,68 @@
-// Plants each mistake in a copy of the sources and plays seeds there until one of them finds something. In: the list of mutants. Out: which of them
-// live on, which is a hole in the net.
-import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type Mutant, mutants } from './mutants.ts';
+// Plays seeds with each mistake until one of them finds it. In: mistakes. Out: which of them live on, which is a hole in the net. A mistake in the
+// plan must make the model disagree with the daemon in a scenario without faults; any other may be found by any oracle and under any fault.
+import type { Violation } from '../oracles/board.ts';
+import { seedsOfScenario } from '../schedule.ts';
+import { WorkerProcess } from '../worker-process.ts';
+import { lastFoundBy, type Mutant } from './mutants.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
 /** A mistake that so many seeds do not find is not found by a landing's gate. */
 const seeds = 500;
 
-export function playMutants(
-  jobs: string,
-  { only, kind }: { only?: string | undefined; kind?: Mutant['kind'] },
-): number {
-  const chosen = mutants.filter((one) => (only ?? one.name) === one.name && (kind ?? one.kind) === one.kind);
-  if (chosen.length === 0) {
-    process.stderr.write(`rig: --mutant is one of: ${mutants.map(({ name }) => name).join('; ')}\n`);
-    return 2;
-  }
-  let living = 0;
-  for (const mutant of chosen) {
-    const found = foundBy(mutant, jobs);
-    if (found === undefined) living++;
-    process.stdout.write(
-      `${found === undefined ? 'LIVES' : 'found'}  ${mutant.kind}: ${mutant.name}${found === undefined ? '' : `  ${found}`}\n`,
-    );
-  }
-  process.stdout.write(`${chosen.length - living} of ${chosen.length} mutants were found within ${seeds} seeds\n`);
-  return living === 0 ? 0 : 1;
+interface Verdict {
+  found?: string;
+  /** What another oracle says of a mistake that the model has not noticed. */
+  beside?: string;
 }
 
-/** What the first seed says that finds it. */
-function foundBy(mutant: Mutant, jobs: string): string | undefined {
-  const folder = mkdtempSync(join(tmpdir(), 'hostward-mutant-'));
+export async function playMutants(jobs: number, chosen: readonly Mutant[]): Promise<number> {
+  const left = [...chosen];
+  const living: string[] = [];
+  const startedMs = performance.now();
+  const playNext = async (): Promise<void> => {
+    for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
+      const { found, beside } = await playMutant(mutant);
+      if (found === undefined) living.push(mutant.name);
+      const other = beside === undefined ? '' : `, but ${beside}`;
+      process.stdout.write(
+        `${found === undefined ? 'LIVES' : 'found'}  ${mutant.kind}: ${mutant.name}  ${found ?? `${seeds} seeds${other}`}\n`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(jobs, chosen.length) }, playNext));
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);
+  process.stdout.write(
+    `${chosen.length - living.length} of ${chosen.length} mistakes were found within ${seeds} seeds, ${seconds} s\n`,
+  );
+  return living.length === 0 ? 0 : 1;
+}
+
+async function playMutant({ name, kind }: Mutant): Promise<Verdict> {
+  const worker = new WorkerProcess(name);
+  const isOfPlan = kind === 'plan';
+  let beside: string | undefined;
   try {
-    for (const part of ['src', 'test', 'package.json'])
-      cpSync(join(root, part), join(folder, part), { recursive: true });
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    const path = join(folder, mutant.file);
-    writeFileSync(path, planted(readFileSync(path, 'utf8'), mutant));
-    const words = [join(folder, 'test/rig/main.ts'), '--seeds', String(seeds), '--first', '--jobs', jobs];
-    const { stdout, stderr } = spawnSync(process.execPath, words, { cwd: folder, encoding: 'utf8' });
-    const line = stdout.split('\n').find((one) => /^seed \d+: /.test(one));
-    if (line === undefined && !/ seeds, \d+ with violations; .* on \d+ processes/.test(stdout))
-      throw new Error(`play the mutant "${mutant.name}": wanted a run to its end, found: ${stderr.slice(-2_000)}`);
-    return line?.slice(0, 200);
+    for (const seed of seedsFor(name, isOfPlan ? seedsOfScenario : 1)) {
+      const answer = await worker.ask({ do: isOfPlan ? 'learn' : 'play', seed });
+      if (answer.did === 'fail') throw new Error(`play the mistake "${name}": ${answer.error}`);
+      if (answer.did !== 'play') continue;
+      const { violations } = answer.line;
+      const one = isOfPlan ? violations.find(({ oracle }) => oracle === 'model') : violations[0];
+      if (one !== undefined) return { found: said(seed, one) };
+      if (violations[0] !== undefined) beside ??= said(seed, violations[0]);
+    }
+    return beside === undefined ? {} : { beside };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    worker.end();
   }
 }
 
-export function planted(text: string, { name, file, find, replace }: Mutant): string {
-  if (text.split(find).length !== 2)
-    throw new Error(`plant "${name}": wanted its place once in ${file}, found it ${text.split(find).length - 1} times`);
-  return text.replace(find, () => replace);
+/** All seeds of a landing, and first the one that has found it before. */
+function seedsFor(name: string, step: number): readonly number[] {
+  const all = Array.from({ length: seeds / step }, (_, nth) => nth * step);
+  const last = lastFoundBy[name];
+  return last === undefined ? all : [last, ...all.filter((seed) => seed !== last)];
+}
+
+function said(seed: number, { oracle, kind, what }: Violation): string {
+  return `seed ${seed}, ${oracle} (${kind}): ${what}`.slice(0, 200);
 }

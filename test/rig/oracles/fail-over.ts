@@ -20,13 +20,20 @@ interface Vacancy {
 export class FailOver implements WorldEars {
   readonly #world: World;
   readonly #board: Board;
-  readonly #isJudged: boolean;
+  readonly #faults: readonly LiveFault[];
   #vacant: Vacancy | undefined;
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
     this.#board = board;
-    this.#isJudged = world.scenario.daemons > 1 && faults.every(({ recipe }) => killers.has(recipe.class));
+    this.#faults = faults;
+  }
+
+  get #isJudged(): boolean {
+    return (
+      this.#world.scenario.daemons > 1 &&
+      this.#faults.every(({ hasStruck, recipe }) => !hasStruck || killers.has(recipe.class))
+    );
   }
 
   still(): void {

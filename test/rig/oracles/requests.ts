@@ -170,7 +170,11 @@ export class RequestOracle implements WorldEars {
       const before = this.#world.clusters.virtual.find(resource as RigResource, namespace, name) as Marked | undefined;
       const imported = (one: Marked | Body | undefined): boolean =>
         one?.metadata?.annotations?.['hostward.dev/imported-from'] !== undefined;
-      if (verb === 'create' ? !imported(body) : before !== undefined && !imported(before))
+      const { uid, resourceVersion } = (verb === 'delete' ? body.preconditions : body.metadata) ?? {};
+      if (verb !== 'create' && (uid === undefined || resourceVersion === undefined))
+        this.#board.say('S4', 'no precondition', `${at}: changes and deletes carry uid and resourceVersion`);
+      const isMeant = before !== undefined && isSame(before, { uid, resourceVersion });
+      if (verb === 'create' ? !imported(body) : isMeant && !imported(before))
         this.#board.say('S4', `${verb}s ${resource}`, `${at}: it is no import`);
       return;
     }

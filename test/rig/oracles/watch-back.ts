@@ -1,5 +1,5 @@
 // How soon a watch is back after it was cut, ended, refused, expired or fell silent: the daemon is blind meanwhile. Measured at the proxy, from the
-// end of the old watch to the request of the new one, and only for a fault that is alone.
+// end of the old watch to the request of the new one, and only while no other fault has struck.
 import type { LiveFault } from '../faults/live-fault.ts';
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
 import type { Passing, WatchedLine } from '../proxy/passing.ts';
@@ -59,6 +59,7 @@ export class WatchBack implements WorldEars {
     const at = this.#awaited.findIndex((one) => one.daemon === daemon && one.path === bare(path));
     if (at < 0) return;
     const [{ fault, sinceMs, withinMs }] = this.#awaited.splice(at, 1) as [AwaitedWatch];
+    if (fault !== this.#alone) return;
     const tookMs = this.#world.clock.now() - sinceMs;
     if (tookMs > withinMs)
       this.#board.say(
@@ -80,7 +81,9 @@ export class WatchBack implements WorldEars {
   still(): void {
     const fault = this.#alone;
     if (fault?.hasStruck === true && !this.#noted.has(fault)) this.#note(fault);
-    this.#awaited = this.#awaited.filter(({ daemon }) => this.#world.daemonOf(daemon)?.isAlive === true);
+    this.#awaited = this.#awaited.filter(
+      (one) => one.fault === fault && this.#world.daemonOf(one.daemon)?.isAlive === true,
+    );
     for (const { fault: of, path, sinceMs, withinMs } of this.#awaited)
       if (this.#world.clock.now() - sinceMs > 10 * withinMs)
         this.#board.say(
@@ -90,8 +93,10 @@ export class WatchBack implements WorldEars {
         );
   }
 
+  /** The one fault that has struck so far: two together may take longer. */
   get #alone(): LiveFault | undefined {
-    return this.#faults.length === 1 ? this.#faults[0] : undefined;
+    const struck = this.#faults.filter(({ hasStruck }) => hasStruck);
+    return struck.length === 1 ? struck[0] : undefined;
   }
 
   #note(fault: LiveFault): void {

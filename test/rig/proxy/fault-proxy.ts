@@ -46,6 +46,8 @@ export interface ProxyEars {
   passed(passing: Passing): void;
   answered(passing: Passing, status: number, body: string): void;
   /** The proxy answers in place of the API server, or lets nobody answer (status 0). */
+  /** A whole answer as the daemon gets it. */
+  given(passing: Passing, status: number, text: string): void;
   madeUp(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
   event(watch: OpenWatch, line: WatchedLine): void;
   /** No meddler has touched the line. */
@@ -214,6 +216,7 @@ export class FaultProxy {
       if (meddling.when === 'body') response.write(bytes.subarray(0, Math.floor(bytes.length / 2)));
       return void setImmediate(() => this.#reset(response));
     }
+    this.#ears.given(passing, statusCode, text);
     response.end(bytes);
   }
 

@@ -1,10 +1,11 @@
 // Adds up what a run of many seeds has reached and found. Data, so that a long run can stop and go on.
 import type { FaultVerb, PlacedFault } from '../faults/placed.ts';
 import { faultVerbs } from '../faults/placed.ts';
-import { recipes } from '../faults/recipes.ts';
+import { recipes } from '../faults/recipes/recipes.ts';
 import type { Violation } from '../oracles/board.ts';
 import { classes, pairs } from '../schedule.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
+import { sightNames } from '../traffic/sights.ts';
 
 /** One seed's line in a report. */
 export interface SeedLine {
@@ -12,6 +13,7 @@ export interface SeedLine {
   placed: readonly PlacedFault[];
   struck: readonly PlacedFault[];
   violations: readonly Violation[];
+  sights: readonly string[];
   requests: number;
   virtualMs: number;
   cpuMs: number;
@@ -38,6 +40,9 @@ export class Tally {
   readonly #cells = new Map<string, CellCount>();
   /** By pair of classes: in how many schedules both were placed, and both struck. */
   readonly #pairs = new Map<string, { placed: number; met: number }>();
+  /** By recipe and by sight: in how many schedules. */
+  readonly #recipes = new Map<string, number>();
+  readonly #sights = new Map<string, number>();
   readonly failures: SeedLine[] = [];
   seeds = 0;
   requests = 0;
@@ -55,6 +60,8 @@ export class Tally {
       this.#cell(one).reached++;
       if (line.violations.length > 0) this.#cell(one).violations++;
     }
+    for (const name of new Set(line.struck.map(({ recipe }) => recipe))) count(this.#recipes, name);
+    for (const name of line.sights) count(this.#sights, name);
     for (const pair of pairsOf(line.placed)) this.#pair(pair).placed++;
     for (const pair of pairsOf(line.struck)) this.#pair(pair).met++;
   }
@@ -81,9 +88,29 @@ export class Tally {
     return Math.max(1, Math.floor(this.seeds * leastShare));
   }
 
-  /** Classes that were hardly tried. */
+  /** Classes and features that were hardly tried, and recipes that never struck. */
   missed(): string[] {
-    return this.seeds < judgedSeeds ? [] : classes.filter((name) => this.reached(name) < this.least);
+    if (this.seeds < judgedSeeds) return [];
+    const names = recipes.map(({ name }) => name).filter((name) => !this.#recipes.has(name));
+    return [
+      ...classes.filter((name) => this.reached(name) < this.least),
+      ...sightNames.filter((name) => (this.#sights.get(name) ?? 0) < this.least),
+      // So many seeds place each recipe once; half of them may miss the rarest.
+      ...(this.seeds < landingSeeds ? [] : names),
+    ];
+  }
+
+  /** How often each recipe of the table has struck, and each feature was met. */
+  countLines(): string[] {
+    const shown = (names: readonly string[], counts: ReadonlyMap<string, number>): string =>
+      names.map((name) => `${name} ${counts.get(name) ?? 0}`).join(', ');
+    return [
+      `recipes: ${shown(
+        recipes.map(({ name }) => name),
+        this.#recipes,
+      )}`,
+      `features: ${shown(sightNames, this.#sights)}`,
+    ];
   }
 
   get metPairs(): number {
@@ -144,6 +171,10 @@ export class Tally {
       `${this.metPairs} of ${pairs.length} pairs of classes met`
     );
   }
+}
+
+function count(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
 }
 
 function pairsOf(faults: readonly PlacedFault[]): Set<string> {

@@ -174,6 +174,13 @@ export class RigDaemon {
     );
   }
 
+  /** What its proofs have mended. */
+  get missedChanges(): number {
+    const name = 'hostward_watch_missed_changes_total';
+    const metric = this.metrics.getSingleMetric(name) as unknown as { hashMap: Record<string, { value: number }> };
+    return Object.values(metric?.hashMap ?? {}).reduce((sum, { value }) => sum + value, 0);
+  }
+
   get status(): DaemonStatus {
     return this.#daemon.status() as DaemonStatus;
   }

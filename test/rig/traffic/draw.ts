@@ -35,6 +35,7 @@ export function drawScenario(chance: Chance): Scenario {
     }
     acts.push({ do: 'calm' });
   }
+  acts.splice(-1, 0, ...draw.unseen());
   const { daemons, isMapped, kinds } = features;
   return { configurations: configurationsOf(features), daemons, isMapped, kinds, before, acts };
 }
@@ -182,15 +183,70 @@ export class Draw {
   /** Both sides change one key while no daemon looks: the host first, so that only the rule decides who wins. */
   #editsUnseen(edited: { resource: Synced; at: At; field: 'labels' | 'annotations'; key: string }): Act[] {
     const chance = this.#chance;
-    const downs = Array.from(
-      { length: this.#features.daemons },
-      (_, daemon): Act => ({ do: 'down', daemon, ms: 3_000 }),
-    );
     const edit = (side: 'virtual' | 'host'): Act => {
       const value = chance.isHit(0.2) ? null : chance.pick(values);
       return { do: 'edit', side, ...edited, value };
     };
-    return [...downs, edit('host'), { do: 'wait', ms: 10 }, edit('virtual'), { do: 'wait', ms: 4_000 }];
+    return [...this.#downs(), edit('host'), { do: 'wait', ms: 10 }, edit('virtual'), { do: 'wait', ms: 4_000 }];
+  }
+
+  #downs(): Act[] {
+    return Array.from({ length: this.#features.daemons }, (_, daemon): Act => ({ do: 'down', daemon, ms: 3_000 }));
+  }
+
+  /** Several things happen to one object while no daemon looks, so that it finds them together: a rule that holds for each may fail for two. */
+  unseen(): Act[] {
+    const chance = this.#chance;
+    const at = this.#at();
+    const resource = this.#kind();
+    const made: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, this.#make(at, resource)];
+    const field = chance.isHit(0.5) ? 'labels' : 'annotations';
+    const edit = (side: 'virtual' | 'host'): Act => {
+      const key = chance.pick(field === 'labels' ? labelKeys : annotationKeys);
+      return { do: 'edit', side, resource, at, field, key, value: chance.isHit(0.2) ? null : chance.pick(values) };
+    };
+    const possible: (() => Act)[] = [
+      () => edit('host'),
+      () => edit('virtual'),
+      () => edit('virtual'),
+      () => ({ do: 'damage', resource, at, mark: 'hostward.dev/base', value: null }),
+      () => ({ do: 'damage', resource, at, mark: chance.pick(marks), value: chance.isHit(0.7) ? null : 'wrong' }),
+      () => ({ do: 'recreate', resource, at, version: ++this.#version }),
+      () => ({ do: 'remove', side: 'virtual', resource, at }),
+      () => ({ do: 'remove', side: 'host', resource, at }),
+      () => ({ do: 'payload', resource, at }),
+    ];
+    if (this.#features.hasReferences && chance.isHit(0.6)) this.#addReference({ at, resource, made, possible });
+    const acts = Array.from({ length: chance.between(2, 3) }, () => chance.pick(possible)());
+    return [...made, { do: 'wait', ms: 2_000 }, ...this.#downs(), ...acts, { do: 'wait', ms: 4_000 }];
+  }
+
+  /** The object names a Secret, which changes or goes meanwhile, or the name does. */
+  #addReference(given: { at: At; resource: Synced; made: Act[]; possible: (() => Act)[] }): void {
+    const { at, resource, made, possible } = given;
+    const chance = this.#chance;
+    const [side, other] = chance.isHit(0.5) ? (['virtual', 'host'] as const) : (['host', 'virtual'] as const);
+    const secret = { namespace: at.namespace, name: 'secret-a' };
+    const content = (on: 'virtual' | 'host'): Act => ({
+      do: 'content',
+      side: on,
+      resource: 'secrets',
+      at: secret,
+      value: `content-${++this.#version}`,
+      isImportable: chance.isHit(0.8),
+    });
+    const name = (on: 'virtual' | 'host', value: string | null): Act => ({
+      ...{ do: 'edit', side: on, resource, at, field: 'annotations' },
+      ...{ key: 'example.com/secret', value },
+    });
+    made.push(content(side), name('virtual', 'secret-a'));
+    possible.push(
+      () => content(side),
+      () => content(side),
+      () => content(other),
+      () => name(chance.pick(['virtual', 'host']), chance.pick(['secret-a', 'two', null])),
+      () => ({ do: 'removeContent', side: chance.pick(['virtual', 'host']), resource: 'secrets', at: secret }),
+    );
   }
 
   /** A program of the host that undoes our writes, several times in a second. */

@@ -1,0 +1,63 @@
+// Clocks, leases, other daemons, rivals and signals: F39 to F50.
+import { everything, lateMs, type Recipe, soonMs } from './recipe.ts';
+
+export const lifeRecipes: readonly Recipe[] = [
+  {
+    class: 'F39',
+    name: 'wall clock jumps',
+    effect: 'jumpWall',
+    verbs: everything,
+    size: [-86_400, -3_600, 3_600, 86_400],
+    boundMs: 20_000,
+  },
+  {
+    class: 'F39',
+    name: 'process stopped for a while',
+    effect: 'holdDaemon',
+    verbs: everything,
+    ms: [3_000, 60_000],
+    boundMs: lateMs,
+  },
+  { class: 'F40', name: 'lease deleted', effect: 'deleteLease', verbs: ['lease'], sides: ['host'], boundMs: 30_000 },
+  {
+    class: 'F40',
+    name: 'lease answers 500',
+    effect: 'answerLong',
+    status: 500,
+    text: 'InternalError',
+    verbs: ['lease'],
+    sides: ['host'],
+    ms: [5_000, 30_000],
+    boundMs: 40_000,
+  },
+  {
+    class: 'F40',
+    name: 'lease is slow',
+    effect: 'delayLong',
+    verbs: ['lease'],
+    sides: ['host'],
+    ms: [30_000],
+    size: [4_000, 9_000],
+    boundMs: 40_000,
+  },
+  {
+    class: 'F41',
+    name: 'one daemon cannot reach its lease',
+    effect: 'partitionLease',
+    verbs: ['lease'],
+    sides: ['host'],
+    ms: [20_000, 60_000],
+    boundMs: 40_000,
+  },
+  {
+    class: 'F42',
+    name: 'crash while an object is contested',
+    effect: 'contestAndKill',
+    verbs: ['update'],
+    sides: ['host'],
+    boundMs: 70_000,
+  },
+  { class: 'F48', name: 'SIGTERM', effect: 'terminate', verbs: everything, boundMs: 20_000 },
+  { class: 'F48', name: 'SIGTERM twice', effect: 'terminateTwice', verbs: everything, boundMs: 20_000 },
+  { class: 'F50', name: 'deprecation warnings', effect: 'warnings', verbs: everything, boundMs: soonMs },
+];

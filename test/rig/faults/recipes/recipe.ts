@@ -1,0 +1,35 @@
+// The form of a recipe: a fault class as data, with the verbs that it strikes and the time after which everything must be well again. What its effect
+// does stands in ../effects.ts.
+import type { RigSide } from '../../stage/rig-cluster.ts';
+import type { EffectName } from '../effects.ts';
+import type { FaultVerb } from '../placed.ts';
+
+export interface Recipe {
+  class: string;
+  name: string;
+  effect: EffectName;
+  verbs: readonly FaultVerb[];
+  sides?: readonly RigSide[];
+  /** Drawn from these. */
+  times?: readonly number[];
+  ms?: readonly number[];
+  size?: readonly number[];
+  status?: number;
+  text?: string;
+  message?: string;
+  headers?: Readonly<Record<string, string>>;
+  /** After the end of the fault everything is as it would be without it, within this time. */
+  boundMs: number;
+}
+
+export const everything: readonly FaultVerb[] = ['list', 'watch', 'create', 'update', 'delete', 'lease'];
+export const requests: readonly FaultVerb[] = ['list', 'create', 'update', 'delete', 'lease'];
+export const writes: readonly FaultVerb[] = ['create', 'update', 'delete'];
+export const reads: readonly FaultVerb[] = ['list', 'watch'];
+
+/** A retry of a queue, or of a reflector, after few failures. */
+export const soonMs = 5_000;
+/** A proof of the caches comes once a minute, and believes a difference that stands for five seconds. */
+export const proofMs = 65_000;
+/** Back-off at its longest, and a proof. */
+export const lateMs = 130_000;

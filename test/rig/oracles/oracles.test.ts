@@ -1,0 +1,233 @@
+// The oracles see what is wrong, and say nothing of what is right.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { demoConfiguration } from '../../../src/cli/demo/demo-patches.ts';
+import { loadConfiguration } from '../../../src/config/load/load.ts';
+import { passingOf } from '../proxy/passing.ts';
+import { play } from '../run.ts';
+import { slopeOf } from '../soak.ts';
+import type { RigDaemon } from '../stage/rig-daemon.ts';
+import type { Act } from '../traffic/acts.ts';
+import { demoLeaseSeconds } from '../traffic/features.ts';
+import { storyOf } from '../traffic/stories.ts';
+import { World } from '../world.ts';
+import { Board } from './board.ts';
+import { FailOver, lookMs } from './fail-over.ts';
+import { MissedChanges } from './missed-changes.ts';
+import { NoList } from './no-list.ts';
+import { RequestOracle } from './requests.ts';
+import { RetryAfter } from './retry-after.ts';
+
+/** On a machine that does much else, a run takes many times its half a second. */
+const timeout = 300_000;
+
+describe('the oracles of requests', () => {
+  const scenario = {
+    configurations: [{ hostward: { leaderElection: 'always' } }],
+    daemons: 1,
+    isMapped: false,
+    kinds: ['endpoints'] as const,
+    before: [
+      { do: 'endpoints', at: { namespace: 't1', name: 'web' }, version: 1, labels: {}, annotations: {} },
+      { do: 'stranger', resource: 'endpoints', at: { namespace: 't1', name: 'web' }, marks: 'otherCluster' },
+    ] as const,
+    acts: [],
+  };
+  let world: World;
+  beforeAll(async () => {
+    world = new World(scenario, 1);
+    await world.prepare();
+  });
+  afterAll(() => world.stop());
+
+  const said = (side: 'virtual' | 'host', method: string, path: string, body?: object): string[] => {
+    const board = new Board(() => 0);
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const raw = { id: 1, side, daemon: 'hostward-0', method, path, headers, atMs: 0 };
+    new RequestOracle(world, board).passed(passingOf({ ...raw, body: body === undefined ? '' : JSON.stringify(body) }));
+    return board.violations.map(({ oracle, kind }) => `${oracle} ${kind}`);
+  };
+  const copies = '/api/v1/namespaces/vcluster-vc/endpoints';
+  const foreign = () => {
+    const { uid, resourceVersion } =
+      world.clusters.host.find('endpoints', 'vcluster-vc', 'web-x-t1-x-vc')?.metadata ?? {};
+    return { uid, resourceVersion };
+  };
+
+  it('see a write without a lease', () => {
+    expect(said('host', 'PATCH', `${copies}/none`, { metadata: { uid: 'a', resourceVersion: '1' } })).toEqual([
+      'S6 not the holder',
+    ]);
+  });
+
+  it('see a change and a delete of what is not ours', () => {
+    expect(said('host', 'PATCH', `${copies}/web-x-t1-x-vc`, { metadata: foreign() })).toContain('S1 changes foreign');
+    expect(said('host', 'DELETE', `${copies}/web-x-t1-x-vc`, { preconditions: foreign() })).toContain(
+      'S1 deletes foreign',
+    );
+  });
+
+  it('see writes without preconditions', () => {
+    expect(said('host', 'DELETE', `${copies}/a`)).toContain('S3 no precondition');
+    expect(said('host', 'PATCH', `${copies}/a`, { metadata: {} })).toContain('S1 no precondition');
+    expect(said('host', 'PUT', `${copies}/a`, { metadata: {} })).toContain('S1 no merge patch');
+  });
+
+  it('see a copy of nothing, a copy without marks, and a write to what is never ours', () => {
+    expect(said('host', 'POST', copies, { metadata: { name: 'a' } })).toContain('S1 unmarked');
+    expect(said('host', 'DELETE', '/api/v1/namespaces/vcluster-vc/services/vc')).toContain('S1 writes services');
+  });
+
+  it('see a tenant’s object that is deleted, made, or changed beyond its labels', () => {
+    const tenants = '/api/v1/namespaces/t1/endpoints';
+    expect(said('virtual', 'DELETE', `${tenants}/web`)).toContain('S4 deletes endpoints');
+    expect(said('virtual', 'POST', tenants, {})).toContain('S4 creates endpoints');
+    expect(said('virtual', 'PATCH', `${tenants}/web`, { subsets: [] })).toContain('S4 more than labels');
+    expect(said('virtual', 'PATCH', '/api/v1/namespaces/t1/secrets/a', {})).toContain('S4 no precondition');
+  });
+
+  it.each([
+    ['a list', { kind: 'EndpointsList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [] }, []],
+    ['another kind', { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: '1' }, items: [] }, ['no list']],
+    ['no items', { kind: 'EndpointsList', apiVersion: 'v1', metadata: { resourceVersion: '1' } }, ['no list']],
+    ['no version', { kind: 'EndpointsList', apiVersion: 'v1', metadata: {}, items: [] }, ['no list']],
+    ['no JSON', '<html>', ['no list']],
+  ])('see a watch behind an answer with %s', (_, list, kinds) => {
+    const board = new Board(() => 0);
+    const oracle = new NoList(board);
+    const raw = { id: 1, side: 'host', daemon: 'hostward-0', method: 'GET', headers: {}, body: '', atMs: 0 } as const;
+    oracle.given(passingOf({ ...raw, path: copies }), 200, typeof list === 'string' ? list : JSON.stringify(list));
+    oracle.passed(passingOf({ ...raw, path: `${copies}?watch=1` }));
+    expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  it('see that a watch has lost a change that no fault has hidden', async () => {
+    const board = new Board(() => 0);
+    const lost = { everyDaemon: [{ name: 'hostward-0', missedChanges: 1 }] } as unknown as World;
+    await new MissedChanges(lost, board, []).calm();
+    expect(board.violations.map(({ kind }) => kind)).toEqual(['missed changes']);
+  });
+});
+
+describe('the bounds', () => {
+  const passing = (atMs: number, verb = 'GET') => {
+    const raw = { id: 1, side: 'host', daemon: 'hostward-0', method: verb, path: '/api/v1/endpoints?watch=1' } as const;
+    return passingOf({ ...raw, headers: {}, body: '', atMs });
+  };
+
+  it('say that a server was asked earlier than it wished', () => {
+    let nowMs = 0;
+    const board = new Board(() => nowMs);
+    const oracle = new RetryAfter({ clock: { now: () => nowMs } } as World, board);
+    oracle.madeUp(passing(0), 429, { 'retry-after': '3' });
+    nowMs = 3_000;
+    oracle.passed(passing(nowMs));
+    expect(board.violations).toEqual([]);
+    nowMs = 2_000;
+    oracle.passed(passing(nowMs));
+    expect(board.violations.map(({ kind }) => kind)).toEqual(['early after Retry-After: watch']);
+  });
+
+  it('say that nobody took a lease in time', { timeout }, async () => {
+    const story = storyOf('objects are made');
+    const configuration = structuredClone(story.configurations[0]) as { hostward: object };
+    const election = { leaderElection: 'always', leaseDurationSeconds: demoLeaseSeconds };
+    configuration.hostward = { ...configuration.hostward, ...election };
+    const at = { namespace: 't1', name: 'web' };
+    const made = (version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
+    const before: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, made(1)];
+    const acts: Act[] = [{ do: 'wait', ms: 5_000 }, made(2), { do: 'wait', ms: 40_000 }, { do: 'calm' }];
+    const scenario = { ...story, configurations: [configuration], daemons: 2, before, acts };
+    const place = { class: 'F1', side: 'host', verb: 'update', nth: 1, times: 1, size: 1 } as const;
+    const crash = { ...place, recipe: 'crash before a write', ms: 0 };
+    const crashed = await play({ seed: 1, scenario, faults: [crash] });
+    expect([crashed.struck.length, crashed.violations]).toEqual([1, []]);
+    const world = new World(scenario, 1);
+    const board = new Board(() => world.clock.now());
+    const oracle = new FailOver(world, board, []);
+    world.ears.push(oracle);
+    await world.prepare();
+    await world.begin();
+    await world.advance(5_000);
+    // Both are gone for longer than the lease lasts.
+    world.crash('hostward-0', 30_000);
+    world.daemonOf('hostward-1')?.hold();
+    await world.advance(25_000);
+    world.daemonOf('hostward-1')?.resume();
+    await world.advance(20_000);
+    await world.stop();
+    expect(board.violations.map(({ kind }) => kind)).toEqual(['fail-over after a crash']);
+  });
+
+  it('hold the lease of the demo to six seconds', () => {
+    const loaded = loadConfiguration({
+      files: [{ name: 'demo', text: demoConfiguration }],
+      environment: { VCLUSTER_NAME: 'vc', NAMESPACE: 'host' },
+    });
+    expect(loaded.kind === 'ok' && loaded.settings.leaseDurationSeconds).toBe(demoLeaseSeconds);
+    expect(demoLeaseSeconds * 1000 + lookMs).toBeLessThanOrEqual(6_000);
+  });
+
+  it('tell the slope of memory, whatever one round says', () => {
+    const points = Array.from({ length: 9 }, (_, at) => [at, 10 * at + (at === 4 ? 5_000 : 0)] as const);
+    expect(slopeOf(points)).toBe(10);
+  });
+});
+
+describe('the truth of our own words', { timeout }, () => {
+  const inStep = { isWell: true, state: 'inStep', sentence: 'in step: 2 objects' };
+  const saysInStep = (daemon: RigDaemon) =>
+    Object.defineProperty(daemon, 'status', { value: { verdict: inStep, leadership: 'alone' } });
+  const lagTimes = (factor: number) => (daemon: RigDaemon) => {
+    const { lags } = daemon;
+    daemon.lags = () =>
+      new Map([...lags.call(daemon)].map(([kind, { ms, changes }]) => [kind, { ms: ms * factor, changes }]));
+  };
+
+  it.each<[lie: string, recipe: string, ms: number, corrupt: (daemon: RigDaemon) => void, kinds: string[]]>([
+    ['nothing', 'slow request', 10_000, () => {}, []],
+    ['nothing', '503 burst', 20_000, () => {}, []],
+    ['a lag of nothing', 'slow request', 10_000, lagTimes(0), ['lag too short']],
+    ['a lag of hours', 'slow request', 10_000, lagTimes(1_000), ['lag too long']],
+    ['that all is in step', 'slow request', 10_000, saysInStep, ['in step']],
+    ['that all is in step', '503 burst', 20_000, saysInStep, ['a failed write', 'in step']],
+    [
+      'that it leads',
+      'slow request',
+      10_000,
+      (daemon) => Object.defineProperty(daemon, 'status', { value: { verdict: inStep, leadership: 'leading' } }),
+      ['leading', 'in step'],
+    ],
+  ])('hears a lie: %s, at a %s', async (_, recipe, ms, corrupt, kinds) => {
+    const at = { namespace: 't1', name: 'web' };
+    const made = (version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
+    const before: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, made(1)];
+    const acts: Act[] = [{ do: 'wait', ms: 5_000 }, made(2), { do: 'wait', ms: 40_000 }, { do: 'calm' }];
+    const fault = { class: 'F0', recipe, side: 'host', verb: 'update', nth: 1, times: 1, ms, size: 1 } as const;
+    const scenario = { ...storyOf('objects are made'), before, acts };
+    const { violations, struck } = await play({ seed: 1, scenario, faults: [fault] }, { corrupt });
+    expect(struck).toHaveLength(1);
+    const found = violations.filter(({ oracle }) => oracle === 'truth').map(({ kind }) => kind);
+    if (kinds.length === 0) expect(found).toEqual([]);
+    else expect(found).toEqual(expect.arrayContaining(kinds));
+  });
+
+  it('hears that an outage is kept secret', async () => {
+    const silent = (daemon: RigDaemon) => {
+      const of = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(daemon), 'status');
+      Object.defineProperty(daemon, 'status', { get: () => ({ ...of?.get?.call(daemon), outages: [] }) });
+    };
+    const place = { class: 'F0', side: 'virtual', verb: 'watch', times: 1, size: 1 } as const;
+    // The watch of Services ends with the line about a new one, and cannot come back.
+    const faults = [
+      { ...place, recipe: 'end of a watch', nth: 1, ms: 0 },
+      { ...place, recipe: '503 burst', nth: 4, ms: 120_000 },
+    ];
+    const { before } = storyOf('objects stood there before the daemon');
+    const api: Act = { do: 'service', at: { namespace: 't1', name: 'api' }, hasSelector: false, isCopied: false };
+    const acts: Act[] = [{ do: 'wait', ms: 5_000 }, api, { do: 'calm' }];
+    const scenario = { ...storyOf('objects are made'), before, acts };
+    const heard = await play({ seed: 1, scenario, faults }, { corrupt: silent });
+    expect(heard.violations.map(({ kind }) => kind)).toContain('no outage');
+    expect((await play({ seed: 1, scenario, faults })).violations).toEqual([]);
+  });
+});

@@ -1,0 +1,78 @@
+// A run does not pass for having done nothing, and goes on where it was stopped.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { cells } from '../schedule.ts';
+import { sightNames } from '../traffic/sights.ts';
+import { ReportFile } from './report-file.ts';
+import { Tally } from './tally.ts';
+
+describe('the report', () => {
+  const line = (seed: number, reached: boolean) => {
+    const firsts = cells.filter(({ recipe }, at) => cells.findIndex((one) => one.recipe.class === recipe.class) === at);
+    const hard = { nth: 1, times: 1, ms: 0, size: 1 };
+    const faults = firsts.map(({ recipe, side, verb }) => ({
+      class: recipe.class,
+      recipe: recipe.name,
+      side,
+      verb,
+      ...hard,
+    }));
+    return {
+      seed,
+      placed: faults,
+      struck: reached ? faults : [],
+      violations: [],
+      sights: reached ? sightNames : [],
+      requests: 1,
+      virtualMs: 1,
+      cpuMs: 1,
+    };
+  };
+
+  it('names the classes that a run of many seeds has not reached', () => {
+    const [idle, busy] = [new Tally(), new Tally()];
+    for (let seed = 0; seed < 250; seed++) {
+      idle.add(line(seed, false));
+      busy.add(line(seed, true));
+    }
+    expect(idle.missed()).toEqual(expect.arrayContaining(['F1', 'an import behind a slice']));
+    expect(busy.missed()).toEqual([]);
+  });
+
+  describe('in a file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-rig-report-'));
+    afterAll(() => rmSync(folder, { recursive: true, force: true }));
+    const head = { commit: 'abc', from: 0, seeds: 3 };
+    const opened = (name: string, given = head): ReportFile => {
+      const file = new ReportFile(join(folder, name));
+      file.open(given);
+      return file;
+    };
+
+    it('goes on behind the last whole line', () => {
+      opened('cut').add(line(0, true));
+      const path = join(folder, 'cut');
+      writeFileSync(path, `${readFileSync(path, 'utf8')}{"seed":1,"pla`);
+      const again = opened('cut');
+      expect([...again.done.keys()]).toEqual([0]);
+      expect(again.note).toContain('its last line was cut off');
+      again.add(line(1, true));
+      expect([...opened('cut').done.keys()]).toEqual([0, 1]);
+    });
+
+    it.each([
+      [{ ...head, commit: 'def' }, 'it is of commit abc, and this is def'],
+      [{ ...head, seeds: 4 }, 'it is of the seeds 0 to 2'],
+    ])('of something else is refused in one sentence: %j', (given, sentence) => {
+      opened('other');
+      expect(() => opened('other', given)).toThrow(sentence);
+    });
+
+    it('that is none is refused in one sentence', () => {
+      writeFileSync(join(folder, 'none'), '{"comm');
+      expect(() => opened('none')).toThrow('its head is cut off or none');
+    });
+  });
+});
