@@ -199,17 +199,20 @@ export class Draw {
     const chance = this.#chance;
     const at = this.#at();
     const resource = this.#kind();
-    const made: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, this.#make(at, resource)];
-    const field = chance.isHit(0.5) ? 'labels' : 'annotations';
-    const edit = (side: 'virtual' | 'host'): Act => {
-      const key = chance.pick(field === 'labels' ? labelKeys : annotationKeys);
-      return { do: 'edit', side, resource, at, field, key, value: chance.isHit(0.2) ? null : chance.pick(values) };
+    const object = this.#make(at, resource) as Extract<Act, { do: 'endpoints' | 'slice' }>;
+    const made: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, object];
+    const field = chance.isHit(0.5) || object.do === 'slice' ? 'labels' : 'annotations';
+    const edit = (side: 'virtual' | 'host', value = chance.isHit(0.3) ? null : chance.pick(values)): Act => {
+      const own = Object.keys(field === 'labels' || object.do === 'slice' ? object.labels : object.annotations);
+      const all = field === 'labels' ? labelKeys : annotationKeys;
+      return { do: 'edit', side, resource, at, field, key: chance.pick(own.length > 0 ? own : all), value };
     };
+    const stripped: Act = { do: 'damage', resource, at, mark: 'hostward.dev/base', value: null };
     const possible: (() => Act)[] = [
       () => edit('host'),
       () => edit('virtual'),
       () => edit('virtual'),
-      () => ({ do: 'damage', resource, at, mark: 'hostward.dev/base', value: null }),
+      () => stripped,
       () => ({ do: 'damage', resource, at, mark: chance.pick(marks), value: chance.isHit(0.7) ? null : 'wrong' }),
       () => ({ do: 'recreate', resource, at, version: ++this.#version }),
       () => ({ do: 'remove', side: 'virtual', resource, at }),
@@ -217,7 +220,10 @@ export class Draw {
       () => ({ do: 'payload', resource, at }),
     ];
     if (this.#features.hasReferences && chance.isHit(0.6)) this.#addReference({ at, resource, made, possible });
-    const acts = Array.from({ length: chance.between(2, 3) }, () => chance.pick(possible)());
+    // Without a base only the rules say what a missing key means.
+    const acts = chance.isHit(0.25)
+      ? [stripped, edit('virtual', null)]
+      : Array.from({ length: chance.between(2, 3) }, () => chance.pick(possible)());
     return [...made, { do: 'wait', ms: 2_000 }, ...this.#downs(), ...acts, { do: 'wait', ms: 4_000 }];
   }
 
