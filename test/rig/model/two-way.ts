@@ -78,6 +78,9 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
   if (way === 'back') return hostOwned(pair, map, hostMapKey, theirs, back);
   const last = events.at(-1);
   if (last === undefined) return [theirs];
+  // Nothing flows back to an object that was made anew under its name after the host was edited.
+  const madeMs = history.deedsOn('virtual', pair.virtualKey).findLast(({ verb }) => verb === 'create')?.atMs;
+  if (madeMs !== undefined && last.atMs < madeMs) return [theirs];
   const lastBack = back(last.value);
   const hadTenant = [start, ...tenant.slice(0, -1).map((event) => event.value)];
   if (tenant.length === 0 && mustGoBack(pair, last)) {
@@ -124,8 +127,11 @@ export function leftovers(pair: Pair, map: MapName, hostMapKey: string, virtualK
   const isExcluded =
     map === 'labels' ? settings.isExcludedLabel(virtualKey) : settings.isExcludedAnnotation(virtualKey);
   if (isExcluded) return wasVirtual ? [undefined, theirs] : [theirs, undefined];
+  const isStripped = own(annotationsOf(last), BASE) === undefined;
+  if (map === 'annotations' && isListed && isStripped) return [undefined];
+  // Without a base a key that only the host has stays; a daemon that was there before the key went has written the base again.
+  if (isStripped) return [theirs, undefined];
   if (wasVirtual && !hasEvents) return [undefined];
-  if (map === 'annotations' && isListed && own(annotationsOf(last), BASE) === undefined) return [undefined];
   if (!wasVirtual && !hasEvents && history.isOneConfiguration && !isListed) return [theirs];
   return [theirs, undefined];
 }

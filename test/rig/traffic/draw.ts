@@ -2,7 +2,7 @@
 // then. Faults found by hand nearly always needed two features at once, so none is kept apart from the others.
 import type { Chance } from '../random.ts';
 import { type Act, type At, type Pairs, type Scenario, type Synced, tenantNamespaces } from './acts.ts';
-import { configurationsOf, drawFeatures, type Features } from './features.ts';
+import { configurationsOf, drawFeatures, type Features, turned } from './features.ts';
 
 /** Few names, so that acts meet; the last pair meets on one host name, the long one is hashed there. */
 const names = ['web', 'api', 'a', 'a-x-b', `long-${'n'.repeat(50)}`];
@@ -36,8 +36,11 @@ export function drawScenario(chance: Chance): Scenario {
     acts.push({ do: 'calm' });
   }
   acts.splice(-1, 0, ...draw.unseen());
+  const more = chance.isHit(0.4) ? turned(features, chance) : features;
+  if (more !== features)
+    acts.splice(-1, 0, { do: 'reload', configuration: more.variants.length - 1 }, { do: 'wait', ms: 4_000 });
   const { daemons, isMapped, kinds } = features;
-  return { configurations: configurationsOf(features), daemons, isMapped, kinds, before, acts };
+  return { configurations: configurationsOf(more), daemons, isMapped, kinds, before, acts };
 }
 
 export class Draw {
@@ -224,7 +227,8 @@ export class Draw {
     const acts = chance.isHit(0.25)
       ? [stripped, edit('virtual', null)]
       : Array.from({ length: chance.between(2, 3) }, () => chance.pick(possible)());
-    return [...made, { do: 'wait', ms: 2_000 }, ...this.#downs(), ...acts, { do: 'wait', ms: 4_000 }];
+    const apart = acts.flatMap((act): Act[] => [act, { do: 'wait', ms: 10 }]);
+    return [...made, { do: 'wait', ms: 2_000 }, ...this.#downs(), ...apart, { do: 'wait', ms: 4_000 }];
   }
 
   /** The object names a Secret, which changes or goes meanwhile, or the name does. */

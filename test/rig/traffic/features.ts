@@ -124,6 +124,20 @@ function changed(first: Variant, other: Variant, chance: Chance): Variant {
   return { ...first, ...(Object.fromEntries(taken) as Partial<Variant>) };
 }
 
+/** The operator changes one thing for which little else in a run gives a reason. */
+export function turned(features: Features, chance: Chance): Features {
+  const first = features.variants[0] as Variant;
+  const { excluded, denied, patches } = first;
+  const names = [...Object.keys(metadataPatches), 'address'];
+  const one = chance.pick(names);
+  const other = chance.pick<Partial<Variant>>([
+    { excluded: excluded.length > 0 ? [] : [chance.pick(['app', 'tier', 'team'])] },
+    { denied: denied.length > 0 ? [] : ['10.0.0.0/8'] },
+    { patches: patches.includes(one) ? patches.filter((name) => name !== one) : [...patches, one] },
+  ]);
+  return { ...features, variants: [...features.variants, { ...first, ...other }] };
+}
+
 export function configurationsOf({ variants, kinds, isMapped }: Features): object[] {
   return variants.map((variant) => {
     const { patches, exports } = variant;
