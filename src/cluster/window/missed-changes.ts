@@ -159,7 +159,11 @@ export class MissedChanges<T extends Item> {
     }
     const version = object.metadata.resourceVersion as string;
     // The newer list shows an older object: the server has gone back in time, and has used the number again before anybody looked.
-    if (known !== undefined && isBetween(known, { above: version, upTo: found.listVersion })) {
+    const isSetBack =
+      known === undefined
+        ? cache.contradictsRemoval(object, found.listVersion)
+        : isBetween(known, { above: version, upTo: found.listVersion });
+    if (isSetBack) {
       this.#listAnew('the cluster was set back, listing again');
       return false;
     }

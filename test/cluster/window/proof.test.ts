@@ -164,6 +164,20 @@ test('a cluster that was set back and has used its numbers again is listed anew'
   expect(window.get('default/d' as never)?.value).toBe(1);
 });
 
+test('a cluster that was set back and has given the number of a removed object to another one is listed anew', async () => {
+  await synced();
+  const { resourceVersion } = window.get('default/a' as never) as { resourceVersion: string };
+  // The write of `a` is gone with its object, which an answer to an own write shows, and another `a` has its number.
+  lose(() => {
+    const before = structuredClone(server.objects.get('default/a')) as unknown as { metadata: object };
+    server.objects.set('default/a', { ...before, metadata: { ...before.metadata, uid: 'another' } } as never);
+  });
+  window.forget('default/a' as never, resourceVersion);
+  expect(window.get('default/a' as never)).toBeUndefined();
+  await passing(clock, () => window.get('default/a' as never)?.uid === 'another', { stepMs: 250 });
+  expect(clock.now()).toBeLessThanOrEqual(intervalMs + standsMs + slackMs);
+});
+
 describe('no false alarm', () => {
   test('amid changes of every kind while the pages are read', async () => {
     for (let n = 0; n < 1_200; n++) server.put(`many-${String(n).padStart(4, '0')}`, { value: 0 });
