@@ -3,11 +3,13 @@ import { minimised } from './minimise.ts';
 import type { SeedLine } from './report/tally.ts';
 import { type Played, play, type Schedule } from './run.ts';
 import { learnedSchedule, placedSchedule } from './schedule.ts';
+import { storyOf } from './traffic/stories.ts';
 
 export type ToWorker =
   | { do: 'play'; seed: number }
   /** The scenario of the seed, without its faults. */
   | { do: 'learn'; seed: number }
+  | { do: 'story'; seed: number; name: string }
   | { do: 'minimise'; seed: number; oracle: string; kind: string };
 export type FromWorker =
   | { did: 'play'; line: SeedLine }
@@ -44,6 +46,10 @@ function lineOf(
 async function serve(message: ToWorker): Promise<FromWorker> {
   if (message.do === 'play') return { did: 'play', line: await playSeed(message.seed) };
   const started = process.cpuUsage();
+  if (message.do === 'story') {
+    const played = await play({ seed: message.seed, scenario: storyOf(message.name), faults: [] });
+    return { did: 'play', line: lineOf(message.seed, played, { placed: [], started }) };
+  }
   const { schedule, played } = await learn(message.seed);
   if (message.do === 'learn') return { did: 'play', line: lineOf(message.seed, played, { placed: [], started }) };
   const violation = { oracle: message.oracle, kind: message.kind, what: '', atMs: 0 };

@@ -112,3 +112,9 @@ export function ownerReference(service: PlainObject, virtual: PlainObject): Json
   const { name, uid } = service.metadata;
   return { apiVersion: 'v1', kind: 'Service', name, uid, controller: isControlled };
 }
+
+/** Ours by its own annotations: where namespaces are mapped, a former mapping may have put it at a place that is not its key's (DESIGN 3.17). */
+export function isStray(host: PlainObject, naming: Naming): boolean {
+  const key = namedBy(host);
+  return key !== undefined && naming.isMapped && ownerOf(host, key, naming) === 'ours';
+}

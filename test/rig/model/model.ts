@@ -1,5 +1,6 @@
 // What must stand in both clusters when all is calm: a second opinion, from DESIGN 2 to 4 and the fact pages alone.
 // In: a calm point. Out: every object that may exist on either side, with the rule that says so. Pure.
+// Long because what is said of one object depends on what is known of all of them.
 
 import {
   type Claim,
@@ -15,7 +16,7 @@ import { isContent, References } from './content.ts';
 import { History, type MapName, mapOf } from './history.ts';
 import { type CopyCase, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
 import { keyOf, objectKey, own } from './json.ts';
-import { hostMark, namedBy, ownerOf, SKIP } from './marks.ts';
+import { hostMark, isStray, namedBy, ownerOf, SKIP } from './marks.ts';
 import { CONTROLLED_BY } from './names.ts';
 import { hasSelector, isExcluded, isWanted, mayTakeOver, serviceNameOf } from './policy.ts';
 import { type Settings, settingsOf } from './settings.ts';
@@ -236,7 +237,11 @@ class Judgement {
     if (last === undefined || this.references.isSpentCopy(last)) return;
     if (!isSynced(last.kind) || !this.settings.isOn[last.kind] || !this.isDeletable(last)) {
       const stands = asItIs('host', last, 'DESIGN 3.2: not ours to write or delete');
-      this.objects.push(this.mayHaveBecomeOurs(last) ? { ...stands, exists: 'may' } : stands);
+      this.objects.push(
+        this.mayHaveBecomeOurs(last) || (isSynced(last.kind) && isStray(last, this.settings.naming))
+          ? { ...stands, exists: 'may' }
+          : stands,
+      );
       return;
     }
     const named = namedBy(last);

@@ -1,7 +1,9 @@
 // Plays seeds with each mistake until one of them finds it. In: mistakes. Out: which of them live on, which is a hole in the net. A mistake in the
-// plan must make the model disagree with the daemon in a scenario without faults; any other may be found by any oracle and under any fault.
+// plan must make the model disagree with the daemon in a story or a scenario without faults; any other may be found by any oracle and under any fault.
 import type { Violation } from '../oracles/board.ts';
 import { seedsOfScenario } from '../schedule.ts';
+import { meetingNames, storyNames } from '../traffic/stories.ts';
+import type { ToWorker } from '../worker.ts';
 import { WorkerProcess } from '../worker-process.ts';
 import { lastFoundBy, type Mutant } from './mutants.ts';
 
@@ -41,14 +43,15 @@ async function playMutant({ name, kind }: Mutant): Promise<Verdict> {
   const isOfPlan = kind === 'plan';
   let beside: string | undefined;
   try {
-    for (const seed of seedsFor(name, isOfPlan ? seedsOfScenario : 1)) {
-      const answer = await worker.ask({ do: isOfPlan ? 'learn' : 'play', seed });
+    for (const message of triesOf(name, isOfPlan)) {
+      const answer = await worker.ask(message);
       if (answer.did === 'fail') throw new Error(`play the mistake "${name}": ${answer.error}`);
       if (answer.did !== 'play') continue;
       const { violations } = answer.line;
       const one = isOfPlan ? violations.find(({ oracle }) => oracle === 'model') : violations[0];
-      if (one !== undefined) return { found: said(seed, one) };
-      if (violations[0] !== undefined) beside ??= said(seed, violations[0]);
+      const where = message.do === 'story' ? `"${message.name}"` : `seed ${message.seed}`;
+      if (one !== undefined) return { found: said(where, one) };
+      if (violations[0] !== undefined) beside ??= said(where, violations[0]);
     }
     return beside === undefined ? {} : { beside };
   } finally {
@@ -56,13 +59,21 @@ async function playMutant({ name, kind }: Mutant): Promise<Verdict> {
   }
 }
 
-/** All seeds of a landing, and first the one that has found it before. */
-function seedsFor(name: string, step: number): readonly number[] {
-  const all = Array.from({ length: seeds / step }, (_, nth) => nth * step);
+/** All seeds of a landing, for the plan also the stories; and first what has found the mistake before. */
+function triesOf(name: string, isOfPlan: boolean): readonly ToWorker[] {
+  const step = isOfPlan ? seedsOfScenario : 1;
+  const played = Array.from({ length: seeds / step }, (_, nth): ToWorker => {
+    return { do: isOfPlan ? 'learn' : 'play', seed: nth * step };
+  });
+  const told = isOfPlan
+    ? [...meetingNames, ...storyNames].map((story): ToWorker => ({ do: 'story', seed: 1, name: story }))
+    : [];
+  const all = [...told, ...played];
   const last = lastFoundBy[name];
-  return last === undefined ? all : [last, ...all.filter((seed) => seed !== last)];
+  const isLast = (one: ToWorker): boolean => (one.do === 'story' ? one.name === last : one.seed === last);
+  return [...all.filter(isLast), ...all.filter((one) => !isLast(one))];
 }
 
-function said(seed: number, { oracle, kind, what }: Violation): string {
-  return `seed ${seed}, ${oracle} (${kind}): ${what}`.slice(0, 200);
+function said(where: string, { oracle, kind, what }: Violation): string {
+  return `${where}, ${oracle} (${kind}): ${what}`.slice(0, 200);
 }

@@ -142,8 +142,55 @@ const stories: Readonly<Record<string, Story>> = {
 
 export const storyNames: readonly string[] = Object.keys(stories);
 
+const unseen = (...acts: readonly Act[]): readonly Act[] => [
+  { do: 'down', daemon: 0, ms: 3_000 },
+  ...acts.flatMap((act): Act[] => [act, { do: 'wait', ms: 10 }]),
+  { do: 'wait', ms: 4_000 },
+];
+const damage = (mark: string): Act => ({ do: 'damage', resource: 'endpoints', at: web, mark, value: null });
+
+/** Two things meet that a seed seldom brings together: they show what a mistake in the plan does, and are not played with crashes. */
+const meetings: Readonly<Record<string, Story>> = {
+  'a host edit meets an object made anew': {
+    before: [service(), endpoints(1, { labels: { tier: 'one' } })],
+    acts: [
+      pause,
+      ...unseen(edit('host', 'endpoints', 'x'), { do: 'recreate', resource: 'endpoints', at: web, version: 7 }),
+    ],
+  },
+  'a copy loses its name, and its object goes': {
+    before: stood,
+    acts: [
+      pause,
+      ...unseen(damage('vcluster.loft.sh/object-name'), {
+        do: 'remove',
+        side: 'virtual',
+        resource: 'endpoints',
+        at: web,
+      }),
+    ],
+  },
+  'a key that only an expression makes is edited on the host': {
+    before: stood,
+    acts: [pause, edit('host', 'endpoints', 'x', 'app'), pause],
+    patches: [{ path: 'metadata.labels["app"]', expression: '"p-" + value' }],
+  },
+  'a copy loses its base, and its object an annotation': {
+    before: [service(), endpoints(1, { annotations: { note: 'one' } })],
+    acts: [
+      pause,
+      ...unseen(damage('hostward.dev/base'), {
+        ...{ do: 'edit', side: 'virtual', resource: 'endpoints', at: web },
+        ...{ field: 'annotations', key: 'note', value: null },
+      }),
+    ],
+  },
+};
+
+export const meetingNames: readonly string[] = Object.keys(meetings);
+
 export function storyOf(name: string): Scenario {
-  const { before = [], acts, patches = [], other, isMapped = false } = stories[name] as Story;
+  const { before = [], acts, patches = [], other, isMapped = false } = (stories[name] ?? meetings[name]) as Story;
   const first = configurationOf(patches, isMapped);
   const second = (other as { patches?: readonly object[] } | undefined)?.patches;
   return {
