@@ -264,8 +264,9 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, audit, book, world, counts, kubeconfigs, proxy, database } = this.#need();
+    const { api, audit, book, world, counts, kubeconfigs, proxy, database, followers } = this.#need();
     const store = database.shared?.status();
+    const behind = followers.trouble === undefined ? [] : [followers.trouble];
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, ofLeavers, ...keys } = counts.read(0);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
@@ -273,7 +274,7 @@ export class ManagementApi {
     const { removalsWaiting } = certificates;
     const leavers = keysOfLeavers(book.heldByOthers(), world, nowMs);
     const others = openFaults({ removalsWaiting, upstreams, leavers, damage: audit.damage });
-    const troubles = [...(store?.troubles ?? []), ...others];
+    const troubles = [...(store?.troubles ?? []), ...behind, ...others];
     return {
       url: api.url,
       ...(troubles.length > 0 && { troubles }),
