@@ -4,7 +4,8 @@ import { ApiClient, inParallel, type Reach } from './api-client.ts';
 import { hostNameOf, hostNamespace, keysOf, subsetsOf } from './workload.ts';
 
 export type BareCommand =
-  | { kind: 'prepare'; reach: Reach; count: number; variant: number }
+  /** `namespace`: by default the one that the daemon writes to. */
+  | { kind: 'prepare'; reach: Reach; count: number; variant: number; namespace?: string }
   | { kind: 'prepareCreates'; reach: Reach; path: string }
   | { kind: 'go'; concurrency: number; from?: number; to?: number };
 
@@ -61,8 +62,9 @@ async function prepareCreates({ reach, path }: { reach: Reach; path: string }): 
 
 async function prepare(command: Extract<BareCommand, { kind: 'prepare' }>): Promise<unknown> {
   const reach = { ...command.reach, headers: { ...command.reach.headers, 'user-agent': 'bare' } };
+  const { namespace = hostNamespace } = command;
   client ??= new ApiClient(reach);
-  const objects = await client.list<HostObject>(`/api/v1/namespaces/${hostNamespace}/endpoints`);
+  const objects = await client.list<HostObject>(`/api/v1/namespaces/${namespace}/endpoints`);
   const byName = new Map(objects.map((object) => [object.metadata.name, object.metadata]));
   sendings = keysOf(command.count).map((key, index) => {
     const name = hostNameOf(key);
@@ -71,7 +73,7 @@ async function prepare(command: Extract<BareCommand, { kind: 'prepare' }>): Prom
     const metadata = { uid: held.uid, resourceVersion: held.resourceVersion };
     return {
       method: 'PATCH',
-      path: `/api/v1/namespaces/${hostNamespace}/endpoints/${name}?fieldManager=hostward`,
+      path: `/api/v1/namespaces/${namespace}/endpoints/${name}?fieldManager=hostward`,
       body: JSON.stringify({ metadata, subsets: subsetsOf(index, command.variant) }),
       contentType: 'application/merge-patch+json',
     };

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { residentMbOf } from '../src/expression/sandbox/launch.ts';
-import { cpuMsOf, end, wait } from './processes.ts';
+import { cpuMsOf, end, messageOf, wait } from './processes.ts';
 import { hostNamespace, virtualCluster } from './workload.ts';
 
 const pollMs = 5;
@@ -16,6 +16,8 @@ export interface DaemonOptions {
   /** Folder for a CPU profile of the daemon. */
   profileTo?: string | undefined;
   plant?: Plant;
+  /** Tells its CPU time and its memory on demand (`readings.mjs`), instead of what the system counts. */
+  tellsReadings?: boolean;
   /** The launcher of another version, in that version's own folder. */
   launcher?: string;
   /** `cgroup.procs` of a control group that the daemon joins before it runs. */
@@ -121,6 +123,16 @@ export class DaemonProcess {
     const stallMs = this.#stallMs;
     this.#stallMs = 0;
     return stallMs;
+  }
+
+  /**
+   * Of a daemon that tells readings: its user and system time so far, or the bytes of its heap and of what hangs on it, after a full garbage
+   * collection.
+   */
+  async reading(wanted: 'cpuMs' | 'heldBytes'): Promise<number> {
+    const told = messageOf(this.#child);
+    this.#child.send(wanted);
+    return (await told) as number;
   }
 
   get cpuMs(): number {

@@ -37,7 +37,12 @@ export class Harness {
     for (const path of ['dist', 'package.json', ...launchers])
       cpSync(join(root, path), join(this.folder, 'package', path), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(this.folder, 'package', 'node_modules'));
-    if (plant === 'get') plantGet(join(this.folder, 'package', 'dist'));
+    if (plant === 'get') this.plantGet();
+  }
+
+  /** Every daemon that starts from now on asks for an object before it writes it. */
+  plantGet(): void {
+    plantGet(join(this.folder, 'package', 'dist'));
   }
 
   async startCluster(name: string): Promise<ClusterProcess> {
@@ -75,7 +80,7 @@ export class Harness {
     const joining = ['sh', '-c', `echo $$ > "$0" && exec "$@"`, options.group ?? '', ...node];
     const [program = '', ...words] = options.group === undefined ? node : joining;
     const child = spawn(program, words, {
-      stdio: ['ignore', log, log],
+      stdio: ['ignore', log, log, ...(options.tellsReadings ? (['ipc'] as const) : [])],
       // Below npm the launcher would stay, and be measured in place of the daemon.
       env: { ...process.env, NODE_OPTIONS: '', npm_command: '' },
     });
@@ -85,13 +90,14 @@ export class Harness {
   }
 
   /** Starts Node directly with the launcher's flags, because Node writes a CPU profile only for its first program. */
-  #nodeFlags({ profileTo, plant = 'none', launcher = this.launcher }: DaemonOptions): string[] {
-    const preloaded = { event: 'slow-events.mjs', leak: 'leaky-events.mjs', get: undefined, none: undefined }[plant];
-    if (profileTo === undefined && preloaded === undefined) return [launcher];
+  #nodeFlags({ profileTo, plant = 'none', tellsReadings, launcher = this.launcher }: DaemonOptions): string[] {
+    const planted = { event: 'slow-events.mjs', leak: 'leaky-events.mjs', get: undefined, none: undefined }[plant];
+    const preloaded = [planted, tellsReadings ? 'readings.mjs' : undefined].filter((file) => file !== undefined);
+    if (profileTo === undefined && preloaded.length === 0) return [launcher];
     const flags = launcherFlags(launcher);
     const profile = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`];
-    const slow = preloaded === undefined ? [] : ['--import', join(root, 'bench', preloaded)];
-    return [...flags, ...profile, ...slow, join(this.folder, 'package', 'dist', 'main.js')];
+    const imports = preloaded.flatMap((file) => ['--import', join(root, 'bench', file)]);
+    return [...flags, ...profile, ...imports, join(this.folder, 'package', 'dist', 'main.js')];
   }
 
   log(): string {
@@ -167,6 +173,10 @@ export class ClusterProcess {
 
   get cpuMs(): number {
     return cpuMsOf(this.#child.pid as number);
+  }
+
+  close(): Promise<void> {
+    return end(this.#child);
   }
 
   #ask(command: ClusterCommand): Promise<unknown> {

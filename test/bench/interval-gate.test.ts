@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gated, slopes } from '../../bench/interval-gate.ts';
+import { gated, quickLimits, slopes } from '../../bench/interval-gate.ts';
 
 const limit = { name: 'drain / bare writer', wanted: { atLeast: 0.5 }, widest: { share: 0.4 } } as const;
 
@@ -38,5 +38,24 @@ describe('slopes()', () => {
     const points = [0, 1, 2, 3, 4].map((x) => ({ x, y: x === 2 ? 90 : x * 3 }));
     const sorted = slopes(points).toSorted((one, other) => one - other);
     expect(sorted[sorted.length / 2]).toBe(3);
+  });
+});
+
+describe('the limits of bench:quick', () => {
+  it.each([
+    ['cpu', [3.3, 2.6, 3.3, 2.8, 3.3]],
+    ['cpu', [3.1, 3.9, 4.4, 3.5, 3.9]],
+    ['requests', [1, 1, 1, 1, 1]],
+    ['leak', [138, 108, 148, 191, 157]],
+  ] as const)('hold for what the daemon was seen to do: %s', (figure, samples) => {
+    expect(gated(quickLimits[figure], samples).trips).toBeUndefined();
+  });
+
+  it.each([
+    ['2 ms more for each event', 'cpu', [26.9, 28.4, 34.1]],
+    ['a GET more for each write', 'requests', [2, 2, 2]],
+    ['an object left by each event', 'leak', [2242, 2306, 2464]],
+  ] as const)('trip for what the planted builds were seen to do: %s', (_, figure, samples) => {
+    expect(gated(quickLimits[figure], samples).trips).toMatch(/^wanted at most /);
   });
 });
