@@ -22,7 +22,8 @@ export interface Gated {
 export const quickLimits = {
   cpu: { name: 'CPU of a change / bare writer', wanted: { atMost: 8 }, widest: { share: 0.8 } },
   requests: { name: 'requests per change', wanted: { atMost: 1.05 }, widest: { most: 0.05 } },
-  leak: { name: 'bytes left by a change', wanted: { atMost: 500 }, widest: { most: 1_000 } },
+  // Tables that empty themselves after a while move it both ways: −760 was seen too, when everything took ten times as long.
+  leak: { name: 'bytes left by a change', wanted: { atMost: 500 }, widest: { most: 2_000 } },
 } as const satisfies Record<string, Limit>;
 
 export function gated(limit: Limit, samples: readonly number[]): Gated {
