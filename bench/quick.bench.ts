@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { ApiClient, reachOf } from './api-client.ts';
 import type { DaemonProcess, Plant } from './daemon-process.ts';
 import { type BareProcess, type ClusterProcess, Harness } from './harness.ts';
-import { type Gated, gated, quickLimits, slopes } from './interval-gate.ts';
+import { type Gated, gated, quickLimits, steps } from './interval-gate.ts';
 import { load } from './processes.ts';
 import { Report } from './report.ts';
 import { changeAll, endpointsOf, hostNamespace, type Key, keysOf, seedHost, seedVirtual } from './workload.ts';
@@ -25,7 +25,7 @@ const warmRounds = 4;
 /** With fewer, the code is still being compiled and the bounded tables are still being filled when it counts. */
 const leastObjects = 200;
 /** What is slow on purpose is far from the limit, so that few rounds say it. */
-const plantedBlocks = 3;
+const plantedBlocks = 4;
 const bareConcurrency = 16;
 
 const { objects, blocks, isPlanted } = given();
@@ -104,7 +104,7 @@ async function measure(stage: Stage, plant: Plant): Promise<Record<Figure, Gated
   return {
     cpu: gated(quickLimits.cpu, ratios),
     requests: gated(quickLimits.requests, requests),
-    leak: gated(quickLimits.leak, slopes(held)),
+    leak: gated(quickLimits.leak, steps(held)),
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gated, quickLimits, slopes } from '../../bench/interval-gate.ts';
+import { gated, quickLimits, slopes, steps } from '../../bench/interval-gate.ts';
 
 const limit = { name: 'drain / bare writer', wanted: { atLeast: 0.5 }, widest: { share: 0.4 } } as const;
 
@@ -38,6 +38,21 @@ describe('slopes()', () => {
     const points = [0, 1, 2, 3, 4].map((x) => ({ x, y: x === 2 ? 90 : x * 3 }));
     const sorted = slopes(points).toSorted((one, other) => one - other);
     expect(sorted[sorted.length / 2]).toBe(3);
+  });
+});
+
+describe('steps()', () => {
+  it('has a median that one step down does not move', () => {
+    const held = [26.52, 26.55, 26.56, 26.63, 25.2, 25.24, 25.23, 25.26, 25.29, 25.33];
+    const points = held.map((mb, round) => ({ x: round * 200, y: mb * 1e6 }));
+    expect(steps(points)).toHaveLength(9);
+    expect(gated(quickLimits.leak, steps(points)).trips).toBeUndefined();
+  });
+
+  it('sees a leak beside a step down', () => {
+    const held = [29.36, 29.83, 28.99, 29.47, 29.93, 30.45, 30.92, 31.4];
+    const points = held.map((mb, round) => ({ x: round * 200, y: mb * 1e6 }));
+    expect(gated(quickLimits.leak, steps(points)).low).toBeGreaterThan(500);
   });
 });
 
