@@ -153,7 +153,8 @@ async function timed<T>(run: () => Promise<T>): Promise<{ ms: number; result: T 
 async function listInPages(admin: ApiClient): Promise<number> {
   let count = 0;
   for (let next = ''; ; ) {
-    const { json } = await admin.request('GET', `${recordsPath}&limit=${pageRecords}${next}`);
+    const { status, text, json } = await admin.request('GET', `${recordsPath}&limit=${pageRecords}${next}`);
+    if (status !== 200) throw new Error(`a page behind ${count} records was ${status}: ${text.slice(0, 500)}`);
     const { items, metadata } = json as { items: unknown[]; metadata: { continue?: string } };
     count += items.length;
     if (metadata.continue === undefined) return count;

@@ -1,0 +1,80 @@
+// A namespace of records is gone: the way back through a backup, a database file and `store migrate`, with commands alone.
+import { cpSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newNamespace } from '../../contract/store/on-host.ts';
+import { freePorts } from '../../free-ports.ts';
+import { until } from '../../management/server/bench.ts';
+import { kubeAssets } from '../start/assets.ts';
+import { startKube } from '../start/start.ts';
+import { type EmbeddedHost, startEmbedded } from './embedded-host.ts';
+import { Replicas } from './replicas.ts';
+
+const assets = kubeAssets();
+
+describe.skipIf(assets.found === undefined)('a namespace of records that is gone', () => {
+  let host: EmbeddedHost;
+  let replicas: Replicas;
+  let namespace: string;
+  beforeAll(async () => {
+    const isEmbedded = process.env['HOSTWARD_EMBEDDED_HOST'] === '1';
+    host = isEmbedded ? await startEmbedded(assets.found?.kubectl ?? '') : await startKube({ name: 'lost' });
+    namespace = await newNamespace(host);
+    replicas = new Replicas(host, namespace);
+    await replicas.start(['a']);
+  }, 120_000);
+  afterAll(async () => {
+    await replicas.stop();
+    await host.stop();
+  });
+
+  const keyOf = async (name: string) => {
+    const made = await replicas.create(0, name);
+    expect(made.status).toBe(201);
+    return (made.json as { spec: { key: string } }).spec.key;
+  };
+
+  it('comes back with its keys, and what was revoked since the backup stays revoked', async () => {
+    const [kept, revoked] = [await keyOf('kept'), await keyOf('revoked')];
+    const config = replicas.replica(0).configPath;
+    const backup = join(replicas.folder, 'backup');
+    await replicas.hostward('backup', backup, '--config', config);
+    expect((await replicas.remove(0, 'revoked')).status).toBe(200);
+    await replicas.replica(0).end();
+    await host.kubectl('delete', 'secrets,configmaps,leases', '--all', '-n', namespace);
+    // The replica must not begin an empty store, on which revoked keys would be forgotten.
+    await expect(replicas.replica(0).start()).rejects.toThrow('no store is there');
+
+    const [listen, own] = (await freePorts(2)).map((port) => `127.0.0.1:${port}`);
+    const { users, teams, projects, administrators } = replicas.management('') as Record<string, unknown>;
+    const people = { users, teams, projects, administrators };
+    const file = join(replicas.folder, 'file.yaml');
+    const dataDir = join(replicas.folder, 'file');
+    writeFileSync(file, JSON.stringify({ hostward: { listen, management: { listen: own, dataDir, ...people } } }));
+    const journal = join(replicas.folder, 'a-revocations.log');
+    cpSync(join(replicas.folder, 'a', 'revocations.log'), journal);
+    await replicas.hostward('restore', backup, '--journal', journal, '--config', file);
+    await replicas.hostward('store', 'migrate', '--from', file, '--to', config);
+    await replicas.replica(0).start();
+    await until(async () => (await replicas.get(0, 'kept', kept)).status === 200, 'the kept key');
+    expect((await replicas.get(0, 'kept', revoked)).status).toBe(401);
+    expect((await replicas.create(0, 'after')).status).toBe(201);
+    await expect(replicas.hostward('store', 'migrate', '--from', file, '--to', config)).rejects.toThrow(
+      'another process has locked it',
+    );
+  }, 240_000);
+
+  it('gives a first key with no server running', async () => {
+    await replicas.replica(0).end();
+    const key = await replicas.hostward(
+      'keys',
+      'create',
+      'unserved',
+      '--admin',
+      '--config',
+      replicas.replica(0).configPath,
+    );
+    await replicas.replica(0).start();
+    expect((await replicas.get(0, 'unserved', key.trim())).status).toBe(200);
+  }, 120_000);
+});
