@@ -70,7 +70,7 @@ type SyncFacts = Pick<
 export function verdictFacts(sync: Sync): SyncFacts {
   const { ledger, options } = sync;
   const owner = sync.world.ownerState();
-  const dirty = ledger.dirty((key) => !isBlocked(ledger.entry(key)?.outcome));
+  const dirty = waitingChanges(ledger);
   return {
     differences: differenceCount(sync),
     objects: sync.world.windows.virtual.size,
@@ -124,6 +124,17 @@ const blockingWaits: ReadonlySet<string> = new Set<WaitReason>([
   'HostNamespaceMissing',
   'DeleteWithheld',
 ]);
+
+/** Changes that have not reached the other side yet, and that nothing blocks. */
+function waitingChanges(ledger: Sync['ledger']): { count: number; oldestMs: number | undefined } {
+  const all = ledger.dirty(() => true);
+  const counts = ledger.counts();
+  const blocked = [...blockingWaits, 'Contested'].reduce((sum, one) => sum + (counts.get(`waiting/${one}`) ?? 0), 0);
+  if (blocked === 0) return all;
+  // Without an owner all of a hundred thousand objects may wait, and a look at each would take too long.
+  if (blocked >= all.count) return { count: 0, oldestMs: undefined };
+  return ledger.dirty((key) => !isBlocked(ledger.entry(key)?.outcome));
+}
 
 /** Told with the blocked objects, so that no object is told twice. */
 function isBlocked(outcome: LedgerEntry<Outcome>['outcome'] | undefined): boolean {
