@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { AuditLog } from '../../../src/management/audit/audit.ts';
 import { keysPath, until } from '../server/bench.ts';
 import { type Behind, openBehind, rawClient, requestText } from './upstream.ts';
 
@@ -271,6 +272,31 @@ describe('a request to a cluster behind the server', () => {
       .slice(before)
       .map((line) => JSON.parse(line));
     expect(outcome).toMatchObject({ id: intent.id, stage: 'outcome', code: 503 });
+  });
+
+  it('does not go on before its line stands in the audit log', async () => {
+    const { begins } = AuditLog.prototype;
+    const [asked, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const slow = vi.spyOn(AuditLog.prototype, 'begins').mockImplementation(async function (this: AuditLog, entry) {
+      if (entry.target.verb === 'create') {
+        asked.resolve();
+        await written.promise;
+      }
+      return begins.call(this, entry);
+    });
+    try {
+      const creating = ask('POST', `${instance}${pods}`, { body: {} });
+      await asked.promise;
+      // Whatever had gone on would be there before these.
+      for (let nth = 0; nth < 3; nth++) await ask('GET', `${instance}${pods}`);
+      expect(behind.seen.map(({ method }) => method)).toEqual(['GET', 'GET', 'GET']);
+      written.resolve();
+      expect((await creating).code).toBe(200);
+      expect(behind.seen.at(-1)?.method).toBe('POST');
+    } finally {
+      written.resolve();
+      slow.mockRestore();
+    }
   });
 
   it('what changes something stands in the audit log, reads do not, and no header or body does', async () => {

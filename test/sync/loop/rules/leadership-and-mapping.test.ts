@@ -25,6 +25,8 @@ describe('leadership', () => {
     putPair(world, 'web');
     await world.run();
     expect(world.host.writes).toEqual([]);
+    // What another replica writes meanwhile is no lag of this one.
+    expect(world.sync.ledger.dirty(() => true)).toEqual({ count: 0, oldestMs: undefined });
     world.isLeader = true;
     world.sync.enqueueAll();
     await world.quiet();
