@@ -178,6 +178,12 @@ describe('match()', () => {
     expect(compiled('a[*]').match(root).keys).toEqual(['b']);
   });
 
+  it('never takes a result for the prototype of the object', () => {
+    const root = JSON.parse('{"a":1}');
+    writeResults(compiled('').match(root), [JSON.parse('{"__proto__":{"x":1},"b":2}')]);
+    expect([Object.getPrototypeOf(root) === Object.prototype, root.b]).toEqual([true, 2]);
+  });
+
   it('gives equivalent spellings one canonical text', () => {
     const spellings = ['metadata.annotations["a.b"]', `metadata['annotations']["a.b"]`, '.metadata.annotations."a.b"'];
     expect(new Set(spellings.map((text) => compiled(text).canonical)).size).toBe(1);
