@@ -1,6 +1,7 @@
 // A backend of two real API servers with controllers for the live sync suites. The daemon's requests are read from the audit
 // logs of kube-apiserver.
-import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
@@ -49,6 +50,7 @@ export async function startRealBackend(options: RigOptions = {}): Promise<RealBa
       await Promise.all([virtual, host].map(({ admin }) => endpointsControllerAtRest(admin)));
     },
     async stop() {
+      await collectUsed(host);
       for (const server of [virtual, host]) {
         await server.admin.close();
         await server.asDaemon.close();
@@ -59,10 +61,20 @@ export async function startRealBackend(options: RigOptions = {}): Promise<RealBa
   };
 }
 
+/** A folder in which every suite leaves what its daemons used on the host, for used-rights.test.ts. */
+const collected = process.env['HOSTWARD_USED_RIGHTS'];
+
+async function collectUsed(host: RealServer): Promise<void> {
+  if (collected === undefined) return;
+  mkdirSync(collected, { recursive: true });
+  writeFileSync(join(collected, `${randomUUID()}.json`), JSON.stringify(await host.used()));
+}
+
 async function startServer(
   name: Side,
-  { folder, controllerManagerFlags = [], isAudited = true }: RigOptions & { folder: string },
+  { folder, controllerManagerFlags = [], isAudited: isAsked = true }: RigOptions & { folder: string },
 ): Promise<RealServer> {
+  const isAudited = isAsked || collected !== undefined;
   const log = join(folder, `${name}.log`);
   const policy = join(folder, `${name}.policy`);
   writeFileSync(log, '', { mode: 0o600 });
