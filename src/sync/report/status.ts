@@ -125,14 +125,18 @@ const blockingWaits: ReadonlySet<string> = new Set<WaitReason>([
   'DeleteWithheld',
 ]);
 
+/** Looks at objects in one turn: about a millisecond. */
+const mostLooks = 2_000;
+
 /** Changes that have not reached the other side yet, and that nothing blocks. */
 function waitingChanges(ledger: Sync['ledger']): { count: number; oldestMs: number | undefined } {
   const all = ledger.dirty(() => true);
   const counts = ledger.counts();
   const blocked = [...blockingWaits, 'Contested'].reduce((sum, one) => sum + (counts.get(`waiting/${one}`) ?? 0), 0);
   if (blocked === 0) return all;
-  // Without an owner all of a hundred thousand objects may wait, and a look at each would take too long.
-  if (blocked >= all.count) return { count: 0, oldestMs: undefined };
+  // Without an owner all of a hundred thousand objects may wait, and a look at each would take too long. Some blocked objects have no
+  // change, so that the counts alone do not tell of a few.
+  if (all.count > mostLooks && blocked >= all.count) return { count: 0, oldestMs: undefined };
   return ledger.dirty((key) => !isBlocked(ledger.entry(key)?.outcome));
 }
 
