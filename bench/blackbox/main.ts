@@ -15,6 +15,10 @@ const say = (sentence: string) => process.stderr.write(`blackbox: ${sentence}\n`
 class Interrupted extends Error {}
 
 async function command(words: readonly string[]): Promise<number> {
+  if (words.some((word) => word === '--help' || word === '-h')) {
+    process.stdout.write(usage);
+    return 0;
+  }
   const wanted = readArguments(words);
   const clusters: Cluster[] = [];
   const ending = new AbortController();

@@ -6,6 +6,15 @@ import type { Result } from '../blackbox/result.ts';
 import type { Recorded } from './lines.ts';
 import { type Answer, pageOf } from './page.ts';
 
+const [file, ...more] = process.argv.slice(2);
+if (more.length > 0 || file?.startsWith('-') === true) {
+  // A typing error must not become the name of a file.
+  process.stderr.write(
+    'npm run bench:page [-- FILE]   writes the page there, by default to bench/results/index.html\n',
+  );
+  process.exit(file === '--help' ? 0 : 2);
+}
+
 const at = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
 
 function read<T>(folder: string): T[] {
@@ -22,7 +31,7 @@ for (const answer of [...kept, ...results.filter((one): one is Answer => 'figure
   const known = newest.get(answer.question);
   if (known === undefined || known.date <= answer.date) newest.set(answer.question, answer);
 }
-const path = resolve(process.argv[2] ?? at('results/index.html'));
+const path = resolve(file ?? at('results/index.html'));
 mkdirSync(dirname(path), { recursive: true });
 const page = pageOf({
   runs,
