@@ -185,6 +185,19 @@ const meetings: Readonly<Record<string, Story>> = {
       }),
     ],
   },
+  'the place of a copy is taken by another virtual cluster': {
+    before: [{ do: 'stranger', resource: 'endpoints', at: web, marks: 'otherCluster' }, service(), endpoints(1)],
+    acts: [pause],
+  },
+  'an address turns into one that is refused everywhere': {
+    before: stood,
+    acts: [pause, endpoints(3, { isHostile: true }), pause],
+  },
+  'a patch begins to fail': {
+    before: stood,
+    acts: [pause, endpoints(3, { annotations: { note: 'boom' } }), pause],
+    patches: [{ path: 'metadata.annotations["note"]', expression: 'value === "boom" ? null.member : value' }],
+  },
 };
 
 export const meetingNames: readonly string[] = Object.keys(meetings);
