@@ -34,8 +34,10 @@ export class RetryAfter implements WorldEars {
   }
 }
 
-function idOf({ daemon, side, method, verb, path, query, isProof }: Passing): string {
+function idOf({ daemon, side, method, verb, path, query, isProof, body }: Passing): string {
   // Two windows of one resource read it by other selectors.
   const selected = `${query.get('labelSelector') ?? ''} ${query.get('fieldSelector') ?? ''}`;
-  return `${daemon} ${side} ${method} ${verb} ${path.split('?')[0]} ${isProof ? 'heads' : ''} ${selected}`;
+  // The path of a create does not name its object.
+  const made = verb === 'create' ? (/"name":"([^"]*)"/.exec(body)?.[1] ?? '') : '';
+  return `${daemon} ${side} ${method} ${verb} ${path.split('?')[0]} ${made} ${isProof ? 'heads' : ''} ${selected}`;
 }
