@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { statusMain } from '../../src/pages/status/status-page.ts';
-import { attentionOf } from '../../src/sync/report/attention.ts';
+import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts';
 import { syncStatus } from '../../src/sync/report/status.ts';
 import { edit, endpoints, FakeWorld, putPair } from '../sync/fake-sync.ts';
 import { entry } from '../sync/patch/fake-patch.ts';
@@ -48,5 +48,28 @@ it('a sync in trouble tells nothing that the status page and the command do not 
     'default/fine Contested',
     'default/foreign NotOwned',
     'default/patched PatchFailed',
+  ]);
+});
+
+it('a list of troubles that is cut has every reason, and its counts are complete', async () => {
+  world = new FakeWorld({ settings: { addressPolicy: { allow: [], deny: ['10.9.0.0/16'] } } });
+  for (let at = 0; at < 600; at++) putPair(world, `denied-${at}`, '10.9.0.1');
+  await world.run();
+  putPair(world, 'foreign');
+  world.host.put(
+    'endpoints',
+    endpoints('foreign-x-default-x-vc', '10.3.3.3', {
+      namespace: 'vcluster-vc',
+      labels: { a: 'b' },
+      annotations: { 'vcluster.loft.sh/object-name': 'other' },
+    }),
+  );
+  await world.run();
+  const status = JSON.parse(JSON.stringify(syncStatus(world.sync)));
+  expect(status.troubleByState).toEqual({ 'refused/AddressRefused': 600, 'refused/NotOwned': 1 });
+  expect(status.trouble.length).toBeLessThan(500);
+  expect(attentionGroups(status).map(({ reason, count }) => `${count} ${reason}`)).toEqual([
+    '600 AddressRefused',
+    '1 NotOwned',
   ]);
 });

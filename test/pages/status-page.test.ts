@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
-import { attentionOf } from '../../src/sync/report/attention.ts';
+import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts';
 import { type StatusJson, say } from '../../src/sync/report/words.ts';
 import { leavesOf, missingFields, textOf } from './fields.ts';
 
@@ -145,6 +145,38 @@ describe('what needs a person', () => {
     expect(messagesIn({ ...failing, trouble: [waiting], contested: [] })).toEqual([message]);
   });
 
+  it('counts a thousand objects of one reason as one group, so that every other reason is seen', () => {
+    const refused = Array.from({ length: 500 }, (_, at) => ({
+      object: `shop/a-${at}`,
+      state: 'refused/AddressRefused',
+      message: 'the address 10.9.0.1 is denied',
+    }));
+    const fault = { object: 'shop/z', state: 'refused/PatchFailed', message: 'patch 0 threw' };
+    const status = {
+      verdict: {},
+      trouble: [...refused, fault],
+      troubleByState: { 'refused/AddressRefused': 1740, 'refused/PatchFailed': 1 },
+      management: { keys: {}, expiringWithinSevenDays: 1 },
+    };
+    expect(attentionGroups(status).map(({ reason, count }) => `${count} ${reason}`)).toEqual([
+      '1740 AddressRefused',
+      '1 PatchFailed',
+      '1 EndingSoon',
+    ]);
+    const page = statusMain(status, [], { asOf: new Date(0) }).text;
+    expect(page).toContain('>1742 things need a person<');
+    expect(page).toContain('<code>hostward status --state refused/AddressRefused</code>');
+    const open = textOf(page.replace(/<details[\s\S]*?<\/details>/g, ''));
+    for (const text of ['1740 objects', 'shop/a-1', 'PatchFailed', 'EndingSoon']) expect(open).toContain(text);
+    const short = shortText(status, 80);
+    for (const text of [
+      '! 1740 objects (AddressRefused), such as shop/a-0: ',
+      '! shop/z (PatchFailed): ',
+      'EndingSoon',
+    ])
+      expect(short).toContain(text);
+  });
+
   it('is nothing in a daemon that is well', () => {
     expect(attentionOf(cases.find(([name]) => name === 'well')?.[1] as StatusJson)).toEqual([]);
   });
@@ -201,7 +233,25 @@ describe('the short form of `hostward status`', () => {
 
   it('says how many more things need a person, and how to see them', () => {
     const lines = shortText({ ...failing, trouble }, 80).split('\n');
-    expect(lines.some((line) => /^… and \d{3} more$/.test(line))).toBe(true);
+    expect(lines.join(' ')).toMatch(/… and \d+ more: .*NotOwned.*EndingSoon/);
     expect(lines).toContain('npx hostward status --all tells the rest');
+  });
+
+  it('shows the worst trouble with its whole command, however long the facts, the verdict and the command are', () => {
+    const program = `kubectl -n vcluster-shop exec ${'shop-'.repeat(20)}0 -c hostward -- node /opt/hostward/src/main.ts`;
+    const told = { program, options: [], restart: 'kubectl -n vcluster-shop delete pod shop-0' };
+    const verdict = { isWell: false, sentence: 'cannot write to the host cluster: forbidden; '.repeat(40) };
+    const references = Object.fromEntries(
+      Array.from({ length: 20 }, (_, at) => [`Kind${at}`, { copied: 10_000 + at, waiting: 20_000 + at }]),
+    );
+    for (const columns of [80, 40]) {
+      const lines = shortText({ ...failing, startedAs: told, verdict, references }, columns)
+        .trimEnd()
+        .split('\n');
+      expect(lines.join('\n')).toContain('! host cluster (unreachable): ');
+      expect(lines).toContain(`  ${program} doctor`);
+      const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
+      expect(rows).toBeLessThanOrEqual(23);
+    }
   });
 });

@@ -1,6 +1,6 @@
 // The short form of `hostward status`: what a person wants to know first, in the 24 lines of a terminal, with the verdict last, where
 // the eye is. In: the status as JSON. Out: text. Everything else is for --all.
-import { type AttentionItem, attentionOf } from '../../sync/report/attention.ts';
+import { type AttentionGroup, type AttentionItem, attentionGroups } from '../../sync/report/attention.ts';
 import { statusCommand } from '../../sync/report/own-commands.ts';
 import { isFacts, type StatusJson, say, wordsOf } from '../../sync/report/words.ts';
 import { wrap } from '../line/help.ts';
@@ -9,6 +9,7 @@ import { statusText } from './status-text.ts';
 /** The prompt needs the last line of the screen. */
 const mostLines = 23;
 const narrowest = 40;
+const mostLeftLines = 4;
 
 /** A status that fits is shown whole. */
 export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY, address?: string): string {
@@ -19,13 +20,16 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
   if (whole.length + last.length <= mostLines) return `${[...whole, ...last].join('\n')}\n`;
   const head = headLines(facts).flatMap((line) => wrap(line, width));
   const more = `${statusCommand(status, '--all', address)} tells the rest`;
-  const rest = mostLines - last.length - rowsOf(more, width);
-  const items = attentionOf(status, address);
-  const shown = itemLines(items, { width, lines: rest - Math.min(head.length, rest - 4) - 1 });
-  // On a very narrow terminal the facts make room for what needs a person.
-  const rows = shown.reduce((sum, line) => sum + rowsOf(line, width), 0);
-  const facing = head.slice(0, Math.max(0, rest - rows - 1));
-  return `${[...facing, ...shown, more, ...last].join('\n')}\n`;
+  const groups = attentionGroups(status, address);
+  const [worst] = groups;
+  // The worst trouble is always shown, with its command: on a small screen the verdict makes room as well.
+  const least = worst === undefined ? 0 : linesRows(groupLines(worst, width), width) + mostLeftLines;
+  const told = shortened(last, mostLines - rowsOf(more, width) - least);
+  const rest = mostLines - told.length - rowsOf(more, width);
+  // The facts make room for what needs a person.
+  const shown = attentionLines(groups, { width, lines: Math.max(rest - head.length, Math.floor((rest * 3) / 4)) });
+  const facing = head.slice(0, Math.max(0, rest - linesRows(shown, width)));
+  return `${[...facing, ...shown, more, ...told].join('\n')}\n`;
 }
 
 /** The verdict with the time since when it holds, behind an empty line. */
@@ -33,8 +37,11 @@ export function verdictLines(verdict: unknown, width: number): string[] {
   if (!isFacts(verdict)) return [];
   const lines = wrap(verdictText(verdict), width);
   // A verdict longer than the screen says the same as the rows above it.
-  const most = Math.floor(mostLines / 2);
-  return ['', ...(lines.length > most ? [...lines.slice(0, most - 1), '…'] : lines)];
+  return ['', ...shortened(lines, Math.floor(mostLines / 2))];
+}
+
+function shortened(lines: readonly string[], most: number): readonly string[] {
+  return lines.length > most ? [...lines.slice(0, Math.max(1, most - 1)), '…'] : lines;
 }
 
 /** Each part with the time since when it holds. */
@@ -107,19 +114,34 @@ function storeLine({ place, replica, replicas, sweeper, lagMs, records }: Status
   return `store: ${say(place)}, ${say(records)} records; replica ${say(replica)} of ${live}, ${say(lagMs)} ms behind at most; ${sweeps}`;
 }
 
-function itemLines(items: readonly AttentionItem[], { width, lines }: { width: number; lines: number }): string[] {
-  const shown: string[] = [];
-  let used = 0;
-  for (const [at, { about, reason, message, remedy, command }] of items.entries()) {
-    const left = items.length - at;
-    const item = [cut(`! ${about} (${reason}): ${message}`, width), commandLine(command, remedy, width)];
-    const rows = 1 + rowsOf(item[1] as string, width);
-    // A line says how many are left out.
-    if (used + rows + (left > 1 ? 1 : 0) > lines) return [...shown, `… and ${left} more`];
-    shown.push(...item);
-    used += rows;
-  }
-  return shown;
+function attentionLines(
+  groups: readonly AttentionGroup[],
+  { width, lines }: { width: number; lines: number },
+): string[] {
+  const rowsWith = (count: number) =>
+    groups.slice(0, count).reduce((sum, group) => sum + linesRows(groupLines(group, width), width), 0) +
+    leftLines(groups.slice(count), width).length;
+  let count = groups.length;
+  while (count > 1 && rowsWith(count) > lines) count--;
+  return [
+    ...groups.slice(0, count).flatMap((group) => groupLines(group, width)),
+    ...leftLines(groups.slice(count), width),
+  ];
+}
+
+/** What is left out, with each reason, so that no kind of trouble is unseen. */
+function leftLines(groups: readonly AttentionGroup[], width: number): readonly string[] {
+  if (groups.length === 0) return [];
+  const sum = groups.reduce((total, { count }) => total + count, 0);
+  const names = groups.map(({ reason, count }) => (count === 1 ? reason : `${count} ${reason}`));
+  return shortened(wrap(`… and ${sum} more: ${names.join(', ')}`, width), mostLeftLines);
+}
+
+function groupLines({ reason, count, items, listCommand }: AttentionGroup, width: number): string[] {
+  const [{ about, object, message, remedy, command }] = items as [AttentionItem];
+  const things = object === undefined ? 'things' : 'objects';
+  const what = count === 1 ? `${about} (${reason})` : `${count} ${things} (${reason}), such as ${about}`;
+  return [cut(`! ${what}: ${message}`, width), commandLine(listCommand ?? command, remedy, width)];
 }
 
 /** Half a command cannot be copied: the command comes first and whole, and the terminal folds it, so that it is copied as one line. */
@@ -131,6 +153,10 @@ function commandLine(command: string, remedy: string, width: number): string {
 /** Rows of a terminal. */
 function rowsOf(line: string, width: number): number {
   return Math.max(1, Math.ceil(line.length / width));
+}
+
+function linesRows(lines: readonly string[], width: number): number {
+  return lines.reduce((sum, line) => sum + rowsOf(line, width), 0);
 }
 
 function cut(line: string, width: number): string {

@@ -1,6 +1,6 @@
 // The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` tells, folded.
 // In: the daemon's status as plain data. Out: HTML. Facts and words are those of the command.
-import { type AttentionItem, attentionOf } from '../../sync/report/attention.ts';
+import { type AttentionGroup, type AttentionItem, attentionGroups } from '../../sync/report/attention.ts';
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
 import { isFacts, type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
@@ -20,6 +20,7 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
       'owner',
       'deletesWithheld',
       'listsInDoubt',
+      'troubleByState',
       'trouble',
       'contested',
       'differences',
@@ -32,8 +33,8 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
   { id: 'management', title: 'Management API', fields: ['management'] },
 ];
 
-/** Attention rows that are shown at once. */
-const itemsShown = 20;
+/** Of each group: examples that are shown at once, and those in the fold. */
+const [examplesShown, examplesFolded] = [2, 50];
 
 interface Reading {
   asOf: Date;
@@ -51,7 +52,7 @@ export function statusMain(
   const rest = Object.fromEntries(Object.entries(status).filter(([name]) => !known.has(name)));
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict)}
-<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionOf(status, address))}</section>
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionGroups(status, address))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest)}`;
 }
@@ -63,17 +64,31 @@ function verdictHtml({ isWell, sentence, since, parts, ...more }: StatusJson): H
 ${Array.isArray(parts) && html`<ul class="quiet">${parts.filter(isFacts).map(({ part, since }) => html`<li><time datetime="${say(since)}">${say(since)}</time> ${say(part)}</li>`)}</ul>\n`}</div>`;
 }
 
-function attentionHtml(items: readonly AttentionItem[]): Html {
-  if (items.length === 0) return html`<h2 id="attention-title">Nothing needs a person</h2>`;
-  const [shown, folded] = [items.slice(0, itemsShown), items.slice(itemsShown)];
-  return html`<h2 id="attention-title">${items.length} ${items.length === 1 ? 'thing needs' : 'things need'} a person</h2>
+function attentionHtml(groups: readonly AttentionGroup[]): Html {
+  const sum = groups.reduce((total, { count }) => total + count, 0);
+  if (sum === 0) return html`<h2 id="attention-title">Nothing needs a person</h2>`;
+  return html`<h2 id="attention-title">${sum} ${sum === 1 ? 'thing needs' : 'things need'} a person</h2>
 <ul class="attention">
+${groups.map(groupHtml)}</ul>`;
+}
+
+/** Each kind of trouble is seen, however many objects another kind has. */
+function groupHtml({ reason, count, items, listCommand }: AttentionGroup): Html {
+  const [first] = items as [AttentionItem];
+  if (count === 1) return itemHtml(first);
+  const things = first.object === undefined ? 'things' : 'objects';
+  const shown = items.slice(0, examplesShown);
+  const folded = items.slice(examplesShown, examplesShown + examplesFolded);
+  const left = count - shown.length - folded.length;
+  return html`<li class="group"><p><strong>${count} ${things}</strong> <span class="reason">${reason}</span></p>
+${listCommand !== undefined && html`<p class="remedy">list them: <code>${listCommand}</code></p>\n`}<ul class="attention">
 ${shown.map(itemHtml)}</ul>
 ${
   folded.length > 0 &&
-  html`<details id="more-attention"><summary>${folded.length} more</summary><ul class="attention">
-${folded.map(itemHtml)}</ul></details>`
-}`;
+  html`<details id="more-${first.group}"><summary>${count - shown.length} more</summary><ul class="attention">
+${folded.map(itemHtml)}</ul>${left > 0 && html`<p class="quiet">and ${left} that are not listed here</p>`}</details>`
+}</li>
+`;
 }
 
 function itemHtml({ about, object, reason, message, sinceSeconds, remedy, command }: AttentionItem): Html {

@@ -5,6 +5,8 @@ import { configuredCommand, hostKubectl, startedAs, statusCommand } from './own-
 import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface AttentionItem {
+  /** The same for all that one person mends in one way. */
+  group: string;
   /** What it is about: an object, a cluster, a file. */
   about: string;
   /** The key, where it is an object that can be looked at. */
@@ -68,6 +70,39 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
     ...referenceItems(asked),
     ...managementItems(asked),
   ];
+}
+
+/** All that has one reason and one remedy. */
+export interface AttentionGroup {
+  reason: string;
+  /** Complete: more than the items where a status lists only some of the objects. */
+  count: number;
+  /** At least one. */
+  items: readonly AttentionItem[];
+  /** Lists all of them, where the items are objects. */
+  listCommand?: string;
+}
+
+/** Grouped, so that a thousand objects of one reason hide no other reason. */
+export function attentionGroups(status: StatusJson, address?: string): AttentionGroup[] {
+  const groups = Map.groupBy(attentionOf(status, address), ({ group }) => group);
+  return [...groups].map(([name, items]) => {
+    const count = Math.max(items.length, countOf(status, name));
+    const isListed = count > 1 && items[0]?.object !== undefined && name !== 'Contested';
+    return {
+      reason: (items[0] as AttentionItem).reason,
+      count,
+      items,
+      ...(isListed && { listCommand: statusCommand(status, '--state', address, name) }),
+    };
+  });
+}
+
+/** Of a state, also where the list is cut; 0 from an older daemon. */
+function countOf(status: StatusJson, state: string): number {
+  return blocksOf(status).reduce((sum, { troubleByState: counts }) => {
+    return sum + (isFacts(counts) ? Number(counts[state] ?? 0) : 0);
+  }, 0);
 }
 
 function configurationItems(status: StatusJson): AttentionItem[] {
@@ -171,7 +206,9 @@ function objectItem(
   const reason = state.split('/')[1] ?? state;
   const [remedy, commandOf] = remedies[reason] ?? others;
   const command = commandOf({ object, ...asked });
-  return { ...item(object, reason, message, { remedy, command }, Number(since)), object };
+  // With one client or another, and while its repair waits: it is the same fight.
+  const group = reason === 'Contested' ? reason : state;
+  return { ...item(object, reason, message, { remedy, command }, Number(since)), object, group };
 }
 
 function referenceItems({ status, address }: Asked): AttentionItem[] {
@@ -182,10 +219,9 @@ function referenceItems({ status, address }: Asked): AttentionItem[] {
           const reason = say(row['state']).split('/').at(-1) as string;
           const object = say(row['object']);
           const remedy = remedies[reason]?.[0] ?? 'create the object, or correct the name that the patch reads';
-          return item(`${kind} ${object}`, reason, say(row['message']), {
-            remedy,
-            command: statusCommand(status, '--all', address),
-          });
+          const command = statusCommand(status, '--all', address);
+          const group = `references ${kind} ${reason}`;
+          return { ...item(`${kind} ${object}`, reason, say(row['message']), { remedy, command }), group };
         })
       : [],
   );
@@ -220,7 +256,15 @@ function item(
   { remedy, command }: Remedy,
   sinceSeconds = Number.NaN,
 ): AttentionItem {
-  return { about, reason, message, ...(Number.isFinite(sinceSeconds) && { sinceSeconds }), remedy, command };
+  return {
+    group: `${about} ${reason}`,
+    about,
+    reason,
+    message,
+    ...(Number.isFinite(sinceSeconds) && { sinceSeconds }),
+    remedy,
+    command,
+  };
 }
 
 function rowsOf(value: unknown): StatusJson[] {

@@ -32,11 +32,16 @@ export function startedAs({ startedAs }: StatusJson): StartedAs {
 }
 
 /** `address`: where the reader has asked, because a copied command must ask the same daemon. */
-export function statusCommand(status: StatusJson, operand: string, address: string | undefined): string {
+export function statusCommand(
+  status: StatusJson,
+  operand: string,
+  address: string | undefined,
+  ...more: string[]
+): string {
   const { program, addressBeside } = startedAs(status);
   const asked = addressBeside ?? address;
   const isUsual = asked === undefined || usualAddresses.includes(asked);
-  return `${program} status ${shellWord(operand)}${isUsual ? '' : ` --address ${shellWord(asked)}`}`;
+  return `${program} status ${[operand, ...more].map(shellWord).join(' ')}${isUsual ? '' : ` --address ${shellWord(asked)}`}`;
 }
 
 /** A command that takes the options of `hostward run`, or of these only the files. */

@@ -21,6 +21,8 @@ export interface SyncStatus extends ProvenCount {
   owner: string;
   deletesWithheld: number;
   listsInDoubt?: readonly ListDoubt[];
+  /** State → number of objects in it, complete also where the list of them is cut. */
+  troubleByState?: Record<string, number>;
   trouble: { object: Key; state: string; message: string; sinceSeconds?: number }[];
   contested: { object: Key; by: string; sinceSeconds: number }[];
   /** The object is a key, with its kind in front for the content behind a reference. */
@@ -31,6 +33,7 @@ export function syncStatus(sync: Sync): SyncStatus {
   const now = sync.options.clock.now();
   const { ledger, queue } = sync;
   const owner = sync.world.ownerState();
+  const inTrouble = troubleCounts(sync);
   return {
     objects: objectCounts(sync),
     queue: {
@@ -49,7 +52,8 @@ export function syncStatus(sync: Sync): SyncStatus {
           : `Service "${owner.name}"`,
     deletesWithheld: sync.massDelete.guard.size,
     ...(sync.massDelete.doubts.length > 0 && { listsInDoubt: sync.massDelete.doubts }),
-    trouble: troubles(sync, now),
+    ...(inTrouble.size > 0 && { troubleByState: Object.fromEntries(inTrouble) }),
+    trouble: troubles(sync, { now, inTrouble }),
     contested: sync.contest.contested().map(({ key, manager, sinceMs }) => ({
       object: key,
       by: manager ?? namelessRival,
@@ -158,7 +162,7 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
 }
 
 /** Objects whose copy is right and of which a part does not cross. */
-function gapsIn({ ledger }: Sync): Map<string, number> {
+function gapsIn({ ledger }: Pick<Sync, 'ledger'>): Map<string, number> {
   const lapsed = [...ledger.lapses.keys()].filter((key) => ledger.entry(key) === undefined).length;
   const counts = { BackflowFailed: ledger.backflowFailures.size, PatchFailed: lapsed };
   return new Map(Object.entries(counts).filter(([, count]) => count > 0));
@@ -205,26 +209,51 @@ export function objectCounts(sync: Sync): Record<string, number> {
   };
 }
 
-function troubles(sync: Sync, now: number): SyncStatus['trouble'] {
+/** State → number of objects that `trouble` tells of. */
+function troubleCounts({ ledger }: Sync): Map<string, number> {
+  const counts = ledger.counts();
+  const isSplit = (kind: string) => [...counts].some(([name, count]) => count > 0 && name.startsWith(`${kind}/`));
+  const all = new Map(
+    [...counts].filter(([name, count]) => {
+      const [kind, reason] = name.split('/') as [string, string?];
+      return count > 0 && kind !== 'ineligible' && kind !== 'inSync' && (reason !== undefined || !isSplit(kind));
+    }),
+  );
+  for (const [reason, count] of gapsIn({ ledger })) all.set(`inSync/${reason}`, count);
+  return all;
+}
+
+/** A long list is cut, but so that no state hides another one. */
+function troubles(
+  { ledger }: Sync,
+  { now, inTrouble }: { now: number; inTrouble: ReadonlyMap<string, number> },
+): SyncStatus['trouble'] {
+  const sum = [...inTrouble.values()].reduce((total, count) => total + count, 0);
+  const most = sum <= listLimit ? listLimit : Math.ceil(listLimit / inTrouble.size);
+  const left = new Map([...inTrouble].map(([state, count]) => [state, Math.min(count, most)]));
+  let open = [...left.values()].reduce((total, count) => total + count, 0);
+  const takes = (state: string): boolean => {
+    const more = left.get(state) ?? 0;
+    if (more > 0) open--;
+    left.set(state, Math.max(0, more - 1));
+    return more > 0;
+  };
   const listed: SyncStatus['trouble'] = [];
-  for (const [object, { outcome, sinceMs }] of sync.ledger.entries()) {
-    if (outcome.kind === 'ineligible' || outcome.kind === 'inSync') continue;
-    if (listed.length >= listLimit) break;
-    listed.push({
-      object,
-      state: labelOf(outcome),
-      message: sentenceOf(outcome),
-      sinceSeconds: seconds(now - sinceMs),
-    });
+  for (const [object, message] of ledger.lapses) {
+    if (ledger.entry(object) === undefined && takes('inSync/PatchFailed'))
+      listed.push({ object, state: 'inSync/PatchFailed', message });
   }
-  for (const [object, message] of sync.ledger.lapses) {
-    if (listed.length >= listLimit) break;
-    if (sync.ledger.entry(object) === undefined) listed.push({ object, state: 'inSync/PatchFailed', message });
-  }
-  for (const [object, failures] of sync.ledger.backflowFailures) {
-    if (listed.length >= listLimit) break;
+  for (const [object, failures] of ledger.backflowFailures) {
     const message = backflowMessage(failures);
-    if (message !== undefined) listed.push({ object, state: 'inSync/BackflowFailed', message });
+    if (takes('inSync/BackflowFailed') && message !== undefined)
+      listed.push({ object, state: 'inSync/BackflowFailed', message });
   }
-  return listed;
+  const found: SyncStatus['trouble'] = [];
+  for (const [object, { outcome, sinceMs }] of ledger.entries()) {
+    if (open === 0) break;
+    if (outcome.kind === 'ineligible' || outcome.kind === 'inSync') continue;
+    const state = labelOf(outcome);
+    if (takes(state)) found.push({ object, state, message: sentenceOf(outcome), sinceSeconds: seconds(now - sinceMs) });
+  }
+  return [...found, ...listed];
 }
