@@ -77,7 +77,8 @@ export function verdictOf(facts: VerdictFacts): Verdict {
   const { outages, waitsFor } = facts;
   if (facts.isSwitchedOff) return well('switchedOff', 'switched off: nothing is touched');
   const [outage, ...others] = [...outages].sort((a, b) => severity.indexOf(a.kind) - severity.indexOf(b.kind));
-  if (outage !== undefined) return unwell(outage.kind, [...[outage, ...others].map(outagePart), ...waits(facts)]);
+  if (outage !== undefined)
+    return unwell(outage.kind, [...[outage, ...others].map(outagePart), ...besideOutage(facts)]);
   if (waitsFor !== undefined)
     return unwell('starting', [{ name: 'starting', text: `starting: waiting for ${waitsFor}` }]);
   if (facts.leaseTrouble !== undefined) {
@@ -105,6 +106,14 @@ export function worsened(verdict: Verdict, texts: readonly string[]): Verdict {
   const more = texts.map((text) => ({ name: text, text }));
   const parts = verdict.isWell ? [...more, ...verdict.parts] : [...verdict.parts, ...more];
   return unwell(verdict.state, parts);
+}
+
+/** What an operator must mend stays told: it does not begin anew when the outage ends. */
+function besideOutage(facts: VerdictFacts): VerdictPart[] {
+  // A host that takes no write forbids each object as well, which is the same trouble.
+  const isSame = (reason: string) => reason === 'Forbidden' && facts.outages.some(({ kind }) => kind === 'unwritable');
+  const blocked = new Map([...facts.blocked].filter(([reason]) => !isSame(reason)));
+  return [...waits(facts), ...ownerPart(facts), ...obstaclesOf({ ...facts, blocked }), ...gapsOf(facts)];
 }
 
 /** What keeps objects off the host until an operator acts. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Verdict, type VerdictPart, worsened } from '../../../src/sync/report/verdict.ts';
+import { type Verdict, type VerdictPart, verdictOf, worsened } from '../../../src/sync/report/verdict.ts';
 import { VerdictSince } from '../../../src/sync/report/verdict-since.ts';
 
 const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, second, 500));
@@ -43,6 +43,25 @@ describe('VerdictSince', () => {
     });
     expect(since.note(verdict('blocked', [blocked]), at(6)).since).toBe(time(1));
     expect(since.note(verdict('behind', [behind, blocked]), at(8)).since).toBe(time(8));
+  });
+
+  it('goes on with the time of blocked objects after an outage', () => {
+    const [since, fine] = [new VerdictSince(), { isSwitchedOff: false, waitsFor: undefined, isDryRun: false }];
+    const facts = {
+      ...fine,
+      ...{ outages: [], standbyBehind: undefined, leaseTrouble: undefined, ownerMissing: undefined },
+      ...{ differences: 0, objects: 3, waiting: 0, oldestSeconds: 0 },
+      blocked: new Map([['AddressRefused', 3]]),
+      gaps: new Map([['PatchFailed', 1]]),
+    };
+    const outage = { cluster: 'host', kind: 'unreachable', since: time(3), seconds: 1, message: 'gone' } as const;
+    since.note(verdictOf(facts), at(1));
+    expect(since.note(verdictOf({ ...facts, outages: [outage] }), at(4)).parts?.map((one) => one.since)).toEqual([
+      time(3),
+      time(1),
+      time(1),
+    ]);
+    expect(since.note(verdictOf(facts), at(9))).toMatchObject({ state: 'blocked', since: time(1) });
   });
 
   it('takes the time from a part that knows it better', () => {

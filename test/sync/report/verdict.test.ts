@@ -58,7 +58,7 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     { outages: [unwritable], blocked, waiting: 2, oldestSeconds: 20 },
     'unwritable',
     false,
-    'cannot write to the host cluster since 2026-01-01T00:00:00Z: forbidden; 2 objects wait, the oldest change is 20 s old',
+    'cannot write to the host cluster since 2026-01-01T00:00:00Z: forbidden; 2 objects wait, the oldest change is 20 s old; 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
   ],
   [
     'no owner, which is worse than what waits for something else',
@@ -121,7 +121,8 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     { outages: [outage], blocked },
     'unreachable',
     false,
-    'cannot reach the host cluster since 2026-01-01T00:00:00Z: connection refused',
+    'cannot reach the host cluster since 2026-01-01T00:00:00Z: connection refused; ' +
+      '3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
   ],
   [
     'no permission to write',
