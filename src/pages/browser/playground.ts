@@ -1,7 +1,8 @@
 // The script of the playground page: takes the token out of the address, fetches the examples, and draws the page.
 import { h, render } from 'preact';
 import { takeToken } from './playground/address.ts';
-import { App, type Example } from './playground/app.ts';
+import { App } from './playground/app.ts';
+import type { Example } from './playground/texts.ts';
 
 const place = document.getElementById('playground') as HTMLElement;
 const { styleNonce = '', tokenPlace = '', examples: examplesPath = '' } = place.dataset;

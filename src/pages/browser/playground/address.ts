@@ -1,15 +1,17 @@
 // What the address of the page says behind its #: the token, which is taken out at once, and the case that is shown. A browser sends
-// none of it to a server. The token and the unsaved texts stay in this tab only, so that reloading the page loses neither.
+// none of it to a server. The token and a person's own texts stay in this tab only, so that reloading the page loses neither.
 import { type PlaygroundCase, textNames } from '../../playground-api.ts';
 
 export type Shown = { kind: 'case'; link: string } | { kind: 'example'; name: string } | { kind: 'nothing' };
 
-const kept = { token: 'hostward-playground-token', texts: 'hostward-playground-texts' };
+const tokenKey = 'hostward-playground-token';
+/** A person's own texts, and those that a link or an example took the place of. */
+const keys = { own: 'hostward-playground-texts', aside: 'hostward-playground-aside' } as const;
 
 export function takeToken(): string {
   const said = parameters();
   const token = said.get('token');
-  if (token === null) return sessionStorage.getItem(kept.token) ?? '';
+  if (token === null) return sessionStorage.getItem(tokenKey) ?? '';
   keepToken(token);
   said.delete('token');
   const rest = said.toString();
@@ -18,7 +20,7 @@ export function takeToken(): string {
 }
 
 export function keepToken(token: string): void {
-  sessionStorage.setItem(kept.token, token);
+  sessionStorage.setItem(tokenKey, token);
 }
 
 export function shownNow(): Shown {
@@ -29,26 +31,33 @@ export function shownNow(): Shown {
 }
 
 /** A new entry of the history, so that the back button leads to what was there before. */
-export function show(shown: Exclude<Shown, { kind: 'nothing' }>): string {
+export function show(shown: Exclude<Shown, { kind: 'nothing' }>): void {
   const fragment = shown.kind === 'case' ? `case=${shown.link}` : `example=${encodeURIComponent(shown.name)}`;
   if (location.hash !== `#${fragment}`) history.pushState(null, '', `#${fragment}`);
-  return location.href;
 }
 
-/** The texts in this tab; undefined when they were written for another entry of the history. */
-export function keptTexts(): PlaygroundCase | undefined {
+/** Own texts have an address without a name; the back button leads to the link or the example that they began with. */
+export function showOwn(): void {
+  if (location.hash !== '') history.pushState(null, '', location.pathname);
+}
+
+export function addressOf(link: string): string {
+  return `${location.origin}${location.pathname}#case=${link}`;
+}
+
+export function keptTexts(which: keyof typeof keys): PlaygroundCase | undefined {
   try {
-    const { hash, texts } = JSON.parse(sessionStorage.getItem(kept.texts) ?? '{}');
-    const isWhole = hash === location.hash && textNames.every((name) => typeof texts?.[name] === 'string');
-    return isWhole ? texts : undefined;
+    const texts = JSON.parse(sessionStorage.getItem(keys[which]) ?? '{}');
+    return textNames.every((name) => typeof texts?.[name] === 'string') ? texts : undefined;
   } catch {
     return undefined;
   }
 }
 
-export function keepTexts(texts: PlaygroundCase): void {
+export function keepTexts(which: keyof typeof keys, texts: PlaygroundCase | undefined): void {
   try {
-    sessionStorage.setItem(kept.texts, JSON.stringify({ hash: location.hash, texts }));
+    if (texts === undefined) sessionStorage.removeItem(keys[which]);
+    else sessionStorage.setItem(keys[which], JSON.stringify(texts));
   } catch {
     // A browser may refuse to keep more; then a reload shows the case of the address.
   }

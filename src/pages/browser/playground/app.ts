@@ -1,28 +1,20 @@
 // The whole page: texts on the left, what the server makes of them on the right. Each change is sent while the one before is answered,
 // never two at a time.
 import type { VNode } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Mark, PlaygroundCase, RenderAnswer, TestAnswer, TextName } from '../../playground-api.ts';
-import { linkOf, readLink } from '../../playground-link.ts';
-import { keepTexts, keepToken, keptTexts, show, shownNow } from './address.ts';
+import { linkOf } from '../../playground-link.ts';
+import { keepToken, show, takeToken } from './address.ts';
 import { ask } from './ask.ts';
 import { Editor } from './editor.ts';
 import { html } from './html.ts';
 import { sentence, useRendering } from './rendering.ts';
 import { Marks, WayResult } from './result.ts';
 import { ShareBox } from './share.ts';
+import { type Example, useTexts } from './texts.ts';
 import { zipOf } from './zip.ts';
 
-export interface Example {
-  name: string;
-  about: string;
-  /** As the folder in fixtures/patches/ holds them. */
-  files: Readonly<Record<string, string>>;
-}
-
 type Tab = 'forward' | 'back';
-
-const emptyCase: PlaygroundCase = { config: '', virtual: '', hostBefore: '', hostEdited: '' };
 
 export interface AppProps {
   token: string;
@@ -35,56 +27,31 @@ export interface AppProps {
 export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps): VNode {
   const [token, setToken] = useState(given);
   const [needsToken, setNeedsToken] = useState(given === '');
-  const [{ texts, generation }, setWritten] = useState({ texts: emptyCase, generation: 0 });
-  const setTexts = useCallback(
-    (next: PlaygroundCase) => setWritten((was) => ({ texts: next, generation: was.generation + 1 })),
-    [],
-  );
+  const { texts, generation, example, aside, ...hand } = useTexts(examples);
+  const { load } = hand;
   const [answer, setAnswer] = useState<RenderAnswer | undefined>(undefined);
   /** The last answer with a result, which stays in sight while a fault is being mended. */
   const [last, setLast] = useState<RenderAnswer | undefined>(undefined);
   const [fault, setFault] = useState('');
   /** The answer is about texts from before the last change, which could not be evaluated. */
   const [isStale, setStale] = useState(false);
-  const [example, setExample] = useState('');
   const [tab, setTab] = useState<Tab>('forward');
-  const [link, setLink] = useState('');
+  const [isSharing, setSharing] = useState(false);
   const goTo = useRef<Partial<Record<TextName, (line: number, column: number) => void>>>({});
-
-  const firstExample = examples[0]?.name ?? '';
-  const load = useCallback(
-    async (how?: { isAnew: boolean }) => {
-      const shown = shownNow();
-      setLink('');
-      const mine = how?.isAnew === true ? undefined : keptTexts();
-      setExample(
-        shown.kind === 'example' ? shown.name : shown.kind === 'nothing' && mine === undefined ? firstExample : '',
-      );
-      if (mine !== undefined) return setTexts(mine);
-      if (shown.kind !== 'case') {
-        const found = examples.find(({ name }) => name === (shown.kind === 'example' ? shown.name : firstExample));
-        if (found === undefined) return setFault('There is no such example; choose one from the list.');
-        setFault('');
-        return setTexts(caseOf(found));
-      }
-      const read = await readLink(shown.link);
-      if (read.kind === 'fault') return setFault(sentence(read.sentence));
-      setFault('');
-      setTexts(read.case);
-    },
-    [examples],
-  );
 
   useEffect(() => {
     void load();
-    const again = () => void load();
+    const again = () => {
+      // The address of another start may have been opened in this tab.
+      const said = takeToken();
+      setToken(said);
+      setNeedsToken(said === '');
+      setSharing(false);
+      void load();
+    };
     addEventListener('popstate', again);
     return () => removeEventListener('popstate', again);
   }, [load]);
-
-  useEffect(() => {
-    if (generation > 0) keepTexts(texts);
-  }, [texts, generation]);
 
   const take = (next: RenderAnswer) => {
     setAnswer(next);
@@ -103,24 +70,26 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
     },
   });
 
-  const write = (name: TextName) => (text: string) =>
-    setWritten((was) => ({ ...was, texts: { ...was.texts, [name]: text } }));
-  const replace = (name: TextName, text: string) => setTexts({ ...texts, [name]: text });
   const openTab = (next: Tab) => {
     setTab(next);
-    if (next === 'back' && texts.hostEdited === '') replace('hostEdited', last?.forward?.output ?? '');
+    if (next === 'back' && texts.hostEdited === '') hand.replace('hostEdited', last?.forward?.output ?? '');
   };
   const editor = (name: TextName, label: string) => html`
     <${Editor} id=${`text-${name}`} label=${label} value=${texts[name] ?? ''} generation=${generation} styleNonce=${styleNonce}
-      marks=${(answer?.marks ?? []).filter(({ text }) => text === name)} onChange=${write(name)}
+      marks=${(answer?.marks ?? []).filter(({ text }) => text === name)} onChange=${(text: string) => hand.write(name, text)}
       onReady=${(lead: (line: number, column: number) => void) => {
         goTo.current[name] = lead;
       }} />`;
   const choose = (name: string) => {
     show({ kind: 'example', name });
-    void load({ isAnew: true });
+    setSharing(false);
+    void load();
   };
-  const share = async () => setLink(show({ kind: 'case', link: await linkOf(texts) }));
+  const share = async () => {
+    show({ kind: 'case', link: await linkOf(texts) });
+    hand.shared();
+    setSharing(true);
+  };
   const download = async () => {
     const asked = await ask<TestAnswer>('test', { files: filesOf(texts, answer), update: true }, token);
     if (asked.kind === 'noToken') return setNeedsToken(true);
@@ -152,7 +121,9 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
       <button type="button" onClick=${share}>Share</button>
       <button type="button" onClick=${download}>Download</button>
     </div>
-    <${ShareBox} link=${link} />
+    ${isSharing && html`<${ShareBox} texts=${texts} />`}
+    ${hand.fault !== '' && html`<p class="message" role="alert">${hand.fault}</p>`}
+    ${aside !== undefined && html`<p class="message">What you wrote in this tab before is kept. <button type="button" onClick=${hand.bringBack}>Bring it back</button></p>`}
     ${fault !== '' && html`<p class="message" role="alert">${fault}</p>`}
     <div class="columns">
       <section class="texts" aria-label="What you write">
@@ -183,7 +154,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
           <h2>Edited host object</h2>
           <p class="quiet">Edit a label or an annotation as somebody on the host would. Below stands what the tenant gets.</p>
           ${editor('hostEdited', 'Edited host object')}
-          <button type="button" onClick=${() => replace('hostEdited', last?.forward?.output ?? '')}>Start from the host object</button>
+          <button type="button" onClick=${() => hand.replace('hostEdited', last?.forward?.output ?? '')}>Start from the host object</button>
           ${last?.back && html`<${WayResult} way=${last.back} roundTrips=${[]} unchanged="Nothing flows back to the tenant." />`}
         </div>
       </section>
@@ -243,16 +214,6 @@ function TokenForm({
       <button type="submit">Use it</button>
       <p id="token-help" class="quiet">It is in ${tokenPlace}; paste it, or the whole address.</p>
     </form>`;
-}
-
-function caseOf({ files }: Example): PlaygroundCase {
-  const text = (name: string) => files[name] ?? '';
-  return {
-    config: text('config.yaml'),
-    virtual: text('virtual.yaml'),
-    hostBefore: text('host-before.yaml'),
-    hostEdited: text('back/host.yaml'),
-  };
 }
 
 function filesOf(

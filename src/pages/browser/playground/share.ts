@@ -1,20 +1,35 @@
-// Shows the link that holds the case, with what one should know before sending it to somebody.
+// Shows the link that holds the case as it stands in the editors now, with what one should know before sending it to somebody.
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PlaygroundCase } from '../../playground-api.ts';
+import { linkOf } from '../../playground-link.ts';
+import { addressOf } from './address.ts';
 import { html } from './html.ts';
 
-export function ShareBox({ link }: { link: string }): VNode | null {
+export function ShareBox({ texts }: { texts: PlaygroundCase }): VNode {
   const field = useRef<HTMLInputElement>(null);
+  const [link, setLink] = useState('');
   const [said, setSaid] = useState('');
+  const isOpened = useRef(false);
   useEffect(() => {
+    let isLatest = true;
     setSaid('');
+    void linkOf(texts).then((made) => isLatest && setLink(addressOf(made)));
+    return () => {
+      isLatest = false;
+    };
+  }, [texts]);
+  useEffect(() => {
+    // Once only: whoever types on must not lose the focus.
+    if (link === '' || isOpened.current) return;
+    isOpened.current = true;
     field.current?.focus();
     field.current?.select();
   }, [link]);
-  if (link === '') return null;
   const copy = async () => {
     try {
-      await navigator.clipboard.writeText(link);
+      // Of the texts now: the field may be one key behind.
+      await navigator.clipboard.writeText(addressOf(await linkOf(texts)));
       setSaid('Copied.');
     } catch {
       field.current?.select();
