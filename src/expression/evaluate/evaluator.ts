@@ -42,6 +42,8 @@ export interface Evaluator {
   evaluate(request: EvaluationRequest): readonly GroupResult[] | Promise<readonly GroupResult[]>;
   /** The expressions and values that are set aside because they ran out of time or memory. */
   readonly quarantined: Quarantined;
+  /** For somebody who only looks: nothing is counted or set aside, and what ran out of its limits before is not run again. */
+  readonly onlooker: Evaluator;
 }
 
 interface PreparedRequest {
@@ -66,8 +68,18 @@ class SandboxedEvaluator implements Evaluator {
   readonly #memory: AnswerMemory;
   readonly #offenders: Offenders;
   readonly #metrics: ExpressionMetrics | undefined;
+  readonly #isOnlooker: boolean;
 
-  constructor(options: EvaluatorOptions) {
+  /** With another evaluator, it becomes the onlooker of that one. */
+  constructor(options: EvaluatorOptions | SandboxedEvaluator) {
+    this.#isOnlooker = options instanceof SandboxedEvaluator;
+    if (options instanceof SandboxedEvaluator) {
+      this.#sandbox = options.#sandbox;
+      this.#writer = options.#writer;
+      this.#memory = options.#memory;
+      this.#offenders = options.#offenders;
+      return;
+    }
     const { expressions } = options;
     this.#writer = new RequestWriter(expressions);
     this.#memory = new AnswerMemory(options.memory);
@@ -78,6 +90,10 @@ class SandboxedEvaluator implements Evaluator {
 
   get quarantined(): Quarantined {
     return this.#offenders.sizes;
+  }
+
+  get onlooker(): Evaluator {
+    return new SandboxedEvaluator(this);
   }
 
   async start(): Promise<void> {
@@ -182,7 +198,7 @@ class SandboxedEvaluator implements Evaluator {
     return request.groups.map((group) => {
       const index = this.#writer.indexOf(group.expression);
       const suspicion = this.#suspicionOf(group, request);
-      this.#offenders.failed(index, suspicion);
+      if (!this.#isOnlooker) this.#offenders.failed(index, suspicion);
       const retryAfterMs = this.#offenders.remainingMs(index, suspicion);
       return this.#fail(group, { ...errorOf(outcome), retryAfterMs });
     });
@@ -192,7 +208,7 @@ class SandboxedEvaluator implements Evaluator {
   #setAside(group: ValueGroup, request: EvaluationRequest): GroupResult | undefined {
     const index = this.#writer.indexOf(group.expression);
     const remainingMs = this.#offenders.remainingMs(index, this.#suspicionOf(group, request));
-    if (remainingMs === 0) return undefined;
+    if (remainingMs === 0 && !(this.#isOnlooker && this.#hasFailedBefore(group, request))) return undefined;
     // A constant message, because every new message would become a new event on the object.
     const message = 'not tried: the expression ran out of its limits before and is set aside for a while';
     return this.#fail(group, { kind: 'timeout', message, retryAfterMs: remainingMs });
@@ -203,6 +219,7 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   #clear(request: EvaluationRequest): void {
+    if (this.#isOnlooker) return;
     for (const group of request.groups) {
       if (!this.#isSuspected(group)) continue;
       this.#offenders.succeeded(this.#writer.indexOf(group.expression), this.#suspicionOf(group, request));

@@ -3,6 +3,7 @@
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/pass/patching.ts';
 import type { Sync } from '../loop/sync.ts';
+import { createPatchCounts } from '../patch/set/patch-metrics.ts';
 import { backflowFailuresIn } from '../plan/backflow.ts';
 import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
@@ -53,10 +54,15 @@ export function objectStatus(sync: Sync, key: Key): ObjectStatus | undefined {
 
 /** The status of an object after running its patches in the sandbox. */
 export async function patchedObjectStatus(sync: Sync, key: Key): Promise<ObjectStatus | undefined> {
+  return statusOf(sync, await patchedFacts(sync, key));
+}
+
+/** Runs the patches as an onlooker, because a person who looks at an object must change no count and set nothing aside. */
+export async function patchedFacts(sync: Sync, key: Key, counts = createPatchCounts(undefined, [])): Promise<Facts> {
   const { world } = sync;
   const seen = world.look(key, sync.circumstances(key));
   const { patcher } = world.rules;
-  return statusOf(sync, patcher === undefined ? seen : await createPatching(patcher, world).forward(seen));
+  return patcher === undefined ? seen : createPatching(patcher.onlooker(counts), world).forward(seen);
 }
 
 /** For an object whose patches have run. */

@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
+import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { createPageFacts, type PageFacts } from '../../../src/sync/report/look/page-facts.ts';
+import { patchedObjectStatus } from '../../../src/sync/report/object-status.ts';
+import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import { FakeWorld, putPair } from '../fake-sync.ts';
+import { entry } from '../patch/fake-patch.ts';
 
 let world: FakeWorld;
 afterEach(() => world.stop());
@@ -90,6 +95,55 @@ describe('everything about one name', () => {
     const [web] = (await on.details('default/web')).objects;
     expect(web?.plan).toMatch(/^the next pass sends host create/);
     expect(web?.diff).toContain('\n+  name: web-x-default-x-vc\n');
+  });
+});
+
+describe('a look at an object', () => {
+  const look = async (on: PageFacts) => {
+    const { objects } = await on.details('default/web');
+    const status = await patchedObjectStatus(world.sync, 'default/web');
+    expect(objects[0]?.status.patchFailure).toEqual(status?.patchFailure);
+    return status;
+  };
+  const known = () => ({
+    patches: world.patches?.counts.totals(),
+    setAside: world.patches?.quarantined(),
+    changes: world.sync.ledger.changes,
+  });
+
+  it('changes no count of a patch that works or fails, and not its last failure', async () => {
+    const patches = [
+      entry({ path: 'metadata.annotations.fine', expression: '"fine"', onMissing: 'create' }),
+      entry({ path: 'metadata.annotations.boom', expression: 'value.nope.deep', onMissing: 'create' }),
+    ];
+    const on = await facts(['web'], { patches });
+    const before = structuredClone(known());
+    expect(before.patches).toMatchObject([{ values: 1 }, { failures: 1 }]);
+    expect(await look(on)).toMatchObject({ patchFailure: { patch: 1, class: 'threw' } });
+    expect(known()).toEqual(before);
+  });
+
+  it('neither sets aside what runs out of time, nor runs it again, nor tells of it as the last failure', async () => {
+    let runs = 0;
+    const openSandbox = (setup: SandboxSetup): Sandbox => {
+      const inner = new InProcessSandbox(setup);
+      const run = async (): Promise<SandboxOutcome> => {
+        runs++;
+        return { kind: 'timeout' };
+      };
+      return { start: () => inner.start(), stop: () => inner.stop(), run };
+    };
+    const patches = [entry({ path: 'metadata.annotations.k', expression: '"slow"', onMissing: 'create' })];
+    const on = await facts(['web'], { patches, openSandbox });
+    const before = structuredClone(known());
+    expect(before).toMatchObject({ patches: [{ failures: 1 }], setAside: { values: 1 } });
+    expect(await look(on)).toMatchObject({ patchFailure: { class: 'timeout' } });
+    world.isLeader = false;
+    await world.clock.advance(20_000);
+    const after = structuredClone(known());
+    const ran = runs;
+    expect(await look(on)).toMatchObject({ patchFailure: { class: 'timeout' } });
+    expect([known(), runs]).toEqual([after, ran]);
   });
 });
 

@@ -23,7 +23,7 @@ import { textsNow, translate } from '../entry/translate.ts';
 import { problemOfKeyCount, problemOfResult } from '../result/validate-result.ts';
 import { blamedPatchOf, type PatchWrite } from '../set/blamed-patch.ts';
 import { isOfWholeMap } from '../set/changed-parts.ts';
-import { type Failed, failureOf } from '../set/failure.ts';
+import { type Failed, failureOf, faultOf } from '../set/failure.ts';
 import { Kept } from '../set/keep-last.ts';
 import type { PatchDigests } from '../set/patch-digests.ts';
 import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
@@ -56,6 +56,11 @@ export class Patcher {
     const forward = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     this.#program = patchProgramOf(forward, options);
     this.#mayOwnAnyKey = patches.some((patch) => mayOwnAnyKey(patch, options.set));
+  }
+
+  /** For somebody who only looks. */
+  onlooker(counts: PatcherOptions['counts']): Patcher {
+    return new Patcher({ ...this.#options, counts, evaluator: this.#options.evaluator.onlooker });
   }
 
   /** Returns at once when the evaluator remembers all results, which is the common case. */
@@ -290,7 +295,3 @@ type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
 
 /** The request of one patch to the evaluator. After the answer it also records the results that the patch wrote. */
 interface Asked extends ValueGroup, PatchWrite {}
-
-function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
-  return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
-}

@@ -13,6 +13,10 @@ export interface Failed {
   errors: readonly { at: number; error: EvaluationError }[];
 }
 
+export function faultOf(patch: CompiledPatch, matches: Matches, message: string, at = 0): Failed {
+  return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
+}
+
 export function failureOf({ patch, matches, errors }: Failed, source: string | undefined): PatchFailure {
   const [first = { at: 0, error: { kind: 'threw' as const, message: 'no result' } }] = errors;
   const { at, error } = first;

@@ -6,14 +6,13 @@ import type { Key } from '../../../object/meta/object.ts';
 import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
 import type { Json } from '../../../object/text/json.ts';
 import { diffHunks } from '../../../object/text/line-diff.ts';
-import { createPatching } from '../../loop/pass/patching.ts';
 import type { Sync } from '../../loop/sync.ts';
 import { viewOf } from '../../patch/set/view.ts';
 import { decide } from '../../plan/decide/decide.ts';
 import { draftHost } from '../../plan/draft.ts';
 import type { Payload } from '../../plan/kind.ts';
 import { type Facts, freshMemory, type PatchFailure, type PlannedRequest, type PlanStep } from '../../plan/step.ts';
-import { type ObjectStatus, sentenceOf, statusOf } from '../object-status.ts';
+import { type ObjectStatus, patchedFacts, sentenceOf, statusOf } from '../object-status.ts';
 import { seconds } from '../proven-times.ts';
 
 export interface DetailPatch {
@@ -46,9 +45,7 @@ const mostLines = 1_000;
 /** Undefined when neither side has an object of this name. */
 export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail | undefined> {
   const { world } = sync;
-  const seen = world.look(key, sync.circumstances(key));
-  const { patcher } = world.rules;
-  const facts = patcher === undefined ? seen : await createPatching(patcher, world).forward(seen);
+  const facts = await patchedFacts(sync, key);
   const status = statusOf(sync, facts);
   if (status === undefined) return undefined;
   const [virtual, host] = [virtualSide(sync, facts), hostSide(sync, facts)];

@@ -60,6 +60,28 @@ describe('an expression that runs out of time', () => {
     expect(evaluator.quarantined.expressions).toBe(0);
   });
 
+  it('is not counted or set aside for an onlooker, which neither runs it again nor takes it back', async () => {
+    const clock = new VirtualClock();
+    const registry = new Registry();
+    const metrics = createExpressionMetrics(registry);
+    const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value'], { clock, metrics });
+    const look = (value: string) => evaluateOne(evaluator.onlooker, expressions[0] as never, { value });
+    const known = async () => [evaluator.quarantined, await registry.metrics()];
+    const before = await known();
+    sandbox.answers = [timeout];
+    expect(await look('bad')).toMatchObject({ error: { kind: 'timeout' } });
+    expect(await look('good')).toEqual({ value: 'agood' });
+    expect(await known()).toEqual(before);
+    sandbox.answers = [timeout];
+    await evaluateOne(evaluator, expressions[0] as never, { value: 'bad' });
+    const [sent, after] = [sandbox.sent.length, await known()];
+    expect(await look('bad')).toMatchObject({ error: { message: expect.stringContaining('set aside') } });
+    await clock.advance(1_001);
+    expect(await look('bad')).toMatchObject({ error: { message: expect.stringContaining('set aside') } });
+    await look('good');
+    expect([sandbox.sent.length, (await known())[1]]).toEqual([sent, after[1]]);
+  });
+
   it('leaves the other expressions of its object to be remembered', async () => {
     const clock = new VirtualClock();
     const { evaluator, expressions, sandbox } = await openRecorded(['"a" + value', '"b" + value', '"c" + value'], {
