@@ -177,6 +177,22 @@ describe('what needs a person', () => {
       expect(short).toContain(text);
   });
 
+  it('names the right that a write lacks, and the keys that end', () => {
+    const message =
+      'endpointslices.discovery.k8s.io "a" is forbidden: User "u" cannot create resource "endpointslices" in API group "discovery.k8s.io" in the namespace "vcluster-shop"';
+    const remedyOf = (status: StatusJson) => attentionOf(status)[0]?.remedy;
+    const outage = (message: string) => ({ outages: [{ cluster: 'host', kind: 'unwritable', seconds: 9, message }] });
+    const right = 'grant "create" of endpointslices.discovery.k8s.io in the namespace vcluster-shop; ';
+    expect(remedyOf(outage(message))).toContain(right);
+    expect(remedyOf({ trouble: [{ object: 'a/b', state: 'refused/Forbidden', message }] })).toContain(right);
+    expect(remedyOf(outage('endpoints "a" is forbidden'))).toBe('grant the verbs that doctor names');
+    expect(remedyOf(outage('connection refused'))).toBe('see whether the API server answers, and to whom');
+    const management = { expiringWithinSevenDays: 12, nextKeysToEnd: ['ci-deploy', 'alice-laptop'] };
+    expect(attentionOf({ management })[0]?.message).toBe(
+      '12 keys end within seven days: ci-deploy, alice-laptop and 10 more',
+    );
+  });
+
   it('is nothing in a daemon that is well', () => {
     expect(attentionOf(cases.find(([name]) => name === 'well')?.[1] as StatusJson)).toEqual([]);
   });

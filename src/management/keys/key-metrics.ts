@@ -27,7 +27,19 @@ export interface Counted {
   unproven: { readonly count: number; readonly gaveWay: number };
 }
 
-type Counts = Record<KeyState, number> & { expiringSoon: number; ofLeavers: number };
+interface EndingKey {
+  name: string;
+  atMs: number;
+}
+
+type Counts = Record<KeyState, number> & {
+  expiringSoon: number;
+  /** Some of them, the next to end first. */
+  nextToEnd: readonly EndingKey[];
+  ofLeavers: number;
+};
+
+const namedAtMost = 10;
 
 export interface KeyCountsParts {
   book: Pick<KeyBook, 'size' | 'facts' | 'heldByOthers'>;
@@ -80,15 +92,22 @@ export class KeyCounts {
       const state = keyState(facts, world, nowMs);
       counts[state]++;
       const expiryMs = expiryOf(facts.times, world.lastActivityMs(facts));
-      if (state === 'active' && expiryMs !== undefined && expiryMs - nowMs <= soonMs) counts.expiringSoon++;
+      if (state !== 'active' || expiryMs === undefined || expiryMs - nowMs > soonMs) return counts;
+      counts.expiringSoon++;
+      counts.nextToEnd = withKey(counts.nextToEnd, { name: facts.name, atMs: expiryMs });
       return counts;
     };
   }
 }
 
+function withKey(known: readonly EndingKey[], key: EndingKey): readonly EndingKey[] {
+  if (known.length >= namedAtMost && key.atMs >= (known.at(-1)?.atMs ?? 0)) return known;
+  return [...known, key].sort((a, b) => a.atMs - b.atMs).slice(0, namedAtMost);
+}
+
 function noKeys(): Counts {
   const states = Object.fromEntries(keyStates.map((state) => [state, 0])) as Record<KeyState, number>;
-  return { ...states, expiringSoon: 0, ofLeavers: 0 };
+  return { ...states, expiringSoon: 0, nextToEnd: [], ofLeavers: 0 };
 }
 
 export function declareKeyMetrics(metrics: Metrics, counted: Counted): void {

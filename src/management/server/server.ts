@@ -268,7 +268,7 @@ export class ManagementApi {
     const store = database.shared?.status();
     const behind = followers.trouble === undefined ? [] : [followers.trouble];
     const nowMs = this.#options.clock.wallTime().getTime();
-    const { expiringSoon, ofLeavers, ...keys } = counts.read(0);
+    const { expiringSoon, nextToEnd, ofLeavers, ...keys } = counts.read(0);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
     const { upstreams = [] } = proxied;
     const { removalsWaiting } = certificates;
@@ -280,6 +280,7 @@ export class ManagementApi {
       ...(troubles.length > 0 && { troubles }),
       keys,
       expiringWithinSevenDays: expiringSoon,
+      ...(nextToEnd.length > 0 && { nextKeysToEnd: nextToEnd.map(({ name }) => name) }),
       ofLeavers,
       watches: api.watchCount,
       certificates,

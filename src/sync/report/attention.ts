@@ -137,13 +137,26 @@ function configurationItems(status: StatusJson): AttentionItem[] {
 
 function outageItems(status: StatusJson): AttentionItem[] {
   const remedy = { remedy: 'see whether the API server answers, and to whom', command: doctor({ status }) };
-  const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) =>
-    item(`${say(cluster)} cluster`, say(kind), say(message), remedy, Number(seconds)),
-  );
+  const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) => {
+    const found = { ...remedy, remedy: missingRight(say(message)) ?? remedy.remedy };
+    return item(`${say(cluster)} cluster`, say(kind), say(message), found, Number(seconds));
+  });
   const known = new Set(outages.map(({ message }) => message));
   const troubles = textsOf(status['waitingFor']).filter((one) => ![...known].some((message) => one.includes(message)));
   const found = [...outages, ...troubles.map((message) => item('clusters', 'Unreachable', message, remedy))];
   return found.length > 0 ? found : lateItems(status, remedy);
+}
+
+/** What an API server that refuses wants; undefined where it says nothing of rights. */
+function missingRight(message: string): string | undefined {
+  const inGroup = 'resource "([^"]+)" in API group "([^"]*)"';
+  const [, verb, resource, group, namespace] =
+    message.match(`cannot (\\w+) ${inGroup}(?: in the namespace "([^"]+)")?`) ?? [];
+  if (verb === undefined)
+    return /forbidden|not allowed/i.test(message) ? 'grant the verbs that doctor names' : undefined;
+  const what = group === '' ? resource : `${resource}.${group}`;
+  const where = namespace === undefined ? '' : ` in the namespace ${namespace}`;
+  return `grant "${verb}" of ${what}${where}; doctor names every verb that is missing`;
 }
 
 /** A cluster that answers nothing any more is known as an outage only after its time limits; until then changes wait. */
@@ -204,7 +217,8 @@ function objectItem(
   { object, state, message, since }: { object: string; state: string; message: string; since: unknown },
 ): AttentionItem {
   const reason = state.split('/')[1] ?? state;
-  const [remedy, commandOf] = remedies[reason] ?? others;
+  const [usual, commandOf] = remedies[reason] ?? others;
+  const remedy = (reason === 'Forbidden' ? missingRight(message) : undefined) ?? usual;
   const command = commandOf({ object, ...asked });
   // With one client or another, and while its repair waits: it is the same fight.
   const group = reason === 'Contested' ? reason : state;
@@ -240,13 +254,20 @@ function managementItems({ status, address }: Asked): AttentionItem[] {
     ),
     ...(soon > 0
       ? [
-          item('access keys', 'EndingSoon', `${soon} ${soon === 1 ? 'key ends' : 'keys end'} within seven days`, {
+          item('access keys', 'EndingSoon', endingKeys(soon, textsOf(management['nextKeysToEnd'])), {
             remedy: 'make new ones before',
             command: configuredCommand(status, 'keys list', { isFilesOnly: true }),
           }),
         ]
       : []),
   ];
+}
+
+/** The next to end first. */
+function endingKeys(count: number, names: readonly string[]): string {
+  const text = `${count} ${count === 1 ? 'key ends' : 'keys end'} within seven days`;
+  const left = count - names.length;
+  return names.length === 0 ? text : `${text}: ${names.join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
 }
 
 function item(

@@ -155,11 +155,16 @@ describe('the metrics', () => {
     endings.push(() => api.close());
     await api.createKey({ metadata: { name: 'a' }, spec: { user: 'alice', ttl: 600 } });
     await api.createKey({ metadata: { name: 'b' }, spec: { user: 'alice', disabled: true } });
+    await api.createKey({ metadata: { name: 'sooner' }, spec: { user: 'alice', ttl: 60 } });
     await api.serve();
     const text = await metrics.metrics();
-    expect(text).toContain('hostward_access_keys{state="active"} 1');
+    expect(text).toContain('hostward_access_keys{state="active"} 2');
     expect(text).toContain('hostward_access_keys{state="disabled"} 1');
-    expect(text).toContain('hostward_access_keys_expiring 1');
-    expect(api.status()).toMatchObject({ keys: { active: 1, disabled: 1 }, expiringWithinSevenDays: 1 });
+    expect(text).toContain('hostward_access_keys_expiring 2');
+    expect(api.status()).toMatchObject({
+      keys: { active: 2, disabled: 1 },
+      expiringWithinSevenDays: 2,
+      nextKeysToEnd: ['sooner', 'a'],
+    });
   });
 });
