@@ -50,6 +50,8 @@ export interface PatchReport {
   path: string;
   object: string;
   tookMs: number;
+  /** Why it was not tried. */
+  notTried?: string | undefined;
   matches: readonly PatchMatch[];
   /** Matches that were left out. */
   more: number;

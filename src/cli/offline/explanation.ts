@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { inQuotes } from '../../object/text/in-quotes.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
+import { notTriedAfter } from '../../sync/patch/set/failure.ts';
 import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
 
 type Direction = 'forward' | 'back';
@@ -15,6 +16,8 @@ export interface ExplainedPatch {
   path: string;
   /** Time of the calls to the sandbox process; a remembered answer takes almost no time. */
   tookMs: number;
+  /** Why it was not tried, where an earlier patch ended the pass. */
+  notTried?: string;
   matches: { at: string; before: unknown; after?: unknown; error?: string; failed?: TraceEntry['failed'] }[];
 }
 
@@ -22,6 +25,8 @@ export class Explanation {
   readonly #clock: Clock;
   readonly #found = new Map<string, ExplainedPatch>();
   readonly #begun = new Set<string>();
+  /** The patch that ended a pass, by direction and object. */
+  readonly #endedBy = new Map<string, number>();
   #now: { object: Key; direction: Direction; isRepeat: boolean } | undefined;
   #sinceMs = 0;
 
@@ -37,10 +42,12 @@ export class Explanation {
     this.#sinceMs = this.#clock.now();
   }
 
-  add({ patch, path, at, before, after, error, failed }: TraceEntry): void {
+  add({ patch, path, at, before, after, error, failed, endsPass }: TraceEntry): void {
     const now = this.#now;
     if (now === undefined || now.isRepeat) return;
-    const id = `${now.direction} ${now.object} ${patch}`;
+    const pass = `${now.direction} ${now.object}`;
+    if (endsPass === true) this.#endedBy.set(pass, patch);
+    const id = `${pass} ${patch}`;
     const { object, direction } = now;
     const explained = this.#found.get(id) ?? { object, direction, patch, path, tookMs: 0, matches: [] };
     this.#found.set(id, explained);
@@ -56,10 +63,17 @@ export class Explanation {
     return this.#passes(set).flatMap(({ object, direction, active }) =>
       active.map(({ index, entry }) => {
         const found = this.#found.get(`${direction} ${object} ${index}`);
-        const nothing = { object, direction, patch: index, path: entry.path, tookMs: 0, matches: [] };
+        const notTried = this.#notTried(`${direction} ${object}`, index);
+        const why = notTried === undefined ? {} : { notTried };
+        const nothing = { object, direction, patch: index, path: entry.path, tookMs: 0, ...why, matches: [] };
         return found === undefined ? nothing : { ...found, tookMs: Math.round(found.tookMs * 100) / 100 };
       }),
     );
+  }
+
+  #notTried(pass: string, patch: number): string | undefined {
+    const endedBy = this.#endedBy.get(pass);
+    return endedBy === undefined || endedBy >= patch ? undefined : notTriedAfter(endedBy);
   }
 
   #passes(set: PatchSet): { object: Key; direction: Direction; active: PatchSet['patches'] }[] {
@@ -79,7 +93,8 @@ export class Explanation {
       lines.push(`${object}, ${direction === 'forward' ? 'forward' : 'back to the virtual side'}:`);
       for (const { index, entry } of active) {
         const found = this.#found.get(`${direction} ${object} ${index}`);
-        const said = found === undefined ? 'matched nothing' : `${countOf(found)}, ${found.tookMs.toFixed(1)} ms`;
+        const nothing = this.#notTried(`${direction} ${object}`, index) ?? 'matched nothing';
+        const said = found === undefined ? nothing : `${countOf(found)}, ${found.tookMs.toFixed(1)} ms`;
         lines.push(`  patch ${index}, path ${inQuotes(entry.path)}: ${said}`);
         lines.push(...(found?.matches ?? []).slice(0, shownMatches).map((match) => `    ${matchText(match)}`));
         const more = (found?.matches.length ?? 0) - shownMatches;

@@ -66,9 +66,9 @@ function diffHtml(diff: string, label: string): Html {
 `;
 }
 
-function patchHtml({ patch, path, expression, reverseExpression, matches, failure }: DetailPatch): Html {
+function patchHtml({ patch, path, expression, reverseExpression, matches, failure, notTried }: DetailPatch): Html {
   return html`<div class="patch">
-<p>patch ${patch}: <code>${path}</code>, ${matches} ${matches === 1 ? 'match' : 'matches'}</p>
+<p>patch ${patch}: <code>${path}</code>, ${notTried ?? `${matches} ${matches === 1 ? 'match' : 'matches'}`}</p>
 ${expression !== undefined && html`<p class="quiet">forward</p><pre tabindex="0" role="region" aria-label="Expression of patch ${patch}">${expression}</pre>`}${reverseExpression !== undefined && html`<p class="quiet">back</p><pre tabindex="0" role="region" aria-label="Reverse expression of patch ${patch}">${reverseExpression}</pre>`}${
   failure &&
   html`<p class="bad">failed at <code>${failure.at}</code> (${failure.class}): ${failure.message}${failure.source !== undefined && html`; in the configuration: ${failure.source}`}</p>`

@@ -141,6 +141,20 @@ describe('hostward render, with patches', () => {
     expect((await json(virtual, { more: ['--back'] })).code).toBe(2);
   });
 
+  it('--explain says which patches were not tried, because an earlier one failed', async () => {
+    const patches = [
+      { path: 'metadata.annotations.a', expression: 'value.no.way' },
+      { path: 'metadata.labels.z', expression: '"z"', onMissing: 'create' },
+    ];
+    const config = toYaml({ sync: { toHost: { endpoints: { patches } } } });
+    const object = endpoints({ a: 'v' }, '10.0.0.1');
+    const { out } = await render(object, { config, more: ['--explain'] });
+    expect(out).toContain('#   patch 1, path "metadata.labels.z": not tried, because patch 0 failed\n');
+    expect(out).not.toContain('matched nothing');
+    const { object: told } = await json(object, { config, more: ['--explain'] });
+    expect(told.explain[1]).toMatchObject({ patch: 1, notTried: 'not tried, because patch 0 failed', matches: [] });
+  });
+
   it('--explain lists the matches and the changes of every patch, as comments or as JSON', async () => {
     const { out } = await render(endpoints({ 'two-way': 'v', lenient: 'x' }, '10.0.0.1'), { more: ['--explain'] });
     const plain = out.replace(/[\d.]+ ms/g, '? ms');

@@ -123,6 +123,22 @@ describe('a look at an object', () => {
     expect(known()).toEqual(before);
   });
 
+  it('says which patches were not tried, because an earlier one failed', async () => {
+    const patches = [
+      entry({ path: 'metadata.annotations.fine', expression: '"fine"', onMissing: 'create' }),
+      entry({ path: 'metadata.annotations.boom', expression: 'value.nope.deep', onMissing: 'create' }),
+      entry({ path: 'metadata.labels.z', expression: '"z"', onMissing: 'create' }),
+    ];
+    const on = await facts(['web'], { patches });
+    const [web] = (await on.details('default/web')).objects;
+    const said = web?.patches.map(({ patch, notTried }) => [patch, notTried]);
+    expect(said).toEqual([
+      [0, undefined],
+      [1, undefined],
+      [2, 'not tried, because patch 1 failed'],
+    ]);
+  });
+
   it('neither sets aside what runs out of time, nor runs it again, nor tells of it as the last failure', async () => {
     let runs = 0;
     const openSandbox = (setup: SandboxSetup): Sandbox => {

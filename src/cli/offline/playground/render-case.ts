@@ -218,10 +218,11 @@ function wayOf(
         .patches(set)
         .filter(({ direction }) => direction === way)
         .map((one): PatchReport => {
-          const { patch, path, object, tookMs, matches } = one;
+          const { patch, path, object, tookMs, notTried, matches } = one;
           const shown = matches.slice(0, playgroundLimits.shownMatches);
           const more = matches.length - shown.length;
-          return { list, patch, path, object, tookMs, matches: shown.map(({ failed: _, ...match }) => match), more };
+          const told = { list, patch, path, object, tookMs, ...(notTried !== undefined && { notTried }) };
+          return { ...told, matches: shown.map(({ failed: _, ...match }) => match), more };
         }),
     ),
     output: objectsText(

@@ -89,7 +89,7 @@ function Patch({ reports, roundTrip }: { reports: readonly PatchReport[]; roundT
   const places = count === 1 ? '1 place' : `${count} places`;
   const said =
     count === 0
-      ? 'matches nothing'
+      ? (reports.find(({ notTried }) => notTried !== undefined)?.notTried ?? 'matches nothing')
       : `${places}, ${failed > 0 ? `${failed} failed` : `${changed} changed`}, ${tookMs.toFixed(1)} ms`;
   return html`
     <li class=${failed > 0 ? 'failed' : ''}>
@@ -97,8 +97,8 @@ function Patch({ reports, roundTrip }: { reports: readonly PatchReport[]; roundT
         <summary>Patch ${patch}: <code>${path === '' ? 'the whole object' : path}</code> <span class="quiet">${said}</span></summary>
         <p class="quiet">${list}[${patch}]</p>
         ${reports.map(
-          ({ object, matches: inObject, more }) => html`
-            <p>${object}${inObject.length === 0 && ': no match'}</p>
+          ({ object, matches: inObject, notTried, more }) => html`
+            <p>${object}${inObject.length === 0 && `: ${notTried ?? 'no match'}`}</p>
             <ul>${inObject.map((match) => html`<li>${matchView(match)}</li>`)}</ul>
             ${more > 0 && html`<p>And ${more} more.</p>`}`,
         )}

@@ -48,6 +48,8 @@ export interface TraceEntry {
   error?: string;
   /** What went wrong, and where in the text of the expression, if that is known. */
   failed?: Pick<EvaluationError, 'kind' | 'position'>;
+  /** The failure ends the pass, so that no later patch is tried. */
+  endsPass?: boolean;
 }
 
 export type Trace = (entry: TraceEntry) => void;

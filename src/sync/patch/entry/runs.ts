@@ -46,13 +46,18 @@ export function traceResults(
   }
 }
 
-export function traceFailure({ patch, matches, errors }: Failed, trace: Trace | undefined): void {
+export function traceFailure(
+  { patch, matches, errors }: Failed,
+  trace: Trace | undefined,
+  { endsPass = false }: { endsPass?: boolean } = {},
+): void {
   if (trace === undefined) return;
   for (const { at, error } of errors) {
     const place = matches.paths?.[at] ?? patch.path.text;
     const before = matches.values[at];
     const { message, kind, position } = error;
     const failed = { kind, ...(position && { position }) };
-    trace({ patch: patch.index, path: patch.entry.path, at: place, before, after: before, error: message, failed });
+    const told = { patch: patch.index, path: patch.entry.path, at: place, before, after: before };
+    trace({ ...told, error: message, failed, endsPass });
   }
 }

@@ -214,10 +214,11 @@ export class Patcher {
     const { patch } = failed;
     const failure = this.#say(failed, 'expression');
     this.#options.counts.failed(patch.index, failure.class, failure.message);
-    traceFailure(failed, pass.isTrial ? undefined : this.#options.trace);
     const { onError } = patch.entry;
     const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
-    if (onError === 'fail' || (onError === 'keepLast' && !mayKeep)) return failed;
+    const endsPass = onError === 'fail' || (onError === 'keepLast' && !mayKeep);
+    traceFailure(failed, pass.isTrial ? undefined : this.#options.trace, { endsPass });
+    if (endsPass) return failed;
     if (onError === 'keepLast') {
       pass.kept ??= new Kept();
       pass.kept.add(patch, failed.matches);

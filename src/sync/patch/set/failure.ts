@@ -17,6 +17,11 @@ export function faultOf(patch: CompiledPatch, matches: Matches, message: string,
   return { patch, matches, errors: [{ at, error: { kind: 'type', message } }] };
 }
 
+/** The words about a patch that an earlier failure kept from being tried. */
+export function notTriedAfter(patch: number): string {
+  return `not tried, because patch ${patch} failed`;
+}
+
 export function failureOf({ patch, matches, errors }: Failed, source: string | undefined): PatchFailure {
   const [first = { at: 0, error: { kind: 'threw' as const, message: 'no result' } }] = errors;
   const { at, error } = first;

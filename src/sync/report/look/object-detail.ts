@@ -7,6 +7,8 @@ import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
 import type { Json } from '../../../object/text/json.ts';
 import { diffHunks } from '../../../object/text/line-diff.ts';
 import type { Sync } from '../../loop/sync.ts';
+import { notTriedAfter } from '../../patch/set/failure.ts';
+import { createPatchCounts } from '../../patch/set/patch-metrics.ts';
 import { viewOf } from '../../patch/set/view.ts';
 import { decide } from '../../plan/decide/decide.ts';
 import { draftHost } from '../../plan/draft.ts';
@@ -23,6 +25,8 @@ export interface DetailPatch {
   /** Values that its path matches in this object. */
   matches: number;
   failure?: PatchFailure;
+  /** Why it was not tried, where an earlier patch ended the pass. */
+  notTried?: string;
 }
 
 export interface ObjectDetail {
@@ -45,7 +49,10 @@ const mostLines = 1_000;
 /** Undefined when neither side has an object of this name. */
 export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail | undefined> {
   const { world } = sync;
-  const facts = await patchedFacts(sync, key);
+  const tried = new Set<number>();
+  const note = (patch: number): void => void tried.add(patch);
+  const none = createPatchCounts(undefined, []);
+  const facts = await patchedFacts(sync, key, { ...none, evaluated: note, failed: note });
   const status = statusOf(sync, facts);
   if (status === undefined) return undefined;
   const [virtual, host] = [virtualSide(sync, facts), hostSide(sync, facts)];
@@ -65,7 +72,7 @@ export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail |
         lines: last.body === undefined ? '' : writtenLines(JSON.parse(last.body)),
       },
     }),
-    patches: patchesOf(sync, facts),
+    patches: patchesOf(sync, facts, tried),
   };
 }
 
@@ -148,16 +155,22 @@ function memberPath(path: string, name: string): string {
 }
 
 /** Those whose path matches the translated object, and the one that failed. */
-function patchesOf({ world }: Sync, { virtual, place, patchFailure, patchLapse }: Facts): DetailPatch[] {
+function patchesOf(
+  { world }: Sync,
+  { virtual, place, patchFailure, patchLapse }: Facts,
+  tried: ReadonlySet<number>,
+): DetailPatch[] {
   const { patcher, translation } = world.rules;
   if (patcher === undefined || virtual === undefined || place === undefined) return [];
   const draft = draftHost(virtual, place, translation);
   const view = viewOf(draft, draft.payload, translation.kind.protectedFields);
   const failure = patchFailure ?? patchLapse;
-  return patcher.set.patches.flatMap(({ index, path, matching, entry }) => {
+  return patcher.set.patches.flatMap(({ index, path, matching, entry, forward, reference, isLabels }) => {
     const matches = path.match(view, matching.forward).values.length;
     const own = failure?.patch === index ? failure : undefined;
     if (matches === 0 && own === undefined) return [];
+    const runsForward = forward !== undefined || reference !== undefined || isLabels;
+    const endedBy = runsForward && !tried.has(index) ? patchFailure?.patch : undefined;
     const { expression, reverseExpression } = entry;
     return {
       patch: index,
@@ -166,6 +179,7 @@ function patchesOf({ world }: Sync, { virtual, place, patchFailure, patchLapse }
       ...(reverseExpression !== undefined && { reverseExpression }),
       matches,
       ...(own && { failure: own }),
+      ...(endedBy !== undefined && endedBy < index && { notTried: notTriedAfter(endedBy) }),
     };
   });
 }

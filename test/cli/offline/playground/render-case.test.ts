@@ -118,6 +118,19 @@ describe('renderCase()', () => {
   });
 
   it.each([
+    ['throws', "'value.no.way'"],
+    ['hangs', "'(() => { for (;;) {} })()'"],
+  ])('says that a patch behind one that %s was not tried', async (_, expression) => {
+    const later = '- path: metadata.labels["z"]\n  expression: \'"z"\'\n  onMissing: create\n';
+    const { forward } = await render({ config: list(expression, later) });
+    const said = forward?.patches.map(({ notTried, matches }) => [notTried, matches.length]);
+    expect(said).toEqual([
+      [undefined, 1],
+      ['not tried, because patch 0 failed', 0],
+    ]);
+  });
+
+  it.each([
     ['hangs', "'(() => { for (;;) {} })()'"],
     ['swells', "'[...Array(90000).keys()].map((n) => Array(90000).fill(n)).length'"],
     ['returns too much', '\'"x".repeat(1000000)\''],
