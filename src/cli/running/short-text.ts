@@ -77,7 +77,7 @@ function headLines(facts: StatusJson): string[] {
 function kindLines(name: string, { objects, queue, lag, differences }: StatusJson): string[] {
   const [p50, p99] = isFacts(lag) ? [lag['p50Ms'], lag['p99Ms']] : [];
   const waiting = isFacts(queue) ? `; queue: ${say(queue['waiting'])} waiting, ${say(queue['running'])} running` : '';
-  const delay = p50 === undefined ? '' : `; delay p50 ${say(p50)} ms, p99 ${say(p99)} ms`;
+  const delay = p50 === undefined ? '' : `; lag p50 ${say(p50)} ms, p99 ${say(p99)} ms`;
   const writes = Array.isArray(differences) ? [`dry run: ${differences.length} writes are listed by --all`] : [];
   return [`${name}: ${isFacts(objects) ? counts(objects) : 'none'}${delay}${waiting}`, ...writes];
 }

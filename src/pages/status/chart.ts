@@ -7,6 +7,8 @@ export interface ChartLine {
   /** first or second: its colour and its dashes in the stylesheet. */
   style: 'first' | 'second';
   points: readonly { at: Date; value: number }[];
+  /** Goes on between its points, however far apart they are. */
+  isWhole?: boolean;
 }
 
 export interface ChartOptions {
@@ -14,6 +16,8 @@ export interface ChartOptions {
   unit: string;
   until: Date;
   lines: readonly ChartLine[];
+  /** What the numbers are. */
+  note?: string;
 }
 
 const [width, height] = [600, 160];
@@ -22,7 +26,7 @@ const spanMs = 3_600_000;
 /** Two points further apart than this have nothing in between. */
 const gapMs = 25_000;
 
-export function chartHtml({ title, unit, until, lines }: ChartOptions): Html {
+export function chartHtml({ title, unit, until, lines, note }: ChartOptions): Html {
   const values = lines.flatMap(({ points }) => points.map(({ value }) => value));
   if (values.length === 0) return html`<p class="quiet">${title}: nothing in the last hour</p>\n`;
   const top = roundUp(Math.max(...values));
@@ -41,8 +45,14 @@ ${[0, top / 2, top].map(
     html`<line class="grid" x1="${edge.left}" x2="${width - edge.right}" y1="${y(value)}" y2="${y(value)}"></line><text x="${edge.left - 6}" y="${y(value) + 4}" text-anchor="end">${number(value)}</text>\n`,
 )}${marks.map(
   (at) => html`<text x="${x(at)}" y="${height - 5}" text-anchor="${anchorAt(x(at))}">${clockTime(at)}</text>\n`,
-)}${lines.map(({ style, points }) => html`<path class="${style}" d="${pathOf(points, x, y)}"></path>\n`)}</svg>
-</figure>
+)}${lines.map(({ style, ...line }) => html`<path class="${style}" d="${pathOf(line, x, y)}"></path>\n`)}${lines.map(
+  ({ style, ...line }) =>
+    lonePoints(line).map(
+      ({ at, value }) =>
+        html`<circle class="${style}" cx="${x(at).toFixed(1)}" cy="${y(value).toFixed(1)}" r="3"></circle>\n`,
+    ),
+)}</svg>
+${note !== undefined && html`<p class="quiet">${note}</p>\n`}</figure>
 `;
 }
 
@@ -50,17 +60,25 @@ function anchorAt(x: number): string {
   return x > width - 40 ? 'end' : x < edge.left + 20 ? 'start' : 'middle';
 }
 
-function pathOf(points: ChartLine['points'], x: (at: Date) => number, y: (value: number) => number): string {
-  let lastMs = Number.NEGATIVE_INFINITY;
+type Drawn = Pick<ChartLine, 'points' | 'isWhole'>;
+
+function areApart(one: ChartLine['points'][0] | undefined, other: ChartLine['points'][0] | undefined): boolean {
+  return one === undefined || other === undefined || other.at.getTime() - one.at.getTime() > gapMs;
+}
+
+function pathOf({ points, isWhole = false }: Drawn, x: (at: Date) => number, y: (value: number) => number): string {
   return points
-    .map(({ at, value }) => {
-      const isNew = at.getTime() - lastMs > gapMs;
-      lastMs = at.getTime();
-      const place = `${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-      // A point alone is drawn as a dot: the end of its line is round.
-      return isNew ? `M${place}h0` : `L${place}`;
+    .map((point, at) => {
+      const isNew = at === 0 || (!isWhole && areApart(points[at - 1], point));
+      return `${isNew ? 'M' : 'L'}${x(point.at).toFixed(1)} ${y(point.value).toFixed(1)}`;
     })
     .join('');
+}
+
+/** A line of one point would not be seen. */
+function lonePoints({ points, isWhole = false }: Drawn): ChartLine['points'] {
+  if (isWhole && points.length > 1) return [];
+  return points.filter((point, at) => areApart(points[at - 1], point) && areApart(point, points[at + 1]));
 }
 
 /** 1, 2 or 5 with zeros, so that the scale has short numbers. */

@@ -4,7 +4,7 @@ import { type AttentionGroup, type AttentionItem, attentionGroups } from '../../
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
 import { isFacts, type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
-import { chartHtml } from './chart.ts';
+import { type ChartLine, chartHtml } from './chart.ts';
 import { blockHtml, factsHtml } from './facts-html.ts';
 import { objectPath } from './object-paths.ts';
 
@@ -53,7 +53,7 @@ export function statusMain(
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict)}
 <section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionGroups(status, address))}</section>
-<section id="hour" aria-label="The last hour">${hourHtml(hour, asOf)}</section>
+<section id="hour" aria-label="The last hour">${hourHtml(status, hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest)}`;
 }
 
@@ -100,7 +100,7 @@ function itemHtml({ about, object, reason, message, sinceSeconds, remedy, comman
 `;
 }
 
-function hourHtml(hour: ReturnType<PageFacts['lastHour']>, until: Date): Html {
+function hourHtml(status: StatusJson, hour: ReturnType<PageFacts['lastHour']>, until: Date): Html {
   const line = (name: string, style: 'first' | 'second', valueAt: (point: (typeof hour)[0]) => number | undefined) => ({
     name,
     style,
@@ -109,19 +109,37 @@ function hourHtml(hour: ReturnType<PageFacts['lastHour']>, until: Date): Html {
       return value === undefined ? [] : [{ at: point.at, value }];
     }),
   });
+  const samples = isFacts(status['lag'])
+    ? ` under Objects is of the last ${say(status['lag']['samples'])} changes`
+    : '';
   return html`<h2>The last hour</h2>
 <div class="charts">
 ${chartHtml({
-  title: 'From an event to the host copy',
+  title: 'Lag, from an event to the host copy',
   unit: 'ms',
   until,
   lines: [line('p50', 'first', ({ p50Ms }) => p50Ms), line('p99', 'second', ({ p99Ms }) => p99Ms)],
-})}${chartHtml({
-  title: 'Writes',
-  unit: 'a second',
-  until,
-  lines: [line('writes', 'first', ({ writesPerSecond }) => writesPerSecond)],
-})}</div>`;
+  note: `Each point is of ten seconds, rounded up by half at most${samples === '' ? '' : `; the lag${samples}, and exact`}.`,
+})}${chartHtml({ title: 'Writes', unit: 'a second', until, lines: [writesLine(status, hour, until)] })}</div>`;
+}
+
+const pointMs = 10_000;
+
+/** Ten seconds without a change have no point, and no write. */
+function writesLine({ uptimeSeconds }: StatusJson, hour: ReturnType<PageFacts['lastHour']>, until: Date): ChartLine {
+  const untilMs = until.getTime();
+  const upMs = typeof uptimeSeconds === 'number' ? uptimeSeconds * 1000 : 0;
+  let beforeMs = untilMs - Math.min(upMs, 3_600_000);
+  const points: { at: Date; value: number }[] = [];
+  const zeros = (...times: number[]) => points.push(...times.map((ms) => ({ at: new Date(ms), value: 0 })));
+  for (const { at, writesPerSecond } of hour) {
+    const atMs = at.getTime();
+    if (atMs - beforeMs > pointMs) zeros(beforeMs, atMs - pointMs);
+    points.push({ at, value: writesPerSecond });
+    beforeMs = atMs + pointMs;
+  }
+  if (untilMs - beforeMs > pointMs) zeros(beforeMs, untilMs);
+  return { name: 'writes', style: 'first', points, isWhole: true };
 }
 
 function section(id: string, title: string, facts: StatusJson): Html | undefined {
