@@ -62,8 +62,10 @@ export class Pages implements LocalRoutes {
     if (!request.isLoopback) return plainReply(403, forwardSentence(this.#answers.port()));
     const { version: ofStatus, asOf } = this.#now();
     const ofObjects = path === '/' ? '' : this.#answers.facts.changes();
+    const navigation = [...links, ...(this.#answers.links ?? [])];
+    const known = `${ofStatus} ${ofObjects} ${JSON.stringify(navigation)}`;
     // Weak, because ages differ in every answer.
-    const etag = `W/"${createHash('sha256').update(`${ofStatus} ${ofObjects}`).digest('base64url').slice(0, 22)}"`;
+    const etag = `W/"${createHash('sha256').update(known).digest('base64url').slice(0, 22)}"`;
     if (headers['if-none-match'] === etag)
       return { status: 304, contentType: 'text/html; charset=utf-8', text: '', headers: { etag } };
     const { title, main, status = 200 } = await this.#page(request);
@@ -72,13 +74,14 @@ export class Pages implements LocalRoutes {
       scripts: [await this.#assets.path('status.js')],
       styles: [await this.#assets.path('pages.css')],
       head: html`<link rel="icon" href="${await this.#assets.path('icon.svg')}">\n`,
-      links: [...links, ...(this.#answers.links ?? [])],
+      links: navigation,
       current: path,
       main: html`<p class="asof">As of <time id="asof" datetime="${asOf.toISOString()}">${asOf.toISOString().replace(/\.\d+Z$/, 'Z')}</time><span id="unchanged"></span></p>
 <div id="page" data-version="${etag}">
 ${main}
 </div>`,
-      policy: { hasForm: true },
+      // The filter.
+      policy: { hasForm: path === objectsPath },
       status,
       headers: { etag },
     });

@@ -94,6 +94,16 @@ describe('the pages of a daemon', () => {
     expect(answer.headers.has('set-cookie')).toBe(false);
   });
 
+  it.each([
+    ['/', "'none'"],
+    ['/objects', "'self'"],
+    ['/objects/default/web', "'none'"],
+  ])('lets a form be sent from %s to %s, for the filter', async (path, place) => {
+    const { get } = await serve();
+    const policy = (await get(path)).headers.get('content-security-policy');
+    expect(policy).toContain(`form-action ${place};`);
+  });
+
   it('answers 304 while nothing is new, and a page again when a fact changes, but not for an age', async () => {
     const { get, told } = await serve();
     const etag = (await get('/')).headers.get('etag') as string;

@@ -78,6 +78,9 @@ function take(found: Document): void {
   if (asOf !== null && newAsOf !== null) asOf.replaceWith(document.adoptNode(newAsOf));
   const words = byId('unchanged');
   if (words !== null) words.textContent = '';
+  // The link to the playground holds another token after a restart of the daemon.
+  const [nav, newNav] = [document.querySelector('header nav'), found.querySelector('header nav')];
+  if (nav !== null && newNav !== null && nav.outerHTML !== newNav.outerHTML) replace(nav, newNav);
   document.title = found.title;
 }
 

@@ -21,6 +21,8 @@ export class PagesStage {
   /** What the daemon tells; a test may change it. */
   status = read('failing');
   readonly well = read('well');
+  /** Further links of the navigation, as the next start() has them. */
+  links: { path: string; words: string }[] = [];
   #server: OperationsServer | undefined;
   #port = 0;
 
@@ -44,7 +46,8 @@ export class PagesStage {
   /** Listens, after a stop() at the same address. */
   async start(): Promise<void> {
     const status = () => this.status;
-    const pages = new Pages({ clock: systemClock, status, facts: this.facts, port: () => this.#port });
+    const { facts, links } = this;
+    const pages = new Pages({ clock: systemClock, status, facts, links, port: () => this.#port });
     const answers = {
       health: () => ({ isHealthy: true, lines: [] }),
       readiness: () => ({ isReady: true, lines: [], parts: [] }),

@@ -134,6 +134,28 @@ describe.skipIf(found.program === undefined)(`the status pages in Chromium${reas
     await page.getByRole('alert').waitFor({ state: 'detached', timeout: 15_000 });
   });
 
+  it('has the link to the playground of the daemon that is running, after a restart too', async () => {
+    const links = (token: string) => [{ path: `/playground#token=${token}`, words: 'Playground' }];
+    const restart = async (next: typeof stage.links) => {
+      await stage.stop();
+      stage.links = next;
+      await stage.start();
+    };
+    await restart(links('first'));
+    try {
+      open = await openPage(browser, stage.origin);
+      const { page } = open;
+      await page.goto(stage.origin);
+      const link = page.getByRole('link', { name: 'Playground' });
+      await link.focus();
+      await restart(links('second'));
+      await expect.poll(() => link.getAttribute('href'), { timeout: 15_000 }).toBe('/playground#token=second');
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Playground');
+    } finally {
+      await restart([]);
+    }
+  });
+
   it('goes back and forward through the pages of a list', async () => {
     open = await openPage(browser, stage.origin);
     const { page } = open;
