@@ -4,16 +4,31 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build, stop } from 'esbuild';
 
-const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'pages', 'browser');
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const folder = join(root, 'src', 'pages', 'browser');
+
+let running = 0;
 
 /** Each becomes a file that a page names. */
 const entries = ['pages.css', 'status.ts', 'playground.css', 'playground.ts', 'icon.svg'];
 
-/** Returns hashed name → bytes; `onMetafile` gets what went in, for the licences. */
+/** Returns hashed name → bytes; `onMetafile` gets what went in, by paths from the root, for the licences. */
 export async function bundleForBrowser(onMetafile = () => {}) {
+  running++;
+  try {
+    return await bundled(onMetafile);
+  } finally {
+    // The bundler stays as a process of its own otherwise, for as long as the daemon runs. Stopping it would break another bundling.
+    if (--running === 0) await stop();
+  }
+}
+
+async function bundled(onMetafile) {
   const { outputFiles, metafile } = await build({
+    // Paths are in the bundle, so its hash would differ with the folder that the program is started in.
+    absWorkingDir: root,
     entryPoints: entries.map((entry) => join(folder, entry)),
     entryNames: '[name]-[hash]',
     outdir: 'pages',
@@ -38,7 +53,7 @@ export async function bundleForBrowser(onMetafile = () => {}) {
 
 /** The cases of fixtures/patches/ as one file, in the order of their README, which says what each shows. */
 function examplesFile() {
-  const cases = join(folder, '..', '..', '..', 'fixtures', 'patches');
+  const cases = join(root, 'fixtures', 'patches');
   const readme = readFileSync(join(cases, 'README.md'), 'utf8');
   const examples = [...readme.matchAll(/^\| \[([a-z0-9-]+)\]\([^)]*\) \| (.*) \|$/gm)].map(([, name, about]) => ({
     name,

@@ -40,6 +40,7 @@ const names = entries.map((entry) => basename(entry, '.ts'));
 if (new Set(names).size !== names.length) throw new Error(`two entries share a name: ${names.join(', ')}`);
 
 const { metafile } = await build({
+  absWorkingDir: root,
   entryPoints: entries.map((entry) => ({ in: entry, out: basename(entry, '.ts') })),
   outdir: out,
   bundle: true,

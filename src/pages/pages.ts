@@ -3,6 +3,7 @@
 // and words come from sync/report.
 import { createHash } from 'node:crypto';
 import { type LocalReply, type LocalRequest, type LocalRoutes, plainReply } from '../apiserver/local/routes.ts';
+import { forwardSentence } from '../apiserver/local/strangers.ts';
 import type { Clock } from '../clock.ts';
 import type { PageFacts } from '../sync/report/look/page-facts.ts';
 import { statusCommand } from '../sync/report/own-commands.ts';
@@ -59,7 +60,8 @@ export class Pages implements LocalRoutes {
   async answer(request: LocalRequest): Promise<LocalReply> {
     const { path, headers } = request;
     if (path.startsWith(assetsPath)) return this.#assets.answer(path);
-    if (!request.isLoopback) return plainReply(403, forwardSentence(this.#answers.port()));
+    if (!request.isLoopback)
+      return plainReply(403, forwardSentence('a page names objects', { port: this.#answers.port(), path: '/' }));
     const { version: ofStatus, asOf } = this.#now();
     const ofObjects = path === '/' ? '' : this.#answers.facts.changes();
     const navigation = [...links, ...(this.#answers.links ?? [])];
@@ -144,8 +146,4 @@ function addressIn(host = ''): string | undefined {
 function withoutAges(name: string, value: unknown): unknown {
   if (name === 'sentence' || name === 'part') return String(value).replace(/\d+ s old/g, 'old');
   return /[sS]econds(Ago)?$/.test(name) ? undefined : value;
-}
-
-function forwardSentence(port: number): string {
-  return `pages name objects, so they answer programs on this machine alone; from elsewhere run\nkubectl port-forward POD ${port}:${port}\nand open http://localhost:${port}/`;
 }

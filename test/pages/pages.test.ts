@@ -168,10 +168,10 @@ describe('the pages of a daemon', () => {
 
   it('refuses a page that has rebound its name, and says how to get here to whom it is not', async () => {
     const { port } = await serve('0.0.0.0');
-    const ask = (address: string, host: string): Promise<string> =>
+    const ask = (address: string, host: string, path = '/'): Promise<string> =>
       new Promise((resolve, reject) => {
         const socket = connect(port, address, () =>
-          socket.end(`GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`),
+          socket.end(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`),
         );
         let text = '';
         socket.on('data', (chunk) => {
@@ -189,5 +189,9 @@ describe('the pages of a daemon', () => {
     expect(refused).toMatch(/^HTTP\/1.1 403/);
     expect(refused).toContain(`kubectl port-forward POD ${port}:${port}`);
     expect(refused).not.toContain('in step');
+    const status = await ask(outside.address, `${outside.address}:${port}`, '/status');
+    expect(status).toMatch(/^HTTP\/1.1 403/);
+    expect(status).toContain(`kubectl port-forward POD ${port}:${port}\nand open http://localhost:${port}/status`);
+    expect(status).not.toContain('in step');
   });
 });

@@ -18,6 +18,11 @@ export function isLoopback(address: string | undefined): boolean {
   return family !== 0 && loopback.check(address as string, family === 6 ? 'ipv6' : 'ipv4');
 }
 
+/** For who asks from elsewhere; `path` is what was asked for. */
+export function forwardSentence(what: string, { port, path }: { port: number; path: string }): string {
+  return `${what}, so it answers programs on this machine alone; from elsewhere run\nkubectl port-forward POD ${port}:${port}\nand open http://localhost:${port}${path}`;
+}
+
 /** Further names under which a port answers, which its operator has configured. */
 export interface KnownNames {
   names: readonly string[];

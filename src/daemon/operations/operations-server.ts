@@ -9,6 +9,7 @@ import {
   type LocalRoutes,
   plainReply,
 } from '../../apiserver/local/routes.ts';
+import { forwardSentence } from '../../apiserver/local/strangers.ts';
 import { safeText } from '../../safe-text.ts';
 import type { ObjectFilter } from '../../sync/report/object-list.ts';
 
@@ -60,7 +61,10 @@ export class OperationsServer {
     const routes = [
       pages,
       playground,
-      new OperationsRoutes(answers, pages === undefined ? [] : ['/', '/objects']),
+      new OperationsRoutes(answers, {
+        pages: pages === undefined ? [] : ['/', '/objects'],
+        port: () => this.address.port,
+      }),
     ].filter((one) => one !== undefined);
     const known = names && { names, from: 'the names in hostward.listenNames' };
     this.#server = new LocalServer({ listen, routes, limits, ...(known && { names: known }) });
@@ -84,10 +88,12 @@ export class OperationsServer {
 class OperationsRoutes implements LocalRoutes {
   readonly #answers: OperationsAnswers;
   readonly #pages: readonly string[];
+  readonly #port: () => number;
 
   /** `pages` are the paths that other routes answer, for the sentence about an unknown one. */
-  constructor(answers: OperationsAnswers, pages: readonly string[]) {
+  constructor(answers: OperationsAnswers, { pages, port }: { pages: readonly string[]; port: () => number }) {
     this.#answers = answers;
+    this.#port = port;
     this.#pages = pages;
   }
 
@@ -124,7 +130,7 @@ class OperationsRoutes implements LocalRoutes {
   }
 
   async #status({ isLoopback, path, query }: LocalRequest): Promise<LocalReply> {
-    if (!isLoopback) return plainReply(403, 'only programs on this machine may read the status');
+    if (!isLoopback) return plainReply(403, forwardSentence('the status names objects', { port: this.#port(), path }));
     if (path === '/status/objects') return this.#objects(query);
     const key = query.get('object');
     if (key === null) return jsonReply(200, this.#answers.status());
