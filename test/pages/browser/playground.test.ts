@@ -301,6 +301,21 @@ describe.skipIf(found.program === undefined)('the playground in Chromium', () =>
     expect(await page.getByRole('alert').count()).toBe(1);
   });
 
+  it.each(['two-way-prefix', 'keep-last', 'fail-closed'])(
+    'says that the example %s means to show a fault',
+    async (name) => {
+      const page = await open(`token=${token}&example=${name}`);
+      const words = page.getByText('The example means to show a fault');
+      await words.waitFor();
+      await expectAccessible(page);
+      await write(page, 'config', patch('value +'));
+      await words.waitFor({ state: 'detached' });
+      await page.locator('#example').selectOption('map-names');
+      await page.getByText(/^no faults/).waitFor();
+      expect(await words.count()).toBe(0);
+    },
+  );
+
   it('shows what an edit on the host changes for the tenant', async () => {
     const page = await open();
     await added(page, '100.64.0.1').waitFor();

@@ -96,11 +96,13 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
     if (asked.kind === 'fault') return setFault(sentence(asked.sentence));
     const [problem] = asked.answer.problems;
     // The test names places in the files of the folder, which nobody has seen yet; the marks name those in the editors.
-    const isMarked = (answer?.marks ?? []).some(({ severity }) => severity === 'fault');
     if (problem !== undefined)
       return setFault(`Nothing to download yet: ${isMarked ? 'mend the faults on the right first.' : problem.text}`);
     save(zipOf('my-case', asked.answer.files), 'my-case.zip');
   };
+
+  const isMarked = (answer?.marks ?? []).some(({ severity }) => severity === 'fault');
+  const showsFault = example !== '' && !hand.isOwn && isMarked;
 
   return html`
     <h1>Patch playground</h1>
@@ -142,6 +144,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
       <section class="results" aria-label="What it becomes">
         <${Tabs} tab=${tab} onTab=${openTab} />
         <p class="quiet" role="status">${isBusy ? 'Working…' : isStale ? 'Not evaluated; below is the result of before.' : summaryOf(answer)}</p>
+        ${showsFault && html`<p class="message">The example means to show a fault; the comment at the top of its patches says why.</p>`}
         <${Marks} marks=${answer?.marks ?? []} goTo=${(mark: Mark) => {
           if (mark.text === 'hostEdited') setTab('back');
           goTo.current[mark.text]?.(mark.line, mark.column);
