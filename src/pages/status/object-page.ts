@@ -32,7 +32,7 @@ function objectHtml({ status, virtual, host, plan, diff, lastWrite, patches }: O
   const id = status.kind ?? 'object';
   return html`<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${status.kind}</h2>
-<p class="verdict ${toneOf(status.state)}"><strong>${status.state}</strong>${status.message !== undefined && html`: ${status.message}`}</p>
+<p class="verdict ${toneOf(status)}"><strong>${status.state}</strong>${status.message !== undefined && html`: ${status.message}`}${status.contestedBy !== undefined && html`; contested by ${status.contestedBy}, who keeps changing the host copy`}</p>
 <h3>What would be written</h3>
 <p>${plan}</p>
 ${diff !== undefined && diffHtml(diff, 'The planned write')}${
@@ -51,7 +51,10 @@ ${factsHtml(status as unknown as StatusJson, 4)}<p class="remedy">On the command
 `;
 }
 
-function toneOf(state: string): string {
+function toneOf({ state, contestedBy }: ObjectDetail['status']): string {
+  if (contestedBy !== undefined) return 'bad';
+  // What is left alone is neither well nor in trouble.
+  if (state.startsWith('left')) return 'left';
   return ['refused', 'waiting', 'retry', 'pending'].includes(state.split('/')[0] as string) || state.includes('Failed')
     ? 'bad'
     : 'good';

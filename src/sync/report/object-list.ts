@@ -4,7 +4,7 @@ import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowMessage } from '../plan/backflow.ts';
 import { type LedgerEntry, labelOf } from '../world/ledger.ts';
-import { sentenceOf } from './object-status.ts';
+import { inSyncLabel, sentenceOf } from './object-status.ts';
 import { provenTime } from './proven-times.ts';
 
 export interface ObjectRow {
@@ -15,6 +15,8 @@ export interface ObjectRow {
   state: string;
   message?: string;
   sinceSeconds?: number;
+  /** Who on the host keeps changing the copy. */
+  contestedBy?: string;
   /** How long ago both API servers had what the last pass called equal. */
   provenSecondsAgo?: number;
 }
@@ -58,15 +60,21 @@ function* wanted(row: ObjectRow, { state }: ObjectFilter): Generator<ObjectRow> 
 
 export function rowOf(sync: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow {
   const { ledger, options } = sync;
+  const contestedBy = sync.contest.rivalOf(key);
+  const contest = contestedBy === undefined ? {} : { contestedBy };
   if (entry !== undefined) {
     const sinceSeconds = Math.round((options.clock.now() - entry.sinceMs) / 100) / 10;
-    return { object: key, state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceSeconds };
+    return { object: key, state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceSeconds, ...contest };
   }
   const { provenSecondsAgo } = provenTime(sync, key);
-  const proven = provenSecondsAgo === undefined ? {} : { provenSecondsAgo };
+  const proven = { ...contest, ...(provenSecondsAgo !== undefined && { provenSecondsAgo }) };
   const lapse = ledger.lapses.get(key);
   if (lapse !== undefined) return { object: key, state: 'inSync/PatchFailed', message: lapse, ...proven };
   const failed = backflowMessage(ledger.backflowFailures.get(key));
   if (failed !== undefined) return { object: key, state: 'inSync/BackflowFailed', message: failed, ...proven };
-  return { object: key, state: ledger.settledAt(key) === undefined ? 'pending' : 'inSync', ...proven };
+  return {
+    object: key,
+    state: ledger.settledAt(key) === undefined ? 'pending' : inSyncLabel({ contestedBy }),
+    ...proven,
+  };
 }

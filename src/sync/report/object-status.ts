@@ -74,7 +74,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const now = sync.options.clock.now();
   const { translation } = world.rules;
   const ownership = facts.host === undefined ? undefined : judgeOwnership(facts.host, key, translation.placement);
-  const contested = sync.contest.contested().find((view) => view.key === key);
+  const contestedBy = sync.contest.rivalOf(key);
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
   const beside = publishedBesideOf(sync, key);
@@ -91,7 +91,11 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
   const state =
-    entry === undefined ? (ledger.settledAt(key) === undefined ? unknown : 'inSync') : labelOf(entry.outcome);
+    entry === undefined
+      ? ledger.settledAt(key) === undefined
+        ? unknown
+        : inSyncLabel({ contestedBy })
+      : labelOf(entry.outcome);
   return {
     object: key,
     kind: translation.kind.kind,
@@ -105,7 +109,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     host: facts.host === undefined ? 'missing' : `resourceVersion ${facts.host.resourceVersion}`,
     ...(ownership && { ownership: ownership.kind === 'foreign' ? `foreign: ${ownership.why}` : ownership.kind }),
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
-    ...(contested && { contestedBy: contested.manager ?? 'unknown' }),
+    ...(contestedBy !== undefined && { contestedBy }),
     ...(beside !== undefined && { publishedBeside: beside }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
     ...(references.length > 0 && { references }),
@@ -135,6 +139,11 @@ function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verd
     observe: (map, key, verdict) => verdicts.push({ map, key, verdict }),
   });
   return verdicts.sort((a, b) => (`${a.map} ${a.key}` < `${b.map} ${b.key}` ? -1 : 1));
+}
+
+/** An object that another client keeps changing is in sync only until its next change. */
+export function inSyncLabel({ contestedBy }: { contestedBy: string | undefined }): string {
+  return contestedBy === undefined ? 'inSync' : 'inSync/Contested';
 }
 
 export function sentenceOf(outcome: Outcome): string {

@@ -102,6 +102,13 @@ export class Contest {
     return views;
   }
 
+  /** Who contests one object; undefined for an object that nobody contests. It forgets nothing, so that anybody may ask. */
+  rivalOf(key: Key): string | undefined {
+    const record = this.#records.get(key);
+    if (record?.contestedSinceMs === undefined || this.#isQuiet(record, this.#clock.now())) return undefined;
+    return record.manager ?? namelessRival;
+  }
+
   forget(key: Key): void {
     if (this.#records.get(key)?.contestedSinceMs !== undefined) this.#contestedCount--;
     this.#records.delete(key);

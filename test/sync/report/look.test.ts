@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
+import { objectMain } from '../../../src/pages/status/object-page.ts';
 import { createPageFacts, type PageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { patchedObjectStatus } from '../../../src/sync/report/object-status.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
-import { FakeWorld, putPair } from '../fake-sync.ts';
+import { edit, FakeWorld, putPair } from '../fake-sync.ts';
 import { entry } from '../patch/fake-patch.ts';
 
 let world: FakeWorld;
@@ -93,8 +94,37 @@ describe('everything about one name', () => {
   it('shows a write that is not allowed now as a difference', async () => {
     const on = await facts(['web'], { isDryRun: true });
     const [web] = (await on.details('default/web')).objects;
-    expect(web?.plan).toMatch(/^the next pass sends host create/);
+    expect(web?.plan).toMatch(/^nothing is sent in a dry run; without it the next pass would send host create/);
     expect(web?.diff).toContain('\n+  name: web-x-default-x-vc\n');
+    const { text } = objectMain('default/web', await on.details('default/web'), { kind: undefined, command: 'status' });
+    expect(text).toContain('class="verdict left"><strong>left/DryRun</strong>');
+  });
+});
+
+describe('a contested object', () => {
+  it('shows with the client that keeps changing it, in the list and by its name', async () => {
+    const on = await facts(['calm', 'web']);
+    for (let times = 0; times < 6; times++) {
+      await world.change(() =>
+        edit(world.host, world.copy('web'), (copy) => {
+          copy['subsets'] = [];
+          copy.metadata.managedFields = [{ manager: 'evil-ctl', time: `2026-01-01T00:00:0${times}Z` }];
+        }),
+      );
+      await world.clock.advance(1_000);
+      await world.quiet();
+    }
+    const { rows } = await on.page({ limit: 9 });
+    expect(rows.map(({ object, state, contestedBy }) => [object, state, contestedBy])).toEqual([
+      ['default/calm', 'inSync', undefined],
+      ['default/web', 'inSync/Contested', 'evil-ctl'],
+    ]);
+    expect(await on.page({ state: 'inSync/Contested', limit: 9 })).toMatchObject({ matching: 1 });
+    const { objects } = await on.details('default/web');
+    expect(objects[0]?.status).toMatchObject({ state: 'inSync/Contested', contestedBy: 'evil-ctl' });
+    const main = objectMain('default/web', { objects, contents: [] }, { kind: undefined, command: 'status' });
+    expect(main.text).toContain('class="verdict bad"><strong>inSync/Contested</strong>');
+    expect(main.text).toContain('contested by evil-ctl');
   });
 });
 
@@ -137,6 +167,8 @@ describe('a look at an object', () => {
       [1, undefined],
       [2, 'not tried, because patch 1 failed'],
     ]);
+    const { text } = objectMain('default/web', await on.details('default/web'), { kind: undefined, command: 'status' });
+    expect(text).toContain('<p>patch 2: <code>metadata.labels.z</code>, not tried, because patch 1 failed</p>');
   });
 
   it('neither sets aside what runs out of time, nor runs it again, nor tells of it as the last failure', async () => {

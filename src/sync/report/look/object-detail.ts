@@ -63,7 +63,7 @@ export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail |
     status,
     ...(virtual && { virtual: yamlOf(virtual) }),
     ...(host && { host: yamlOf(host) }),
-    plan: planSentence(step),
+    plan: planSentence(step, sync.options),
     ...(diff !== undefined && diff !== '' && { diff }),
     ...(last && {
       lastWrite: {
@@ -105,14 +105,16 @@ function yamlOf(value: unknown): string {
   return text.length <= longestText ? text : `# ${text.length} characters, too long to show\n`;
 }
 
-function planSentence(step: PlanStep): string {
+function planSentence(step: PlanStep, { isDryRun }: Sync['options']): string {
   if (step.kind === 'done')
     return step.outcome.kind === 'inSync' ? 'nothing is to be written' : `nothing: ${sentenceOf(step.outcome)}`;
   const { request } = step;
   const why = 'reason' in request ? `: ${request.reason}` : '';
   return request.verb === 'get'
     ? 'the next pass reads the object again'
-    : `the next pass sends ${request.side} ${request.verb}${why}`;
+    : isDryRun
+      ? `nothing is sent in a dry run; without it the next pass would send ${request.side} ${request.verb}${why}`
+      : `the next pass sends ${request.side} ${request.verb}${why}`;
 }
 
 function diffOf(step: PlanStep, host: Json | undefined): string | undefined {

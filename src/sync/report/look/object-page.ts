@@ -5,6 +5,7 @@ import type { Key } from '../../../object/meta/object.ts';
 import type { Sync } from '../../loop/sync.ts';
 import { labelOf } from '../../world/ledger.ts';
 import { type ObjectFilter, type ObjectRow, rowOf } from '../object-list.ts';
+import { inSyncLabel } from '../object-status.ts';
 
 export interface ObjectPageQuery extends ObjectFilter {
   /** A part of the key. */
@@ -86,12 +87,12 @@ function matches(sync: Sync, key: Key, { namespace, text, state }: ObjectPageQue
   return found === state || found.startsWith(`${state}/`);
 }
 
-function stateOf({ ledger }: Sync, key: Key): string {
+function stateOf({ ledger, contest }: Sync, key: Key): string {
   const entry = ledger.entry(key);
   if (entry !== undefined) return labelOf(entry.outcome);
   if (ledger.lapses.has(key)) return 'inSync/PatchFailed';
   if (ledger.backflowFailures.has(key)) return 'inSync/BackflowFailed';
-  return ledger.settledAt(key) === undefined ? 'pending' : 'inSync';
+  return ledger.settledAt(key) === undefined ? 'pending' : inSyncLabel({ contestedBy: contest.rivalOf(key) });
 }
 
 /** Keeps the few smallest places of many, or the few largest, in order. */
