@@ -10,6 +10,8 @@ const wholeEveryMs = 60_000;
 let goneSince: Date | undefined;
 let wholeAtMs = performance.now();
 let timer = 0;
+/** A part was left as it is, because the reader has selected text in it. */
+let isHeldBack = false;
 
 function byId(id: string, within: Document = document): HTMLElement | null {
   return within.getElementById(id);
@@ -72,15 +74,17 @@ function take(found: Document): void {
   const [now, then] = [byId('page'), byId('page', found)];
   if (now === null || then === null) return;
   wholeAtMs = performance.now();
-  merge(now, then);
-  now.dataset['version'] = then.dataset['version'] ?? '';
-  const [asOf, newAsOf] = [byId('asof'), byId('asof', found)];
-  if (asOf !== null && newAsOf !== null) asOf.replaceWith(document.adoptNode(newAsOf));
-  const words = byId('unchanged');
-  if (words !== null) words.textContent = '';
+  isHeldBack = false;
   // The link to the playground holds another token after a restart of the daemon.
   const [nav, newNav] = [document.querySelector('header nav'), found.querySelector('header nav')];
   if (nav !== null && newNav !== null && nav.outerHTML !== newNav.outerHTML) replace(nav, newNav);
+  merge(now, then);
+  // What was held back comes with the next answer, which must not be "unchanged".
+  now.dataset['version'] = isHeldBack ? '' : (then.dataset['version'] ?? '');
+  const [asOf, newAsOf] = [byId('asof'), byId('asof', found)];
+  if (asOf !== null && newAsOf !== null) asOf.replaceWith(document.adoptNode(newAsOf));
+  const words = byId('unchanged');
+  if (words !== null) words.textContent = isHeldBack ? ', the part with the selected text is older' : '';
   document.title = found.title;
 }
 
@@ -94,7 +98,7 @@ function merge(now: Element, then: Element): void {
   const pairs = [...now.children].map((child, at) => [child, then.children[at] as Element] as const);
   for (const [own, other] of pairs) {
     if (own instanceof HTMLFormElement || shownIn(own) === shownIn(other)) continue;
-    own.className = other.className;
+    if (!isSelected(own)) own.className = other.className;
     replace(own, other);
   }
 }
@@ -106,7 +110,17 @@ function shownIn(part: Element): string {
   return copy.outerHTML;
 }
 
+/** A command that is about to be copied. */
+function isSelected(part: Element): boolean {
+  const selection = getSelection();
+  return selection !== null && !selection.isCollapsed && selection.containsNode(part, true);
+}
+
 function replace(own: Element, other: Element): void {
+  if (isSelected(own)) {
+    isHeldBack = true;
+    return;
+  }
   const openIds = [...own.querySelectorAll('details[open]')].map(nameOf);
   const focused = own.contains(document.activeElement) ? placeOf(own, document.activeElement as Element) : undefined;
   own.replaceChildren(...[...other.childNodes].map((node) => document.adoptNode(node)));

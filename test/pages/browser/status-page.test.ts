@@ -114,6 +114,29 @@ describe.skipIf(found.program === undefined)(`the status pages in Chromium${reas
     }
   });
 
+  it('keeps a command that is selected, refreshes the rest, and that part when the selection ends', async () => {
+    const before = stage.status;
+    open = await openPage(browser, stage.origin);
+    const { page } = open;
+    await page.goto(stage.origin);
+    const command = page.locator('#attention code').first();
+    const text = await command.innerText();
+    await page.evaluate("getSelection().selectAllChildren(document.querySelector('#attention code'))");
+    try {
+      const windows = [{ window: 'virtual services', state: 'watching', objects: 4711, heardSecondsAgo: 1 }];
+      const outages = [{ cluster: 'host', kind: 'unreachable', seconds: 99, message: 'something else' }];
+      stage.status = { ...before, windows, outages };
+      await expect.poll(() => page.locator('#proofs').textContent(), { timeout: 15_000 }).toContain('4711');
+      expect(await page.evaluate('getSelection().toString()')).toBe(text);
+      expect(await page.locator('#attention').innerText()).not.toContain('something else');
+      await page.evaluate('getSelection().empty()');
+      const attention = page.locator('#attention');
+      await expect.poll(() => attention.innerText(), { timeout: 15_000 }).toContain('something else');
+    } finally {
+      stage.status = before;
+    }
+  });
+
   it('says when the daemon has gone, and that it is back', async () => {
     open = await openPage(browser, stage.origin);
     const { page } = open;
