@@ -223,6 +223,10 @@ function troubleCounts({ ledger }: Sync): Map<string, number> {
   return all;
 }
 
+function reasonOf(outcome: Outcome): string | undefined {
+  return 'reason' in outcome ? outcome.reason : undefined;
+}
+
 /** A long list is cut, but so that no state hides another one. */
 function troubles(
   { ledger }: Sync,
@@ -249,11 +253,15 @@ function troubles(
       listed.push({ object, state: 'inSync/BackflowFailed', message });
   }
   const found: SyncStatus['trouble'] = [];
+  // Of a hundred thousand objects in one state all but the first are passed over without making a text of each.
+  let full: Outcome | undefined;
   for (const [object, { outcome, sinceMs }] of ledger.entries()) {
     if (open === 0) break;
     if (outcome.kind === 'ineligible' || outcome.kind === 'inSync') continue;
+    if (full?.kind === outcome.kind && reasonOf(full) === reasonOf(outcome)) continue;
     const state = labelOf(outcome);
     if (takes(state)) found.push({ object, state, message: sentenceOf(outcome), sinceSeconds: seconds(now - sinceMs) });
+    else full = outcome;
   }
   return [...found, ...listed];
 }
