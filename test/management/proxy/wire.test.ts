@@ -7,7 +7,6 @@ import { type AddressInfo, connect, createServer as createSocketServer, type Ser
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { lastBytesMs } from '../../../src/apiserver/limits/last-bytes.ts';
 import { makeServingCertificate, type ServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
 import type { Clock } from '../../../src/clock.ts';
 import { connectWithinMs, silentAfterMs } from '../../../src/cluster/wire/raw-attempt.ts';
@@ -239,8 +238,6 @@ describe('time', () => {
     await until(() => sockets.length > before && client.socket.writableNeedDrain, 'a server that reads no more');
     await until(() => {
       clock.fire(silentAfterMs);
-      // The answer may stand behind bytes that nobody reads.
-      clock.fire(lastBytesMs);
       return client.socket.destroyed;
     }, 'the end');
     // The end of a connection with unread bytes may overtake the answer.
