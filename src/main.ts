@@ -26,6 +26,9 @@ const files: Files = {
   read: (path) => readText(path),
   readConfiguration: readConfigurationFile,
   async write(path, content, { mode } = {}) {
+    // A rename would replace a device such as /dev/null, for every program of the machine, or a pipe that somebody reads.
+    const known = await stat(path).catch(() => undefined);
+    if (known !== undefined && !known.isFile() && !known.isDirectory()) return writeFile(path, content);
     // Writes a draft next to the file and renames it, so that a reader sees either the old file or the new one.
     const draft = `${path}.${randomUUID()}`;
     try {
