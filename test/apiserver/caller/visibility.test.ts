@@ -1,15 +1,11 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
 import type { User, Visibility } from '../../../src/apiserver/request/identity.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { ListResult } from '../../../src/store/store.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
+import { endsWithTest } from '../shop/shop-of-test.ts';
 import { type HttpReply, Lines, type Shop } from '../shop/widgets.ts';
-
-const open: Shop[] = [];
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
 
 /** Users see only the gadgets that they own; the user `owner` runs the shop and sees every gadget. */
 async function start(since: { revision: number } = { revision: 0 }, looks: string[] = []): Promise<Shop> {
@@ -28,8 +24,7 @@ async function start(since: { revision: number } = { revision: 0 }, looks: strin
             since: since.revision,
           },
   };
-  const shop = await openGadgets({}, owned);
-  open.push(shop);
+  const shop = endsWithTest(await openGadgets({}, owned));
   const everything = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];
   for (const name of ['ann', 'bob']) shop.access.add({ name, token: `${name}-token`, rules: everything });
   return shop;
@@ -263,8 +258,7 @@ describe('a watch with a selector', () => {
       ...gadgetKind,
       strategy: { ...gadgetKind.strategy, hidden: { present: countingShown } },
     };
-    const shop = await openGadgets({}, counting);
-    open.push(shop);
+    const shop = endsWithTest(await openGadgets({}, counting));
     const watches: Lines[] = [];
     for (let count = 0; count < 10; count++) {
       watches.push(await watch(shop, 'owner', `resourceVersion=0&fieldSelector=spec.owner%3Do${count}`));

@@ -1,23 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Audit, AuditedRequest } from '../../../src/apiserver/kinds/kit.ts';
 import { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
 import { createLog } from '../../../src/log.ts';
 import { serviceUnavailable } from '../../../src/object/meta/status.ts';
-import { collection, openShop, type Shop } from '../shop/widgets.ts';
-
-const open: Shop[] = [];
-const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
-  const shop = await openShop(options);
-  open.push(shop);
-  return shop;
-};
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
-
-const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
+import { startShop } from '../shop/shop-of-test.ts';
+import { collection, widget } from '../shop/widgets.ts';
 
 describe('an audit', () => {
   it('records a request before it is carried out and before it is answered, and can stop the request', async () => {
@@ -30,7 +19,7 @@ describe('an audit', () => {
       },
       ends: ({ target }: AuditedRequest, code: number) => void heard.push(`${target.verb} ends ${code}`),
     };
-    const shop = await start({ audit });
+    const shop = await startShop({ audit });
     await shop.call('POST', collection, widget('a'));
     await shop.call('POST', collection, widget('a'));
     isBlocked = true;
@@ -59,7 +48,7 @@ describe('an audit', () => {
     // The client hangs up when the server has the head and waits for the body.
     const begins = () => void (hangsUp && setImmediate(() => socket.destroy()));
     const audit: Audit = { begins, ends: (_entry, code) => void codes.push(code) };
-    const shop = await start({ audit, log });
+    const shop = await startShop({ audit, log });
     const head = `POST ${collection} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer owner-token\r\n`;
     const socket = connect(shop.server.port, '127.0.0.1', () => socket.write(head + rest));
     // The server may reset a connection whose bytes it has not all read.
@@ -77,7 +66,7 @@ describe('an audit', () => {
       while (!request.destroyed) await new Promise((resolve) => setTimeout(resolve, 5));
       return { name: 'owner', groups: ['system:masters'] };
     };
-    const shop = await start({ audit, authenticate: late });
+    const shop = await startShop({ audit, authenticate: late });
     const head = `POST ${collection} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const socket = connect(shop.server.port, '127.0.0.1', () => socket.write(`${head}no size\r\n`));
     socket.on('error', () => socket.destroy());
@@ -100,7 +89,7 @@ describe('an audit', () => {
 
   it('records each refused request once: strangers, missing rights, unknown kinds and paths', async () => {
     const { heard, audit } = listening();
-    const shop = await start({ audit });
+    const shop = await startShop({ audit });
     shop.access.add({ name: 'ann', token: 'ann-token' });
     await shop.call('GET', collection, undefined, { authorization: 'Bearer wrong' });
     await shop.call('GET', collection, undefined, { authorization: 'Bearer ann-token' });
@@ -122,7 +111,7 @@ describe('an audit', () => {
 
   it('records the beginning of a watch, and its end with the number of sent bytes', async () => {
     const { heard, audit } = listening();
-    const shop = await start({ audit });
+    const shop = await startShop({ audit });
     await shop.call('POST', collection, widget('a'));
     heard.length = 0;
     const headers = { authorization: 'Bearer owner-token' };

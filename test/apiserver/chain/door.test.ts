@@ -6,19 +6,13 @@ import { connect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
+import { startShop } from '../shop/shop-of-test.ts';
 import { collection, openShop, type Shop } from '../shop/widgets.ts';
 
-const open: Shop[] = [];
 const folders: string[] = [];
 afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
   for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
-const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
-  const shop = await openShop(options);
-  open.push(shop);
-  return shop;
-};
 
 describe('certificates in files', () => {
   const folder = () => {
@@ -42,7 +36,7 @@ describe('certificates in files', () => {
     writeFileSync(files.certificate, first.certPem);
     writeFileSync(files.key, first.keyPem);
     const clock = new VirtualClock();
-    const shop = await start({ tls: { files }, clock });
+    const shop = await startShop({ tls: { files }, clock });
     expect(await served(shop)).toBe('first');
     const timers = clock.pendingTimers;
     const look = async () => {
@@ -79,7 +73,7 @@ describe('a malformed request', () => {
   const bodyOf = (answer: string) => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as Record<string, unknown>;
 
   it('with headers over the limit gets 431 with a Status; headers under the limit are fine', async () => {
-    const shop = await start({ maxHeaderBytes: 16 * 1024 });
+    const shop = await startShop({ maxHeaderBytes: 16 * 1024 });
     const headers = (bytes: number) => ({ 'x-filler': 'x'.repeat(bytes) });
     expect((await shop.call('GET', collection, undefined, headers(15 * 1024))).status).toBe(200);
     const answer = await raw(shop, `GET / HTTP/1.1\r\nHost: x\r\nX-Filler: ${'x'.repeat(17 * 1024)}\r\n\r\n`);
@@ -92,7 +86,7 @@ describe('a malformed request', () => {
   });
 
   it('with headers over the limit gets 431 also on a connection that has served other requests', async () => {
-    const shop = await start({ maxHeaderBytes: 16 * 1024 });
+    const shop = await startShop({ maxHeaderBytes: 16 * 1024 });
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connectPlain(shop.server.port, '127.0.0.1', () =>
         socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'),
@@ -110,13 +104,13 @@ describe('a malformed request', () => {
   });
 
   it('that is not HTTP gets 400 with a Status', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const answer = await raw(shop, 'HELLO\r\n\r\n');
     expect(bodyOf(answer)).toMatchObject({ kind: 'Status', code: 400, reason: 'BadRequest' });
   });
 
   it('with a body in an encoding that is no encoding gets 400 with a Status, and nothing behind it', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const encoding = 'Transfer-Encoding: xchunked';
     for (const path of ['/healthz', collection]) {
       const answer = await raw(shop, `POST ${path} HTTP/1.1\r\nHost: x\r\n${encoding}\r\n\r\n{}`);
@@ -126,7 +120,7 @@ describe('a malformed request', () => {
   });
 
   it('that is a CONNECT or expects too much gets a Status too', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const connecting = await raw(shop, 'CONNECT localhost:22 HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(bodyOf(connecting)).toMatchObject({ kind: 'Status', code: 405, reason: 'MethodNotAllowed' });
     const halfOpen = connectPlain({ port: shop.server.port, host: '127.0.0.1', allowHalfOpen: true });
@@ -145,7 +139,7 @@ describe('a malformed request', () => {
 describe('failed logins', () => {
   it('are reported to the tenant, who may answer 429; correct credentials still pass', async () => {
     const failures: string[] = [];
-    const shop = await start({
+    const shop = await startShop({
       failedLogin: (source) => {
         failures.push(source);
         return failures.length > 2 ? 7 : undefined;

@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
+import { endsWithTest } from '../shop/shop-of-test.ts';
 import { Lines, type Shop } from '../shop/widgets.ts';
 
 /** Only the answer to the create shows the secret; later answers have no `spec.secret`. */
@@ -35,15 +36,10 @@ const secretKind: Kind = {
 };
 
 const secret = 'hunter2-never-shown';
-const open: Shop[] = [];
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
 
 /** A shop with one gadget `a`, created by server-side apply as manager `maker`, or by POST. */
 async function start(how: 'post' | 'apply' = 'post'): Promise<Shop> {
-  const shop = await openGadgets({}, secretKind);
-  open.push(shop);
+  const shop = endsWithTest(await openGadgets({}, secretKind));
   const made = how === 'post' ? await shop.call('POST', gadgets, body()) : await apply(shop, 'maker', body());
   expect([made.status, made.json['spec']]).toEqual([201, { owner: 'me', secret }]);
   expect(made.headers.get('cache-control')).toBe('no-store');

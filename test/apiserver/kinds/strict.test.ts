@@ -1,16 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { gadgetSchemas, gadgets, openGadgets } from '../shop/gadgets.ts';
+import { endsWithTest } from '../shop/shop-of-test.ts';
 import type { Shop } from '../shop/widgets.ts';
 
-const open: Shop[] = [];
-const start = async (options: Parameters<typeof openGadgets>[0] = {}): Promise<Shop> => {
-  const shop = await openGadgets(options);
-  open.push(shop);
-  return shop;
-};
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
+const start = async (options: Parameters<typeof openGadgets>[0] = {}): Promise<Shop> =>
+  endsWithTest(await openGadgets(options));
 
 const gadget = (spec: object, more: object = {}) => ({ metadata: { name: 'a', ...more }, spec });
 const causes = (json: Record<string, unknown>) =>

@@ -193,6 +193,8 @@ export async function openShop(options: ShopOptions = {}): Promise<Shop> {
   };
 }
 
+export const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
+
 function parsed(answer: string): Record<string, unknown> {
   try {
     return JSON.parse(answer) as Record<string, unknown>;

@@ -1,22 +1,11 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
-import { collection, openShop, type Shop, widgetKind } from '../shop/widgets.ts';
-
-const open: Shop[] = [];
-const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
-  const shop = await openShop(options);
-  open.push(shop);
-  return shop;
-};
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
-
-const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
+import { startShop } from '../shop/shop-of-test.ts';
+import { collection, widget, widgetKind } from '../shop/widgets.ts';
 
 describe('objects that are answered and never stored', () => {
   it('validate the body of a subresource by its schema, and tell the subresource about a dry run', async () => {
-    const shop = await start();
+    const shop = await startShop();
     await shop.call('POST', collection, widget('a'));
     const paint = (body: object, query = '') => shop.call('POST', `${collection}/a/paint${query}`, body);
     const odd = await paint({ spec: { colour: 'red', gloss: true } });
@@ -51,7 +40,7 @@ describe('objects that are answered and never stored', () => {
       strategy: {},
       answer: (object, ctx) => ({ ...object, status: { dryRun: ctx.dryRun } }),
     };
-    const shop = await start({ kinds: [widgetKind, quote] });
+    const shop = await startShop({ kinds: [widgetKind, quote] });
     const place = '/apis/shop.example/v1/quotes';
     const made = await shop.call('POST', `${place}?dryRun=All`, { spec: { colour: 'red' } });
     expect([made.status, made.json['status']]).toEqual([201, { dryRun: true }]);

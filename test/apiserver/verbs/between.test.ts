@@ -1,16 +1,12 @@
 // Somebody else writes between the moment when a verb has read an object and the moment when it writes it: admission runs just there.
-import { afterEach, describe, expect, it } from 'vitest';
-import { collection, openShop, type Shop } from '../shop/widgets.ts';
-
-const open: Shop[] = [];
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
+import { describe, expect, it } from 'vitest';
+import { startShop } from '../shop/shop-of-test.ts';
+import { collection, type Shop } from '../shop/widgets.ts';
 
 /** `meanwhile` runs once, when the operation has been decided on what was read. */
 async function interrupted(operation: string, meanwhile: (shop: Shop) => Promise<unknown>): Promise<Shop> {
   let isDone = false;
-  const shop: Shop = await openShop({
+  const shop: Shop = await startShop({
     admission: [
       async (write) => {
         if (write.operation !== operation || isDone) return;
@@ -19,7 +15,6 @@ async function interrupted(operation: string, meanwhile: (shop: Shop) => Promise
       },
     ],
   });
-  open.push(shop);
   await shop.call('POST', collection, { metadata: { name: 'a' } });
   return shop;
 }

@@ -1,21 +1,8 @@
 import { request as plainRequest } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../virtual-clock.ts';
-import { collection, Lines, openShop, type Shop } from '../../shop/widgets.ts';
-
-const open: Shop[] = [];
-
-const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
-  const shop = await openShop(options);
-  open.push(shop);
-  return shop;
-};
-
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
-
-const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
+import { startShop } from '../../shop/shop-of-test.ts';
+import { collection, Lines, type Shop, widget } from '../../shop/widgets.ts';
 
 describe('a watch', () => {
   const watch = async (shop: Shop, query: string) => {
@@ -46,7 +33,7 @@ describe('a watch', () => {
   };
 
   it('ends cleanly when the server stops', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const lines = await watch(shop, 'resourceVersion=0');
     await shop.server.stop();
     expect(await lines.next()).toBeUndefined();
@@ -54,7 +41,7 @@ describe('a watch', () => {
 
   it('sends bookmarks without changes, and ends at its time', async () => {
     const clock = new VirtualClock();
-    const shop = await start({ clock });
+    const shop = await startShop({ clock });
     await shop.call('POST', collection, widget('a'));
     const lines = await watch(shop, 'resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=200');
     await clock.advance(60_000);
@@ -68,7 +55,7 @@ describe('a watch', () => {
   });
 
   it('shows objects that leave the selection as DELETED and objects that enter it as ADDED', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const patch = { 'content-type': 'application/merge-patch+json' };
     await shop.call('POST', collection, widget('a', { spec: { size: 'big' } }));
     const lines = await watch(shop, 'resourceVersion=1&fieldSelector=spec.size%3Dbig');
@@ -83,7 +70,7 @@ describe('a watch', () => {
   });
 
   it('from before the history answers 410 in the stream', async () => {
-    const shop = await start();
+    const shop = await startShop();
     for (const name of ['a', 'b', 'c']) await shop.call('POST', collection, widget(name));
     await shop.store.compact(3);
     const lines = await watch(shop, 'resourceVersion=1');
@@ -93,7 +80,7 @@ describe('a watch', () => {
 
   it('sends a returning client its whole backlog of any length, and every bookmark after the backlog', async () => {
     const clock = new VirtualClock();
-    const shop = await start({ clock });
+    const shop = await startShop({ clock });
     const names = await fill(shop, 14, 1_000_000);
     const lines = await watch(shop, 'resourceVersion=1&allowWatchBookmarks=true&timeoutSeconds=12');
     await clock.advance(11_000);
@@ -109,7 +96,7 @@ describe('a watch', () => {
 
   it('of a returning client that does not read its backlog is dropped', async () => {
     const clock = new VirtualClock();
-    const shop = await start({ clock });
+    const shop = await startShop({ clock });
     await fill(shop, 14, 1_000_000);
     const lines = await watch(shop, 'resourceVersion=1');
     await expectLetGo({ shop, clock, lines });
@@ -117,7 +104,7 @@ describe('a watch', () => {
 
   it('that has ended is dropped when its client does not read the rest', async () => {
     const clock = new VirtualClock();
-    const shop = await start({ clock });
+    const shop = await startShop({ clock });
     await fill(shop, 14, 1_000_000);
     const lines = await watch(shop, 'resourceVersion=1&timeoutSeconds=5');
     await clock.advance(6_000);
@@ -126,7 +113,7 @@ describe('a watch', () => {
 
   it('sends the whole state to a slow client', async () => {
     const clock = new VirtualClock();
-    const shop = await start({ clock });
+    const shop = await startShop({ clock });
     const total = 510;
     await fill(shop, total, 60_000);
     const lines = await watch(shop, 'resourceVersion=0');
@@ -139,7 +126,7 @@ describe('a watch', () => {
 
   it('of a client that does not read is dropped, and other watches continue', async () => {
     const clock = new VirtualClock();
-    const shop = await start({ clock });
+    const shop = await startShop({ clock });
     const reading = await watch(shop, 'resourceVersion=0');
     const sleeping = plainRequest(`${shop.server.url}${collection}?watch=true&resourceVersion=0`, {
       headers: { authorization: 'Bearer owner-token' },
@@ -174,7 +161,7 @@ describe('a watch', () => {
 
 describe('lists', () => {
   it('have pages of one revision, even with writes in between', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const names = Array.from({ length: 25 }, (_, index) => `w${String(index).padStart(2, '0')}`);
     for (const name of names) await shop.call('POST', collection, widget(name));
     const seen: string[] = [];
@@ -190,7 +177,7 @@ describe('lists', () => {
   });
 
   it('longer than one step are complete and in order, as a list and as the state of a watch', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const count = 1203;
     for (let index = 0; index < count; index++) {
       const name = `w${String(index).padStart(4, '0')}`;
@@ -218,7 +205,7 @@ describe('lists', () => {
   });
 
   it('with a selector fill their pages and contain every match once', async () => {
-    const shop = await start();
+    const shop = await startShop();
     for (let index = 0; index < 30; index++) {
       const labels = { third: String(index % 3 === 0) };
       await shop.call('POST', collection, { metadata: { name: `w${String(index).padStart(2, '0')}`, labels } });

@@ -1,28 +1,15 @@
 import { request as plainRequest } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Interception } from '../../../../src/apiserver/chain/chain.ts';
 import { RequestJournal } from '../../../../src/apiserver/request/request-journal.ts';
 import { tooManyRequests } from '../../../../src/object/meta/status.ts';
 import { VirtualClock } from '../../../virtual-clock.ts';
-import { collection, openShop, type Shop } from '../../shop/widgets.ts';
-
-const open: Shop[] = [];
-
-const start = async (options: Parameters<typeof openShop>[0] = {}): Promise<Shop> => {
-  const shop = await openShop(options);
-  open.push(shop);
-  return shop;
-};
-
-afterEach(async () => {
-  for (const shop of open.splice(0)) await shop.stop();
-});
-
-const widget = (name: string, more: object = {}) => ({ metadata: { name }, ...more });
+import { startShop } from '../../shop/shop-of-test.ts';
+import { collection, widget } from '../../shop/widgets.ts';
 
 describe('a server of one invented kind', () => {
   it('stores an object with defaults and with the metadata that only the server sets', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const made = await shop.call('POST', collection, widget('a', { spec: { tags: ['x'] }, status: { phase: 'sent' } }));
     expect(made.status).toBe(201);
     expect(made.json).toMatchObject({
@@ -35,7 +22,7 @@ describe('a server of one invented kind', () => {
   });
 
   it('raises the generation for changes outside metadata and status', async () => {
-    const shop = await start();
+    const shop = await startShop();
     await shop.call('POST', collection, widget('a'));
     const patch = { 'content-type': 'application/merge-patch+json' };
     const generationAfter = async (path: string, body: object) => {
@@ -52,7 +39,7 @@ describe('a server of one invented kind', () => {
   });
 
   it('validates with the rules of the kind, and answers with the causes', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const { status, json } = await shop.call('POST', collection, widget('a', { spec: { size: 'huge' } }));
     expect(status).toBe(422);
     expect(json).toMatchObject({
@@ -62,7 +49,7 @@ describe('a server of one invented kind', () => {
   });
 
   it('lets a subresource compute an answer from an object', async () => {
-    const shop = await start();
+    const shop = await startShop();
     await shop.call('POST', collection, widget('a'));
     const { status, json } = await shop.call('POST', `${collection}/a/paint`, { spec: { colour: 'red' } });
     expect(status).toBe(201);
@@ -70,7 +57,7 @@ describe('a server of one invented kind', () => {
   });
 
   it('finds objects by a selectable field of the kind', async () => {
-    const shop = await start();
+    const shop = await startShop();
     await shop.call('POST', collection, widget('a', { spec: { size: 'big' } }));
     await shop.call('POST', collection, widget('b'));
     const { json } = await shop.call('GET', `${collection}?fieldSelector=spec.size%3Dbig`);
@@ -80,7 +67,7 @@ describe('a server of one invented kind', () => {
   it.each(['constructor', '__proto__', '__defineGetter__'])(
     'knows no field that every object has: %s',
     async (field) => {
-      const shop = await start();
+      const shop = await startShop();
       await shop.call('POST', collection, widget('a'));
       const { status, json } = await shop.call('GET', `${collection}?fieldSelector=${field}%3Dx`);
       expect([status, json['message']]).toEqual([400, `field label not supported: ${field}`]);
@@ -90,14 +77,14 @@ describe('a server of one invented kind', () => {
   it.each(['constructor', '__proto__'])(
     'refuses a subresource named like a member of every JavaScript object: %s',
     async (name) => {
-      const shop = await start();
+      const shop = await startShop();
       await shop.call('POST', collection, widget('a'));
       expect((await shop.call('GET', `${collection}/a/${name}`)).status).toBe(404);
     },
   );
 
   it('serves only paths below its prefix', async () => {
-    const shop = await start({ pathPrefix: '/kubernetes/shop' });
+    const shop = await startShop({ pathPrefix: '/kubernetes/shop' });
     expect((await shop.call('GET', '/version')).json).toMatchObject({ gitVersion: 'v1.0.0' });
     const bare = shop.server.url.slice(0, -'/kubernetes/shop'.length);
     const statusOf = async (path: string) =>
@@ -111,7 +98,7 @@ describe('a server of one invented kind', () => {
   it.each(['Impersonate-User', 'impersonate-group', 'Impersonate-Uid', 'Impersonate-Extra-scopes'])(
     'refuses %s instead of acting as the sender',
     async (header) => {
-      const shop = await start();
+      const shop = await startShop();
       for (const path of [collection, '/version']) {
         const { status, json } = await shop.call('GET', path, undefined, { [header]: 'jane' });
         expect(status).toBe(403);
@@ -125,7 +112,7 @@ describe('a server of one invented kind', () => {
   );
 
   it('passes paths to the routes of the tenant, after authentication', async () => {
-    const shop = await start({
+    const shop = await startShop({
       routes: [
         {
           takes: ({ path }) => path === '/metrics',
@@ -139,7 +126,7 @@ describe('a server of one invented kind', () => {
   });
 
   it('serves nothing below a subresource, and no subresource under a longer path', async () => {
-    const shop = await start();
+    const shop = await startShop();
     await shop.call('POST', collection, widget('one'));
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'POST'])
       for (const path of ['one/status/deeper', 'one/nothing/a/b', 'one/status/a/b/c'])
@@ -149,7 +136,7 @@ describe('a server of one invented kind', () => {
 
   it('runs admission before a create, an update and a delete', async () => {
     const asked: string[] = [];
-    const shop = await start({ admission: [({ operation, name }) => void asked.push(`${operation} ${name}`)] });
+    const shop = await startShop({ admission: [({ operation, name }) => void asked.push(`${operation} ${name}`)] });
     await shop.call('POST', collection, widget('a'));
     await shop.call('PUT', `${collection}/a`, widget('a', { spec: { size: 'big' } }));
     await shop.call('DELETE', `${collection}/a`);
@@ -157,7 +144,7 @@ describe('a server of one invented kind', () => {
   });
 
   it('refuses a body over 3 MiB, announced or not, and goes on serving', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const large = JSON.stringify(widget('a', { spec: { size: 'x'.repeat(3 * 1024 * 1024) } }));
     expect((await shop.call('POST', collection, large)).status).toBe(413);
     const chunked = await new Promise<number>((resolve, reject) => {
@@ -179,7 +166,7 @@ describe('a server of one invented kind', () => {
     const suffixes = ['aaaaa', 'aaaaa', 'bbbbb'];
     let uid = 0;
     const randomness = { uid: () => `uid-${uid++}`, nameSuffix: () => suffixes.shift() ?? 'zzzzz' };
-    const shop = await start({ randomness });
+    const shop = await startShop({ randomness });
     const names = [];
     for (let count = 0; count < 2; count++) {
       const { json } = await shop.call('POST', collection, { metadata: { generateName: 'w-' } });
@@ -190,7 +177,7 @@ describe('a server of one invented kind', () => {
 
   it('answers 409 when every generated name is taken', async () => {
     let uid = 0;
-    const shop = await start({ randomness: { uid: () => `uid-${uid++}`, nameSuffix: () => 'aaaaa' } });
+    const shop = await startShop({ randomness: { uid: () => `uid-${uid++}`, nameSuffix: () => 'aaaaa' } });
     const make = () => shop.call('POST', collection, { metadata: { generateName: 'w-' } });
     expect((await make()).status).toBe(201);
     const taken = await make();
@@ -200,7 +187,7 @@ describe('a server of one invented kind', () => {
 
 describe('the request journal of a server', () => {
   it('counts requests by verb, resource, user and outcome', async () => {
-    const shop = await start();
+    const shop = await startShop();
     await shop.call('POST', collection, widget('a'));
     await shop.call('POST', collection, widget('a'));
     await shop.call('GET', `${collection}/a`);
@@ -214,7 +201,7 @@ describe('the request journal of a server', () => {
   });
 
   it('remembers no names from refused requests or unknown resources', async () => {
-    const shop = await start();
+    const shop = await startShop();
     const { journal } = shop.server;
     for (let number = 0; number < 20; number++) {
       const namespaced = `/apis/shop.example/v1/namespaces/n${number}`;
@@ -247,7 +234,7 @@ describe('the request journal of a server', () => {
 
 describe('faults that a test injects', () => {
   const faulty = async (interception: Interception) =>
-    start({ intercept: (target) => (target.verb === 'create' ? interception : { kind: 'pass' }) });
+    startShop({ intercept: (target) => (target.verb === 'create' ? interception : { kind: 'pass' }) });
 
   it('answers with the given status and does not carry out the request', async () => {
     const shop = await faulty({ kind: 'answer', status: tooManyRequests('too many', 3) });
@@ -270,7 +257,7 @@ describe('faults that a test injects', () => {
 
   it('delays on its own clock', async () => {
     const clock = new VirtualClock();
-    const shop = await start({ clock, intercept: () => ({ kind: 'delay', delayMs: 60_000 }) });
+    const shop = await startShop({ clock, intercept: () => ({ kind: 'delay', delayMs: 60_000 }) });
     let answered = false;
     const answer = shop.call('GET', collection).then((got) => {
       answered = true;
