@@ -1,36 +1,15 @@
 import { fork } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { SqliteStore, type SqliteStoreOptions } from '../../../src/store/sqlite/sqlite-store.ts';
+import { describe, expect, it } from 'vitest';
 import { walFault } from '../../../src/store/sqlite/wal-check.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { VirtualClock } from '../../virtual-clock.ts';
+import { folderOfTests, start } from './stage.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'hostward-store-'));
-
-let fileCount = 0;
-
-const newPath = () => join(folder, `${fileCount++}.db`);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const open: Store[] = [];
-
-afterEach(async () => {
-  for (const store of open.splice(0)) await store.stop();
-});
-
-async function start(path: string, options: Partial<SqliteStoreOptions> = {}): Promise<SqliteStore> {
-  const store = new SqliteStore({ clock: new VirtualClock(), path, lockTimeoutMs: 0, ...options });
-  open.push(store);
-  await store.start();
-  return store;
-}
+const { folder, newPath } = folderOfTests();
 
 describe('sqlite store, when things break', () => {
   const workerUrl = new URL('../failing-worker.ts', import.meta.url);

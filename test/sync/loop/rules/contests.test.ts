@@ -1,19 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { describe, expect, it } from 'vitest';
 import { objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
-import { edit, type FakeOptions, FakeWorld, ipOf, putPair } from '../../fake-sync.ts';
+import { edit, FakeWorld, ipOf, putPair } from '../../fake-sync.ts';
+import { meta, setUp, start, use, world } from './stage.ts';
 
-let world: FakeWorld;
-
-async function start(options: FakeOptions = {}, prepare?: (world: FakeWorld) => void): Promise<FakeWorld> {
-  world = new FakeWorld(options);
-  prepare?.(world);
-  return world.run();
-}
-
-afterEach(() => world.stop());
-
-const meta = (object: KubeObject | undefined) => object?.metadata as Required<KubeObject['metadata']>;
+setUp();
 
 describe('contested objects', () => {
   it('slows repairs after the fourth, names the other manager, and never slows the virtual side', async () => {
@@ -43,7 +33,7 @@ describe('contested objects', () => {
 
 describe('a webhook that changes our writes', () => {
   it('causes one write a second, not a busy loop', async () => {
-    world = new FakeWorld();
+    use(new FakeWorld());
     const put = world.host.put.bind(world.host);
     world.host.put = (resource, given) => {
       const object = structuredClone(given);

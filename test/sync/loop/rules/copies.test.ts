@@ -1,5 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { describe, expect, it } from 'vitest';
 import {
   baseKey,
   markerLabel,
@@ -7,19 +6,10 @@ import {
   objectKeys,
   theSix,
 } from '../../../../src/sync/plan/keys/reserved-keys.ts';
-import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair, service } from '../../fake-sync.ts';
+import { edit, endpoints, type FakeWorld, ipOf, putPair, service } from '../../fake-sync.ts';
+import { meta, setUp, start, world } from './stage.ts';
 
-let world: FakeWorld;
-
-async function start(options: FakeOptions = {}, prepare?: (world: FakeWorld) => void): Promise<FakeWorld> {
-  world = new FakeWorld(options);
-  prepare?.(world);
-  return world.run();
-}
-
-afterEach(() => world.stop());
-
-const meta = (object: KubeObject | undefined) => object?.metadata as Required<KubeObject['metadata']>;
+setUp();
 
 describe('the host copy', () => {
   it('creates the copy with the six, the marker labels, the owner and a base', async () => {

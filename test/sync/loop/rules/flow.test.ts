@@ -1,19 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { baseKey, markerLabel, namespaceLabel } from '../../../../src/sync/plan/keys/reserved-keys.ts';
-import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair } from '../../fake-sync.ts';
+import { edit, endpoints, FakeWorld, ipOf, putPair } from '../../fake-sync.ts';
+import { meta, setUp, start, use, world } from './stage.ts';
 
-let world: FakeWorld;
-
-async function start(options: FakeOptions = {}, prepare?: (world: FakeWorld) => void): Promise<FakeWorld> {
-  world = new FakeWorld(options);
-  prepare?.(world);
-  return world.run();
-}
-
-afterEach(() => world.stop());
-
-const meta = (object: KubeObject | undefined) => object?.metadata as Required<KubeObject['metadata']>;
+setUp();
 
 describe('flow in both directions', () => {
   it('a recreated virtual object takes the copy over in one write, and nothing flows back', async () => {
@@ -236,7 +227,7 @@ describe('one write per effective change', () => {
   });
 
   it('a host that reorders payloads is written once, and its order is ignored afterwards', async () => {
-    world = new FakeWorld();
+    use(new FakeWorld());
     const put = world.host.put.bind(world.host);
     world.host.put = (resource, given) => {
       const object = structuredClone(given);

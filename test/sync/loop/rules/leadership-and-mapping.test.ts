@@ -1,26 +1,17 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { instanceKey, objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { objectStatus } from '../../../../src/sync/report/object-status.ts';
 import { syncStatus } from '../../../../src/sync/report/status.ts';
 import { recreateBeforeAnswers } from '../../fake-cluster.ts';
-import { edit, endpoints, type FakeOptions, FakeWorld, ipOf, putPair, service } from '../../fake-sync.ts';
+import { edit, endpoints, FakeWorld, ipOf, putPair, service } from '../../fake-sync.ts';
+import { meta, setUp, start, use, world } from './stage.ts';
 
-let world: FakeWorld;
-
-async function start(options: FakeOptions = {}, prepare?: (world: FakeWorld) => void): Promise<FakeWorld> {
-  world = new FakeWorld(options);
-  prepare?.(world);
-  return world.run();
-}
-
-afterEach(() => world.stop());
-
-const meta = (object: KubeObject | undefined) => object?.metadata as Required<KubeObject['metadata']>;
+setUp();
 
 describe('leadership', () => {
   it('a standby writes nothing, and syncs everything when it becomes the leader', async () => {
-    world = new FakeWorld();
+    use(new FakeWorld());
     world.isLeader = false;
     putPair(world, 'web');
     await world.run();
@@ -103,7 +94,7 @@ describe('namespace mapping', () => {
     world.host.writes.length = 0;
     const moved = new FakeWorld({ mapping: { mappingsOnly: true, hostNamespaceOf: () => 'h-new' } });
     Object.assign(moved, { virtual: world.virtual, host: world.host });
-    world = moved;
+    use(moved);
     await world.run();
     expect(world.host.writes).toEqual(['create endpoints web', 'remove endpoints web']);
     expect(world.host.list('endpoints').map((one) => one.metadata.namespace)).toEqual(['h-new']);

@@ -1,19 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { syncStatus } from '../../../../src/sync/report/status.ts';
-import { type FakeOptions, FakeWorld, putPair } from '../../fake-sync.ts';
+import { type FakeWorld, putPair } from '../../fake-sync.ts';
+import { meta, setUp, start, world } from './stage.ts';
 
-let world: FakeWorld;
-
-async function start(options: FakeOptions = {}, prepare?: (world: FakeWorld) => void): Promise<FakeWorld> {
-  world = new FakeWorld(options);
-  prepare?.(world);
-  return world.run();
-}
-
-afterEach(() => world.stop());
-
-const meta = (object: KubeObject | undefined) => object?.metadata as Required<KubeObject['metadata']>;
+setUp();
 
 describe('mass deletes', () => {
   const many = (w: FakeWorld) => {

@@ -4,31 +4,7 @@ import { objectStatus } from '../../../../../src/sync/report/object-status.ts';
 import { publishedBesideOthers } from '../../../../../src/sync/report/published-beside.ts';
 import { endpoints } from '../../../fake-sync.ts';
 import { hostNamespace, SliceWorld, service, slice } from '../fake-slices.ts';
-
-const serviceLabel = 'kubernetes.io/service-name';
-
-const managerLabel = 'endpointslice.kubernetes.io/managed-by';
-
-const mirroring = 'endpointslicemirroring-controller.k8s.io';
-
-function edit(world: SliceWorld, name: string, change: (object: KubeObject) => void): void {
-  const object = structuredClone(world.virtual.get('endpointslices', 'default', name) as KubeObject);
-  change(object);
-  world.virtual.put('endpointslices', object);
-}
-
-function editCopy(world: SliceWorld, name: string, change: (object: KubeObject) => void): void {
-  const object = structuredClone(world.sliceCopy(name) as KubeObject);
-  change(object);
-  world.host.put('endpointslices', object);
-}
-
-/** The Services of these tests have no selector. */
-async function started(objects: KubeObject[], how = {}): Promise<SliceWorld> {
-  const world = new SliceWorld(how);
-  world.put(...objects);
-  return world.runSlices();
-}
+import { edit, editCopy, managerLabel, mirroring, serviceLabel, started } from './stage.ts';
 
 describe('slices of Kubernetes’ own controllers', () => {
   it('those of the slice controller are never synced', async () => {

@@ -2,32 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { hostName } from '../../../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../../../src/object/meta/object.ts';
 import { objectKeys } from '../../../../../src/sync/plan/keys/reserved-keys.ts';
-import { hostNamespace, SliceWorld, service, slice } from '../fake-slices.ts';
-
-const serviceLabel = 'kubernetes.io/service-name';
-
-const managerLabel = 'endpointslice.kubernetes.io/managed-by';
-
-const mirroring = 'endpointslicemirroring-controller.k8s.io';
-
-function edit(world: SliceWorld, name: string, change: (object: KubeObject) => void): void {
-  const object = structuredClone(world.virtual.get('endpointslices', 'default', name) as KubeObject);
-  change(object);
-  world.virtual.put('endpointslices', object);
-}
-
-function editCopy(world: SliceWorld, name: string, change: (object: KubeObject) => void): void {
-  const object = structuredClone(world.sliceCopy(name) as KubeObject);
-  change(object);
-  world.host.put('endpointslices', object);
-}
-
-/** The Services of these tests have no selector. */
-async function started(objects: KubeObject[], how = {}): Promise<SliceWorld> {
-  const world = new SliceWorld(how);
-  world.put(...objects);
-  return world.runSlices();
-}
+import { hostNamespace, service, slice } from '../fake-slices.ts';
+import { edit, editCopy, managerLabel, mirroring, serviceLabel, started } from './stage.ts';
 
 describe('a slice of a Service without selector', () => {
   it('has a copy with the names, marks and payload of rule 3.18', async () => {
