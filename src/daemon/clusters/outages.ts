@@ -110,8 +110,9 @@ export class Outages {
     { sinceMs, message, unservedMs = sinceMs }: { sinceMs: number; message: string; unservedMs?: number },
   ): Outage[] {
     const { clock } = this.#options;
-    const agoMs = clock.now() - sinceMs;
-    if (clock.now() - unservedMs < noticedAfterMs) return [];
+    const now = clock.now();
+    const agoMs = now - sinceMs;
+    if (now - unservedMs < noticedAfterMs) return [];
     const since = new Date(clock.wallTime().getTime() - agoMs).toISOString().replace(/\.\d+Z$/, 'Z');
     return [{ cluster, kind, since, seconds: Math.round(agoMs / 100) / 10, message }];
   }

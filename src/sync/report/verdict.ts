@@ -108,7 +108,7 @@ export function worsened(verdict: Verdict, texts: readonly string[]): Verdict {
   return unwell(verdict.state, parts);
 }
 
-/** What an operator must mend stays told: it does not begin anew when the outage ends. */
+/** What an operator must mend stays told: it does not begin again when the outage ends. */
 function besideOutage(facts: VerdictFacts): VerdictPart[] {
   // A host that takes no write forbids each object as well, which is the same trouble.
   const isSame = (reason: string) => reason === 'Forbidden' && facts.outages.some(({ kind }) => kind === 'unwritable');

@@ -7,7 +7,7 @@ import { auditSpaceWarnings } from '../../line/audit-space.ts';
 import { CommandFault } from '../../line/context.ts';
 import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, fault, firstOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 type Asked = { kind: 'daemon'; status: Record<string, unknown> } | { kind: 'nobody' | 'stranger'; message: string };
@@ -66,8 +66,7 @@ function troublesIn(status: Record<string, unknown>): string[] {
       ...contested.map(({ object, by }) => `${object}: Contested, ${by} keeps changing its copy`),
     ];
   });
-  const more = rows.length - mostTroubles;
-  return more > 0 ? [...rows.slice(0, mostTroubles), `and ${more} more`] : rows;
+  return firstOf(rows, mostTroubles);
 }
 
 const canListen: Check = {

@@ -11,7 +11,7 @@ import { provesSecrets, readSecrets, replicaFile } from '../../../management/key
 import { isRecord } from '../../../object/text/json.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, counted, type Finding, fault, firstOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { recordRules } from '../patient/shipped-rules.ts';
 import { surveyOf } from '../patient/stored-records.ts';
@@ -118,7 +118,7 @@ const isAlone: Check = {
     return warning(
       `${counted(foreign.length, 'Secret')} of other programs in ${namespace}: who may read them reads the records too, and who may write them decides who is let in`,
       {
-        details: someOf(foreign),
+        details: firstOf(foreign, namesShown),
         mend: `kubectl -n ${namespace} get secrets --field-selector 'type!=hostward.dev/record'   # move them, or name another namespace and move the records with "hostward store migrate"`,
       },
     );
@@ -162,7 +162,10 @@ const isOwn: Check = {
       );
     if (unusable.length > 0)
       return warning(`${counted(unusable.length, 'record')} in ${namespace} cannot be read and lets nobody in`, {
-        details: someOf(unusable.map(({ name, why }) => `${name}: ${why}`)),
+        details: firstOf(
+          unusable.map(({ name, why }) => `${name}: ${why}`),
+          namesShown,
+        ),
         mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put its old data back`,
       });
     if (meta === undefined) return ok('an empty store');
@@ -284,11 +287,6 @@ async function knownEpoch({ context }: Patient, dataDir: string): Promise<string
   } catch {
     return undefined;
   }
-}
-
-function someOf(names: readonly string[]): string[] {
-  const more = names.length - namesShown;
-  return more > 0 ? [...names.slice(0, namesShown), `and ${more} more`] : [...names];
 }
 
 export const recordChecks: readonly Check[] = [answers, grantsRights, isAlone, isOwn, isProtected, isBudgeted, hasRoom];

@@ -39,3 +39,9 @@ export function couldNotCheck(says: string, more: More = {}): Finding {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+/** The first of many lines, and how many are left out. */
+export function firstOf(lines: readonly string[], most: number): string[] {
+  const more = lines.length - most;
+  return more > 0 ? [...lines.slice(0, most), `and ${more} more`] : [...lines];
+}

@@ -1,5 +1,5 @@
 // What lies in the namespace of the records: read once, for all checks of a store in a cluster. In: a connection. Out: counts, what is
-// none of ours, and what the store says of itself. Keeps no record.
+// not ours, and what the store says of itself. Keeps no record.
 
 import { listPages } from '../../../cluster/window/list-pages.ts';
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
@@ -13,7 +13,7 @@ export interface StoredRecords {
   count: number;
   /** Of all values. */
   bytes: number;
-  /** Names of Secrets that are none of ours. */
+  /** Names of Secrets that are not ours. */
   foreign: readonly string[];
   unusable: readonly { name: string; why: string }[];
   replicas: readonly string[];

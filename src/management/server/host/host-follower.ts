@@ -26,7 +26,7 @@ export interface HostFollowerOptions {
   random: () => number;
   log: Log;
   listener: HostListener;
-  /** Undefined for an object that is none of ours. */
+  /** Undefined for an object that is not ours. */
   recordOf(object: KubeObject): HostRecord | undefined;
 }
 
