@@ -21,6 +21,21 @@ const tinyBytes = 16;
  * called for a peer that keeps the loop busy with tiny chunks.
  */
 export function gatherChunks(stream: Readable, flooded: () => void = () => undefined): void {
+  const { push } = stream;
+  let hasOne = false;
+  // Most bodies are one chunk, and one chunk needs no care.
+  stream.push = function pushFirst(chunk: unknown, encoding?: BufferEncoding): boolean {
+    if (!hasOne || chunk === null) {
+      hasOne = true;
+      return push.call(stream, chunk, encoding);
+    }
+    stream.push = push;
+    gatherFurther(stream, flooded);
+    return stream.push(chunk, encoding);
+  };
+}
+
+function gatherFurther(stream: Readable, flooded: () => void): void {
   const held = new GatheredBytes();
   const push = stream.push.bind(stream);
   const read = stream.read.bind(stream);

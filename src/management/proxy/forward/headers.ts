@@ -4,8 +4,18 @@
 
 /** Names are compared in lower case, with `_` as `-`, because some servers treat both spellings as one header. */
 function plainName(name: string): string {
-  return name.toLowerCase().replaceAll('_', '-');
+  const known = plainNames.get(name);
+  if (known !== undefined) return known;
+  const plain = name.toLowerCase().replaceAll('_', '-');
+  if (plainNames.size < mostPlainNames && name.length <= longestPlainName) plainNames.set(name, plain);
+  return plain;
 }
+
+/** Clients choose the names, so only so many short ones are remembered. */
+const mostPlainNames = 256;
+const longestPlainName = 40;
+/** Each name of a request is asked for several times. */
+const plainNames = new Map<string, string>();
 
 /** Headers of a single connection; the proxy has a connection of its own on each side. */
 const hopByHop: ReadonlySet<string> = new Set([

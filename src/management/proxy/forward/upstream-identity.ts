@@ -39,7 +39,7 @@ export function identityOf(
   at: { target: Destination; keyName: string },
 ): UpstreamIdentity {
   const { target, keyName } = at;
-  const known = new Set(groupsOf(directory.settings));
+  const known = knownGroups(directory.settings);
   const role = target.kind === 'ProjectSpace' || target.kind === 'ProjectVirtualCluster' ? target.project : undefined;
   const held = role === undefined ? undefined : roleIn(directory, subject, role);
   return {
@@ -55,6 +55,15 @@ export function identityOf(
       ...(subject.kind === 'subject' ? { [subjectExtra]: [subject.name] } : {}),
     },
   };
+}
+
+const groupsBySettings = new WeakMap<ManagementSettings, ReadonlySet<string>>();
+
+/** Once for each configuration: it may name thousands, and each request asks. */
+function knownGroups(settings: ManagementSettings): ReadonlySet<string> {
+  const known = groupsBySettings.get(settings) ?? new Set(groupsOf(settings));
+  groupsBySettings.set(settings, known);
+  return known;
 }
 
 /** Every group that the configuration names, in its order. */
