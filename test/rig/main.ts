@@ -3,18 +3,18 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
-import { boundariesOf } from './boundaries.ts';
-import { measuredBounds } from './bounds.ts';
 import { type Mutant, mutants } from './mutants/mutants.ts';
 import { playMutants } from './mutants/play-mutants.ts';
+import { boundariesOf } from './play/boundaries.ts';
+import { measuredBounds } from './play/bounds.ts';
+import { play } from './play/run.ts';
+import { greatestSeed, placedSchedule, scenarioOf } from './play/schedule.ts';
+import { soak } from './play/soak.ts';
+import { learn } from './play/worker.ts';
+import { WorkerProcess } from './play/worker-process.ts';
 import { ReportFault, ReportFile } from './report/report-file.ts';
 import { type SeedLine, Tally } from './report/tally.ts';
-import { play } from './run.ts';
-import { greatestSeed, placedSchedule, scenarioOf } from './schedule.ts';
-import { soak } from './soak.ts';
 import { storyNames } from './traffic/stories.ts';
-import { learn } from './worker.ts';
-import { WorkerProcess } from './worker-process.ts';
 
 const usage = `npm run rig -- --seeds N [--from SEED] [--report FILE] [--jobs N]   plays N seeds
 npm run rig -- --replay SEED                                         plays one seed and says each step

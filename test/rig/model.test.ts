@@ -2,13 +2,13 @@
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { isRefused } from './model/addresses.ts';
-import { areSame } from './model/json.ts';
-import { BASE } from './model/marks.ts';
 import { expectationOf } from './model/model.ts';
-import { generatedName, longName, rewrittenKey } from './model/names.ts';
-import { matchesOf, printedPath, segmentsOf } from './model/patch-path.ts';
-import type { CalmPoint, Json, PlainObject } from './model/types.ts';
+import { matchesOf, printedPath, segmentsOf } from './model/patches/patch-path.ts';
+import { isRefused } from './model/words/addresses.ts';
+import { areSame } from './model/words/json.ts';
+import { BASE } from './model/words/marks.ts';
+import { generatedName, longName, rewrittenKey } from './model/words/names.ts';
+import type { CalmPoint, Json, PlainObject } from './model/words/types.ts';
 
 const read = (name: string): unknown =>
   JSON.parse(readFileSync(new URL(`../../fixtures/rig/${name}`, import.meta.url), 'utf8'));

@@ -1,15 +1,15 @@
 // The rig itself: it repeats itself, its schedules go through all cells, planted mistakes have their places, and boundaries of writes converge.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { boundariesOf } from './boundaries.ts';
 import { mutants, planted } from './mutants/mutants.ts';
-import { Chance } from './random.ts';
-import { play } from './run.ts';
-import { cells, learnedSchedule, placedSchedule } from './schedule.ts';
+import { boundariesOf } from './play/boundaries.ts';
+import { Chance } from './play/random.ts';
+import { play } from './play/run.ts';
+import { cells, learnedSchedule, placedSchedule } from './play/schedule.ts';
+import { playSeed } from './play/worker.ts';
 import type { Act } from './traffic/acts.ts';
 import { drawScenario } from './traffic/draw.ts';
 import { storyOf } from './traffic/stories.ts';
-import { playSeed } from './worker.ts';
 
 /** On a machine that does much else, a run takes many times its half a second. */
 const timeout = 300_000;

@@ -1,5 +1,5 @@
 // What the recipes do to a run, by name. Each subject has a file of its own.
-import type { World } from '../world.ts';
+import type { World } from '../play/world.ts';
 import { answersEffects } from './answers.ts';
 import { crashesEffects } from './crashes.ts';
 import { linesEffects } from './lines.ts';

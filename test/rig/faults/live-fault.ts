@@ -1,9 +1,10 @@
 // A fault of a run: it waits for its request, strikes as its effect says, and knows when it has struck and when it is over. With the forms that
 // most effects have.
+
+import type { World } from '../play/world.ts';
 import type { Meddler, Meddling, OpenWatch } from '../proxy/fault-proxy.ts';
 import type { Passing, WatchedLine } from '../proxy/passing.ts';
 import type { MemoryWire } from '../stage/memory-wire.ts';
-import type { World } from '../world.ts';
 import type { PlacedFault } from './placed.ts';
 import type { Recipe } from './recipes/recipe.ts';
 

@@ -1,13 +1,13 @@
 // Who may stand under which name of the host (DESIGN 3.2 and 3.13): all wanted objects, what each becomes, and one holder per name.
 
-import type { History } from './history.ts';
-import { annotationsOf, isMap, keyOf, listBelow, objectKey, own } from './json.ts';
-import { namedBy } from './marks.ts';
-import { type Outcome, patchForward, type Surroundings } from './patches.ts';
+import { type Outcome, patchForward, type Surroundings } from './patches/patches.ts';
+import { type Translated, translate } from './patches/translate.ts';
 import { isMirror, isRefusedPayload, isWanted, serviceNameOf } from './policy.ts';
-import type { PatchEntry, Settings, SyncedKind } from './settings.ts';
-import { type Translated, translate } from './translate.ts';
-import type { PlainObject } from './types.ts';
+import type { History } from './words/history.ts';
+import { annotationsOf, isMap, keyOf, listBelow, objectKey, own } from './words/json.ts';
+import { namedBy } from './words/marks.ts';
+import type { PatchEntry, Settings, SyncedKind } from './words/settings.ts';
+import type { PlainObject } from './words/types.ts';
 
 export type NameOnHost = (kind: string, namespace: string, name: string, entry: PatchEntry) => string;
 

@@ -1,9 +1,9 @@
 // What references name (DESIGN 4.12): copies of Secrets and ConfigMaps on the host, imports on the virtual side, and their names.
 
 import { type NameOnHost, render, strangersReferences } from './claims.ts';
-import type { History } from './history.ts';
-import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './json.ts';
 import { adoptLeftImports, IMPORTABLE, payloadOf } from './left-imports.ts';
+import type { History } from './words/history.ts';
+import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './words/json.ts';
 import {
   BASE,
   IMPORTED_FROM,
@@ -14,10 +14,10 @@ import {
   ownerOf,
   ownerReference,
   sixOf,
-} from './marks.ts';
-import { longName, type Place } from './names.ts';
-import type { PatchEntry, Settings, SyncedKind } from './settings.ts';
-import type { ExpectedObject, PlainKind, PlainObject } from './types.ts';
+} from './words/marks.ts';
+import { longName, type Place } from './words/names.ts';
+import type { PatchEntry, Settings, SyncedKind } from './words/settings.ts';
+import type { ExpectedObject, PlainKind, PlainObject } from './words/types.ts';
 
 export type ContentKind = 'Secret' | 'ConfigMap';
 export const isContent = (kind: string): kind is ContentKind => kind === 'Secret' || kind === 'ConfigMap';

@@ -1,8 +1,10 @@
 // The host copy of one claim: every field of it, with the few that the rules leave open.
 
-import { reversed, waysOf } from './back.ts';
 import { type Claim, render, strangersReferences } from './claims.ts';
-import { type History, type MapName, mapOf } from './history.ts';
+import { reversed, waysOf } from './patches/back.ts';
+import type { Patched } from './patches/patches.ts';
+import { leftovers, type Pair, type Value } from './patches/two-way.ts';
+import { type History, type MapName, mapOf } from './words/history.ts';
 import {
   annotationsOf,
   areSame,
@@ -14,12 +16,10 @@ import {
   listBelow,
   objectKey,
   own,
-} from './json.ts';
-import { BASE, goesNeverBack, isProtected, MANAGED_ANNOTATIONS, ownerReference, uidOnHost } from './marks.ts';
-import type { Patched } from './patches.ts';
-import type { Settings, SyncedKind } from './settings.ts';
-import { leftovers, type Pair, type Value } from './two-way.ts';
-import type { ExpectedObject, Json, OpenField, PlainObject } from './types.ts';
+} from './words/json.ts';
+import { BASE, goesNeverBack, isProtected, MANAGED_ANNOTATIONS, ownerReference, uidOnHost } from './words/marks.ts';
+import type { Settings, SyncedKind } from './words/settings.ts';
+import type { ExpectedObject, Json, OpenField, PlainObject } from './words/types.ts';
 
 export interface CopyCase {
   readonly history: History;

@@ -1,10 +1,10 @@
 // Imports that were made and lost their host object since the last calm point: they stay, since an import never goes because the host object is missing
 // (DESIGN 4.12), and their mark counts no longer, so they are the tenant's.
 
-import type { History } from './history.ts';
-import { annotationsOf, canonical, type JsonMap, labelsOf, own } from './json.ts';
-import { IMPORTED_FROM } from './marks.ts';
-import type { PlainObject } from './types.ts';
+import type { History } from './words/history.ts';
+import { annotationsOf, canonical, type JsonMap, labelsOf, own } from './words/json.ts';
+import { IMPORTED_FROM } from './words/marks.ts';
+import type { PlainObject } from './words/types.ts';
 
 export const IMPORTABLE = 'hostward.dev/importable';
 

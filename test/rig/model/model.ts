@@ -13,15 +13,15 @@ import {
   withoutLosers,
 } from './claims.ts';
 import { isContent, References } from './content.ts';
-import { History, type MapName, mapOf } from './history.ts';
 import { type CopyCase, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
-import { keyOf, objectKey, own } from './json.ts';
-import { hostMark, isStray, namedBy, ownerOf, SKIP } from './marks.ts';
-import { CONTROLLED_BY } from './names.ts';
+import { type Pair, virtualValues } from './patches/two-way.ts';
 import { hasSelector, isExcluded, isWanted, mayTakeOver, serviceNameOf } from './policy.ts';
-import { type Settings, settingsOf } from './settings.ts';
-import { type Pair, virtualValues } from './two-way.ts';
-import type { AbsentObject, CalmPoint, Expectation, ExpectedObject, Model, PlainObject } from './types.ts';
+import { History, type MapName, mapOf } from './words/history.ts';
+import { keyOf, objectKey, own } from './words/json.ts';
+import { hostMark, isStray, namedBy, ownerOf, SKIP } from './words/marks.ts';
+import { CONTROLLED_BY } from './words/names.ts';
+import { type Settings, settingsOf } from './words/settings.ts';
+import type { AbsentObject, CalmPoint, Expectation, ExpectedObject, Model, PlainObject } from './words/types.ts';
 
 const asItIs = (side: 'virtual' | 'host', object: PlainObject, because: string): ExpectedObject => ({
   side,

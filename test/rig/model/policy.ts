@@ -1,13 +1,13 @@
 // Which virtual objects belong on the host (DESIGN 2, 3.2, 3.13, 3.14, 3.18), by the rules that look at one object and its Service.
 
-import { isRefused } from './addresses.ts';
-import type { History } from './history.ts';
-import type { JsonMap } from './json.ts';
-import { annotationsOf, below, isMap, keyOf, labelsOf, listBelow, own } from './json.ts';
-import { MANAGED_BY, SERVICE_NAME } from './marks.ts';
-import { CONTROLLED_BY } from './names.ts';
-import type { Settings } from './settings.ts';
-import type { PlainObject } from './types.ts';
+import { isRefused } from './words/addresses.ts';
+import type { History } from './words/history.ts';
+import type { JsonMap } from './words/json.ts';
+import { annotationsOf, below, isMap, keyOf, labelsOf, listBelow, own } from './words/json.ts';
+import { MANAGED_BY, SERVICE_NAME } from './words/marks.ts';
+import { CONTROLLED_BY } from './words/names.ts';
+import type { Settings } from './words/settings.ts';
+import type { PlainObject } from './words/types.ts';
 
 const MIRRORER = 'endpointslicemirroring-controller.k8s.io';
 const SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';

@@ -1,10 +1,10 @@
 // Plays seeds with each mistake until one of them finds it. In: mistakes. Out: which of them live on, which is a hole in the net. A mistake in the
 // plan must make the model disagree with the daemon in a story or a scenario without faults; any other may be found by any oracle and under any fault.
 import type { Violation } from '../oracles/board.ts';
-import { seedsOfScenario } from '../schedule.ts';
+import { seedsOfScenario } from '../play/schedule.ts';
+import type { ToWorker } from '../play/worker.ts';
+import { WorkerProcess } from '../play/worker-process.ts';
 import { meetingNames, storyNames } from '../traffic/stories.ts';
-import type { ToWorker } from '../worker.ts';
-import { WorkerProcess } from '../worker-process.ts';
 import { lastFoundBy, type Mutant } from './mutants.ts';
 
 /** A mistake that so many seeds do not find is not found by a landing's gate. */

@@ -1,10 +1,10 @@
 // What must be true when everything has been still for a while: it stays as it is, a restart finds nothing to do, `status` says so too, and
 // nobody wrote more than the same scenario without faults needs.
 import type { LiveFault } from '../faults/live-fault.ts';
-import type { Played } from '../run.ts';
+import type { Played } from '../play/run.ts';
+import type { World, WorldEars } from '../play/world.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import { rigSides } from '../stage/rig-cluster.ts';
-import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 import type { ModelOracle } from './model-oracle.ts';
 import { contentsOf, differenceOf, versionsOf } from './snapshot.ts';

@@ -1,8 +1,8 @@
 // How soon another replica has the lease after its holder died or was told to stop. Judged when nothing else is wrong.
 import type { LiveFault } from '../faults/live-fault.ts';
+import type { World, WorldEars } from '../play/world.ts';
 import { registry } from '../stage/rig-cluster.ts';
 import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
-import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 
 /** A standby looks at the lease twice a second. With the lease of the demo that is 5.5 s after a crash. */

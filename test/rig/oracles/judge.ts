@@ -7,7 +7,7 @@ import type {
   OpenField,
   PlainObject,
   PlainSide,
-} from '../model/types.ts';
+} from '../model/words/types.ts';
 
 export interface Difference {
   /** Without names and values, so that the same mistake has the same words. */

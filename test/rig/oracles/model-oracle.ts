@@ -2,10 +2,10 @@
 // written by somebody who has not seen the daemon.
 import { existsSync } from 'node:fs';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import type { CalmPoint, Deed, Holding, InForce, Model, PlainObject } from '../model/types.ts';
+import type { CalmPoint, Deed, Holding, InForce, Model, PlainObject } from '../model/words/types.ts';
+import type { World } from '../play/world.ts';
 import { kindOfResource, type RigSide, registry, rigSides } from '../stage/rig-cluster.ts';
 import { hostNamespace, virtualCluster } from '../traffic/acts.ts';
-import type { World } from '../world.ts';
 import type { Board } from './board.ts';
 import { judge } from './judge.ts';
 

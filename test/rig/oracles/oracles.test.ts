@@ -2,14 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { demoConfiguration } from '../../../src/cli/demo/demo-patches.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
+import { play } from '../play/run.ts';
+import { slopeOf } from '../play/soak.ts';
+import { World } from '../play/world.ts';
 import { passingOf } from '../proxy/passing.ts';
-import { play } from '../run.ts';
-import { slopeOf } from '../soak.ts';
 import type { RigDaemon } from '../stage/rig-daemon.ts';
 import type { Act } from '../traffic/acts.ts';
 import { demoLeaseSeconds } from '../traffic/features.ts';
 import { storyOf } from '../traffic/stories.ts';
-import { World } from '../world.ts';
 import { Board } from './board.ts';
 import { FailOver, lookMs } from './fail-over.ts';
 import { MissedChanges } from './missed-changes.ts';

@@ -1,10 +1,11 @@
 // The safety rules S1 to S7, on every request that a proxy sees. They know the API and the rules of DESIGN, and nothing of how the daemon works.
+
+import type { World, WorldEars } from '../play/world.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import type { RigResource } from '../stage/rig-cluster.ts';
 import { registry } from '../stage/rig-cluster.ts';
 import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
-import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 import { hasAllMarks, type Marked, ownedUidOf, ownerOf, versionIn, virtualKeyOf } from './marks.ts';
 

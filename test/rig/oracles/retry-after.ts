@@ -1,7 +1,8 @@
 // A server that says when to come again is not asked earlier: by the same reader of the same list, or for the same object. The longest obeyed time
 // is a minute.
+
+import type { World, WorldEars } from '../play/world.ts';
 import type { Passing } from '../proxy/passing.ts';
-import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 
 const longestMs = 60_000;

@@ -1,6 +1,7 @@
 // What both sides hold, for comparing: between two moments of one run by versions, between two runs by contents.
+
+import type { World } from '../play/world.ts';
 import { type RigResource, rigSides } from '../stage/rig-cluster.ts';
-import type { World } from '../world.ts';
 
 const compared: readonly RigResource[] = ['endpoints', 'endpointslices', 'secrets', 'configmaps'];
 

@@ -1,10 +1,10 @@
 // How soon a watch is back after it was cut, ended, refused, expired or fell silent: the daemon is blind meanwhile. Measured at the proxy, from the
 // end of the old watch to the request of the new one, and only while no other fault has struck.
 import type { LiveFault } from '../faults/live-fault.ts';
+import type { World, WorldEars } from '../play/world.ts';
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
 import type { Passing, WatchedLine } from '../proxy/passing.ts';
 import type { Act } from '../traffic/acts.ts';
-import type { World, WorldEars } from '../world.ts';
 import type { Board } from './board.ts';
 
 /** The bound for one fault of its kind; more of them in a row back off. */

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { cells } from '../schedule.ts';
+import { cells } from '../play/schedule.ts';
 import { sightNames } from '../traffic/sights.ts';
 import { ReportFile } from './report-file.ts';
 import { Tally } from './tally.ts';

@@ -3,7 +3,7 @@ import type { FaultVerb, PlacedFault } from '../faults/placed.ts';
 import { faultVerbs } from '../faults/placed.ts';
 import { recipes } from '../faults/recipes/recipes.ts';
 import type { Violation } from '../oracles/board.ts';
-import { classes, pairs } from '../schedule.ts';
+import { classes, pairs } from '../play/schedule.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { sightNames } from '../traffic/sights.ts';
 

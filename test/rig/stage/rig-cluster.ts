@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { makeServingCertificate, type ServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import type { Chance } from '../random.ts';
+import type { Chance } from '../play/random.ts';
 import { MemoryWire } from './memory-wire.ts';
 import { author, ReplayedStore } from './replayed-store.ts';
 import type { RigClock } from './rig-clock.ts';

@@ -9,8 +9,8 @@ import type { Sandbox } from '../../../src/expression/sandbox/sandbox.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
+import type { Chance } from '../play/random.ts';
 import type { FaultProxy } from '../proxy/fault-proxy.ts';
-import type { Chance } from '../random.ts';
 import { DaemonClock, type RigClock } from './rig-clock.ts';
 import type { RigSide } from './rig-cluster.ts';
 

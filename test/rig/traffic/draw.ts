@@ -1,6 +1,6 @@
 // Draws a scenario from a seed: a configuration out of all features together, what stands there before the daemon starts, and what people do
 // then. Faults found by hand nearly always needed two features at once, so none is kept apart from the others.
-import type { Chance } from '../random.ts';
+import type { Chance } from '../play/random.ts';
 import { type Act, type At, type Pairs, type Scenario, type Synced, tenantNamespaces } from './acts.ts';
 import { configurationsOf, drawFeatures, type Features, turned } from './features.ts';
 

@@ -1,5 +1,5 @@
 // The features of one run and the configurations that follow from them, as an operator would write them.
-import type { Chance } from '../random.ts';
+import type { Chance } from '../play/random.ts';
 import { mappedNamespace, type Synced, tenantNamespaces } from './acts.ts';
 
 export interface Features {

@@ -1,7 +1,8 @@
 // What happened in a run, by the features that traffic draws from: a run of many seeds that has hardly seen one of them has tried nothing there.
+
+import type { World } from '../play/world.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import { type RigSide, registry } from '../stage/rig-cluster.ts';
-import type { World } from '../world.ts';
 
 const secret = 'example.com/secret';
 const contents: readonly string[] = [registry.secrets, registry.configmaps];

@@ -8,7 +8,7 @@ import { MemoryStore } from '../../../../src/store/memory-store.ts';
 import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { Lines, openShop, type Shop, widgetKind } from '../../../apiserver/shop/widgets.ts';
-import { Chance } from '../../random.ts';
+import { Chance } from '../../play/random.ts';
 import { type Plant, planted } from '../subjects/planted.ts';
 import type { HttpHistory, Line, Selection, WatchSeen, Written } from './judge-http.ts';
 import { collectionOf, type Item, pageOf, pathOf, queryOf, thingOf } from './widget-paths.ts';

@@ -1,6 +1,6 @@
 // What a seed makes of a history: what each client does one after the other, and what befalls the store meanwhile. All of it is data; what a client
 // knows when it acts is not part of it.
-import { Chance } from '../../random.ts';
+import { Chance } from '../../play/random.ts';
 import type { Promises } from '../history.ts';
 
 export type Step =

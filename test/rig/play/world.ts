@@ -3,17 +3,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kubeconfigText } from '../../src/apiserver/tls/kubeconfig.ts';
-import { FaultProxy, type OpenWatch, type ProxyEars } from './proxy/fault-proxy.ts';
-import type { Passing, WatchedLine } from './proxy/passing.ts';
+import { kubeconfigText } from '../../../src/apiserver/tls/kubeconfig.ts';
+import { FaultProxy, type OpenWatch, type ProxyEars } from '../proxy/fault-proxy.ts';
+import type { Passing, WatchedLine } from '../proxy/passing.ts';
+import { loadModulesBefore, readFilesAsBefore, readFilesAtOnce } from '../stage/prompt-files.ts';
+import { RigClock } from '../stage/rig-clock.ts';
+import { RigCluster, type RigSide, rigSides } from '../stage/rig-cluster.ts';
+import { RigDaemon } from '../stage/rig-daemon.ts';
+import { Stillness } from '../stage/stillness.ts';
+import { type Act, hostNamespace, type Scenario, virtualCluster } from '../traffic/acts.ts';
+import { People } from '../traffic/play.ts';
 import { Chance } from './random.ts';
-import { loadModulesBefore, readFilesAsBefore, readFilesAtOnce } from './stage/prompt-files.ts';
-import { RigClock } from './stage/rig-clock.ts';
-import { RigCluster, type RigSide, rigSides } from './stage/rig-cluster.ts';
-import { RigDaemon } from './stage/rig-daemon.ts';
-import { Stillness } from './stage/stillness.ts';
-import { type Act, hostNamespace, type Scenario, virtualCluster } from './traffic/acts.ts';
-import { People } from './traffic/play.ts';
 
 export interface WorldEars {
   passed?(passing: Passing): void;

@@ -1,6 +1,6 @@
 // The path grammar of patches (spec/patches.md 1, DESIGN 4.2), and the places in an object that a path matches.
 
-import { isMap } from './json.ts';
+import { isMap } from '../words/json.ts';
 
 export interface Segment {
   readonly key: string;

@@ -1,12 +1,12 @@
 // References and labels patches (DESIGN 4.12 and 4.13): how the value at a path names another object, or selects objects.
 
+import { copyOf, isMap, type JsonMap } from '../words/json.ts';
+import { markerLabels } from '../words/marks.ts';
+import type { PatchEntry, Reference } from '../words/settings.ts';
+import type { Json } from '../words/types.ts';
 import type { Answer } from './expression.ts';
-import { copyOf, isMap, type JsonMap } from './json.ts';
-import { markerLabels } from './marks.ts';
 import { matchesOf, segmentsOf } from './patch-path.ts';
 import type { Surroundings } from './patches.ts';
-import type { PatchEntry, Reference } from './settings.ts';
-import type { Json } from './types.ts';
 
 export interface Named {
   readonly kind: string;

@@ -2,13 +2,13 @@
 // the model. In: a seed. Out: what was wrong, and how memory, timers and connections grew; what the rig itself remembers is thrown away each time.
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { Board } from './oracles/board.ts';
-import { loadModel, ModelOracle } from './oracles/model-oracle.ts';
+import { Board } from '../oracles/board.ts';
+import { loadModel, ModelOracle } from '../oracles/model-oracle.ts';
+import { rigSides } from '../stage/rig-cluster.ts';
+import type { Act } from '../traffic/acts.ts';
+import { Draw } from '../traffic/draw.ts';
+import { configurationsOf, drawFeatures } from '../traffic/features.ts';
 import { Chance } from './random.ts';
-import { rigSides } from './stage/rig-cluster.ts';
-import type { Act } from './traffic/acts.ts';
-import { Draw } from './traffic/draw.ts';
-import { configurationsOf, drawFeatures } from './traffic/features.ts';
 import { World } from './world.ts';
 
 const everyMinutes = 5;

@@ -1,13 +1,13 @@
 // Rule 8 of DESIGN 3, from the deeds of both sides: the value of one key on the virtual side, and on the host.
 
+import { type History, type KeyEvent, type MapName, mapOf } from '../words/history.ts';
+import { annotationsOf, labelsOf, objectKey, own } from '../words/json.ts';
+import { BASE, goesNeverBack, MANAGED_ANNOTATIONS, ownerOf, uidOnHost } from '../words/marks.ts';
+import { isReserved } from '../words/names.ts';
+import type { SyncedKind } from '../words/settings.ts';
+import type { PlainObject } from '../words/types.ts';
 import { reversed, type Way, waysOf } from './back.ts';
-import { type History, type KeyEvent, type MapName, mapOf } from './history.ts';
-import { annotationsOf, labelsOf, objectKey, own } from './json.ts';
-import { BASE, goesNeverBack, MANAGED_ANNOTATIONS, ownerOf, uidOnHost } from './marks.ts';
-import { isReserved } from './names.ts';
 import type { Surroundings } from './patches.ts';
-import type { SyncedKind } from './settings.ts';
-import type { PlainObject } from './types.ts';
 
 export type Value = string | undefined;
 

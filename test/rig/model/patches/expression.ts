@@ -1,9 +1,9 @@
 // One expression on one value, in a fresh realm each time, with what DESIGN 4.6 puts in scope and nothing else.
 
 import { createContext, Script } from 'node:vm';
-import { isMap } from './json.ts';
-import type { Naming } from './names.ts';
-import type { Json } from './types.ts';
+import { isMap } from '../words/json.ts';
+import type { Naming } from '../words/names.ts';
+import type { Json } from '../words/types.ts';
 
 export interface Asking {
   readonly value: Json | undefined;

@@ -1,14 +1,14 @@
 // The way back of one label or annotation (DESIGN 4.1 and 4.5): who owns the key, and what a host value becomes.
 
+import type { History, MapName } from '../words/history.ts';
+import { mapOf } from '../words/history.ts';
+import { labelsOf } from '../words/json.ts';
+import { generatedName } from '../words/names.ts';
+import type { PatchEntry, Settings, SyncedKind } from '../words/settings.ts';
+import type { Json, PlainKind } from '../words/types.ts';
 import { type Answer, ask, isGone } from './expression.ts';
-import type { History, MapName } from './history.ts';
-import { mapOf } from './history.ts';
-import { labelsOf } from './json.ts';
-import { generatedName } from './names.ts';
 import { segmentsOf } from './patch-path.ts';
 import { contextOf, type Surroundings } from './patches.ts';
-import type { PatchEntry, Settings, SyncedKind } from './settings.ts';
-import type { Json, PlainKind } from './types.ts';
 import { isLabelValue } from './valid.ts';
 
 /** How an entry reaches a key: by its own name, by a wildcard, or as part of a whole map or object. */

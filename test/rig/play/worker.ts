@@ -1,9 +1,10 @@
 // A process that plays seeds for the command: a learned scenario is kept for the seeds that share it.
+
+import type { SeedLine } from '../report/tally.ts';
+import { storyOf } from '../traffic/stories.ts';
 import { minimised } from './minimise.ts';
-import type { SeedLine } from './report/tally.ts';
 import { type Played, play, type Schedule } from './run.ts';
 import { learnedSchedule, placedSchedule } from './schedule.ts';
-import { storyOf } from './traffic/stories.ts';
 
 export type ToWorker =
   | { do: 'play'; seed: number }

@@ -1,10 +1,19 @@
 // What a virtual object becomes on the host before any patch (DESIGN 3.1 and 3.18): the whole object, computed from nothing else.
 
-import { annotationsOf, copyOf, isMap, type JsonMap, labelsOf, listBelow, own } from './json.ts';
-import { INSTANCE, instanceOf, LEADER, MANAGED_BY, markerLabels, SERVICE_NAME, SLICE_MANAGER, sixOf } from './marks.ts';
-import { isReserved, type Naming, type Place } from './names.ts';
-import type { Settings } from './settings.ts';
-import type { Json, PlainObject } from './types.ts';
+import { annotationsOf, copyOf, isMap, type JsonMap, labelsOf, listBelow, own } from '../words/json.ts';
+import {
+  INSTANCE,
+  instanceOf,
+  LEADER,
+  MANAGED_BY,
+  markerLabels,
+  SERVICE_NAME,
+  SLICE_MANAGER,
+  sixOf,
+} from '../words/marks.ts';
+import { isReserved, type Naming, type Place } from '../words/names.ts';
+import type { Settings } from '../words/settings.ts';
+import type { Json, PlainObject } from '../words/types.ts';
 
 /** The labels and annotations that people may patch, the ones that nobody may, and what is not metadata. */
 export interface Translated {

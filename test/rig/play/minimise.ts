@@ -1,7 +1,7 @@
 // Cuts a schedule down to what is needed for its violation: leaves out faults and acts, first many at once, then one by one.
-import type { Violation } from './oracles/board.ts';
+import type { Violation } from '../oracles/board.ts';
+import type { Act } from '../traffic/acts.ts';
 import { type Played, play, type Schedule } from './run.ts';
-import type { Act } from './traffic/acts.ts';
 
 /** A run takes about half a second; a minute of waiting for a shorter schedule is enough. */
 const mostRuns = 120;

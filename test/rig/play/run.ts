@@ -1,23 +1,23 @@
 // Plays one schedule, a scenario with its faults, under all oracles. In: data. Out: what was violated, what was reached, and what the proxies
 // saw, which the next schedule is placed by.
-import { liveFault } from './faults/effects.ts';
-import type { FaultVerb, PlacedFault } from './faults/placed.ts';
-import { recipes } from './faults/recipes/recipes.ts';
-import { Board, type Violation } from './oracles/board.ts';
-import { EndOracle } from './oracles/ends.ts';
-import { FailOver } from './oracles/fail-over.ts';
-import { liars, MissedChanges } from './oracles/missed-changes.ts';
-import { loadModel, ModelOracle } from './oracles/model-oracle.ts';
-import { NoList } from './oracles/no-list.ts';
-import { RequestOracle } from './oracles/requests.ts';
-import { RetryAfter } from './oracles/retry-after.ts';
-import { Truth } from './oracles/truth.ts';
-import { WatchBack } from './oracles/watch-back.ts';
-import { isWrite, type Passing } from './proxy/passing.ts';
-import { type RigSide, rigSides } from './stage/rig-cluster.ts';
-import type { RigDaemon } from './stage/rig-daemon.ts';
-import type { Scenario } from './traffic/acts.ts';
-import { sightsOf } from './traffic/sights.ts';
+import { liveFault } from '../faults/effects.ts';
+import type { FaultVerb, PlacedFault } from '../faults/placed.ts';
+import { recipes } from '../faults/recipes/recipes.ts';
+import { Board, type Violation } from '../oracles/board.ts';
+import { EndOracle } from '../oracles/ends.ts';
+import { FailOver } from '../oracles/fail-over.ts';
+import { liars, MissedChanges } from '../oracles/missed-changes.ts';
+import { loadModel, ModelOracle } from '../oracles/model-oracle.ts';
+import { NoList } from '../oracles/no-list.ts';
+import { RequestOracle } from '../oracles/requests.ts';
+import { RetryAfter } from '../oracles/retry-after.ts';
+import { Truth } from '../oracles/truth.ts';
+import { WatchBack } from '../oracles/watch-back.ts';
+import { isWrite, type Passing } from '../proxy/passing.ts';
+import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
+import type { RigDaemon } from '../stage/rig-daemon.ts';
+import type { Scenario } from '../traffic/acts.ts';
+import { sightsOf } from '../traffic/sights.ts';
 import { World } from './world.ts';
 
 export interface Schedule {

@@ -1,14 +1,14 @@
 // All patches of one object, forward (DESIGN 4.1 to 4.10): the translated host object in, the patched one or a failure out.
 
+import { copyOf, isMap, type JsonMap } from '../words/json.ts';
+import { isProtected } from '../words/marks.ts';
+import type { PatchEntry, Settings, SyncedKind } from '../words/settings.ts';
+import type { Json, PlainObject } from '../words/types.ts';
 import { type Answer, ask, isGone } from './expression.ts';
-import { copyOf, isMap, type JsonMap } from './json.ts';
-import { isProtected } from './marks.ts';
 import { matchesOf, printedPath, segmentsOf } from './patch-path.ts';
 import { rewriteLabels, translateReference } from './reference.ts';
-import type { PatchEntry, Settings, SyncedKind } from './settings.ts';
 import type { Translated } from './translate.ts';
 import { tidySubsets } from './translate.ts';
-import type { Json, PlainObject } from './types.ts';
 import { areAnnotations, areLabels, isValidPayload } from './valid.ts';
 
 /** What one virtual object meets when its patches run. */

@@ -2,7 +2,7 @@
 // in the sources that it loads.
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { mutantVariable } from './mutants/mutants.ts';
+import { mutantVariable } from '../mutants/mutants.ts';
 import type { FromWorker, ToWorker } from './worker.ts';
 
 /** A process that has played many runs has seen many worlds; a fresh one starts in a second. */
@@ -45,7 +45,7 @@ export class WorkerProcess {
     const file = fileURLToPath(new URL('worker.ts', import.meta.url));
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
     if (this.#mutant === undefined) return fork(file, ['rig-worker'], { stdio: [...stdio] });
-    const planter = fileURLToPath(new URL('mutants/plant-at-load.ts', import.meta.url));
+    const planter = fileURLToPath(new URL('../mutants/plant-at-load.ts', import.meta.url));
     return fork(file, ['rig-worker'], {
       stdio: [...stdio],
       execArgv: ['--import', planter],

@@ -1,8 +1,8 @@
 // Kills the daemon at every boundary of every write of every story: before the bytes leave, when the API server has carried the write out, and when
 // the answer has arrived. Each time both sides must end as without the crash, with at most one write more.
-import type { PlacedFault } from './faults/placed.ts';
+import type { PlacedFault } from '../faults/placed.ts';
+import { storyOf } from '../traffic/stories.ts';
 import { type Played, play, type Schedule } from './run.ts';
-import { storyOf } from './traffic/stories.ts';
 
 const moments = ['crash before a write', 'crash after a write was sent', 'crash after the answer'] as const;
 const redundantWrites = 1;

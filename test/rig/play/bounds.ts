@@ -1,11 +1,11 @@
 // The bounds of the daemon, each measured in a story of its own with the one fault that it is about: a change is made that only a daemon which has
 // recovered can carry across, and the time until it has crossed counts. `npm run rig -- --bounds` prints each beside its limit.
-import type { PlacedFault } from './faults/placed.ts';
-import { recipes } from './faults/recipes/recipes.ts';
+import type { PlacedFault } from '../faults/placed.ts';
+import { recipes } from '../faults/recipes/recipes.ts';
+import type { Act, Scenario } from '../traffic/acts.ts';
+import { demoLeaseSeconds } from '../traffic/features.ts';
+import { storyOf } from '../traffic/stories.ts';
 import { play } from './run.ts';
-import type { Act, Scenario } from './traffic/acts.ts';
-import { demoLeaseSeconds } from './traffic/features.ts';
-import { storyOf } from './traffic/stories.ts';
 
 export interface Bound {
   what: string;

@@ -1,12 +1,12 @@
 // Makes the schedule of a seed. Several seeds share a scenario: it is learned once without faults, and each seed then places other faults at
 // requests that were seen. The first fault of a seed goes through all cells of the table in turn, and two more through all pairs of classes.
-import type { FaultVerb, PlacedFault } from './faults/placed.ts';
-import type { Recipe } from './faults/recipes/recipe.ts';
-import { recipes } from './faults/recipes/recipes.ts';
+import type { FaultVerb, PlacedFault } from '../faults/placed.ts';
+import type { Recipe } from '../faults/recipes/recipe.ts';
+import { recipes } from '../faults/recipes/recipes.ts';
+import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
+import { drawScenario } from '../traffic/draw.ts';
 import { Chance } from './random.ts';
 import type { Played, Schedule } from './run.ts';
-import { type RigSide, rigSides } from './stage/rig-cluster.ts';
-import { drawScenario } from './traffic/draw.ts';
 
 /** A learned scenario serves so many seeds in a row. */
 export const seedsOfScenario = 4;

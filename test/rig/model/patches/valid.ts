@@ -1,8 +1,8 @@
 // What a kube-apiserver takes: a patch whose result no object may hold has failed (DESIGN 4.8).
 
-import { parseAddress } from './addresses.ts';
-import { isMap, type JsonMap } from './json.ts';
-import type { SyncedKind } from './settings.ts';
+import { parseAddress } from '../words/addresses.ts';
+import { isMap, type JsonMap } from '../words/json.ts';
+import type { SyncedKind } from '../words/settings.ts';
 
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/u;
 const KEY_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/u;
