@@ -8,15 +8,34 @@ import { arrivalFaults } from './upstream.ts';
 
 describe('forms of a request', () => {
   const wire = { method: 'POST', path: '/kubernetes/management/apis/a/v1/things?dryRun=All', body: { a: 1 } };
+  const target = { kind: 'Cluster', cluster: 'c1' } as const;
+  const exec = {
+    ...{ target, isResource: true as const, verb: 'create', group: '', resource: 'pods', subresource: 'exec' },
+    ...{ namespace: 'default', name: 'web' },
+  };
+  const path = { target, isResource: false as const, verb: 'get', path: '/version' };
   it('are all different from the request as it is, and can be sent', () => {
     const usual = bytesOf(plain('key', wire), true).toString('latin1');
     const told = [...forms, ...proxiedForms.filter((form) => !forms.includes(form))].flatMap((form) => {
-      const sent = form.apply(plain('key', wire), new Dice(7));
+      const sent = form.apply(plain('key', wire), new Dice(7), exec);
       return sent === undefined ? [] : [[form.name, bytesOf(sent, true).toString('latin1')] as const];
     });
     expect(told.filter(([name, text]) => text === usual && name !== 'as it is')).toEqual([]);
-    expect(told.length).toBeGreaterThan(30);
-    for (const [, text] of told) expect(text).toMatch(/^POST \S+ HTTP\/1\.1\r\n/);
+    expect(told.length).toBeGreaterThan(40);
+    for (const [name, text] of told)
+      expect([name, text]).toEqual([name, expect.stringMatching(/^(POST|GET) \S+ HTTP\/1\.1\r\n/)]);
+  });
+  it('ask for sessions without a body, and for none where a list or a path is asked for', () => {
+    const sessions = proxiedForms.filter(({ answersAs }) => answersAs !== undefined);
+    expect(sessions.length).toBeGreaterThan(4);
+    for (const { name, apply } of sessions) {
+      const sent = apply(plain('key', wire), new Dice(7), exec);
+      expect([name, sent?.body, sent?.headers.filter(([header]) => /^content-/i.test(header))]).toEqual([
+        ...[name, undefined, []],
+      ]);
+      for (const request of [{ ...exec, verb: 'list' }, { ...exec, verb: 'deletecollection' }, path])
+        expect([name, apply(plain('key', wire), new Dice(7), request)]).toEqual([name, undefined]);
+    }
   });
 });
 
@@ -30,14 +49,18 @@ describe('answersIn()', () => {
       [403, 'abcd'],
     ]);
   });
+  it('takes all that follows a change of protocol for its text', () => {
+    const answers = answersIn('HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n');
+    expect(answers.map(({ code, text }) => [code, text])).toEqual([[101, 'HTTP/1.1 200 OK\r\n\r\n']]);
+  });
 });
 
 describe('fuzz()', () => {
-  const seeds = Array.from({ length: 14 }, (_, nth) => 1000 + nth);
+  const seeds = Array.from({ length: 14 }, (_, nth) => 1024 + nth);
   it('finds no difference between a server and the model, and finds a model that is wrong', async () => {
-    const { asked, sent, arrived, found } = await fuzz(seeds);
+    const { asked, sent, arrived, taken, sessions, found } = await fuzz(seeds);
     expect(found).toEqual([]);
-    expect(arrived).toBeGreaterThan(0);
+    expect([arrived > 0, sessions > 0, taken.has('endpoint')]).toEqual([true, true, true]);
     expect(asked).toBeGreaterThan(8);
     expect(sent.size).toBeGreaterThan(5);
     const wrong = () => ({ answer: { allowed: true, sees: [] }, because: ['it is wrong'] });
@@ -77,7 +100,9 @@ describe('arrivalFaults()', () => {
     ['a claim with an underscore', {}, [['x_remote_user', 'admin']], /x_remote_user/],
     ['a claim of a proxy in front', {}, [['x-forwarded-for', '10.0.0.1']], /x-forwarded-for/],
     ['a cookie', {}, [['cookie', 'a=b']], /cookie/],
-    ['the key', {}, [['x-other', 'Bearer the-key']], /the key arrived/],
+    ['the key', {}, [['x-other', 'Bearer the-key']], /the credential arrived/],
+    ['the key, encoded', {}, [['x-other', Buffer.from('the-key').toString('base64url')]], /the credential arrived/],
+    ['a protocol that nobody asked for', {}, [['upgrade', 'h2c']], /with upgrade h2c/],
   ] as const)('names %s', (_what, changed, more, says) => {
     expect(faultsOf(changed, more as unknown as [string, string][]).join()).toMatch(says);
   });

@@ -18,8 +18,10 @@ export interface Form {
   means: 'same' | 'notMore' | 'refused';
   /** What the request asks in this form; absent: the same. */
   asks?(request: MatrixRequest): MatrixRequest;
+  /** The status of an allowed request in this form, which asks for a session; absent: any that is no refusal. */
+  answersAs?: number;
   /** Undefined: this request cannot take the form. */
-  apply(sent: Sent, dice: Dice): Sent | undefined;
+  apply(sent: Sent, dice: Dice, request?: MatrixRequest): Sent | undefined;
 }
 
 /** The request as any client would send it. */

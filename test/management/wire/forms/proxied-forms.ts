@@ -2,6 +2,7 @@
 // DESIGN-management 4.2 to 4.4 alone.
 import type { MatrixRequest } from '../../matrix-case.ts';
 import { type Form, forms, type Sent } from './forms.ts';
+import { upgradedForms } from './upgraded-forms.ts';
 
 const withHeaders = (sent: Sent, ...more: [string, string][]): Sent => ({
   ...sent,
@@ -23,6 +24,7 @@ const asUpgrade = (request: MatrixRequest): MatrixRequest =>
 
 export const proxiedForms: readonly Form[] = [
   ...forms.filter(({ name }) => !name.includes('upgrade')),
+  ...upgradedForms,
   {
     name: 'a claim to be somebody else',
     means: 'refused',

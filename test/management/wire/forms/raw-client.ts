@@ -9,15 +9,24 @@ export interface RawAnswer {
 
 const patienceMs = 10_000;
 
+export interface ServerAddress {
+  port: number;
+  caPem: string;
+  /** Absent: the address itself stands in the certificate. */
+  servername?: string;
+}
+
 /**
  * The answers up to the end of the connection, which the last request asks for. A watch that has begun ends it too. Interim
- * answers (1xx) count, but for 100.
+ * answers (1xx) count, but for 100. Behind a 101 the words are said, and everything that comes up to their echo is its text.
  */
-export function exchange(port: number, caPem: string, bytes: Buffer): Promise<RawAnswer[]> {
+export function exchange({ port, caPem, servername }: ServerAddress, bytes: Buffer, words = ''): Promise<RawAnswer[]> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', ca: caPem, servername: 'localhost' }, () => socket.write(bytes));
+    const to = { port, host: '127.0.0.1', ca: caPem, ...(servername !== undefined && { servername }) };
+    const socket = connect(to, () => socket.write(bytes));
     const chunks: Buffer[] = [];
     let isOver = false;
+    let isSaid = false;
     const over = (): void => {
       if (isOver) return;
       isOver = true;
@@ -30,7 +39,11 @@ export function exchange(port: number, caPem: string, bytes: Buffer): Promise<Ra
       chunks.push(chunk);
       const last = answersIn(Buffer.concat(chunks).toString('latin1')).at(-1);
       // A stream that stays open: its head says all that is asked here.
-      if (last?.code === 101 || /\r\ncontent-type: application\/json;stream=watch/i.test(last?.head ?? '')) over();
+      if (/\r\ncontent-type: application\/json;stream=watch/i.test(last?.head ?? '')) over();
+      if (last?.code !== 101) return;
+      if (words === '' || last.text.endsWith(words)) over();
+      else if (!isSaid) socket.write(words, 'latin1');
+      isSaid = true;
     });
     socket.on('close', over);
     socket.on('error', (error) => (chunks.length > 0 ? over() : reject(error)));
@@ -47,6 +60,7 @@ export function answersIn(text: string): RawAnswer[] {
     const head = rest.slice(0, end);
     rest = rest.slice(end + 4);
     if (code === 100) continue;
+    if (code === 101) return [...answers, { code, head, text: rest }];
     const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
     if (/\r\ntransfer-encoding: chunked/i.test(head)) {
       const body = unchunked(rest);

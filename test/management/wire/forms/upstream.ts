@@ -24,6 +24,8 @@ const trueWords: Readonly<Record<string, string>> = {
   'x-forwarded-host': 'localhost',
 };
 const upstreamToken = 'upstream-secret';
+/** The first words of a session. */
+export const hello = 'hello ';
 
 export class Upstream {
   /** By the User-Agent of the sender, which names its seed. */
@@ -45,10 +47,9 @@ export class Upstream {
         response.end(JSON.stringify(isReview ? { status: { allowed: true } } : { kind: 'Status', status: 'Success' }));
       });
     });
-    this.#server.on('upgrade', (request: IncomingMessage, socket: Socket) => {
+    this.#server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       this.#note(request);
-      socket.on('error', () => undefined);
-      socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+      this.#upgrade(request, socket, head);
     });
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket);
@@ -56,15 +57,40 @@ export class Upstream {
     });
   }
 
+  /** As the client has asked for in a header of its own. */
+  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    socket.on('error', () => undefined);
+    switch (request.headers['x-behind']) {
+      case 'switches':
+      case 'switches to another': {
+        const isAsked = request.headers['x-behind'] === 'switches';
+        const protocol = isAsked ? request.headers.upgrade : 'another/1.0';
+        socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n${hello}`);
+        if (head.length > 0) socket.write(head);
+        socket.pipe(socket);
+        return;
+      }
+      case 'says no': {
+        // It stays open: whatever comes now was to be a second request.
+        socket.write('HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno');
+        if (head.length > 0) this.#note(request);
+        socket.once('data', () => this.#note(request));
+        return;
+      }
+      default:
+        socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+    }
+  }
+
   async start(): Promise<void> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
     const { port } = this.#server.address() as AddressInfo;
-    writeFileSync(this.#kubeconfig, kubeconfigText(`http://127.0.0.1:${port}`, upstreamToken));
+    writeFileSync(this.kubeconfig, kubeconfigText(`http://127.0.0.1:${port}`, upstreamToken));
   }
 
   /** Every cluster and virtual cluster of the configuration is this server. */
   behind(settings: ManagementSettings): ManagementSettings {
-    const kubeconfig = this.#kubeconfig;
+    const { kubeconfig } = this;
     return {
       ...settings,
       clusters: settings.clusters.map((one) => ({ ...one, kubeconfig })),
@@ -81,7 +107,7 @@ export class Upstream {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  get #kubeconfig(): string {
+  get kubeconfig(): string {
     return join(this.#folder, 'kubeconfig');
   }
 
@@ -118,14 +144,19 @@ export function arrivalFaults(
     if (/^(impersonate|x[-_]remote|x[-_]forwarded)[-_]/.test(name) && !isOurs && trueWords[name] !== value)
       found.push(`arrived with ${name}: ${value}`);
     if (['cookie', 'x-named', 'proxy-authorization', 'forwarded'].includes(name)) found.push(`arrived with ${name}`);
-    if (value.includes(secret)) found.push(`the key arrived in ${name}`);
+    const isHere = value.includes(secret) || value.includes(Buffer.from(secret).toString('base64url'));
+    if (isHere) found.push(`the credential arrived in ${name}`);
   }
-  if (arrival.url.includes(secret)) found.push('the key arrived in the URL');
+  if (arrival.url.includes(secret)) found.push('the credential arrived in the URL');
   // The same place, without the words that lead there; a form may change the path, and then the changed one was judged.
   const [path = '', query = ''] = arrival.url.split(/\?(.*)/s);
   const places = [wire.path, sent.target].map((text) => text.split('?')[0]?.slice(prefix.length) || '/');
   if (!places.includes(path)) found.push(`arrived at "${path}" instead of "${places[0]}"`);
-  if (arrival.method !== wire.method) found.push(`arrived as ${arrival.method} instead of ${wire.method}`);
+  if (arrival.method !== sent.method) found.push(`arrived as ${arrival.method} instead of ${sent.method}`);
+  const asked = sent.headers.find(([name]) => name.toLowerCase() === 'upgrade')?.[1] ?? '';
+  if (!['', asked].includes(values('upgrade').join())) found.push(`arrived with upgrade ${values('upgrade').join()}`);
+  if (values('sec-websocket-protocol').some((value) => value.includes('bearer')))
+    found.push('arrived with a credential among the protocols');
   // As kube-apiserver reads it: the first of several counts, and these words alone are no.
   const watch = new URLSearchParams(query).get('watch');
   const isWatch = watch !== null && !['false', 'False', 'FALSE', 'f', 'F', '0'].includes(watch);
