@@ -23,11 +23,15 @@ stores: ${stores.join(', ')}
   http is a memory or SQLite store behind an API server, which its clients list, watch and change over HTTP
 options:
   --minutes N   stops each store after so long, and says with which seed to go on; so does Ctrl-C
+  --at-once N   so many histories beside each other (sqlite 4, http 2, others 1), while one of them waits for a disk or a process
   --busy        keeps every processor busy beside, which shows other races
   --plant NAME  with a planted bug, which must be found: ${Object.keys(plants).join(', ')}
   -o json       the result as JSON
 Exit code 0: no violation, and everything was seen; 1: a violation, or the histories were too tame; 2: wrong usage.
 `;
+/** Where nothing else is said. The memory store waits for nothing, and plays the same history for a seed only alone; replicas share one API server. */
+const usuallyAtOnce: Readonly<Record<string, number>> = { memory: 1, kubernetes: 1, http: 2 };
+const mostAtOnce = 4;
 /** How often a long run says how far it is. */
 const progressMs = 10_000;
 const greatestSeed = 2 ** 31 - 1;
@@ -48,6 +52,7 @@ async function command(words: readonly string[]): Promise<number> {
       save: { type: 'string' },
       plant: { type: 'string' },
       minutes: { type: 'string' },
+      'at-once': { type: 'string' },
       busy: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
       output: { type: 'string', short: 'o', default: 'text' },
@@ -72,13 +77,20 @@ async function command(words: readonly string[]): Promise<number> {
   const histories = wholeNumber('--histories', values.histories, 1);
   const from = wholeNumber('--from', values.from, 0);
   const minutes = wholeNumber('--minutes', values.minutes ?? String(greatestSeed), 1);
+  const given = values['at-once'];
+  const atOnce = given === undefined ? undefined : wholeNumber('--at-once', given, 1);
   const tallies: Told[] = [];
   const stopped = new AbortController();
   process.once('SIGINT', () => stopped.abort());
   const spinners = values.busy ? spinning() : [];
   try {
     for (const store of chosen)
-      tallies.push(await playMany(store, { histories, from, plant, minutes, isStopped: () => stopped.signal.aborted }));
+      tallies.push(
+        await playMany(store, {
+          ...{ histories, from, plant, minutes, isStopped: () => stopped.signal.aborted },
+          atOnce: atOnce ?? usuallyAtOnce[store] ?? mostAtOnce,
+        }),
+      );
   } finally {
     for (const spinner of spinners) spinner.kill('SIGKILL');
   }
@@ -114,23 +126,29 @@ interface Many {
   from: number;
   plant: Plant | undefined;
   minutes: number;
+  atOnce: number;
   isStopped(): boolean;
 }
 
-async function playMany(store: string, { histories, from, plant, minutes, isStopped }: Many): Promise<Told> {
+async function playMany(store: string, given: Many): Promise<Told> {
+  const { histories, from, plant, minutes, atOnce, isStopped } = given;
   const player = store === 'http' ? httpPlayer(plant) : storePlayer(store, plant);
   const startMs = performance.now();
   let toldMs = startMs;
-  try {
-    for (let seed = from; seed < from + histories; seed++) {
-      await player.play(seed);
+  let next = from;
+  // What was begun is played to its end, so that the seeds below the next one are all played.
+  const lane = async (): Promise<void> => {
+    while (next < from + histories && !isStopped() && performance.now() - startMs < minutes * 60_000) {
+      await player.play(next++);
       const nowMs = performance.now();
-      if (isStopped() || nowMs - startMs > minutes * 60_000) break;
       if (nowMs - toldMs < progressMs) continue;
       toldMs = nowMs;
       const { histories: count, violations } = player.tally;
       process.stderr.write(`${store}: ${count} of ${histories} histories, ${violations.length} violations\n`);
     }
+  };
+  try {
+    await Promise.all(Array.from({ length: atOnce }, lane));
   } finally {
     await player.stop();
   }

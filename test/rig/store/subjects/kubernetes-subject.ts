@@ -4,12 +4,12 @@ import { type Devcluster, startDevcluster } from '../../../../src/devcluster/dev
 import { newNamespace } from '../../../contract/store/on-host.ts';
 import type { Plant } from './planted.ts';
 import type { PlaceOfStore } from './process-messages.ts';
-import { StoreProcess } from './store-process.ts';
+import { type StoreProcess, StoreProcesses } from './store-process.ts';
 import type { Reach, Stage, Subject } from './subject.ts';
 
 export function kubernetesSubject(plant?: Plant): Subject {
   let host: Promise<Devcluster> | undefined;
-  const idle: StoreProcess[] = [];
+  const processes = new StoreProcesses();
   return {
     name: 'kubernetes',
     promises: { areReadsFresh: false, hasGaps: true, canBeKilled: true, canBeFull: false },
@@ -19,13 +19,13 @@ export function kubernetesSubject(plant?: Plant): Subject {
       const server = { url, caPem, adminToken };
       const namespace = await newNamespace(server);
       const replicas = ['one', 'two'].map(
-        (replica) => new Replica({ on: { kind: 'server', server, namespace, replica }, plant, idle }),
+        (replica) => new Replica({ on: { kind: 'server', server, namespace, replica }, plant, processes }),
       );
       for (const replica of replicas) await replica.start();
       return new ReplicatedStage(replicas as [Replica, Replica]);
     },
     async stop() {
-      for (const process of idle.splice(0)) await process.stop();
+      await processes.stop();
       await (await host)?.stop();
     },
   };
@@ -52,14 +52,14 @@ class ReplicatedStage implements Stage {
 }
 
 class Replica {
-  #given: { on: PlaceOfStore; plant: Plant | undefined; idle: StoreProcess[] };
+  #given: { on: PlaceOfStore; plant: Plant | undefined; processes: StoreProcesses };
   #process: StoreProcess;
   /** Resolves when it serves. */
   #open: Promise<unknown> = Promise.resolve();
 
-  constructor(given: { on: PlaceOfStore; plant: Plant | undefined; idle: StoreProcess[] }) {
+  constructor(given: { on: PlaceOfStore; plant: Plant | undefined; processes: StoreProcesses }) {
     this.#given = given;
-    this.#process = given.idle.pop() ?? new StoreProcess();
+    this.#process = given.processes.take();
   }
 
   async start(): Promise<void> {
@@ -82,12 +82,12 @@ class Replica {
   }
 
   async kill(): Promise<void> {
-    const { on, plant } = this.#given;
+    const { on, plant, processes } = this.#given;
     // One that is just being opened is killed when it serves.
     this.#open = this.#open
       .then(() => this.#process.kill())
       .then(() => {
-        this.#process = new StoreProcess();
+        this.#process = processes.take();
         return this.#process.tell({ do: 'open', on, plant });
       });
     await this.#open;
@@ -96,6 +96,6 @@ class Replica {
   async close(): Promise<void> {
     await this.#open;
     await this.#process.tell({ do: 'close' });
-    this.#given.idle.push(this.#process);
+    this.#given.processes.giveBack(this.#process);
   }
 }

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plant } from './planted.ts';
-import { StoreProcess } from './store-process.ts';
+import { type StoreProcess, StoreProcesses } from './store-process.ts';
 import type { Reach, Stage, Subject } from './subject.ts';
 
 /** Waits for no disk. A killed process loses nothing that it gave to the system; what a power cut takes is not played here. */
@@ -12,34 +12,33 @@ const memoryFolder = '/dev/shm';
 
 export function sqliteSubject(plant?: Plant): Subject {
   const folder = mkdtempSync(join(existsSync(memoryFolder) ? memoryFolder : tmpdir(), 'hostward-stores-'));
-  /** Processes that wait for their next store: a start costs more than a history. */
-  const idle: StoreProcess[] = [];
+  const processes = new StoreProcesses();
   let count = 0;
   return {
     name: 'sqlite',
     promises: { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: canLimit() },
     async open() {
       const path = join(folder, `${count++}.db`);
-      const stage = new SqliteStage({ path, plant, first: idle.pop() ?? new StoreProcess(), idle });
+      const stage = new SqliteStage({ path, plant, processes });
       await stage.start();
       return stage;
     },
     async stop() {
-      for (const process of idle.splice(0)) await process.stop();
+      await processes.stop();
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
 class SqliteStage implements Stage {
-  #options: { path: string; plant: Plant | undefined; idle: StoreProcess[] };
+  #options: { path: string; plant: Plant | undefined; processes: StoreProcesses };
   #process: StoreProcess;
   /** Resolves when the store serves. */
   #open: Promise<unknown> = Promise.resolve();
 
-  constructor(options: { path: string; plant: Plant | undefined; first: StoreProcess; idle: StoreProcess[] }) {
+  constructor(options: { path: string; plant: Plant | undefined; processes: StoreProcesses }) {
     this.#options = options;
-    this.#process = options.first;
+    this.#process = options.processes.take();
   }
 
   async start(): Promise<void> {
@@ -62,13 +61,13 @@ class SqliteStage implements Stage {
   }
 
   async kill(): Promise<void> {
-    const { path, plant } = this.#options;
+    const { path, plant, processes } = this.#options;
     // From here on whoever asks waits for the next process.
     // One that is just being opened is killed when it serves.
     this.#open = this.#open
       .then(() => this.#process.kill())
       .then(() => {
-        this.#process = new StoreProcess();
+        this.#process = processes.take();
         return this.#process.tell({ do: 'open', on: { kind: 'file', path }, plant });
       });
     await this.#open;
@@ -83,7 +82,7 @@ class SqliteStage implements Stage {
   async close(): Promise<void> {
     await this.#open;
     await this.#process.tell({ do: 'close' });
-    this.#options.idle.push(this.#process);
+    this.#options.processes.giveBack(this.#process);
     for (const end of ['', '-wal', '-shm']) rmSync(this.#options.path + end, { force: true });
   }
 }

@@ -1,11 +1,15 @@
 // One process of a store and the ways to it. When it is killed, whatever was asked has no answer, and its watches end.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Answered, Asked, Delivery } from '../history.ts';
 import type { FromStore, ToStore } from './process-messages.ts';
 import type { OpenWatch, Reach } from './subject.ts';
 
 const program = new URL('./store-program.ts', import.meta.url);
+/** Half of a start is reading the sources, which are the same for every process. */
+const compiled = join(tmpdir(), 'hostward-rig-compiled');
 
 type Untold<Message> = Message extends unknown ? Omit<Message, 'id'> : never;
 
@@ -18,7 +22,8 @@ export class StoreProcess implements Reach {
 
   constructor() {
     // The environment may name other processes' files and flags.
-    this.#child = fork(program, { serialization: 'advanced', env: {}, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const env = { NODE_COMPILE_CACHE: compiled };
+    this.#child = fork(program, { serialization: 'advanced', env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     this.#child.on('message', (message: FromStore) => this.#receive(message));
     this.#child.on('exit', () => this.#lose());
   }
@@ -106,5 +111,24 @@ export class StoreProcess implements Reach {
     this.#pending.clear();
     for (const deliver of this.#watches.values()) deliver({ kind: 'end', how: 'killed' });
     this.#watches.clear();
+  }
+}
+
+/** Processes for stores, one after the other. One is always started ahead, because a start takes longer than a history. */
+export class StoreProcesses {
+  #idle: StoreProcess[] = [];
+
+  take(): StoreProcess {
+    const taken = this.#idle.pop() ?? new StoreProcess();
+    if (this.#idle.length === 0) this.#idle.push(new StoreProcess());
+    return taken;
+  }
+
+  giveBack(process: StoreProcess): void {
+    this.#idle.push(process);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#idle.splice(0).map((process) => process.stop()));
   }
 }
