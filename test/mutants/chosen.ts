@@ -1,6 +1,5 @@
-// Faults chosen by hand: mistakes that such programs have had in the world, and those that would hurt most. The faults that the rig's seeds must find
-// count here too.
-import { mutants as faultsOfTheRig } from '../rig/mutants/mutants.ts';
+// Faults chosen by hand: mistakes that such programs have had in the world, and those that would hurt most. Those of the rules of sync have a list of their
+// own, `test/rig/mutants`, whose net is the rig's seeds.
 import { type Mutant, type MutatedRoom, roomOf } from './mutant.ts';
 
 type Row = readonly [claim: string, file: string, find: string, replace: string, noticedBy?: string];
@@ -424,7 +423,4 @@ function mutantOf([claim, file, find, replace, noticedBy]: Row): Mutant {
   };
 }
 
-export const chosen: readonly Mutant[] = [
-  ...rows.map(mutantOf),
-  ...faultsOfTheRig.map(({ name, file, find, replace }) => mutantOf([name, file, find, replace])),
-];
+export const chosen: readonly Mutant[] = rows.map(mutantOf);

@@ -9,8 +9,8 @@ export type Verdict =
   | { kind: 'passed' }
   /** Without a suite: nothing could run. */
   | { kind: 'failed'; by: string; suite?: string | undefined }
-  /** It took longer than it may. */
-  | { kind: 'late' };
+  /** Something took longer than it may, which a busy machine does to a sound house too: no assertion has seen the fault. */
+  | { kind: 'late'; by: string };
 
 const parts = [
   'src',
@@ -35,6 +35,11 @@ const parts = [
 
 /** Beyond this a suite hangs because of the fault, also on a busy machine. */
 export const hangsMs = 150_000;
+/** Of one test. A third of what suites have elsewhere, because a fault that makes one wait would cost a minute. */
+const longestTestMs = 20_000;
+
+/** In place of a suite that was late, when all of them were. */
+export const neverEnds = 'its suites do not end';
 
 export class HouseCopy {
   readonly folder = mkdtempSync(join(tmpdir(), 'hostward-mutants-'));
@@ -77,15 +82,30 @@ export class HouseCopy {
   /** Counts only what happens twice: on a busy machine a sound house fails too, and tests of speed before all others. */
   async meets(suites: readonly string[], limitMs: number): Promise<Verdict> {
     const first = await this.#run(suites, limitMs);
-    if (first.kind === 'late') return limitMs < hangsMs ? first : this.#run(suites, 2 * hangsMs);
     if (first.kind === 'passed') return first;
-    const again = await this.#run(first.suite === undefined ? suites : [first.suite], hangsMs);
-    if (again.kind !== 'passed') return first;
-    // The first failure ended the run, so the others have not been asked.
-    return this.meets(first.suite === undefined ? [] : suites.filter((suite) => suite !== first.suite), limitMs);
+    if (first.kind === 'late' && first.suite === undefined) return first;
+    const { suite } = first;
+    if (first.kind === 'failed') {
+      const again = await this.#run(suite === undefined ? suites : [suite], hangsMs);
+      if (again.kind === 'failed') return first;
+      if (again.kind === 'late') return this.#others(suites, suite, limitMs, again);
+    }
+    return this.#others(suites, suite, limitMs, first.kind === 'late' ? first : { kind: 'passed' });
   }
 
-  #run(suites: readonly string[], limitMs: number): Promise<Verdict> {
+  /** The first failure ended the run, so the others have not been asked. They may see the fault by an assertion. */
+  async #others(
+    suites: readonly string[],
+    suite: string | undefined,
+    limitMs: number,
+    unless: Verdict,
+  ): Promise<Verdict> {
+    const others = suite === undefined ? [] : suites.filter((one) => one !== suite);
+    const verdict = await this.meets(others, limitMs);
+    return verdict.kind === 'passed' ? unless : verdict;
+  }
+
+  #run(suites: readonly string[], limitMs: number): Promise<Seen> {
     if (suites.length === 0) return Promise.resolve({ kind: 'passed' });
     const vitest = join('node_modules', 'vitest', 'vitest.mjs');
     const report = join(this.folder, 'report.json');
@@ -99,6 +119,10 @@ export class HouseCopy {
       '1',
       '--retry',
       '0',
+      '--testTimeout',
+      String(longestTestMs),
+      '--hookTimeout',
+      String(longestTestMs),
       '--maxWorkers',
       String(this.#workers),
       '--reporter',
@@ -128,9 +152,9 @@ export class HouseCopy {
     return new Promise((resolve) => {
       child.once('close', (code) => {
         clearTimeout(timer);
-        if (isLate) resolve({ kind: 'late' });
+        if (isLate) resolve({ kind: 'late', by: neverEnds });
         else if (code === 0) resolve({ kind: 'passed' });
-        else resolve({ kind: 'failed', ...(firstFailure(report) ?? { by: lastLine(stderr) }) });
+        else resolve(firstFailure(readReport(report)) ?? { kind: 'failed', by: lastLine(stderr) });
       });
     });
   }
@@ -140,21 +164,34 @@ export class HouseCopy {
   }
 }
 
+type Seen = { kind: 'passed' } | { kind: 'failed' | 'late'; by: string; suite?: string | undefined };
+
 interface VitestReport {
-  testResults: { name: string; status: string; assertionResults: { status: string; fullName: string }[] }[];
+  testResults: {
+    name: string;
+    status: string;
+    message?: string;
+    assertionResults: { status: string; fullName: string; failureMessages?: string[] | null }[];
+  }[];
 }
 
-function firstFailure(report: string): { by: string; suite: string } | undefined {
+function readReport(path: string): VitestReport | undefined {
   try {
-    const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as VitestReport;
-    const file = testResults.find(({ status }) => status === 'failed');
-    if (file === undefined) return undefined;
-    const test = file.assertionResults.find(({ status }) => status === 'failed');
-    const suite = file.name.slice(file.name.lastIndexOf('/test/') + 1);
-    return { suite, by: `${suite}: ${test === undefined ? 'does not load' : test.fullName}` };
+    return JSON.parse(readFileSync(path, 'utf8')) as VitestReport;
   } catch {
     return undefined;
   }
+}
+
+/** What was noticed first, and whether it was more than that time was over. */
+export function firstFailure(report: VitestReport | undefined): Exclude<Seen, { kind: 'passed' }> | undefined {
+  const file = report?.testResults.find(({ status }) => status === 'failed');
+  if (file === undefined) return undefined;
+  const test = file.assertionResults.find(({ status }) => status === 'failed');
+  const suite = file.name.slice(file.name.lastIndexOf('/test/') + 1);
+  const messages = test === undefined ? [file.message ?? ''] : (test.failureMessages ?? []);
+  const isLate = messages.length > 0 && messages.every((text) => /(Test|Hook) timed out in \d+ ?ms/.test(text));
+  return { kind: isLate ? 'late' : 'failed', suite, by: `${suite}: ${test?.fullName ?? 'does not load'}` };
 }
 
 function lastLine(text: string): string {

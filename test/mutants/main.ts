@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { HouseCopy, hangsMs, type Verdict } from './copy.ts';
+import { HouseCopy, hangsMs, neverEnds, type Verdict } from './copy.ts';
 import { drawn, faultsByRule } from './drawn.ts';
 import { type Mutant, rooms } from './mutant.ts';
 import { readRecord, recordOf } from './record.ts';
@@ -86,7 +86,7 @@ async function command(words: readonly string[]): Promise<number> {
       lines.push(line);
       if (known !== undefined) continue;
       print(
-        `${line.by === undefined ? 'LIVES  ' : 'noticed'} ${line.seconds.toFixed(0).padStart(4)} s  ${line.name}${line.by === undefined ? '' : `  (${line.by})`}`,
+        `${line.by === undefined ? 'LIVES  ' : 'noticed'} ${line.seconds.toFixed(0).padStart(4)} s  ${line.name}${line.by === undefined ? '' : `  (${line.by})`}${line.late === undefined ? '' : `  (late: ${line.late})`}`,
       );
       if (values.report !== undefined) appendFileSync(values.report, `${JSON.stringify(line)}\n`);
     }
@@ -110,18 +110,19 @@ interface Table {
 /** The suites meet the fault, nearest first, until one notices it. */
 async function meet(mutant: Mutant, { copy, finder, isDeep, isShort, patience }: Table): Promise<Met> {
   const startMs = performance.now();
-  const line = (by: string | undefined): Met => ({
+  const line = (by: string | undefined, late?: string): Met => ({
     name: mutant.name,
     room: mutant.room,
     by,
+    ...(by === undefined && late !== undefined && { late }),
     seconds: (performance.now() - startMs) / 1000,
   });
   return copy.with(mutant, async () => {
     const known = mutant.noticedBy ?? lastNoticedBy.get(mutant.name);
     if (known !== undefined && copy.has(known)) {
       const verdict = await copy.meets([known], hangsMs);
-      if (verdict.kind !== 'passed') return line(told(verdict));
-      if (isShort) return line(undefined);
+      if (verdict.kind === 'failed') return line(verdict.by);
+      if (isShort) return line(undefined, lateIn(verdict));
     }
     const { near, room, wide } = finder.of(mutant.file);
     const first = await copy.meets(near, nearMs * patience);
@@ -132,16 +133,20 @@ async function meet(mutant: Mutant, { copy, finder, isDeep, isShort, patience }:
       ...room.slice(0, isDeep ? undefined : mostRoom),
       ...wide.slice(0, isDeep ? undefined : mostWide),
     ];
+    let late: string | undefined;
     for (let at = 0; at < rest.length; at += chunk) {
       const verdict = await copy.meets(rest.slice(at, at + chunk), hangsMs);
-      if (verdict.kind !== 'passed') return line(told(verdict));
+      if (verdict.kind === 'failed') return line(verdict.by);
+      late ??= lateIn(verdict);
+      // Where nothing ends, more suites take minutes each and say no more.
+      if (late === neverEnds) break;
     }
-    return line(undefined);
+    return line(undefined, late);
   });
 }
 
-function told(verdict: Exclude<Verdict, { kind: 'passed' }>): string {
-  return verdict.kind === 'failed' ? verdict.by : 'its suites do not end';
+function lateIn(verdict: Verdict): string | undefined {
+  return verdict.kind === 'late' ? verdict.by : undefined;
 }
 
 function readReport(path: string | undefined): Map<string, Met> {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'acorn';
 import { describe, expect, it } from 'vitest';
 import { chosen } from './chosen.ts';
+import { firstFailure } from './copy.ts';
 import { drawn, faultsByRule } from './drawn.ts';
 import { rooms } from './mutant.ts';
 import { readRecord, recordOf } from './record.ts';
@@ -24,6 +25,7 @@ describe('the faults', () => {
     expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
     expect(new Set(all.map(({ room }) => room))).toEqual(new Set(rooms));
     expect(all.length - chosen.length).toBe(11 * rooms.length);
+    expect(chosen.length).toBeLessThanOrEqual(all.length / 2);
     expect(all.map(({ name }) => name).filter((name) => name.includes('\n'))).toEqual([]);
   });
 
@@ -106,6 +108,31 @@ describe('faultsOf()', () => {
   });
 });
 
+describe('firstFailure()', () => {
+  const report = (...messages: string[]) => ({
+    testResults: [
+      { name: '/copy/test/a.test.ts', status: 'passed', assertionResults: [] },
+      {
+        ...{ name: '/copy/test/b.test.ts', status: 'failed' },
+        assertionResults: [{ status: 'failed', fullName: 'it holds', failureMessages: messages }],
+      },
+    ],
+  });
+  it('names the test that noticed', () => {
+    expect(firstFailure(report('AssertionError: expected 1 to be 2'))).toEqual({
+      ...{ kind: 'failed', suite: 'test/b.test.ts', by: 'test/b.test.ts: it holds' },
+    });
+    expect(firstFailure(undefined)).toBe(undefined);
+  });
+  it.each(['Error: Test timed out in 20000ms.\nIf this is', 'Error: Hook timed out in 20000 ms'])(
+    'takes "%s" for no assertion',
+    (message) => {
+      expect(firstFailure(report(message))?.kind).toBe('late');
+      expect(firstFailure(report(message, 'AssertionError: expected 1 to be 2'))?.kind).toBe('failed');
+    },
+  );
+});
+
 describe('SuiteFinder', () => {
   it('asks the suites that know a file before those that reach it by the way', () => {
     const { near, room, wide } = new SuiteFinder(root).of('src/store/timeline.ts');
@@ -131,6 +158,17 @@ describe('verdictOf()', () => {
     expect(bad.isGood).toBe(false);
     expect(bad.sentences[0]).toBe('lives: fault 0: nobody has looked at it');
     expect(bad.sentences.at(-1)).toBe('100 of 103 faults played, 99 noticed, 99.0 %; 3 were not tried yet');
+  });
+  it('counts what a time limit alone has ended as living', () => {
+    const [late, ...others] = met(1, 20).map((one) => ({
+      ...one,
+      ...(one.by === undefined && { late: 'test/a.test.ts: x' }),
+    }));
+    const bad = verdictOf([late as NonNullable<typeof late>, ...others], { survivors: [], unplayed: 0 });
+    expect(bad.isGood).toBe(false);
+    expect(bad.sentences[0]).toBe(
+      'lives: fault 0: only a time limit ended it (test/a.test.ts: x), nobody has looked at it',
+    );
   });
   it('calls nothing good when nothing was tried', () => {
     expect(verdictOf([], { survivors: [], unplayed: 0 }).isGood).toBe(false);

@@ -6,6 +6,8 @@ export interface Met {
   room: MutatedRoom;
   /** Which suite noticed it; undefined when none did. */
   by?: string | undefined;
+  /** What a time limit ended without any assertion having seen the fault. It counts as living: a busy machine ends sound suites too. */
+  late?: string;
   seconds: number;
 }
 
@@ -18,7 +20,7 @@ export function verdictOf(
   const reasons = new Map(survivors.map(({ name, reason }) => [name, reason]));
   const living = met.filter(({ by }) => by === undefined);
   const noticed = met.length - living.length;
-  const sentences = living.map(({ name }) => `lives: ${name}: ${reasons.get(name) ?? 'nobody has looked at it'}`);
+  const sentences = living.map(({ name, late }) => `lives: ${name}: ${reasons.get(name) ?? unlooked(late)}`);
   for (const room of rooms) {
     const own = met.filter((one) => one.room === room);
     if (own.length > 0)
@@ -29,4 +31,10 @@ export function verdictOf(
   const percent = (share * 100).toFixed(1);
   sentences.push(`${met.length} of ${met.length + unplayed} faults played, ${noticed} noticed, ${percent} %${rest}`);
   return { isGood: share >= wantedShare && living.every(({ name }) => reasons.has(name)), sentences };
+}
+
+function unlooked(late: string | undefined): string {
+  return late === undefined
+    ? 'nobody has looked at it'
+    : `only a time limit ended it (${late}), nobody has looked at it`;
 }
