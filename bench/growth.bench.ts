@@ -16,6 +16,8 @@ const longestMs = 3_600_000;
 interface Cost {
   size: number;
   firstSyncMs: number;
+  /** CPU of the host's API server for the same writes. */
+  serverMs: number;
   restartMs: number;
   changeMs: number;
   heldBytes: number;
@@ -65,11 +67,13 @@ async function costOf(size: number): Promise<Cost> {
   await hostClient.close();
   await virtual.plant(size, { isEligible: true });
   const reaches = { virtualKubeconfig: virtual.kubeconfig, hostKubeconfig: host.kubeconfig, tellsReadings: true };
+  const beforeMs = host.cpuMs;
   const first = await built.startDaemon(reaches);
   await host.untilWritten(size, longestMs);
   await first.untilReady(longestMs);
   await first.untilIdle(200);
   const firstSyncMs = await first.reading('cpuMs');
+  const serverMs = host.cpuMs - beforeMs;
   await host.reset();
   await virtual.change(Math.min(changes, size), 7);
   await host.untilWritten(Math.min(changes, size), longestMs);
@@ -83,7 +87,7 @@ async function costOf(size: number): Promise<Cost> {
   const restartMs = await second.reading('cpuMs');
   await second.stop();
   await Promise.all([virtual.close(), host.close()]);
-  return { size, firstSyncMs, restartMs, changeMs, heldBytes };
+  return { size, firstSyncMs, serverMs, restartMs, changeMs, heldBytes };
 }
 
 /** Of the line nearest to the logarithms. */

@@ -52,6 +52,19 @@ export function slopes(points: readonly { x: number; y: number }[]): number[] {
   return points.flatMap((one, nth) => points.slice(nth + 1).map((other) => (other.y - one.y) / (other.x - one.x)));
 }
 
+/** Their median with the interval in which it lies 19 times of 20, after Kendall's count of pairs that rise and pairs that fall. */
+export function theilSen(points: readonly { x: number; y: number }[]): { slope: number; low: number; high: number } {
+  const sorted = slopes(points).toSorted((one, other) => one - other);
+  const count = points.length;
+  const wide = 1.96 * Math.sqrt((count * (count - 1) * (2 * count + 5)) / 18);
+  const at = (nth: number) => sorted[Math.min(sorted.length - 1, Math.max(0, nth))] ?? Number.NaN;
+  return {
+    slope: median(sorted),
+    low: at(Math.floor((sorted.length - wide) / 2)),
+    high: at(Math.ceil((sorted.length + wide) / 2)),
+  };
+}
+
 /**
  * The slopes between neighbours. One step, as when V8 drops code that nobody runs any more, is one outlier among them; among all pairs it would
  * be half of them.

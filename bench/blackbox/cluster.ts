@@ -141,8 +141,7 @@ export class Cluster {
         if (event.type !== ('BOOKMARK' as string)) tell(event);
       });
       if (this.#isClosed || end === 'ended') continue;
-      if (/^status 40[13]/.test(end) || ++failures > mostFailures)
-        throw new EnvironmentFault(`the watch of the ${this.side} side ends: ${end}`);
+      if (++failures > mostFailures) throw new EnvironmentFault(`the watch of the ${this.side} side ends: ${end}`);
       if (end === 'gone') {
         const { items, revision: listed } = await this.list(path, 'list objects');
         for (const object of items) tell({ type: 'MODIFIED', object, atMs: performance.now() });
@@ -167,6 +166,9 @@ export class Cluster {
       });
       if (statusCode !== 200) {
         const text = await body.text();
+        const answer = { status: statusCode, text, json: text.startsWith('{') ? JSON.parse(text) : undefined };
+        if (statusCode === 401 || statusCode === 403)
+          throw new EnvironmentFault(this.sentence(answer, 'watch objects'));
         return statusCode === 410 ? 'gone' : `status ${statusCode}, ${text.slice(0, 200)}`;
       }
       let rest = '';
@@ -184,6 +186,7 @@ export class Cluster {
       }
       return 'ended';
     } catch (error) {
+      if (error instanceof EnvironmentFault) throw error;
       return this.#isClosed ? 'closed' : causeOf(error);
     } finally {
       this.#closers.delete(close);

@@ -1,5 +1,6 @@
 // What the black box makes on the virtual side, and takes away again.
 import type { Cluster, KubeObject } from './cluster.ts';
+import { EnvironmentFault } from './fault.ts';
 import type { Load, Place } from './load.ts';
 
 const concurrency = 16;
@@ -23,11 +24,14 @@ export class VirtualSide {
       if (this.namespaces.has(name)) continue;
       // Noted first: a request without an answer may have made it.
       this.namespaces.add(name);
-      await this.#make(
-        '/api/v1/namespaces',
-        { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-        'create namespaces',
-      );
+      const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+      const answer = await this.#cluster.send({ method: 'POST', path: '/api/v1/namespaces', body });
+      if (answer.status === 201) continue;
+      // Nothing was made, and what has this name belongs to somebody else.
+      this.namespaces.delete(name);
+      if (answer.status === 409)
+        throw new EnvironmentFault(`another run has made the virtual namespace "${name}": start this one again`);
+      throw new EnvironmentFault(this.#cluster.sentence(answer, 'create namespaces'));
     }
   }
 
@@ -47,7 +51,11 @@ export class VirtualSide {
   async change(place: Place, version: number): Promise<string | undefined> {
     const path = `${this.#load.pathIn(place.namespace)}/${place.name}`;
     const answer = await this.#cluster.send({ method: 'PATCH', path, body: this.#load.change(place, version) });
-    return answer.status === 200 ? undefined : this.#cluster.sentence(answer, `change ${this.#load.kind}`);
+    if (answer.status === 200) return undefined;
+    const sentence = this.#cluster.sentence(answer, `change ${this.#load.kind}`);
+    // A missing right does not come by itself, and without it there is nothing to measure.
+    if (answer.status === 401 || answer.status === 403) throw new EnvironmentFault(sentence);
+    return sentence;
   }
 
   async objects(): Promise<KubeObject[]> {
@@ -112,5 +120,7 @@ async function inParallel<T>(
       await run(one);
     }
   };
-  await Promise.all(Array.from({ length: concurrency }, worker));
+  const workers = await Promise.allSettled(Array.from({ length: concurrency }, worker));
+  // Only now is nothing on its way any more, so that whoever cleans up behind an error finds everything.
+  for (const one of workers) if (one.status === 'rejected') throw one.reason;
 }

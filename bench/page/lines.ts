@@ -1,4 +1,5 @@
-// What the charts show: runs of the black box, ours and others', and figures of others that were recorded in their time.
+// What the charts show: runs of the black box, ours and others', figures of others that were recorded in their time, and the series behind two benches of
+// our own daemon, how its cost grows and what its changes leave behind.
 import type { Result } from '../blackbox/result.ts';
 import type { Chart, Line } from './chart.ts';
 
@@ -12,11 +13,24 @@ export interface Recorded {
   all: { objects: number; seconds: number }[];
 }
 
-export function charts(runs: readonly Result[], recorded: readonly Recorded[]): Chart[] {
+/** The details of bench/growth and bench/leak. */
+export interface Series {
+  question: string;
+  date: string;
+  details?: {
+    costs?: { size: number; firstSyncMs: number; serverMs?: number; restartMs: number; changeMs: number }[];
+    held?: { x: number; y: number }[];
+  };
+}
+
+export function charts(
+  runs: readonly Result[],
+  recorded: readonly Recorded[],
+  series: readonly Series[] = [],
+): Chart[] {
   const newest = runs.toSorted((one, other) => (one.date < other.date ? 1 : -1));
-  return [latency(newest, recorded), wholeSync(newest, recorded), memory(newest)].filter(
-    ({ lines }) => lines.length > 0,
-  );
+  const all = [latency(newest, recorded), wholeSync(newest, recorded), cost(series), memory(newest), held(series)];
+  return all.filter(({ lines }) => lines.length > 0);
 }
 
 /** Of each number of objects and kind the newest run with rates. */
@@ -64,7 +78,13 @@ function wholeSync(newest: readonly Result[], recorded: readonly Recorded[]): Ch
             name: `first sync, newest run of each size, up to ${newest[0]?.date.slice(0, 10)}`,
             points: runs.map(({ wanted, firstSync }) => ({ x: wanted.objects, y: firstSync.seconds })),
           },
-        ];
+          {
+            name: 'the raw API server: until the virtual side has taken the same objects',
+            points: runs.flatMap(({ wanted, firstSync: { rawSeconds } }) =>
+              rawSeconds === undefined ? [] : [{ x: wanted.objects, y: rawSeconds }],
+            ),
+          },
+        ].filter(({ points }) => points.length > 0);
   const others = recorded.map(({ who, date, all }) => ({
     name: `all changed at once, ${who}, ${date}`,
     points: all.map(({ objects, seconds }) => ({ x: objects, y: seconds })),
@@ -76,6 +96,55 @@ function wholeSync(newest: readonly Result[], recorded: readonly Recorded[]): Ch
     yLabel: 'seconds from the first write to the last copy',
     isLog: true,
     lines: [...own, ...others],
+  };
+}
+
+function newestOf(series: readonly Series[], question: string): Series | undefined {
+  return series
+    .filter((one) => one.question === question && one.details !== undefined)
+    .toSorted((one, other) => (one.date < other.date ? 1 : -1))[0];
+}
+
+function cost(series: readonly Series[]): Chart {
+  const { date = '', details } = newestOf(series, 'growth') ?? {};
+  const costs = (details?.costs ?? []).filter(({ size }) => size > 0);
+  const line = (name: string, value: (one: (typeof costs)[number]) => number | undefined): Line => ({
+    name: `${name}, ${date.slice(0, 10)}`,
+    points: costs.flatMap((one) => {
+      const y = value(one);
+      return y === undefined ? [] : [{ x: one.size, y }];
+    }),
+  });
+  return {
+    id: 'cost',
+    title: 'What one object costs the daemon, against their number',
+    xLabel: 'objects',
+    yLabel: 'milliseconds of CPU for each object',
+    isLog: true,
+    lines: [
+      line('first sync', ({ size, firstSyncMs }) => firstSyncMs / size),
+      line('the raw API server of the host, for the same writes', ({ size, serverMs }) =>
+        serverMs === undefined ? undefined : serverMs / size,
+      ),
+      line('restart with all in step', ({ size, restartMs }) => restartMs / size),
+      line('one change', ({ changeMs }) => changeMs),
+    ].filter(({ points }) => points.length > 0),
+  };
+}
+
+function held(series: readonly Series[]): Chart {
+  const { date = '', details } = newestOf(series, 'leak') ?? {};
+  const points = (details?.held ?? []).map(({ x, y }) => ({ x, y: y / 1024 ** 2 }));
+  return {
+    id: 'held',
+    title: 'What the daemon holds over many changes of the same objects',
+    xLabel: 'changes',
+    yLabel: 'MiB after a garbage collection',
+    isLog: false,
+    lines:
+      points.length === 0
+        ? []
+        : [{ name: `1,000 Endpoints that change again and again, ${date.slice(0, 10)}`, points }],
   };
 }
 

@@ -24,10 +24,13 @@ function read<T>(folder: string): T[] {
 }
 
 const results = read<Result | Answer>('results');
-const runs = results.filter((one): one is Result => one.question === 'blackbox');
+// Runs of the black box that are worth keeping lie beside the recorded figures of others.
+const kept = read<Recorded[] | Result>('history');
+const isRun = (one: Result | Answer | Recorded[]): one is Result => 'question' in one && one.question === 'blackbox';
+const runs = [...kept, ...results].filter(isRun);
 const newest = new Map<string, Answer>();
-const kept = JSON.parse(readFileSync(at('figures.json'), 'utf8')) as Answer[];
-for (const answer of [...kept, ...results.filter((one): one is Answer => 'figures' in one)]) {
+const figures = JSON.parse(readFileSync(at('figures.json'), 'utf8')) as Answer[];
+for (const answer of [...figures, ...results.filter((one): one is Answer => 'figures' in one)]) {
   const known = newest.get(answer.question);
   if (known === undefined || known.date <= answer.date) newest.set(answer.question, answer);
 }
@@ -35,7 +38,7 @@ const path = resolve(file ?? at('results/index.html'));
 mkdirSync(dirname(path), { recursive: true });
 const page = pageOf({
   runs,
-  recorded: read<Recorded[]>('history').flat(),
+  recorded: kept.flatMap((one) => (isRun(one) ? [] : one)),
   answers: [...newest.values()],
   made: new Date().toISOString(),
 });

@@ -2,12 +2,10 @@
 import type { Result } from '../blackbox/result.ts';
 import { type Figure, isReached } from '../report.ts';
 import { chartSvg, keySvg, told } from './chart.ts';
-import { charts, type Recorded } from './lines.ts';
+import { charts, type Recorded, type Series } from './lines.ts';
 import { escaped } from './text.ts';
 
-export interface Answer {
-  question: string;
-  date: string;
+export interface Answer extends Series {
   commit: string;
   figures: readonly Figure[];
 }
@@ -42,7 +40,7 @@ export function pageOf(given: {
   made: string;
 }): string {
   const { runs, recorded, answers, made } = given;
-  const sections = charts(runs, recorded).map((chart) => {
+  const sections = charts(runs, recorded, answers).map((chart) => {
     const names = chart.lines.map(({ name }, nth) => `<li>${keySvg(nth)}${escaped(name)}</li>`);
     const rows = chart.lines.flatMap(({ name, points }) =>
       points.length > 40 ? [] : points.map(({ x, y }) => row([name, told(x), told(y)])),

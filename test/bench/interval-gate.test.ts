@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { gated, quickLimits, slopes, steps } from '../../bench/interval-gate.ts';
+import { gated, quickLimits, slopes, steps, theilSen } from '../../bench/interval-gate.ts';
 
 const limit = { name: 'drain / bare writer', wanted: { atLeast: 0.5 }, widest: { share: 0.4 } } as const;
 
@@ -38,6 +38,17 @@ describe('slopes()', () => {
     const points = [0, 1, 2, 3, 4].map((x) => ({ x, y: x === 2 ? 90 : x * 3 }));
     const sorted = slopes(points).toSorted((one, other) => one - other);
     expect(sorted[sorted.length / 2]).toBe(3);
+  });
+});
+
+describe('theilSen()', () => {
+  const scattered = (slope: number) =>
+    Array.from({ length: 40 }, (_, x) => ({ x, y: slope * x + 50 * Math.sin(x * 12.9898) }));
+  it('has zero in its interval where nothing grows, and not where something does', () => {
+    const flat = theilSen(scattered(0));
+    expect([flat.low <= 0, flat.high >= 0]).toEqual([true, true]);
+    const { slope, low, high } = theilSen(scattered(10));
+    expect([low > 0, low <= slope, slope <= high, Math.abs(slope - 10) < 2]).toEqual([true, true, true, true]);
   });
 });
 

@@ -13,6 +13,18 @@ import { type KubeCluster, startKube } from '../../kube/start/start.ts';
 const assets = kubeAssets();
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const [vcluster, hostNamespace] = ['vc', 'vcluster-vc'];
+const half = { token: 'half-token', user: 'half' };
+
+async function grant(admin: ApiClient, verbs: readonly string[]): Promise<void> {
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const rules = [{ apiGroups: [''], resources: ['namespaces', 'services', 'endpoints'], verbs }];
+  await admin.request('POST', `${rbac}/clusterroles`, { body: { metadata: { name: 'half' }, rules } });
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'half' };
+  const subjects = [{ kind: 'User', name: half.user, apiGroup: 'rbac.authorization.k8s.io' }];
+  await admin.request('POST', `${rbac}/clusterrolebindings`, {
+    body: { metadata: { name: 'half' }, roleRef, subjects },
+  });
+}
 
 describe.skipIf(assets.found === undefined)(
   `bench:blackbox between two real API servers${assets.found === undefined ? ` (skipped: ${assets.reason})` : ''}`,
@@ -32,8 +44,8 @@ describe.skipIf(assets.found === undefined)(
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'hostward-blackbox-'));
       [virtual, host] = await Promise.all([
-        startKube({ name: 'box-virtual', controllerManager: true }),
-        startKube({ name: 'box-host' }),
+        startKube({ name: 'box-virtual', controllerManager: true, users: [half] }),
+        startKube({ name: 'box-host', users: [half] }),
       ]);
       admin = new ApiClient({ url: virtual.url, caPem: virtual.caPem, token: virtual.adminToken });
       const { url, caPem, adminToken: token } = host;
@@ -41,6 +53,9 @@ describe.skipIf(assets.found === undefined)(
       await hostAdmin.request('POST', '/api/v1/namespaces', { body: { metadata: { name: hostNamespace } } });
       const owner = { metadata: { name: vcluster }, spec: { clusterIP: 'None', ports: [{ port: 443 }] } };
       await hostAdmin.request('POST', `/api/v1/namespaces/${hostNamespace}/services`, { body: owner });
+      // What the black box needs, but for one verb on each side.
+      await grant(admin, ['create', 'get', 'list', 'watch', 'delete', 'deletecollection']);
+      await grant(hostAdmin, ['get', 'list']);
       await hostAdmin.close();
     }, 120_000);
     afterAll(async () => {
@@ -161,6 +176,11 @@ describe.skipIf(assets.found === undefined)(
         /^the host kubeconfig may not list endpoints in vcluster-vc: .*forbidden/,
       ],
       [
+        'a user who may not watch the host',
+        () => ({ hostKubeconfig: file('half', host.kubeconfigFor({ token: half.token })) }),
+        /^the host kubeconfig may not watch objects: .*cannot watch resource/,
+      ],
+      [
         'a host namespace that is not there',
         () => ({ namespace: 'elsewhere' }),
         /^the host has no namespace "elsewhere"/,
@@ -203,6 +223,27 @@ describe.skipIf(assets.found === undefined)(
         expect(result.firstSync.seconds).toBeGreaterThan(0);
         expect(result.process.rssMib).toBeGreaterThan(30);
         expect(result.cpuMsPerChange).toBeGreaterThan(0);
+        expect(await settledNamespaces(before)).toEqual(before);
+      });
+
+      it('says that the right to change is missing, and leaves nothing', async () => {
+        const before = await namespaces();
+        const virtualKubeconfig = file('half', virtual.kubeconfigFor({ token: half.token }));
+        const { code, stdout, stderr } = await run({ words: ['--objects', '5', '--seconds', '2'], virtualKubeconfig });
+        const said = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('blackbox: '));
+        const sentence = /^the virtual kubeconfig may not change endpoints: .*cannot patch resource/;
+        expect(said).toEqual([expect.stringMatching(sentence)]);
+        expect({ code, stdout, left: await settledNamespaces(before) }).toEqual({ code: 3, stdout: '', left: before });
+      });
+
+      it('measures beside another run, each its own objects alone', async () => {
+        const before = await namespaces();
+        const words = ['--objects', '30', '--rate', '20', '--seconds', '2', '-o', 'json'];
+        const both = await Promise.all([run({ words }), run({ words })]);
+        for (const { code, stdout } of both)
+          expect([code, JSON.parse(stdout)]).toMatchObject([
+            ...[0, { changes: 40, samples: 40, missing: 0, wrong: 0, extra: 0, unseen: 0, left: 0 }],
+          ]);
         expect(await settledNamespaces(before)).toEqual(before);
       });
 
