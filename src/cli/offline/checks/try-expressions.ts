@@ -25,11 +25,15 @@ import { type OfflineMeans, sandboxOpener, startSandbox } from '../offline-patch
 
 /** `settings` may be those of a configuration with faults elsewhere, so that one run tells of all. */
 export async function tryExpressions(
-  means: OfflineMeans & { allowedMs?: number },
+  means: OfflineMeans & {
+    allowedMs?: number;
+    /** Hears of the patches that took a sample to the host and back. */
+    wentBoth?: (list: string, patch: number) => void;
+  },
   configuration: LoadedAll,
   settings: Settings,
 ): Promise<Fault[]> {
-  const { clock, allowedMs = patience } = means;
+  const { clock, allowedMs = patience, wentBoth } = means;
   const { compiled } = configuration;
   const { virtualClusterName, hostNamespace, vcluster } = settings;
   const evaluator = createEvaluator({
@@ -52,7 +56,7 @@ export async function tryExpressions(
       const endless = await findEndless(set.patches, trial);
       // Leaves out the endless expressions, which would cost their time once more.
       const others = set.patches.filter((patch) => endless.every((found) => found.patch !== patch));
-      const examples = await findCounterExamples(others, trial);
+      const examples = await findCounterExamples(others, trial, ({ back }) => wentBoth?.(path.join('.'), back.index));
       const cuts = await findCuts(others, trial);
       const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf), ...cuts.map(warningOfCut)];
       placed.push(...warnings.map((found) => positionedWarning(found, configuration, path)));

@@ -3,7 +3,7 @@
 // rule of its own. It must never read a file, and never know who asks.
 import type { Fault } from '../../../config/fault.ts';
 import { loadConfiguration } from '../../../config/load/load.ts';
-import { knownSettings, patchListPath, slicePatchListPath, withPatches } from '../../../daemon/options/load-patches.ts';
+import { knownSettings, withPatches } from '../../../daemon/options/load-patches.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { lineDifference } from '../../../object/text/line-diff.ts';
 import {
@@ -13,7 +13,6 @@ import {
   type PlaygroundCase,
   playgroundLimits,
   type RenderAnswer,
-  type RoundTrip,
   type TextName,
   type Way,
 } from '../../../pages/playground-api.ts';
@@ -28,6 +27,7 @@ import { objectsText, sorted, withoutServerFields } from '../print-objects.ts';
 import { objectsIn, refuseDuplicates } from '../read-objects.ts';
 import { wantedObjects } from '../wanted-objects.ts';
 import { parseDocuments, toYaml } from '../yaml-text.ts';
+import { roundTripsOf, strangerIn } from './case-lints.ts';
 import { type ConfigText, configName, configText, kindOfList } from './config-text.ts';
 import { failureMarks, failuresIn, ranOut } from './failure-marks.ts';
 
@@ -56,7 +56,10 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   const virtual = read('virtual', 'Endpoints or EndpointSlices to render');
   const before = given.hostBefore ? read('hostBefore', wantedOnHost) : [];
   const edited = given.hostEdited ? read('hostEdited', wantedOnHost) : undefined;
+  const stranger = strangerIn(loaded, config.text);
+  if (stranger !== undefined) draft.marks.push(stranger);
   let isRunOut = false;
+  const failing = new Set<string>();
   if (loaded.kind === 'ok' && virtual !== undefined && before !== undefined) {
     const configuration = loaded;
     const refuse = refusal(draft.marks);
@@ -67,6 +70,7 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
     if (forward !== undefined) {
       draft.forward = wayOf(forward, await plainOf(asked, { virtual, before, forward }), { config, way: 'forward' });
       isRunOut = ranOut(forward);
+      for (const { list, patch } of failuresIn(forward)) failing.add(`${list}[${patch}]`);
     }
     const onHost = edited?.filter(isOfflineKind);
     const back =
@@ -82,7 +86,9 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   if (isRunOut) return;
   const settings = knownSettings(loaded);
   if (settings === undefined || !hasExpressions(loaded)) return;
-  const tried = await tryExpressions({ ...means, allowedMs: playgroundLimits.samplesMs }, loaded, settings);
+  const bothWays = new Set<string>();
+  const wentBoth = (list: string, patch: number) => void bothWays.add(`${list}[${patch}]`);
+  const tried = await tryExpressions({ ...means, allowedMs: playgroundLimits.samplesMs, wentBoth }, loaded, settings);
   // Of a patch that fails on the object in sight, the samples say nothing new.
   const failed = draft.marks.filter(({ code }) => code === 'PATCH_FAILED');
   const isNews = ({ code, line, column }: Mark) => {
@@ -90,7 +96,7 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
     return code !== 'PATCH_ALWAYS_FAILS' || failed.length === 0;
   };
   draft.marks.push(...tried.map((one) => markOf(one, config)).filter(isNews));
-  draft.roundTrips = roundTripsOf(loaded, tried);
+  draft.roundTrips = roundTripsOf(loaded, { tried, bothWays, failing });
 }
 
 /** For `.catch()`: objects of the host that are copies of no object of the tenant. */
@@ -241,22 +247,4 @@ function changedObject(before: KubeObject, { name, object }: { name: string; obj
   const [side, ...rest] = name.split(' ');
   const shownName = `${object.kind} ${rest.join(' ')} ${side === 'host' ? 'on the host' : 'of the tenant'}`;
   return { name: shownName, lines: shown, more: lines.length - shown.length };
-}
-
-/** Both lints look at the pair: what does not come back, and what comes back cut. */
-const pairLints: ReadonlySet<string> = new Set(['PATCH_ROUND_TRIP', 'PATCH_REVERSE_CUTS']);
-
-function roundTripsOf({ compiled }: LoadedAll, tried: readonly Fault[]): RoundTrip[] {
-  if (tried.some(({ code }) => code === 'PATCH_NOT_TRIED')) return [];
-  return [
-    { list: patchListPath.join('.'), set: compiled.set },
-    { list: slicePatchListPath.join('.'), set: compiled.slices.set },
-  ].flatMap(({ list, set }) =>
-    set.patches
-      .filter(({ forward, back }) => forward !== undefined && back !== undefined)
-      .map(({ index, entry }) => {
-        const found = tried.find((one) => pairLints.has(one.code) && one.path.startsWith(`${list}[${index}]`));
-        return { list, patch: index, path: entry.path, problem: found?.sentence };
-      }),
-  );
 }

@@ -22,11 +22,16 @@ export interface Pair {
   back: CompiledPatch & { back: CompiledExpression };
 }
 
-export async function findCounterExamples(patches: readonly CompiledPatch[], trial: Trial): Promise<CounterExample[]> {
+/** `wentBoth` hears of each pair that took a sample both ways: only of such a pair it can be said that it restores values. */
+export async function findCounterExamples(
+  patches: readonly CompiledPatch[],
+  trial: Trial,
+  wentBoth: (pair: Pair) => void = () => {},
+): Promise<CounterExample[]> {
   const found: CounterExample[] = [];
   for (const pair of pairsOf(patches)) {
     if (trial.isTimeUp()) break;
-    const example = await counterExample(pair, trial);
+    const example = await counterExample(pair, trial, wentBoth);
     if (example !== undefined) found.push(example);
   }
   return found;
@@ -48,7 +53,11 @@ export function pairsOf(patches: readonly CompiledPatch[]): Pair[] {
   });
 }
 
-async function counterExample({ forward, back }: Pair, trial: Trial): Promise<CounterExample | undefined> {
+async function counterExample(
+  { forward, back }: Pair,
+  trial: Trial,
+  wentBoth: (pair: Pair) => void,
+): Promise<CounterExample | undefined> {
   const values = samplesFor(forward, back.back);
   if (values.length === 0) return undefined;
   const { canonical: path } = forward.path;
@@ -61,6 +70,7 @@ async function counterExample({ forward, back }: Pair, trial: Trial): Promise<Co
   if (sent.length === 0) return undefined;
   const hosts = sent.map(({ onHost }) => onHost);
   const returned = valuesOf(await runOnSamples(trial, back.back, { values: hosts, path }));
+  if (returned.some((one) => one !== undefined)) wentBoth({ forward, back });
   const wrong = sent.findIndex(({ value }, at) => returned[at] !== undefined && !equalJson(returned[at], value));
   // An expression that fails for some samples may be made for other values; one that fails for all of them is useless.
   const isUseless = returned.every((one) => one === undefined);

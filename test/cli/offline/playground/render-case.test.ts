@@ -72,6 +72,38 @@ describe('renderCase() on the samples of fixtures/patches', () => {
 });
 
 describe('renderCase()', () => {
+  it.each([
+    ['kind: Deployment\nmetadata: {name: web}\n', 'this is YAML of the kind "Deployment"'],
+    ['foo: bar\n', 'there is no patch in this text'],
+    ['# only this\nname: x\npath: metadata.labels.a\n', 'there is no patch in this text'],
+  ])('says that a text is not patches: %j', async (config, words) => {
+    const { marks } = await render({ config });
+    expect(marks.filter(({ severity }) => severity === 'fault')).toMatchObject([
+      { text: 'config', message: expect.stringMatching(`^${words}; wanted a list of patches, or a vcluster.yaml`) },
+    ]);
+  });
+
+  it('warns of a configuration without a patch, and says nothing of an empty text', async () => {
+    const { marks } = await render({ config: 'sync: {toHost: {endpoints: {enabled: true}}}\n' });
+    expect(marks.filter(({ code }) => code === 'NO_PATCHES')).toMatchObject([{ severity: 'warning' }]);
+    expect((await render({ config: '# not yet\n' })).marks).toEqual([]);
+  });
+
+  it.each([
+    ['fails on every sample and on the object', 'value.nothing.here', 'because the patch fails'],
+    ['makes what no object may hold', '[value]', 'because the patch fails', 'value[0]'],
+    ['fails on the object alone', 'value === "ada" ? value.nothing.here : value', 'because the patch fails'],
+    ['takes none of the samples', 'value.length > 900 ? value : value.nothing.here', 'because the patch fails'],
+  ])('does not praise the round trip of a patch that %s', async (_, expression, words, back = 'value') => {
+    const { roundTrips } = await render({ config: list(`'${expression}'`, `  reverseExpression: ${back}\n`) });
+    expect(roundTrips).toMatchObject([{ patch: 0, problem: expect.stringContaining(words) }]);
+  });
+
+  it('praises the round trip of a pair that took samples both ways', async () => {
+    const { roundTrips } = await render({ config: list('value', '  reverseExpression: value\n') });
+    expect(roundTrips).toMatchObject([{ patch: 0, problem: undefined }]);
+  });
+
   it('shows what patches change, line by line, with the matches of each', async () => {
     const { forward, marks, roundTrips } = await render({ config: list('\'"t-" + value\'') });
     expect(marks).toEqual([]);
