@@ -88,7 +88,12 @@ async function measure(): Promise<void> {
     verdict: { isWell: true, sentence: `in step: ${joinedFacts([verdictFacts(world.sync)]).objects} objects` },
     ...syncStatus(world.sync),
   });
-  const facts = createPageFacts({ clock: systemClock, syncs: () => [world.sync], contents: () => [] });
+  const facts = createPageFacts({
+    clock: systemClock,
+    syncs: () => [world.sync],
+    contents: () => [],
+    referrersOf: () => [],
+  });
   const pages = new Pages({ clock: systemClock, status, facts, port: () => 0 });
   const answers = {
     health: () => ({ isHealthy: true, lines: [] }),

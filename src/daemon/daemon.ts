@@ -13,7 +13,7 @@ import { Changes } from './changes.ts';
 import { type CheckedSettings, checkContent, checkRights, checkStart } from './clusters/checks.ts';
 import { Clusters, isRecent } from './clusters/connections.ts';
 import { HostWarnings } from './clusters/host-warnings.ts';
-import { needsLease, openDaemonLease, openWriters } from './clusters/lease.ts';
+import { needsLease, openDaemonLease, openWriters, standbyBehindIn } from './clusters/lease.ts';
 import { Outages } from './clusters/outages.ts';
 import { Gauges } from './gauges.ts';
 import { RunningManagement } from './management.ts';
@@ -94,6 +94,7 @@ class AssembledDaemon implements Daemon {
       clock: options.clock,
       syncs: () => readySyncs(this.#view()),
       contents: () => this.#cluster.references.syncs,
+      referrersOf: (reference) => this.#cluster.references.registry.referrersOf(reference),
     });
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
@@ -161,7 +162,8 @@ class AssembledDaemon implements Daemon {
     });
     this.#lease?.start();
     this.#gauges.start();
-    const reached = { connections: { virtual, host }, ...writers, isHostRecent, isLeading };
+    const standbyBehind = () => standbyBehindIn(this.#lease);
+    const reached = { connections: { virtual, host }, ...writers, isHostRecent, isLeading, standbyBehind };
     await this.#cluster.begin(reached);
   }
 
@@ -259,6 +261,6 @@ class AssembledDaemon implements Daemon {
   }
 
   objectStatus(key: string): unknown {
-    return objectStatusOf(readySyncs(this.#view()), key);
+    return objectStatusOf(readySyncs(this.#view()), key, this.pageFacts.contents(key));
   }
 }

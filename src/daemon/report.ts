@@ -5,7 +5,7 @@ import type { Log } from '../log.ts';
 import type { References } from '../sync/loop/content/references.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { OpenedPatcher } from '../sync/patch/run/open-patcher.ts';
-import { joinedStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
+import { joinedStatus, type ObjectStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
 import { type PublishedBeside, publishedBesideOthers } from '../sync/report/published-beside.ts';
 import {
   areWritesWanted,
@@ -18,7 +18,7 @@ import {
 import { outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
 import type { ToldVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
 import type { Clusters } from './clusters/connections.ts';
-import { leadershipOf, leaseTrouble } from './clusters/lease.ts';
+import { leadershipOf, leaseTrouble, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { RunningManagement } from './management.ts';
 import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
@@ -236,7 +236,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     isSwitchedOff: !syncs(settings),
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
     outages: [...unreached, ...view.outages.current()],
-    standbyBehind: lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined,
+    standbyBehind: standbyBehindIn(lease),
     leaseTrouble: leaseTrouble(lease, clock),
     isDryRun: options.isDryRun,
   });
@@ -279,10 +279,14 @@ function lateSentence(late: string): string {
 }
 
 /** Returns a promise when the answer needs the object's patches to run. */
-export function objectStatusOf(ready: readonly Sync[], key: string): unknown {
-  if (ready.every(({ world }) => !world.rules.isPatched))
-    return joinedStatus(ready.map((sync) => objectStatus(sync, key)));
-  return Promise.all(ready.map((sync) => patchedObjectStatus(sync, key))).then(joinedStatus);
+export function objectStatusOf(
+  ready: readonly Sync[],
+  key: string,
+  contents: Parameters<typeof joinedStatus>[1],
+): unknown {
+  const joined = (found: readonly (ObjectStatus | undefined)[]) => joinedStatus(found, contents);
+  if (ready.every(({ world }) => !world.rules.isPatched)) return joined(ready.map((sync) => objectStatus(sync, key)));
+  return Promise.all(ready.map((sync) => patchedObjectStatus(sync, key))).then(joined);
 }
 
 /** Says at the start that the daemon leaves objects alone, because a daemon without work looks like one that fails. */

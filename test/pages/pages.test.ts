@@ -30,7 +30,7 @@ async function serve(host = '127.0.0.1', more: Record<string, unknown> = {}) {
       asked.times++;
       return told;
     },
-    facts: createPageFacts({ clock, syncs: () => [world.sync], contents: () => [] }),
+    facts: createPageFacts({ clock, syncs: () => [world.sync], contents: () => [], referrersOf: () => [] }),
     port: () => server.address.port,
   });
   const answers = {
@@ -51,7 +51,7 @@ async function serve(host = '127.0.0.1', more: Record<string, unknown> = {}) {
 
 describe('the pages of a daemon', () => {
   it('gives commands that ask this daemon, whatever its port', async () => {
-    const trouble = [{ object: 'shop/api', state: 'refused/PatchFailed', message: 'a patch failed' }];
+    const trouble = [{ object: 'shop/api', state: 'refused/NameCollision', message: 'taken' }];
     const { get, port } = await serve('127.0.0.1', { trouble });
     expect(await (await get('/')).text()).toContain(
       `<code>hostward status shop/api --address 127.0.0.1:${port}</code>`,

@@ -13,6 +13,7 @@ const cases = readdirSync(folder).map((file): [string, StatusJson] => [
   file.replace('.json', ''),
   JSON.parse(readFileSync(join(folder, file), 'utf8')),
 ]);
+const rightless = cases.find(([name]) => name === 'rightless')?.[1] as StatusJson;
 const failing = cases.find(([name]) => name === 'failing')?.[1] as StatusJson;
 
 describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
@@ -40,6 +41,32 @@ describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
   });
 });
 
+interface ToldVerdict {
+  sentence: string;
+  since?: string;
+  parts?: { part: string; since?: string }[];
+}
+
+/** With one object in each list. */
+function rowStatus(lists: Record<'trouble', object[]> & { contested?: object[] }): StatusJson {
+  const options = [{ option: 'config', value: '/home/me/v.yaml' }];
+  const kubeconfigs = { virtualKubeconfig: '/home/me/virtual', hostKubeconfig: '/home/me/host' };
+  const place = { object: 'shop/api', hostObject: 'vcluster-shop/api-x-shop-x-vc' };
+  const rows = Object.entries(lists).map(([name, all]) => [name, all.map((row) => ({ ...place, ...row }))]);
+  return {
+    kind: 'Endpoints',
+    settings: 'sync.toHost.endpoints',
+    startedAs: {
+      program: 'hostward',
+      options,
+      settingsFile: '/home/me/v.yaml',
+      restart: 'hostward run',
+      ...kubeconfigs,
+    },
+    ...Object.fromEntries(rows),
+  };
+}
+
 describe('what needs a person', () => {
   it('has a row for each thing, with a reason, a remedy and a command', () => {
     const items = attentionOf(failing);
@@ -63,8 +90,81 @@ describe('what needs a person', () => {
     for (const { message, remedy, command } of items) {
       expect(message).not.toBe('none');
       expect(remedy).toMatch(/\w \w/);
-      expect(command).toMatch(/^(npx hostward|kubectl) \w/);
+      expect(command).toMatch(/^(npx hostward|kubectl)( --\w.*)? \w/);
     }
+  });
+
+  it.each([
+    [
+      { state: 'refused/AddressRefused', message: 'the address policy refuses "10.9.0.1" (denied by 10.9.0.0/16)' },
+      "correct the addresses in the tenant's object, or let them through in hostward.addressPolicy in /home/me/v.yaml",
+      'kubectl --kubeconfig /home/me/virtual --namespace shop edit endpoints api',
+    ],
+    [
+      {
+        state: 'refused/AddressRefused',
+        message: 'the address policy refuses "127.0.0.1" (loopback addresses are always refused)',
+      },
+      "correct the addresses in the tenant's object; no setting lets these through",
+      'kubectl --kubeconfig /home/me/virtual --namespace shop edit endpoints api',
+    ],
+    [
+      { state: 'refused/PatchFailed', message: 'patch 3 failed at "metadata.labels.a": no' },
+      "correct sync.toHost.endpoints.patches[3] in /home/me/v.yaml, or the value in the tenant's object on which it fails; this checks the file",
+      'hostward check --config /home/me/v.yaml',
+    ],
+    [
+      { state: 'inSync/BackflowFailed', message: 'label a cannot be reversed' },
+      'correct the value on the host, or the reverse expression in sync.toHost.endpoints.patches in /home/me/v.yaml',
+      'kubectl --kubeconfig /home/me/host --namespace vcluster-shop edit endpoints api-x-shop-x-vc',
+    ],
+    [
+      { state: 'refused/NotOwned', message: 'taken' },
+      'rename the virtual object, or remove the other object on the host; this shows it',
+      'kubectl --kubeconfig /home/me/host --namespace vcluster-shop get endpoints api-x-shop-x-vc --output yaml',
+    ],
+    [
+      { state: 'waiting/HostNamespaceMissing', message: 'its host namespace does not exist' },
+      'create the host namespace, or correct the mapping in sync.toHost.namespaces',
+      'kubectl --kubeconfig /home/me/host create namespace vcluster-shop',
+    ],
+  ])('says which setting or which object mends it, with the command: %j', (row, remedy, command) => {
+    expect(attentionOf(rowStatus({ trouble: [row] }))[0]).toMatchObject({ remedy, command });
+  });
+
+  it('says who fights for a copy, how to stop it, and how to see it', () => {
+    const [item] = attentionOf(rowStatus({ trouble: [], contested: [{ by: 'kubectl-edit', sinceSeconds: 3 }] }));
+    expect(item).toMatchObject({
+      remedy:
+        'stop what writes the copy as "kubectl-edit", or leave the copy to it with the annotation vcluster.loft.sh/controlled-by on the copy; this shows who writes which field',
+      command:
+        'kubectl --kubeconfig /home/me/host --namespace vcluster-shop get endpoints api-x-shop-x-vc --output yaml --show-managed-fields',
+    });
+  });
+
+  it('reaches the virtual cluster of a daemon in a pod by the command of vCluster', () => {
+    const startedAs = { program: 'kubectl exec x --', options: [], restart: 'r', addressBeside: '127.0.0.1:9440' };
+    const trouble = [{ state: 'refused/AddressRefused', message: 'denied' }];
+    const status = { ...rowStatus({ trouble }), startedAs, virtualCluster: 'vc', hostNamespace: 'vcluster-shop' };
+    expect(attentionOf(status)[0]?.command).toBe(
+      'vcluster connect vc --namespace vcluster-shop -- kubectl --namespace shop edit endpoints api',
+    );
+  });
+
+  it('says nothing of objects on a standby, which knows only what was true when it led', () => {
+    const standby = { state: 'standby', isWell: true, sentence: 'standby: hostward-1 does the writing' };
+    const { outages: _, waitingFor: __, ...calm } = failing;
+    const said = attentionOf({ ...calm, verdict: standby }).filter(({ object }) => object !== undefined);
+    expect(said).toEqual([]);
+  });
+
+  it('has something whenever the verdict is not well', () => {
+    const text = 'nothing is written: the lease cannot be read or renewed: Unauthorized';
+    const verdict = { state: 'standby', isWell: false, sentence: text, parts: [{ part: text }] };
+    expect(attentionOf({ verdict })).toMatchObject([
+      { reason: 'standby', message: text, command: expect.stringContaining('doctor') },
+    ]);
+    expect(attentionOf({ verdict: { ...verdict, state: 'starting' } })).toEqual([]);
   });
 
   it('quotes names for the shell, so that a copied command runs nothing of a name', () => {
@@ -95,14 +195,14 @@ describe('what needs a person', () => {
   it('asks the daemon that the reader has asked, also on another port', () => {
     const commands = attentionOf(failing, '[::1]:34181').map(({ command }) => command);
     const asks = (one: string) => one.startsWith('npx hostward status ');
-    expect(commands).toContain("npx hostward status shop/api --address '[::1]:34181'");
+    expect(commands).toContain("npx hostward status shop/web --address '[::1]:34181'");
     expect(commands.filter((one) => asks(one) !== one.includes('--address'))).toEqual([]);
     expect(attentionOf(failing, 'localhost:9440')).toEqual(attentionOf(failing));
     expect(shortText({ ...failing, verdict: {} }, undefined, '127.0.0.1:34181')).toContain(
       'npx hostward status --all --address 127.0.0.1:34181 tells the rest',
     );
     const page = statusMain(failing, [], { asOf: new Date(0), address: '127.0.0.1:34181' }).text;
-    expect(page).toContain('<code>npx hostward status shop/api --address 127.0.0.1:34181</code>');
+    expect(page).toContain('<code>npx hostward status shop/web --address 127.0.0.1:34181</code>');
   });
 
   it('enters the pod of a daemon that runs in one, where the tunnel of the reader leads nowhere', () => {
@@ -112,8 +212,8 @@ describe('what needs a person', () => {
       attentionOf({ ...failing, startedAs: { ...startedAs, addressBeside } }, 'localhost:8080').map(
         ({ command }) => command,
       );
-    expect(commandsAt('127.0.0.1:9440')).toContain(`${program} status shop/api`);
-    expect(commandsAt('127.0.0.1:9500')).toContain(`${program} status shop/api --address 127.0.0.1:9500`);
+    expect(commandsAt('127.0.0.1:9440')).toContain(`${program} status shop/web`);
+    expect(commandsAt('127.0.0.1:9500')).toContain(`${program} status shop/web --address 127.0.0.1:9500`);
   });
 
   it('has the changes that wait, until an outage says why', () => {
@@ -222,7 +322,7 @@ describe('the last hour', () => {
     expect(text).toContain('Lag, from an event to the host copy');
     expect(text).toContain('Each point is of ten seconds');
     expect(text).toContain('the lag under Objects is of the last 1024 changes');
-    const short = shortText({ ...failing, lag }, 80);
+    const short = shortText({ ...failing, lag });
     expect(short).toContain('lag p50 1 ms, p99 31.68 ms');
     expect(short).not.toContain('delay');
   });
@@ -239,6 +339,8 @@ describe('the short form of `hostward status`', () => {
     ['well', cases.find(([name]) => name === 'well')?.[1] as StatusJson, 80],
     ['failing', failing, 80],
     ['failing, narrow', failing, 40],
+    ['rightless', rightless, 80],
+    ['rightless, narrow', rightless, 40],
     ['failing, into a file', failing, undefined],
     ['with 500 refused objects', { ...failing, trouble }, 80],
     [
@@ -249,19 +351,54 @@ describe('the short form of `hostward status`', () => {
   ])('fits a terminal of 24 lines and ends with the verdict: %s', (_, status, columns) => {
     const lines = shortText(status, columns).trimEnd().split('\n');
     expect(lines.length).toBeLessThanOrEqual(23);
-    const { sentence, since } = status['verdict'] as { sentence: string; since?: string };
+    const { sentence, since, parts = [{ part: sentence, since }] } = status['verdict'] as ToldVerdict;
     const gap = lines.lastIndexOf('');
     const told = lines
       .slice(gap + 1)
       .join(' ')
       .replace(' …', '');
-    expect(`${sentence}${since === undefined ? '' : ` (since ${since})`}`.startsWith(told)).toBe(true);
+    const texts = parts.map(({ part, since }) => {
+      return since === undefined || part.includes(since) ? part : `${part} (since ${since})`;
+    });
+    const areBeginnings = lines
+      .slice(gap + 1)
+      .every((line) => texts.some((text) => text.startsWith(line.replace(/…$/, ''))));
+    expect(texts.join('; ').startsWith(told) || areBeginnings).toBe(true);
     if (columns === undefined) return;
     const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
     expect(rows).toBeLessThanOrEqual(23);
     // Only a command is longer than the screen, because a command that is cut off cannot be copied.
     const commands = attentionOf(status).map(({ command }) => `  ${command}`);
-    for (const line of lines) expect(line.length <= columns || commands.includes(line)).toBe(true);
+    for (const line of lines)
+      expect(line.length <= columns || commands.includes(line) || line.endsWith(' tells the rest')).toBe(true);
+  });
+
+  it('shows all that one command mends in the lines of a terminal, and the command once', () => {
+    const lines = shortText(rightless, 80).trimEnd().split('\n');
+    const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / 80)), 0);
+    expect(rows).toBeLessThanOrEqual(23);
+    const heads = lines.filter((line) => line.startsWith('! ')).map((line) => line.replace(/:.*/, ''));
+    expect(heads.slice(0, 6)).toEqual([
+      '! virtual cluster (unwritable)',
+      '! host cluster (unwritable)',
+      '! 2 things (MissingVerbs), such as permissions',
+      '! shop/api (Forbidden)',
+      '! Secret shop/tls (Forbidden)',
+      '! ConfigMap shop/routes (Forbidden)',
+    ]);
+    const doctor = attentionOf(rightless)[0]?.command;
+    expect(lines.filter((line) => line === `  ${doctor}`)).toHaveLength(1);
+    for (const reason of ['NotOwned', 'AddressRefused']) expect(lines.join('\n')).toContain(reason);
+  });
+
+  it('tells of the writes of a dry run in one line, however many kinds', () => {
+    const write = { object: 'shop/api', request: 'host create', touches: '' };
+    const well = cases.find(([name]) => name === 'well')?.[1];
+    const status = { ...well, differences: [write], endpointSlices: { objects: {}, differences: [write, write] } };
+    const told = shortText(status, 80)
+      .split('\n')
+      .filter((line) => line.startsWith('dry run'));
+    expect(told).toEqual(['dry run: 3 writes, which --all lists']);
   });
 
   it('says since when each part of the verdict holds', () => {
@@ -279,7 +416,7 @@ describe('the short form of `hostward status`', () => {
 
   it('says how many more things need a person, and how to see them', () => {
     const lines = shortText({ ...failing, trouble }, 80).split('\n');
-    expect(lines.join(' ')).toMatch(/… and \d+ more: .*NotOwned.*EndingSoon/);
+    expect(lines.join(' ')).toMatch(/! \d+ objects \(NotOwned\).*… and \d+ more: .*EndingSoon/);
     expect(lines).toContain('npx hostward status --all tells the rest');
   });
 

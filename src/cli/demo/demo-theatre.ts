@@ -188,10 +188,11 @@ export class Theatre {
   /** The program in the folder of the demo runs in any folder. */
   #startedAs(): StartedAs {
     const hostKubeconfig = resolve(this.folder, kubeconfigIn('', 'host'));
+    const virtualKubeconfig = resolve(this.folder, kubeconfigIn('', 'virtual'));
     const named = {
       'vcluster-name': virtualClusterName,
       'host-namespace': hostNamespace,
-      'virtual-kubeconfig': resolve(this.folder, kubeconfigIn('', 'virtual')),
+      'virtual-kubeconfig': virtualKubeconfig,
       'host-kubeconfig': hostKubeconfig,
     };
     const program = shellWord(this.#management?.program ?? 'hostward');
@@ -200,7 +201,7 @@ export class Theatre {
       option: option as string,
       value: value as string,
     }));
-    return { program, options, restart: `${program} demo`, hostKubeconfig };
+    return { program, options, restart: `${program} demo`, hostKubeconfig, virtualKubeconfig };
   }
 
   #configuration(): { settings: Settings; compiled: LoadedPatches } {

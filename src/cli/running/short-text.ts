@@ -10,6 +10,8 @@ import { statusText } from './status-text.ts';
 const mostLines = 23;
 const narrowest = 40;
 const mostLeftLines = 4;
+/** Of the verdict, with the empty line before it, and of the facts, while something else needs their lines. */
+const [leastVerdict, leastFacts] = [6, 2];
 
 /** A status that fits is shown whole. */
 export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY, address?: string): string {
@@ -21,21 +23,24 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
   const head = headLines(facts).flatMap((line) => wrap(line, width));
   const more = `${statusCommand(status, '--all', address)} tells the rest`;
   const groups = attentionGroups(status, address);
+  const free = mostLines - rowsOf(more, width);
   const [worst] = groups;
-  // The worst trouble is always shown, with its command: on a small screen the verdict makes room as well.
-  const least = worst === undefined ? 0 : linesRows(groupLines(worst, width), width) + mostLeftLines;
-  const told = shortened(last, mostLines - rowsOf(more, width) - least);
-  const rest = mostLines - told.length - rowsOf(more, width);
+  // The worst trouble is always shown, with its command: on a small screen the verdict makes room as well, and says the same.
+  const least = worst === undefined ? 0 : linesRows(groupsLines([worst], width), width) + mostLeftLines;
+  const wanted = linesRows(groupsLines(groups, width), width) + leastFacts;
+  const told = verdictIn(Math.min(free - least, Math.max(leastVerdict, free - wanted)), verdict, width);
+  const rest = free - told.length;
   // The facts make room for what needs a person.
-  const shown = attentionLines(groups, { width, lines: Math.max(rest - head.length, Math.floor((rest * 3) / 4)) });
-  const facing = head.slice(0, Math.max(0, rest - linesRows(shown, width)));
-  return `${[...facing, ...shown, more, ...told].join('\n')}\n`;
+  const shown = attentionLines(groups, { width, lines: Math.max(rest - head.length, rest - leastFacts) });
+  const room = Math.max(0, rest - linesRows(shown, width));
+  const facing = head.length <= room ? head : headLines(facts).slice(0, room);
+  return `${[...facing.map((line) => cut(line, width)), ...shown, more, ...told].join('\n')}\n`;
 }
 
 /** The verdict with the time since when it holds, behind an empty line. */
 export function verdictLines(verdict: unknown, width: number): string[] {
   if (!isFacts(verdict)) return [];
-  const lines = wrap(verdictText(verdict), width);
+  const lines = wrap(verdictParts(verdict).join('; '), width);
   // A verdict longer than the screen says the same as the rows above it.
   return ['', ...shortened(lines, Math.floor(mostLines / 2))];
 }
@@ -44,42 +49,64 @@ function shortened(lines: readonly string[], most: number): readonly string[] {
   return lines.length > most ? [...lines.slice(0, Math.max(1, most - 1)), '…'] : lines;
 }
 
-/** Each part with the time since when it holds. */
-function verdictText({ sentence, since, parts }: StatusJson): string {
+/** A verdict that does not fit has the beginning of each part: the rows above it say the same at length. */
+function verdictIn(most: number, verdict: unknown, width: number): readonly string[] {
+  const lines = verdictLines(verdict, width);
+  const parts = isFacts(verdict) && lines.length > most ? verdictParts(verdict).map((part) => cut(part, width)) : [];
+  return shortened(parts.length > 1 ? ['', ...parts] : lines, most);
+}
+
+/** Each with the time since when it holds. */
+function verdictParts({ sentence, since, parts }: StatusJson): string[] {
   const told = Array.isArray(parts) ? parts.filter(isFacts) : [{ part: sentence, since }];
-  return told
-    .map(({ part, since }) => {
-      const text = say(part);
-      // An outage says it in its own words.
-      return since === undefined || text.includes(say(since)) ? text : `${text} (since ${say(since)})`;
-    })
-    .join('; ');
+  return told.map(({ part, since }) => {
+    const text = say(part);
+    // An outage says it in its own words.
+    return since === undefined || text.includes(say(since)) ? text : `${text} (since ${say(since)})`;
+  });
 }
 
 function headLines(facts: StatusJson): string[] {
   const { virtualCluster, hostNamespace, version, leadership, uptimeSeconds, isDryRun } = facts;
-  const kinds = Object.entries(facts).filter(([, value]) => isFacts(value) && isFacts(value['objects']));
+  const more = Object.entries(facts).filter(([, value]) => isFacts(value) && isFacts(value['objects']));
+  const kinds: [string, StatusJson][] = [
+    ...(isFacts(facts['objects']) ? [[nameOf(facts), facts] as [string, StatusJson]] : []),
+    ...more.map(([, block]): [string, StatusJson] => [nameOf(block as StatusJson), block as StatusJson]),
+  ];
+  const about = `version ${say(version)}, up ${say(uptimeSeconds)} s`;
+  // The first lines are the last to make room.
   return [
     ...(virtualCluster === undefined
-      ? [`version ${say(version)}, up ${say(uptimeSeconds)} s`]
-      : [
-          `virtual cluster ${say(virtualCluster)} -> host namespace ${say(hostNamespace)}`,
-          `version ${say(version)}, up ${say(uptimeSeconds)} s, leadership: ${say(leadership)}${isDryRun === true ? ', dry run' : ''}`,
-        ]),
-    ...(isFacts(facts['objects']) ? kindLines('objects', facts) : []),
-    ...kinds.flatMap(([name, block]) => kindLines(wordsOf(name), block as StatusJson)),
+      ? [about]
+      : [`virtual cluster ${say(virtualCluster)} -> host namespace ${say(hostNamespace)}`]),
+    ...kinds.map(([name, block]) => kindLine(name, block)),
+    ...dryRunLines(kinds),
+    ...(virtualCluster === undefined
+      ? []
+      : [`${about}, leadership: ${say(leadership)}${isDryRun === true ? ', dry run' : ''}`]),
     ...patchLines(facts['patches']),
     ...(isFacts(facts['references']) ? [`references: ${countsIn(facts['references'])}`] : []),
     ...(isFacts(facts['management']) ? managementLines(facts['management']) : []),
   ];
 }
 
-function kindLines(name: string, { objects, queue, lag, differences }: StatusJson): string[] {
+/** An older daemon does not tell the kind. */
+function nameOf({ kind }: StatusJson): string {
+  return say(kind, 'objects');
+}
+
+function kindLine(name: string, { objects, queue, lag }: StatusJson): string {
   const [p50, p99] = isFacts(lag) ? [lag['p50Ms'], lag['p99Ms']] : [];
   const waiting = isFacts(queue) ? `; queue: ${say(queue['waiting'])} waiting, ${say(queue['running'])} running` : '';
   const delay = p50 === undefined ? '' : `; lag p50 ${say(p50)} ms, p99 ${say(p99)} ms`;
-  const writes = Array.isArray(differences) ? [`dry run: ${differences.length} writes are listed by --all`] : [];
-  return [`${name}: ${isFacts(objects) ? counts(objects) : 'none'}${delay}${waiting}`, ...writes];
+  return `${name}: ${isFacts(objects) ? counts(objects) : 'none'}${delay}${waiting}`;
+}
+
+/** One line for all kinds. */
+function dryRunLines(kinds: readonly [string, StatusJson][]): string[] {
+  const lists = kinds.flatMap(([, { differences }]) => (Array.isArray(differences) ? [differences] : []));
+  const count = lists.flat().length;
+  return lists.length === 0 ? [] : [`dry run: ${count} ${count === 1 ? 'write' : 'writes'}, which --all lists`];
 }
 
 /** Leaves out counts of zero. */
@@ -118,15 +145,19 @@ function attentionLines(
   groups: readonly AttentionGroup[],
   { width, lines }: { width: number; lines: number },
 ): string[] {
-  const rowsWith = (count: number) =>
-    groups.slice(0, count).reduce((sum, group) => sum + linesRows(groupLines(group, width), width), 0) +
-    leftLines(groups.slice(count), width).length;
-  let count = groups.length;
-  while (count > 1 && rowsWith(count) > lines) count--;
-  return [
-    ...groups.slice(0, count).flatMap((group) => groupLines(group, width)),
-    ...leftLines(groups.slice(count), width),
+  // What one command mends stands together.
+  const inOrder = [...Map.groupBy(groups, commandOf).values()].flat();
+  const linesWith = (count: number): string[] => [
+    ...groupsLines(inOrder.slice(0, count), width),
+    ...leftLines(inOrder.slice(count), width),
   ];
+  let count = groups.length;
+  while (count > 1 && linesRows(linesWith(count), width) > lines) count--;
+  return linesWith(count);
+}
+
+function commandOf({ items, listCommand }: AttentionGroup): string {
+  return listCommand ?? (items[0] as AttentionItem).command;
 }
 
 /** What is left out, with each reason, so that no kind of trouble is unseen. */
@@ -137,11 +168,19 @@ function leftLines(groups: readonly AttentionGroup[], width: number): readonly s
   return shortened(wrap(`… and ${sum} more: ${names.join(', ')}`, width), mostLeftLines);
 }
 
-function groupLines({ reason, count, items, listCommand }: AttentionGroup, width: number): string[] {
-  const [{ about, object, message, remedy, command }] = items as [AttentionItem];
+/** Each command stands once, behind all that it mends. */
+function groupsLines(groups: readonly AttentionGroup[], width: number): string[] {
+  return [...Map.groupBy(groups, commandOf)].flatMap(([command, mended]) => {
+    const remedies = new Set(mended.map(({ items }) => (items[0] as AttentionItem).remedy));
+    return [...mended.map((group) => groupLine(group, width)), commandLine(command, [...remedies].join('; '), width)];
+  });
+}
+
+function groupLine({ reason, count, items }: AttentionGroup, width: number): string {
+  const [{ about, object, message }] = items as [AttentionItem];
   const things = object === undefined ? 'things' : 'objects';
   const what = count === 1 ? `${about} (${reason})` : `${count} ${things} (${reason}), such as ${about}`;
-  return [cut(`! ${what}: ${message}`, width), commandLine(listCommand ?? command, remedy, width)];
+  return cut(`! ${what}: ${message}`, width);
 }
 
 /** Half a command cannot be copied: the command comes first and whole, and the terminal folds it, so that it is copied as one line. */

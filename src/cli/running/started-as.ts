@@ -35,7 +35,7 @@ export function startedAsOf(
     const pod = shellWord(environment['HOSTNAME'] || 'deploy/hostward');
     return {
       program: programInPod({ namespace, pod }),
-      options: namedOptions(options, cwd, {}),
+      ...optionsAndFile(namedOptions(options, cwd, {})),
       restart: `kubectl -n ${namespace} delete pod ${pod}`,
       addressBeside: localAddress(settings.listen),
     };
@@ -54,10 +54,16 @@ export function startedAsOf(
   ];
   return {
     program,
-    options: named,
+    ...optionsAndFile(named),
     restart: [`${program} run`, ...named.map(optionWords), ...more].join(' '),
     ...(settings.hostKubeconfig && { hostKubeconfig: resolve(cwd, settings.hostKubeconfig) }),
+    ...(settings.virtualKubeconfig && { virtualKubeconfig: resolve(cwd, settings.virtualKubeconfig) }),
   };
+}
+
+function optionsAndFile(named: readonly Named[]): Pick<StartedAs, 'options' | 'settingsFile'> {
+  const files = named.filter(({ option }) => option === 'config');
+  return { options: named, ...(files.length === 1 && { settingsFile: files[0]?.value as string }) };
 }
 
 /** `silent`: values that hold without an option, but not in another shell or another folder. */

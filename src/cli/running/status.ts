@@ -104,7 +104,7 @@ function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address
     const list = statusCommand(whole ?? {}, '--all', address);
     if (isOne) throw new CommandFault(exitCodes.input, message, { hint: `\`${list}\` lists every object` });
   }
-  const code = (isOne ? isObjectWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
+  const code = (isOne ? areAllWell(value) : isDaemonWell(value)) ? exitCodes.fine : exitCodes.input;
   const news = JSON.stringify(value, withoutAges);
   if (options.choice('output') === 'json') {
     // --watch prints one line for each answer, so that a program can read the answers line by line.
@@ -138,10 +138,20 @@ function isDaemonWell({ verdict }: Record<string, unknown>): boolean {
   return (verdict as { isWell?: boolean } | undefined)?.isWell ?? true;
 }
 
-/** An object is well when its copy is right and whole, or when a rule or the operator keeps it off the host. */
+/** Also the objects of other kinds with the same name. */
+function areAllWell(value: Record<string, unknown>): boolean {
+  const others = Object.entries(value).filter(([name]) => name.startsWith('also'));
+  return [value, ...others.map(([, other]) => other as Record<string, unknown>)].every(isObjectWell);
+}
+
+/**
+ * An object is well when its copy is right and whole, or when a rule or the operator keeps it off the host. In sync with a reason is not
+ * whole; an older daemon tells of it in other members.
+ */
 function isObjectWell({ state, patchFailure, backflowFailures, references }: Record<string, unknown>): boolean {
-  const kind = String(state).split('/')[0] as string;
-  if (['refused', 'waiting', 'retry', 'pending'].includes(kind)) return false;
+  const [kind, reason] = String(state).split('/') as [string, string?];
+  if (['refused', 'waiting', 'retry', 'pending', 'unresolved'].includes(kind)) return false;
+  if (kind === 'inSync' && reason !== undefined) return false;
   const isUnresolved = Array.isArray(references) && references.some((one) => one?.standing === 'unresolved');
   return patchFailure === undefined && backflowFailures === undefined && !isUnresolved;
 }

@@ -69,6 +69,11 @@ export function leaseTrouble(lease: Lease | undefined, clock: Clock): string | u
   return clock.now() - lease.state.troubleSinceMs >= toldAfterMs ? lease.state.trouble : undefined;
 }
 
+/** Who writes instead of this process. */
+export function standbyBehindIn(lease: Lease | undefined): string | undefined {
+  return lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined;
+}
+
 export function leadershipOf(lease: Lease | undefined, { isDryRun }: Pick<DaemonOptions, 'isDryRun'>): string {
   if (lease === undefined) return isDryRun ? 'none (dry run)' : 'alone';
   const { state } = lease;

@@ -42,6 +42,8 @@ export interface ReachedSides {
   isHostRecent: boolean;
   /** Whether this process holds the lease, where one is needed. */
   isLeading: () => boolean;
+  /** Who writes instead of this process. */
+  standbyBehind?: () => string | undefined;
 }
 
 export class SyncedCluster {

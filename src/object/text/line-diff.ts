@@ -33,7 +33,7 @@ export function lineDifference(before: string, after: string): DiffLine[] {
 }
 
 function linesOf(text: string): string[] {
-  return text.replace(/\n$/, '').split('\n');
+  return text === '' ? [] : text.replace(/\n$/, '').split('\n');
 }
 
 /** Counts the lines of one side, without the lines with the mark of the other side. */

@@ -10,8 +10,13 @@ const wholeEveryMs = 60_000;
 let goneSince: Date | undefined;
 let wholeAtMs = performance.now();
 let timer = 0;
+let quiet = 0;
+const said = document.createElement('p');
 /** A part was left as it is, because the reader has selected text in it. */
 let isHeldBack = false;
+
+/** Long enough to be read. */
+const saidForMs = 3_000;
 
 function byId(id: string, within: Document = document): HTMLElement | null {
   return within.getElementById(id);
@@ -73,6 +78,7 @@ function answered(): void {
 function take(found: Document): void {
   const [now, then] = [byId('page'), byId('page', found)];
   if (now === null || then === null) return;
+  addButtons(found);
   wholeAtMs = performance.now();
   isHeldBack = false;
   // The link to the playground holds another token after a restart of the daemon.
@@ -139,6 +145,42 @@ function placeOf(own: Element, element: Element): { selector: string; at: number
   return { selector, at: [...own.querySelectorAll(selector)].indexOf(element) };
 }
 
+/** Behind each command. Without this script a click on a command selects it whole. */
+function addButtons(within: Document): void {
+  for (const code of within.querySelectorAll('.remedy code')) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'copy';
+    button.textContent = 'Copy';
+    button.setAttribute('aria-label', `Copy the command ${code.textContent}`);
+    code.after(' ', button);
+  }
+}
+
+async function copy(button: HTMLButtonElement): Promise<void> {
+  const code = button.previousElementSibling;
+  if (code === null) return;
+  said.textContent = (await copied(code)) ? 'Copied' : 'The browser does not copy here; the command is selected';
+  clearTimeout(quiet);
+  quiet = setTimeout(() => {
+    said.textContent = '';
+  }, saidForMs);
+}
+
+/** A page at a name that is not this machine's has no clipboard of its own, and asks the browser to copy what is selected. */
+async function copied(code: Element): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    return true;
+  } catch {
+    getSelection()?.selectAllChildren(code);
+    return document.execCommand('copy');
+  }
+}
+
+document.addEventListener('click', ({ target }) => {
+  if (target instanceof HTMLButtonElement && target.className === 'copy') void copy(target);
+});
 document.addEventListener('visibilitychange', () => {
   clearTimeout(timer);
   if (document.visibilityState === 'visible') ask();
@@ -151,4 +193,9 @@ addEventListener('pageshow', ({ persisted }) => {
 addEventListener('beforeprint', () => {
   for (const fold of document.querySelectorAll('details')) fold.open = true;
 });
+addButtons(document);
+// There from the start, because a screen reader hears only of what changes in it.
+said.id = 'said';
+said.setAttribute('role', 'status');
+document.body.append(said);
 later();

@@ -4,7 +4,7 @@ import type { ContentDetail } from '../../sync/report/look/content-detail.ts';
 import type { DetailPatch, ObjectDetail } from '../../sync/report/look/object-detail.ts';
 import { type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
-import { factsHtml } from './facts-html.ts';
+import { factsHtml, tableHtml } from './facts-html.ts';
 import { objectPath } from './object-paths.ts';
 
 export interface FoundDetails {
@@ -30,34 +30,44 @@ ${kinds.length > 1 && html`<p>Kinds of this name: <a href="${objectPath(key)}"${
 
 function objectHtml({ status, virtual, host, plan, diff, lastWrite, patches }: ObjectDetail, command: string): Html {
   const id = status.kind ?? 'object';
+  const { references: behind = [], ...why } = status;
+  const references = behind.map((one): StatusJson => ({ ...one }));
   return html`<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${status.kind}</h2>
 <p class="verdict ${toneOf(status)}"><strong>${status.state}</strong>${status.message !== undefined && html`: ${status.message}`}${status.contestedBy !== undefined && html`; contested by ${status.contestedBy}, who keeps changing the host copy`}</p>
-<h3>What would be written</h3>
+${references.length > 0 && html`<h3>What its references lead to</h3>\n${tableHtml('References', references, { cellOf: referenceCell })}`}<h3>What would be written</h3>
 <p>${plan}</p>
 ${diff !== undefined && diffHtml(diff, 'The planned write')}${
   lastWrite &&
   html`<h3>Last write</h3>
 <p>${lastWrite.request}, ${say(lastWrite.secondsAgo)} s ago</p>
-${lastWrite.lines === '' ? html`<p class="quiet">its body is not kept</p>` : diffHtml(lastWrite.lines, 'The last write')}`
+${lastWrite.diff === undefined ? html`<p class="quiet">too long to be kept</p>` : diffHtml(lastWrite.diff, 'The last write')}`
 }<h3>Patches that match it</h3>
 ${patches.length === 0 ? html`<p class="quiet">none</p>` : patches.map(patchHtml)}
 <h3>Both sides</h3>
 <div class="sides">
 ${sideHtml('Virtual', virtual)}${sideHtml('Host', host)}</div>
 <h3>Why</h3>
-${factsHtml(status as unknown as StatusJson, 4)}<p class="remedy">On the command line: <code>${command}</code></p>
+${factsHtml(why as unknown as StatusJson, 4)}<p class="remedy">On the command line: <code>${command}</code></p>
 </section>
 `;
 }
 
-function toneOf({ state, contestedBy }: ObjectDetail['status']): string {
-  if (contestedBy !== undefined) return 'bad';
+/** In sync with a reason is in sync, but not whole. */
+function toneOf({ state, contestedBy }: { state: string; contestedBy?: string }): string {
+  const [kind, reason] = state.split('/') as [string, string?];
   // What is left alone is neither well nor in trouble.
-  if (state.startsWith('left')) return 'left';
-  return ['refused', 'waiting', 'retry', 'pending'].includes(state.split('/')[0] as string) || state.includes('Failed')
-    ? 'bad'
-    : 'good';
+  if (kind === 'left' || state === 'not referenced') return 'left';
+  const isBad = ['refused', 'waiting', 'retry', 'pending', 'unresolved'].includes(kind);
+  return isBad || contestedBy !== undefined || (kind === 'inSync' && reason !== undefined) ? 'bad' : 'good';
+}
+
+/** `Secret shop/tls` leads to the page of that object. */
+function referenceCell(column: string, { object }: StatusJson): Html | undefined {
+  const [kind, key] = say(object).split(' ') as [string, string?];
+  return column === 'object' && key !== undefined
+    ? html`<a href="${objectPath(key, kind)}">${object as string}</a>`
+    : undefined;
 }
 
 /** Lines are text; their first character says what they are, so that colour is not needed to read them. */
@@ -69,10 +79,19 @@ function diffHtml(diff: string, label: string): Html {
 `;
 }
 
-function patchHtml({ patch, path, expression, reverseExpression, matches, failure, notTried }: DetailPatch): Html {
+function patchHtml({
+  patch,
+  path,
+  expression,
+  reverseExpression,
+  meaning,
+  matches,
+  failure,
+  notTried,
+}: DetailPatch): Html {
   return html`<div class="patch">
 <p>patch ${patch}: <code>${path}</code>, ${notTried ?? `${matches} ${matches === 1 ? 'match' : 'matches'}`}</p>
-${expression !== undefined && html`<p class="quiet">forward</p><pre tabindex="0" role="region" aria-label="Expression of patch ${patch}">${expression}</pre>`}${reverseExpression !== undefined && html`<p class="quiet">back</p><pre tabindex="0" role="region" aria-label="Reverse expression of patch ${patch}">${reverseExpression}</pre>`}${
+${meaning !== undefined && html`<p class="quiet">${meaning}</p>\n`}${expression !== undefined && html`<p class="quiet">forward</p><pre tabindex="0" role="region" aria-label="Expression of patch ${patch}">${expression}</pre>`}${reverseExpression !== undefined && html`<p class="quiet">back</p><pre tabindex="0" role="region" aria-label="Reverse expression of patch ${patch}">${reverseExpression}</pre>`}${
   failure &&
   html`<p class="bad">failed at <code>${failure.at}</code> (${failure.class}): ${failure.message}${failure.source !== undefined && html`; in the configuration: ${failure.source}`}</p>`
 }</div>
@@ -87,9 +106,10 @@ ${yaml === undefined ? html`<p class="quiet">missing</p>` : html`<pre tabindex="
 }
 
 function contentHtml(detail: ContentDetail): Html {
-  const { kind, ...facts } = detail;
+  const { kind, state, message, ...facts } = detail;
   return html`<section id="${kind}" aria-labelledby="${kind}-title">
 <h2 id="${kind}-title">${kind}</h2>
+<p class="verdict ${toneOf(detail)}"><strong>${state}</strong>${message !== undefined && html`: ${message}`}</p>
 <p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
 ${factsHtml(facts as unknown as StatusJson)}</section>
 `;

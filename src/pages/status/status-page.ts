@@ -14,6 +14,8 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
     id: 'objects',
     title: 'Objects',
     fields: [
+      'kind',
+      'settings',
       'objects',
       'queue',
       'lag',
@@ -91,9 +93,9 @@ ${folded.map(itemHtml)}</ul>${left > 0 && html`<p class="quiet">and ${left} that
 `;
 }
 
-function itemHtml({ about, object, reason, message, sinceSeconds, remedy, command }: AttentionItem): Html {
+function itemHtml({ about, object, kind, reason, message, sinceSeconds, remedy, command }: AttentionItem): Html {
   const name =
-    object === undefined ? html`<strong>${about}</strong>` : html`<a href="${objectPath(object)}">${about}</a>`;
+    object === undefined ? html`<strong>${about}</strong>` : html`<a href="${objectPath(object, kind)}">${about}</a>`;
   return html`<li><p>${name} <span class="reason">${reason}</span>${sinceSeconds !== undefined && html` <span class="quiet">for ${say(sinceSeconds)} s</span>`}</p>
 <p>${message}</p>
 <p class="remedy">${remedy}: <code>${command}</code></p></li>

@@ -27,6 +27,8 @@ export interface EngineOptions {
   isDryRun: boolean;
   /** From Kubernetes 1.33 on, a controller labels the objects that it takes over, so a removed label may flow back at once. */
   isHostRecent: boolean;
+  /** Who writes instead of this process, where a lease says so. */
+  standbyBehind?: () => string | undefined;
   /** Names and content for reference patches; without them, names follow from rules alone. */
   references?: References;
 }

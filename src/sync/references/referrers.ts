@@ -3,24 +3,44 @@
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { shownKey } from '../plan/excerpt.ts';
 import type { Facts } from '../plan/step.ts';
+import type { Reference } from './reference-names.ts';
 import type { ReferencePorts } from './reference-ports.ts';
-import type { CountedReference, ReferenceRegistry } from './registry.ts';
+import { type CountedReference, type ReferenceRegistry, targetOf } from './registry.ts';
 
 /** Enough to find the mistake, few enough for one event. */
 const namedUnresolved = 3;
 
+/** What is behind one name on the host. */
+export interface ReferenceBehind {
+  /** The kind and the virtual key. */
+  object: string;
+  /** As when the name was written; `refused/REASON`, `waiting/REASON` or `retry` while its content is not there. */
+  standing: string;
+  message?: string;
+}
+
+const unresolved: ContentStanding = { standing: 'unresolved', message: 'neither cluster has it' };
+
+export type ContentStanding = Pick<ReferenceBehind, 'standing' | 'message'>;
+
+interface ReferrersOptions {
+  registry: ReferenceRegistry;
+  ports: () => Pick<ReferencePorts, 'enqueue' | 'tell'> | undefined;
+  /** What keeps the content from being there; undefined when it is there, or not wanted. */
+  contentOf: (reference: Reference) => ContentStanding | undefined;
+}
+
 export class Referrers {
   readonly #kind: string;
   readonly #registry: ReferenceRegistry;
-  readonly #ports: () => Pick<ReferencePorts, 'enqueue' | 'tell'> | undefined;
+  readonly #ports: ReferrersOptions['ports'];
+  readonly #contentOf: ReferrersOptions['contentOf'];
 
-  constructor(
-    kind: string,
-    references: { registry: ReferenceRegistry; ports: () => Pick<ReferencePorts, 'enqueue' | 'tell'> | undefined },
-  ) {
+  constructor(kind: string, { registry, ports, contentOf }: ReferrersOptions) {
     this.#kind = kind;
-    this.#registry = references.registry;
-    this.#ports = references.ports;
+    this.#registry = registry;
+    this.#ports = ports;
+    this.#contentOf = contentOf;
   }
 
   expect(key: Key): void {
@@ -59,8 +79,12 @@ export class Referrers {
     this.#registry.noteFailed({ kind: this.#kind, key }, references);
   }
 
-  /** The names in the host copy of the object, as its last pass counted them. */
-  of(key: Key): readonly CountedReference[] {
-    return this.#registry.referencesOf({ kind: this.#kind, key });
+  /** The names in the host copy of the object, as its last pass counted them, and what has become of each since. */
+  behind(key: Key): ReferenceBehind[] {
+    return this.#registry.referencesOf({ kind: this.#kind, key }).map((one) => {
+      const written: ContentStanding = { standing: one.standing };
+      const { standing, message } = one.standing === 'unresolved' ? unresolved : (this.#contentOf(one) ?? written);
+      return { object: targetOf(one), standing, ...(message !== undefined && { message }) };
+    });
   }
 }

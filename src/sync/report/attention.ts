@@ -1,7 +1,7 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
-import { shellWord } from '../../safe-text.ts';
-import { configuredCommand, hostKubectl, startedAs, statusCommand } from './own-commands.ts';
+import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
+import { needsPerson, type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface AttentionItem {
@@ -11,6 +11,9 @@ export interface AttentionItem {
   about: string;
   /** The key, where it is an object that can be looked at. */
   object?: string;
+  kind?: string;
+  /** Its state, where all objects in that state can be listed. */
+  listedState?: string;
   reason: string;
   message: string;
   sinceSeconds?: number;
@@ -20,49 +23,17 @@ export interface AttentionItem {
   command: string;
 }
 
-interface Remedy {
-  remedy: string;
-  command: string;
-}
-
 /** What the reader has asked, and where. */
 interface Asked {
   status: StatusJson;
   address: string | undefined;
 }
 
-type CommandOf = (given: Asked & { object: string }) => string;
-
-const look: CommandOf = ({ object, status, address }) => statusCommand(status, object, address);
-const doctor = ({ status }: Pick<Asked, 'status'>): string => configuredCommand(status, 'doctor');
-
-/** Reason → what a person does about it. */
-const remedies: Readonly<Record<string, [string, CommandOf]>> = {
-  AddressRefused: ['let the tenant correct the address, or change hostward.addressPolicy', look],
-  BackflowFailed: ['correct the value on the host, or the reverse expression', look],
-  Contested: ['find the other client that writes the copy, and stop one of the two', look],
-  DeleteWithheld: ['nothing, if the objects come back; a second list decides within a minute', look],
-  Forbidden: ['grant the verbs that doctor names', doctor],
-  HostNameTaken: ['rename the virtual object, or remove the other object on the host', look],
-  HostNamespaceMissing: ['create the host namespace, or correct the mapping', look],
-  HostRefused: ['correct what the host cluster refuses', look],
-  NameCollision: ['rename one of the two virtual objects', look],
-  NotOwned: ['rename the virtual object, or remove the other object on the host', look],
-  OwnerMissing: [
-    'bring the Service of the virtual cluster back on the host',
-    ({ status }) =>
-      `${hostKubectl(status)} --namespace ${shellWord(say(status['hostNamespace']))} get service ${shellWord(say(status['virtualCluster']))}`,
-  ],
-  PatchFailed: ['correct the expression, or the value that it fails on', look],
-};
-
-const others: [string, CommandOf] = ['look at the object', look];
-
 /** The address is the one that the reader has asked: a copied command must ask the same daemon. */
 export function attentionOf(status: StatusJson, address?: string): AttentionItem[] {
   const asked = { status, address };
-  return [
-    ...outageItems(status),
+  const found = [
+    ...outageItems(asked),
     ...configurationItems(status),
     ...rightsItems(status),
     ...objectItems(asked),
@@ -70,6 +41,18 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
     ...referenceItems(asked),
     ...managementItems(asked),
   ];
+  return found.length > 0 ? found : verdictItems(asked);
+}
+
+/** What the verdict finds wrong needs a person, also where no row tells of it. A start is over soon, or an outage says why not. */
+function verdictItems(asked: Asked): AttentionItem[] {
+  const { verdict } = asked.status;
+  if (!isFacts(verdict) || verdict['isWell'] !== false || verdict['state'] === 'starting') return [];
+  const parts = rowsOf(verdict['parts']).map(({ part }) => part);
+  const reason = say(verdict['state'], 'NotWell');
+  return (parts.length > 0 ? parts : [verdict['sentence']]).map((part) =>
+    troubleItem(asked, 'daemon', { reason, message: say(part) }),
+  );
 }
 
 /** All that has one reason and one remedy. */
@@ -88,20 +71,28 @@ export function attentionGroups(status: StatusJson, address?: string): Attention
   const groups = Map.groupBy(attentionOf(status, address), ({ group }) => group);
   return [...groups].map(([name, items]) => {
     const count = Math.max(items.length, countOf(status, name));
-    const isListed = count > 1 && items[0]?.object !== undefined && name !== 'Contested';
+    const state = items[0]?.listedState;
     return {
       reason: (items[0] as AttentionItem).reason,
       count,
       items,
-      ...(isListed && { listCommand: statusCommand(status, '--state', address, name) }),
+      ...(count > 1 && state !== undefined && { listCommand: statusCommand(status, '--state', address, state) }),
     };
   });
 }
 
-/** Of a state, also where the list is cut; 0 from an older daemon. */
-function countOf(status: StatusJson, state: string): number {
-  return blocksOf(status).reduce((sum, { troubleByState: counts }) => {
-    return sum + (isFacts(counts) ? Number(counts[state] ?? 0) : 0);
+/** Of each group, also where its list is cut; 0 from an older daemon. */
+function countOf(status: StatusJson, group: string): number {
+  const { references } = status;
+  const ofObjects = blocksOf(status).map((block) => ({ block, nameOf: (state: string) => state }));
+  const ofReferences = Object.entries(isFacts(references) ? references : {}).map(([kind, block]) => ({
+    block,
+    nameOf: (state: string) => referenceGroup(kind, state),
+  }));
+  return [...ofObjects, ...ofReferences].reduce((sum, { block, nameOf }) => {
+    const counts = isFacts(block) ? block['troubleByState'] : undefined;
+    const found = Object.entries(isFacts(counts) ? counts : {}).filter(([state]) => nameOf(state) === group);
+    return sum + found.reduce((total, [, count]) => total + Number(count), 0);
   }, 0);
 }
 
@@ -135,40 +126,29 @@ function configurationItems(status: StatusJson): AttentionItem[] {
   ];
 }
 
-function outageItems(status: StatusJson): AttentionItem[] {
-  const remedy = { remedy: 'see whether the API server answers, and to whom', command: doctor({ status }) };
-  const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) => {
-    const found = { ...remedy, remedy: missingRight(say(message)) ?? remedy.remedy };
-    return item(`${say(cluster)} cluster`, say(kind), say(message), found, Number(seconds));
-  });
+function outageItems(asked: Asked): AttentionItem[] {
+  const { status } = asked;
+  const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) =>
+    troubleItem(asked, `${say(cluster)} cluster`, { reason: say(kind), message: say(message) }, Number(seconds)),
+  );
   const known = new Set(outages.map(({ message }) => message));
   const troubles = textsOf(status['waitingFor']).filter((one) => ![...known].some((message) => one.includes(message)));
-  const found = [...outages, ...troubles.map((message) => item('clusters', 'Unreachable', message, remedy))];
-  return found.length > 0 ? found : lateItems(status, remedy);
-}
-
-/** What an API server that refuses wants; undefined where it says nothing of rights. */
-function missingRight(message: string): string | undefined {
-  const inGroup = 'resource "([^"]+)" in API group "([^"]*)"';
-  const [, verb, resource, group, namespace] =
-    message.match(`cannot (\\w+) ${inGroup}(?: in the namespace "([^"]+)")?`) ?? [];
-  if (verb === undefined)
-    return /forbidden|not allowed/i.test(message) ? 'grant the verbs that doctor names' : undefined;
-  const what = group === '' ? resource : `${resource}.${group}`;
-  const where = namespace === undefined ? '' : ` in the namespace ${namespace}`;
-  return `grant "${verb}" of ${what}${where}; doctor names every verb that is missing`;
+  const waiting = troubles.map((message) => troubleItem(asked, 'clusters', { reason: 'Unreachable', message }));
+  const found = [...outages, ...waiting];
+  return found.length > 0 ? found : lateItems(asked);
 }
 
 /** A cluster that answers nothing any more is known as an outage only after its time limits; until then changes wait. */
-function lateItems({ verdict }: StatusJson, remedy: Remedy): AttentionItem[] {
+function lateItems(asked: Asked): AttentionItem[] {
+  const { verdict } = asked.status;
   if (!isFacts(verdict) || verdict['state'] !== 'behind') return [];
   const [first] = rowsOf(verdict['parts']);
   const message = say(first?.['part'] ?? verdict['sentence']).replace(/^behind: /, '');
-  return [item('changes', 'Behind', message, remedy)];
+  return [troubleItem(asked, 'changes', { reason: 'Behind', message })];
 }
 
 function rightsItems(status: StatusJson): AttentionItem[] {
-  const remedy = { remedy: 'grant the verbs', command: doctor({ status }) };
+  const remedy = { remedy: 'grant the verbs', command: configuredCommand(status, 'doctor') };
   return Object.values(status).flatMap((block) =>
     isFacts(block)
       ? textsOf(block['missingVerbs']).map((message) => item('permissions', 'MissingVerbs', message, remedy))
@@ -181,64 +161,68 @@ function blocksOf(status: StatusJson): StatusJson[] {
   return [status, ...Object.values(status).filter(isFacts)].filter(({ trouble }) => Array.isArray(trouble));
 }
 
+/** A replica that waits for its turn knows nothing of objects, or what it knew when it had the lease. */
+function isStandby({ verdict }: StatusJson): boolean {
+  return isFacts(verdict) && verdict['state'] === 'standby';
+}
+
 function objectItems(asked: Asked): AttentionItem[] {
-  return blocksOf(asked.status).flatMap(({ trouble, contested }) => {
+  if (isStandby(asked.status)) return [];
+  return blocksOf(asked.status).flatMap((block) => {
+    const fights = rowsOf(block['contested']);
     // While its next repair waits, a contested object is in both lists; the other one names the client.
-    const named = new Set(rowsOf(contested).map(({ object }) => object));
-    return rowsOf(trouble)
-      .filter(({ object, state }) => needsPerson(say(state)) && !(state === 'waiting/Contested' && named.has(object)))
-      .map(({ object, state, message, sinceSeconds }) =>
-        objectItem(asked, { object: say(object), state: say(state), message: say(message), since: sinceSeconds }),
-      );
+    const named = new Set(fights.map(({ object }) => object));
+    const rows = rowsOf(block['trouble']).filter(
+      ({ object, state }) => needsPerson(say(state)) && !(state === 'waiting/Contested' && named.has(object)),
+    );
+    return rows.map((row) => objectItem(asked, block, row));
   });
 }
 
-/** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it. */
-function needsPerson(state: string): boolean {
-  const [kind, reason = ''] = state.split('/') as [string, string?];
-  return kind === 'waiting' ? Object.hasOwn(remedies, reason) : kind !== 'left' && kind !== 'ineligible';
-}
-
 function contestedItems(asked: Asked): AttentionItem[] {
-  return blocksOf(asked.status).flatMap(({ contested }) =>
-    rowsOf(contested).map(({ object, by, sinceSeconds }) =>
-      objectItem(asked, {
-        object: say(object),
-        state: 'inSync/Contested',
-        message: `the host copy keeps being changed by "${say(by)}"`,
-        since: sinceSeconds,
-      }),
-    ),
+  if (isStandby(asked.status)) return [];
+  return blocksOf(asked.status).flatMap((block) =>
+    rowsOf(block['contested']).map((row) => {
+      const by = say(row['by']);
+      const message = `the host copy keeps being changed by "${by}"`;
+      return objectItem(asked, block, { ...row, state: 'inSync/Contested', message, by });
+    }),
   );
 }
 
-function objectItem(
-  asked: Asked,
-  { object, state, message, since }: { object: string; state: string; message: string; since: unknown },
-): AttentionItem {
+function objectItem(asked: Asked, { kind, settings }: StatusJson, row: StatusJson): AttentionItem {
+  const [object, state] = [say(row['object']), say(row['state'])];
   const reason = state.split('/')[1] ?? state;
-  const [usual, commandOf] = remedies[reason] ?? others;
-  const remedy = (reason === 'Forbidden' ? missingRight(message) : undefined) ?? usual;
-  const command = commandOf({ object, ...asked });
+  const about = { object, ...textsIn({ kind, settings, hostObject: row['hostObject'], by: row['by'] }) };
+  const trouble = { ...about, reason, message: say(row['message']) };
+  const found = troubleItem(asked, object, trouble, Number(row['sinceSeconds']));
   // With one client or another, and while its repair waits: it is the same fight.
   const group = reason === 'Contested' ? reason : state;
-  return { ...item(object, reason, message, { remedy, command }, Number(since)), object, group };
+  return { ...found, object, ...textsIn({ kind }), group, ...(group === state && { listedState: state }) };
 }
 
-function referenceItems({ status, address }: Asked): AttentionItem[] {
-  const kinds = isFacts(status['references']) ? Object.entries(status['references']) : [];
+function referenceItems(asked: Asked): AttentionItem[] {
+  const { references } = asked.status;
+  const kinds = isFacts(references) && !isStandby(asked.status) ? Object.entries(references) : [];
   return kinds.flatMap(([kind, facts]) =>
-    isFacts(facts)
-      ? rowsOf(facts['trouble']).map((row) => {
-          const reason = say(row['state']).split('/').at(-1) as string;
-          const object = say(row['object']);
-          const remedy = remedies[reason]?.[0] ?? 'create the object, or correct the name that the patch reads';
-          const command = statusCommand(status, '--all', address);
-          const group = `references ${kind} ${reason}`;
-          return { ...item(`${kind} ${object}`, reason, say(row['message']), { remedy, command }), group };
-        })
-      : [],
+    (isFacts(facts) ? rowsOf(facts['trouble']) : [])
+      .filter(({ state }) => needsPerson(say(state)))
+      .map((row) => {
+        const [object, state] = [say(row['object']), say(row['state'])];
+        const reason = state.split('/').at(-1) as string;
+        const trouble = { object, kind, reason, message: say(row['message']) };
+        return {
+          ...troubleItem(asked, `${kind} ${object}`, trouble),
+          object,
+          kind,
+          group: referenceGroup(kind, state),
+        };
+      }),
   );
+}
+
+function referenceGroup(kind: string, state: string): string {
+  return `references ${kind} ${state}`;
 }
 
 function managementItems({ status, address }: Asked): AttentionItem[] {
@@ -270,6 +254,15 @@ function endingKeys(count: number, names: readonly string[]): string {
   return names.length === 0 ? text : `${text}: ${names.join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
 }
 
+function troubleItem(
+  asked: Asked,
+  about: string,
+  trouble: Omit<RemediedTrouble, keyof Asked>,
+  sinceSeconds?: number,
+): AttentionItem {
+  return item(about, trouble.reason, trouble.message, remedyOf({ ...trouble, ...asked }), sinceSeconds);
+}
+
 function item(
   about: string,
   reason: string,
@@ -294,4 +287,10 @@ function rowsOf(value: unknown): StatusJson[] {
 
 function textsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+/** The members that are texts. */
+function textsIn<Name extends string>(facts: Record<Name, unknown>): { [_ in Name]?: string } {
+  const found = Object.entries(facts).filter((entry) => typeof entry[1] === 'string');
+  return Object.fromEntries(found.map(([name, text]) => [name, say(text)])) as { [_ in Name]?: string };
 }

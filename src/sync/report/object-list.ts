@@ -2,10 +2,8 @@
 // a list of a hundred thousand objects would need too much memory.
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
-import { backflowMessage } from '../plan/backflow.ts';
-import { type LedgerEntry, labelOf } from '../world/ledger.ts';
-import { inSyncLabel, sentenceOf } from './object-status.ts';
-import { provenTime } from './proven-times.ts';
+import { knownState } from './object-status.ts';
+import { provenTime, seconds } from './proven-times.ts';
 
 export interface ObjectRow {
   /** Only where several kinds are synced. */
@@ -42,11 +40,11 @@ export function* listAll(syncs: readonly Sync[], filter: ObjectFilter): Generato
 export function* listObjects(sync: Sync, filter: ObjectFilter): Generator<ObjectRow> {
   const { virtual } = sync.world.windows;
   for (const key of virtual.keys()) {
-    if (isIn(key, filter)) yield* wanted(rowOf(sync, key, sync.ledger.entry(key)), filter);
+    if (isIn(key, filter)) yield* wanted(rowOf(sync, key), filter);
   }
   // These objects are gone from the virtual side, but their copies could not be removed yet.
-  for (const [key, entry] of sync.ledger.entries()) {
-    if (!virtual.has(key) && isIn(key, filter)) yield* wanted(rowOf(sync, key, entry), filter);
+  for (const key of sync.ledger.keys()) {
+    if (!virtual.has(key) && isIn(key, filter)) yield* wanted(rowOf(sync, key), filter);
   }
 }
 
@@ -58,23 +56,16 @@ function* wanted(row: ObjectRow, { state }: ObjectFilter): Generator<ObjectRow> 
   if (state === undefined || row.state === state || row.state.startsWith(`${state}/`)) yield row;
 }
 
-export function rowOf(sync: Sync, key: Key, entry: LedgerEntry | undefined): ObjectRow {
-  const { ledger, options } = sync;
+export function rowOf(sync: Sync, key: Key): ObjectRow {
+  const { state, message, sinceMs } = knownState(sync, key);
   const contestedBy = sync.contest.rivalOf(key);
-  const contest = contestedBy === undefined ? {} : { contestedBy };
-  if (entry !== undefined) {
-    const sinceSeconds = Math.round((options.clock.now() - entry.sinceMs) / 100) / 10;
-    return { object: key, state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceSeconds, ...contest };
-  }
-  const { provenSecondsAgo } = provenTime(sync, key);
-  const proven = { ...contest, ...(provenSecondsAgo !== undefined && { provenSecondsAgo }) };
-  const lapse = ledger.lapses.get(key);
-  if (lapse !== undefined) return { object: key, state: 'inSync/PatchFailed', message: lapse, ...proven };
-  const failed = backflowMessage(ledger.backflowFailures.get(key));
-  if (failed !== undefined) return { object: key, state: 'inSync/BackflowFailed', message: failed, ...proven };
+  const { provenSecondsAgo } = sinceMs === undefined ? provenTime(sync, key) : {};
   return {
     object: key,
-    state: ledger.settledAt(key) === undefined ? 'pending' : inSyncLabel({ contestedBy }),
-    ...proven,
+    state,
+    ...(message !== undefined && { message }),
+    ...(sinceMs !== undefined && { sinceSeconds: seconds(sync.options.clock.now() - sinceMs) }),
+    ...(contestedBy !== undefined && { contestedBy }),
+    ...(provenSecondsAgo !== undefined && { provenSecondsAgo }),
   };
 }

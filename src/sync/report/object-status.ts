@@ -4,12 +4,12 @@ import { type Key, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/pass/patching.ts';
 import type { Sync } from '../loop/sync.ts';
 import { createPatchCounts } from '../patch/set/patch-metrics.ts';
-import { backflowFailuresIn } from '../plan/backflow.ts';
+import { backflowFailuresIn, backflowMessage } from '../plan/backflow.ts';
 import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
-import { targetOf } from '../references/registry.ts';
+import type { ReferenceBehind } from '../references/referrers.ts';
 import { labelOf } from '../world/ledger.ts';
 import { type ProvenTime, provenTime, seconds } from './proven-times.ts';
 import { publishedBesideOf } from './published-beside.ts';
@@ -30,19 +30,23 @@ export interface ObjectStatus extends ProvenTime {
   publishedBeside?: string;
   patchFailure?: PatchFailure;
   /** The objects that its patched fields name, and what is behind each name on the host. */
-  references?: { object: string; standing: string }[];
+  references?: ReferenceBehind[];
   /** Host values that the virtual object cannot get. */
   backflowFailures?: { map: string; key: string; message: string }[];
   keys?: { map: string; key: string; verdict: string }[];
 }
 
-/** One answer about the objects of several kinds with one key; undefined when no kind has any. */
-export function joinedStatus(found: readonly (ObjectStatus | undefined)[]): object | undefined {
+/** One answer about the objects of several kinds with one key, and the content of that name; undefined when no kind has any. */
+export function joinedStatus(
+  found: readonly (ObjectStatus | undefined)[],
+  contents: readonly { kind: string }[] = [],
+): object | undefined {
   const known = found.filter((one) => one !== undefined);
   const present = known.filter(
     ({ virtual, hostObject, host }) => virtual !== 'missing' || (hostObject && host !== 'missing'),
   );
-  const [first, ...others] = present.length > 0 ? present : known.slice(0, 1);
+  const told = [...present, ...contents];
+  const [first, ...others] = told.length > 0 ? told : known.slice(0, 1);
   if (first === undefined || others.length === 0) return first;
   return { ...first, ...Object.fromEntries(others.map((one) => [`also${one.kind}`, one])) };
 }
@@ -70,7 +74,6 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const { world, ledger } = sync;
   const { key } = facts;
   if (facts.virtual === undefined && facts.host === undefined && facts.service === undefined) return undefined;
-  const entry = ledger.entry(key);
   const now = sync.options.clock.now();
   const { translation } = world.rules;
   const ownership = facts.host === undefined ? undefined : judgeOwnership(facts.host, key, translation.placement);
@@ -83,25 +86,20 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     key: one,
     message: failure.message,
   }));
-  const references = (sync.referrers?.of(key) ?? []).map((one) => ({
-    object: targetOf(one),
-    standing: one.standing,
-  }));
+  const references = sync.referrers?.behind(key) ?? [];
   // The ledger has no entry for objects that never existed.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
-  const unknown = nothing === undefined ? 'pending' : `ineligible/${nothing.reason}`;
-  const state =
-    entry === undefined
-      ? ledger.settledAt(key) === undefined
-        ? unknown
-        : inSyncLabel({ contestedBy })
-      : labelOf(entry.outcome);
+  const known = knownState(sync, key);
+  const { state, message, sinceMs } =
+    known.state === 'pending' && nothing !== undefined
+      ? { state: `ineligible/${nothing.reason}`, message: nothing.sentence }
+      : known;
   return {
     object: key,
     kind: translation.kind.kind,
     state,
-    ...(entry && { message: sentenceOf(entry.outcome), sinceSeconds: seconds(now - entry.sinceMs) }),
-    ...(entry === undefined && nothing && { message: nothing.sentence }),
+    ...(message !== undefined && { message }),
+    ...(sinceMs !== undefined && { sinceSeconds: seconds(now - sinceMs) }),
     ...provenTime(sync, key),
     virtual: facts.virtual === undefined ? 'missing' : `resourceVersion ${facts.virtual.resourceVersion}`,
     service: facts.service === undefined ? 'missing' : facts.service.hasSelector ? 'has a selector' : 'no selector',
@@ -141,9 +139,43 @@ function keyVerdicts(sync: Sync, facts: Facts): { map: string; key: string; verd
   return verdicts.sort((a, b) => (`${a.map} ${a.key}` < `${b.map} ${b.key}` ? -1 : 1));
 }
 
-/** An object that another client keeps changing is in sync only until its next change. */
-export function inSyncLabel({ contestedBy }: { contestedBy: string | undefined }): string {
-  return contestedBy === undefined ? 'inSync' : 'inSync/Contested';
+interface KnownState {
+  /** The kind of the outcome, with its reason after a slash. What is in sync and not whole has a reason too. */
+  state: string;
+  message?: string;
+  sinceMs?: number;
+}
+
+/** What the last pass found, and what has become of it; runs nothing, so that a list can ask for each of its objects. */
+export function knownState({ ledger, contest, referrers, options }: Sync, key: Key): KnownState {
+  const leader = options.standbyBehind?.();
+  // What this process knows is from before another one began to write, or nothing.
+  if (leader !== undefined) return { state: 'left/Standby', message: standbySentence(leader) };
+  const entry = ledger.entry(key);
+  if (entry !== undefined)
+    return { state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceMs: entry.sinceMs };
+  const lapse = ledger.lapses.get(key);
+  if (lapse !== undefined) return { state: 'inSync/PatchFailed', message: lapse };
+  const failed = backflowMessage(ledger.backflowFailures.get(key));
+  if (failed !== undefined) return { state: 'inSync/BackflowFailed', message: failed };
+  if (ledger.settledAt(key) === undefined) return { state: 'pending' };
+  // In sync only until its next change.
+  if (contest.rivalOf(key) !== undefined) return { state: 'inSync/Contested' };
+  return referenceTrouble(referrers?.behind(key) ?? []) ?? { state: 'inSync' };
+}
+
+/** The object has the name, and nobody finds behind it what the tenant meant. */
+function referenceTrouble(references: readonly ReferenceBehind[]): KnownState | undefined {
+  const named = (standing: string) => references.find((one) => one.standing.split('/')[0] === standing);
+  const found = named('refused') ?? named('unresolved');
+  if (found === undefined) return undefined;
+  const reason = found.standing === 'unresolved' ? 'ReferenceUnresolved' : 'ReferenceRefused';
+  return { state: `inSync/${reason}`, message: `${found.object}: ${found.message ?? found.standing}` };
+}
+
+/** For whoever looks at a replica that does not write. */
+export function standbySentence(leader: string): string {
+  return `this replica is a standby and sends nothing: ${leader} leads`;
 }
 
 export function sentenceOf(outcome: Outcome): string {

@@ -1,7 +1,7 @@
 // Spells the commands that a status tells people to copy, so that they reach the same clusters, files and daemon from any folder. In:
 // the status, which says how its daemon was started. Out: texts for a shell. Pure.
 import { shellWord } from '../../safe-text.ts';
-import { isFacts, type StatusJson } from './words.ts';
+import { isFacts, type StatusJson, say } from './words.ts';
 
 /** How the daemon was started, in the status as `startedAs`. */
 export interface StartedAs {
@@ -9,10 +9,13 @@ export interface StartedAs {
   program: string;
   /** Those that name files, clusters and the virtual cluster; paths are absolute. */
   options: readonly { option: string; value: string }[];
+  /** The file with the settings of sync, where there is only one. */
+  settingsFile?: string;
   /** Ends this daemon and starts it again. */
   restart: string;
-  /** For kubectl, when it is not the one that kubectl takes by itself. */
+  /** For kubectl, when they are not the one that kubectl takes by itself. */
   hostKubeconfig?: string;
+  virtualKubeconfig?: string;
   /** Where commands ask the daemon that run next to it in its pod. */
   addressBeside?: string;
 }
@@ -55,6 +58,21 @@ export function configuredCommand(status: StatusJson, name: string, { isFilesOnl
 export function hostKubectl(status: StatusJson): string {
   const { hostKubeconfig } = startedAs(status);
   return hostKubeconfig === undefined ? 'kubectl' : `kubectl --kubeconfig ${shellWord(hostKubeconfig)}`;
+}
+
+/** The same for the virtual cluster. From outside the pod vCluster's own command leads there. */
+export function virtualKubectl(status: StatusJson): string {
+  const { virtualKubeconfig, addressBeside } = startedAs(status);
+  if (virtualKubeconfig !== undefined) return `kubectl --kubeconfig ${shellWord(virtualKubeconfig)}`;
+  if (addressBeside === undefined) return 'kubectl';
+  const [name, namespace] = [say(status['virtualCluster']), say(status['hostNamespace'])].map(shellWord);
+  return `vcluster connect ${name} --namespace ${namespace} -- kubectl`;
+}
+
+/** A setting with the file that has it. */
+export function settingPlace(status: StatusJson, path: string): string {
+  const { settingsFile } = startedAs(status);
+  return settingsFile === undefined ? path : `${path} in ${settingsFile}`;
 }
 
 export function optionWords({ option, value }: { option: string; value: string }): string {

@@ -1,6 +1,6 @@
 // Reports the status of sync as a whole. In: a running Sync. Out: plain values for `hostward status`. It must never change
 // anything.
-import type { Key } from '../../object/meta/object.ts';
+import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowMessage } from '../plan/backflow.ts';
 import type { Outcome, WaitReason } from '../plan/step.ts';
@@ -15,6 +15,9 @@ import type { VerdictFacts } from './verdict.ts';
 const listLimit = 500;
 
 export interface SyncStatus extends ProvenCount {
+  kind: string;
+  /** Where the configuration has the settings of this kind. */
+  settings: string;
   objects: Record<string, number>;
   queue: { waiting: number; running: number; delayed: number; oldestSeconds: number };
   lag: { p50Ms: number; p99Ms: number; samples: number };
@@ -23,8 +26,9 @@ export interface SyncStatus extends ProvenCount {
   listsInDoubt?: readonly ListDoubt[];
   /** State → number of objects in it, complete also where the list of them is cut. */
   troubleByState?: Record<string, number>;
-  trouble: { object: Key; state: string; message: string; sinceSeconds?: number }[];
-  contested: { object: Key; by: string; sinceSeconds: number }[];
+  /** `hostObject` is the place of the copy. */
+  trouble: { object: Key; hostObject?: Key; state: string; message: string; sinceSeconds?: number }[];
+  contested: { object: Key; hostObject?: Key; by: string; sinceSeconds: number }[];
   /** The object is a key, with its kind in front for the content behind a reference. */
   differences?: { object: string; request: string; touches: string }[];
 }
@@ -34,7 +38,10 @@ export function syncStatus(sync: Sync): SyncStatus {
   const { ledger, queue } = sync;
   const owner = sync.world.ownerState();
   const inTrouble = troubleCounts(sync);
+  const { kind } = sync.world.rules.translation;
   return {
+    kind: kind.kind,
+    settings: kind.settingsPath,
     objects: objectCounts(sync),
     queue: {
       waiting: queue.waiting,
@@ -56,6 +63,7 @@ export function syncStatus(sync: Sync): SyncStatus {
     trouble: troubles(sync, { now, inTrouble }),
     contested: sync.contest.contested().map(({ key, manager, sinceMs }) => ({
       object: key,
+      ...hostPlaceOf(sync, key),
       by: manager ?? namelessRival,
       sinceSeconds: seconds(now - sinceMs),
     })),
@@ -227,11 +235,17 @@ function reasonOf(outcome: Outcome): string | undefined {
   return 'reason' in outcome ? outcome.reason : undefined;
 }
 
+function hostPlaceOf({ world }: Sync, key: Key): { hostObject?: Key } {
+  const place = world.placeOf(key);
+  return place === undefined ? {} : { hostObject: keyOf(place.namespace, place.name) };
+}
+
 /** A long list is cut, but so that no state hides another one. */
 function troubles(
-  { ledger }: Sync,
+  sync: Sync,
   { now, inTrouble }: { now: number; inTrouble: ReadonlyMap<string, number> },
 ): SyncStatus['trouble'] {
+  const { ledger } = sync;
   const sum = [...inTrouble.values()].reduce((total, count) => total + count, 0);
   const most = sum <= listLimit ? listLimit : Math.ceil(listLimit / inTrouble.size);
   const left = new Map([...inTrouble].map(([state, count]) => [state, Math.min(count, most)]));
@@ -263,5 +277,5 @@ function troubles(
     if (takes(state)) found.push({ object, state, message: sentenceOf(outcome), sinceSeconds: seconds(now - sinceMs) });
     else full = outcome;
   }
-  return [...found, ...listed];
+  return [...found, ...listed].map(({ object, ...row }) => ({ object, ...hostPlaceOf(sync, object), ...row }));
 }

@@ -110,10 +110,7 @@ export function worsened(verdict: Verdict, texts: readonly string[]): Verdict {
 
 /** What an operator must mend stays told: it does not begin again when the outage ends. */
 function besideOutage(facts: VerdictFacts): VerdictPart[] {
-  // A host that takes no write forbids each object as well, which is the same trouble.
-  const isSame = (reason: string) => reason === 'Forbidden' && facts.outages.some(({ kind }) => kind === 'unwritable');
-  const blocked = new Map([...facts.blocked].filter(([reason]) => !isSame(reason)));
-  return [...waits(facts), ...ownerPart(facts), ...obstaclesOf({ ...facts, blocked }), ...gapsOf(facts)];
+  return [...waits(facts), ...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
 }
 
 /** What keeps objects off the host until an operator acts. */

@@ -48,6 +48,7 @@ function stage(
       kinds: () => [],
       page: async () => ({ rows: [], matching: 0, hasBefore: false, hasAfter: false }),
       details: async () => ({ objects: [], contents: [] }),
+      contents: () => [],
     },
   };
   const made = scene({
@@ -291,6 +292,8 @@ describe('hostward run', () => {
           { option: 'vcluster-name', value: 'vc' },
           { option: 'host-namespace', value: 'n' },
         ],
+        settingsFile: '/home/v.yaml',
+        virtualKubeconfig: '/data/pki/admin.conf',
         restart: 'hostward run --config /home/v.yaml --vcluster-name vc --host-namespace n',
       },
     });

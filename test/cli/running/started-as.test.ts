@@ -29,6 +29,8 @@ describe('startedAsOf()', () => {
       restart:
         "npx hostward run --config '/home/me/a b.yaml' --vcluster-name vc --host-namespace vcluster-vc --host-kubeconfig /home/me/h.yaml --wait 5m --dry-run",
       hostKubeconfig: '/home/me/h.yaml',
+      virtualKubeconfig: '/data/virtual',
+      settingsFile: '/home/me/a b.yaml',
     });
   });
 
@@ -40,6 +42,7 @@ describe('startedAsOf()', () => {
         { option: 'virtual-kubeconfig', value: '/home/me/v.yaml' },
       ],
       hostKubeconfig: '/etc/h.yaml',
+      virtualKubeconfig: '/home/me/v.yaml',
     });
   });
 
@@ -53,6 +56,7 @@ describe('startedAsOf()', () => {
     expect(started(['-c', '/etc/hostward.yaml'], { environment })).toEqual({
       program: 'kubectl -n vcluster-vc exec my-vcluster-0 -c hostward -- node /opt/hostward/src/launcher/hostward.mjs',
       options: [{ option: 'config', value: '/etc/hostward.yaml' }],
+      settingsFile: '/etc/hostward.yaml',
       restart: 'kubectl -n vcluster-vc delete pod my-vcluster-0',
       addressBeside: '127.0.0.1:9441',
     });

@@ -21,6 +21,10 @@ const oneObject: Record<string, object> = {
   'a/fine': { state: 'inSync', references: [{ object: 'Secret a/s', standing: 'exported' }] },
   'a/back': { state: 'inSync', backflowFailures: [{ map: 'label', key: 'k', message: 'no' }] },
   'a/lapsed': { state: 'inSync', patchFailure: { message: 'no' } },
+  'a/refused': { state: 'inSync/ReferenceRefused' },
+  'a/secret': { kind: 'Secret', state: 'refused/Forbidden' },
+  'a/both': { state: 'inSync', alsoSecret: { state: 'refused/Forbidden' } },
+  'a/standby': { state: 'left/Standby' },
   'a/refers': { state: 'inSync', references: [{ object: 'Secret a/s', standing: 'unresolved' }] },
 };
 
@@ -120,6 +124,10 @@ describe('hostward status', () => {
     ['a/back', 1],
     ['a/lapsed', 1],
     ['a/refers', 1],
+    ['a/refused', 1],
+    ['a/secret', 1],
+    ['a/both', 1],
+    ['a/standby', 0],
   ])('ends for %s, which is on the host, with %i', async (key, code) => {
     expect((await status(key, '--address', await serve())).code).toBe(code);
   });

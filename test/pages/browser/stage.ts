@@ -36,7 +36,12 @@ export class PagesStage {
   }
 
   get facts(): PageFacts {
-    return createPageFacts({ clock: this.world.clock, syncs: () => [this.world.sync], contents: () => [] });
+    return createPageFacts({
+      clock: this.world.clock,
+      syncs: () => [this.world.sync],
+      contents: () => [],
+      referrersOf: () => [],
+    });
   }
 
   get origin(): string {

@@ -58,6 +58,8 @@ describe.skipIf(found.program === undefined)(`the status pages in Chromium${reas
     const { page } = open;
     await page.goto(stage.origin);
     expect(await page.locator('#verdict').innerText()).toContain('cannot reach the host cluster');
+    expect(await page.locator('#attention code').count()).toBeGreaterThan(5);
+    expect(await page.locator('#attention button').count()).toBe(0);
     await page.locator('summary', { hasText: 'Patches' }).click();
     expect(await page.getByRole('region', { name: 'Patches' }).isVisible()).toBe(true);
     await page.getByRole('link', { name: 'Objects' }).click();
@@ -132,6 +134,53 @@ describe.skipIf(found.program === undefined)(`the status pages in Chromium${reas
       await page.evaluate('getSelection().empty()');
       const attention = page.locator('#attention');
       await expect.poll(() => attention.innerText(), { timeout: 15_000 }).toContain('something else');
+    } finally {
+      stage.status = before;
+    }
+  });
+
+  it.each([
+    ['with the clipboard of the browser', ''],
+    ['where the page has no clipboard', "Object.defineProperty(navigator, 'clipboard', { value: undefined })"],
+  ])('copies a command by keyboard, %s', async (_, before) => {
+    open = await openPage(browser, stage.origin, { permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = open;
+    if (before !== '') await page.addInitScript(before);
+    await page.goto(stage.origin);
+    const codes = page.locator('#attention .remedy code');
+    expect(await page.locator('#attention .copy').count()).toBe(await codes.count());
+    const other = await page.context().newPage();
+    await other.goto(stage.origin);
+    const clipboard = async () => {
+      await other.bringToFront();
+      return other.evaluate('navigator.clipboard.readText()');
+    };
+    for (const [at, key] of (['Enter', 'Space'] as const).entries()) {
+      await page.bringToFront();
+      await page.locator('#attention .copy').nth(at).focus();
+      await page.keyboard.press(key);
+      await expect.poll(() => page.locator('#said').innerText()).toBe('Copied');
+      expect(await clipboard()).toBe(await codes.nth(at).innerText());
+    }
+    await page.bringToFront();
+    await expectAccessible(page);
+  });
+
+  it('keeps the button of a command, and the focus on it, when the part is refreshed', async () => {
+    const before = stage.status;
+    open = await openPage(browser, stage.origin);
+    const { page } = open;
+    await page.goto(stage.origin);
+    await page.locator('#attention .copy').first().focus();
+    try {
+      stage.status = {
+        ...before,
+        outages: [{ cluster: 'host', kind: 'unreachable', seconds: 9, message: 'something else' }],
+      };
+      const attention = page.locator('#attention');
+      await expect.poll(() => attention.innerText(), { timeout: 15_000 }).toContain('something else');
+      expect(await page.locator('#attention .copy').count()).toBe(await attention.locator('.remedy code').count());
+      expect(await page.evaluate('document.activeElement.className')).toBe('copy');
     } finally {
       stage.status = before;
     }

@@ -259,7 +259,7 @@ describe('content that is exported, when something is missing, refused or handed
     expect([...world.references.gaps]).toEqual([['ReferenceUnresolved', 1]]);
     expect(JSON.stringify(world.references.status())).toContain('the label hostward.dev/importable=true');
     expect(objectStatus(world.sync, 'default/other')?.references).toEqual([
-      { object: 'Secret default/gone', standing: 'unresolved' },
+      { object: 'Secret default/gone', standing: 'unresolved', message: 'neither cluster has it' },
     ]);
     await world.change(() => world.host.put('secrets', hostSecret('gone')));
     expect(world.references.status()).toMatchObject({ Secret: { imported: 1, unresolved: 0, trouble: [] } });

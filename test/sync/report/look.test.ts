@@ -15,7 +15,7 @@ async function facts(names: readonly string[], options: ConstructorParameters<ty
   world = new FakeWorld(options);
   for (const name of names) putPair(world, name);
   await world.run();
-  return createPageFacts({ clock: world.clock, syncs: () => [world.sync], contents: () => [] });
+  return createPageFacts({ clock: world.clock, syncs: () => [world.sync], contents: () => [], referrersOf: () => [] });
 }
 
 const letters = 'abcdefghijklmnopqrstuvwxyz'.split('');
@@ -86,9 +86,58 @@ describe('everything about one name', () => {
     });
     expect(web?.virtual).toContain('name: web');
     expect(web?.host).toContain('name: web-x-default-x-vc');
-    expect(web?.lastWrite?.lines).toContain('+ metadata.labels["vcluster.loft.sh/managed-by"]: "vc"\n');
+    expect(web?.lastWrite?.diff).toContain('\n+    vcluster.loft.sh/managed-by: vc\n');
+    expect(web?.lastWrite?.diff).not.toMatch(/^-/m);
     expect(web?.diff).toBe(undefined);
     expect(await on.details('default/none')).toEqual({ objects: [], contents: [] });
+  });
+
+  it('shows the last write as a difference, with what stood there before', async () => {
+    const on = await facts(['web']);
+    await world.change(() =>
+      edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (object) => {
+        object['subsets'] = [{ addresses: [{ ip: '10.9.9.9' }], ports: [{ port: 80 }] }];
+        object.metadata.labels = { team: 'new' };
+      }),
+    );
+    const last = async () => (await on.details('default/web')).objects[0]?.lastWrite;
+    expect(await last()).toMatchObject({ request: 'host patch' });
+    const lines = (await last())?.diff?.split('\n') ?? [];
+    expect(lines).toContain('-  - ip: 10.0.0.1');
+    expect(lines).toContain('+  - ip: 10.9.9.9');
+    expect(lines).toContain('+    team: new');
+    expect(lines.join('\n')).not.toContain('resourceVersion');
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    await world.change(() => world.virtual.remove('services', 'default', 'web'));
+    const { text } = objectMain('default/web', await on.details('default/web'), { kind: undefined, command: 'status' });
+    expect(text).not.toContain('too long to be kept');
+  });
+
+  it('says of a standby that it sends nothing, and who leads', async () => {
+    world = new FakeWorld();
+    world.isLeader = false;
+    putPair(world, 'web');
+    await world.run({ standbyBehind: () => 'hostward-1' });
+    const sources = { clock: world.clock, contents: () => [], referrersOf: () => [] };
+    const on = createPageFacts({ ...sources, syncs: () => [world.sync] });
+    const details = await on.details('default/web');
+    expect(details.objects[0]).toMatchObject({
+      status: { state: 'left/Standby', message: 'this replica is a standby and sends nothing: hostward-1 leads' },
+      plan: 'this replica is a standby and sends nothing: hostward-1 leads; if it led, it would send host create',
+    });
+    const { text } = objectMain('default/web', details, { kind: undefined, command: 'status' });
+    expect(text).toContain('class="verdict left"><strong>left/Standby</strong>');
+    expect(text).not.toContain('the next pass sends');
+    expect((await on.page({ limit: 9 })).rows).toMatchObject([{ state: 'left/Standby' }]);
+  });
+
+  it('says what the value of a patch without an expression means', async () => {
+    const reference = { apiVersion: 'v1', kind: 'Secret', namePath: 'name' };
+    const on = await facts(['web'], { patches: [entry({ path: 'metadata.annotations', reference })] });
+    const [web] = (await on.details('default/web')).objects;
+    expect(web?.patches).toMatchObject([{ meaning: 'names of Secret (v1), name path name' }]);
+    const { text } = objectMain('default/web', await on.details('default/web'), { kind: undefined, command: 'status' });
+    expect(text).toContain('<p class="quiet">names of Secret (v1), name path name</p>');
   });
 
   it('shows a write that is not allowed now as a difference', async () => {

@@ -96,7 +96,7 @@ const forbidden: Answer = { kind: 'forbidden', message: 'no verb', namespaceTerm
 describe('an outage of the host', () => {
   it.each([
     ['fails', failed, 'etcd is gone', '; 1 object waits, the oldest change is 20 s old'],
-    ['forbids every write', forbidden, 'no verb', ''],
+    ['forbids every write', forbidden, 'no verb', '; 1 of 1 object cannot reach the host (1 Forbidden)'],
   ])(
     'that %s is logged once, and readiness ends after 30 s and returns afterwards',
     async (_, answer, message, waits) => {

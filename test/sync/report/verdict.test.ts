@@ -132,6 +132,20 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     'cannot write to the host cluster since 2026-01-01T00:00:00Z: forbidden',
   ],
   [
+    'no permission to write, which each object feels too: they are counted, as in every other count',
+    {
+      outages: [unwritable],
+      objects: 6,
+      blocked: new Map([
+        ['Forbidden', 1],
+        ['NotOwned', 2],
+      ]),
+    },
+    'unwritable',
+    false,
+    'cannot write to the host cluster since 2026-01-01T00:00:00Z: forbidden; 3 of 6 objects cannot reach the host (1 Forbidden, 2 NotOwned)',
+  ],
+  [
     'outages of both clusters',
     { outages: [{ ...unwritable, cluster: 'virtual' }, outage] },
     'unreachable',

@@ -24,8 +24,6 @@ export function strangerIn({ kind, compiled }: LoadedAll, text: string): Mark | 
   return { ...at, severity: isConfiguration ? 'warning' : 'fault', message: `${found}; wanted ${wanted}` };
 }
 
-/** Both lints look at the pair: what does not come back, and what comes back cut. */
-const pairLints: ReadonlySet<string> = new Set(['PATCH_ROUND_TRIP', 'PATCH_REVERSE_CUTS']);
 /** A patch with one of these writes no object, whatever its samples did. */
 const failingLints: ReadonlySet<string> = new Set([
   ...['PATCH_ALWAYS_FAILS', 'PATCH_ENDLESS', 'PATCH_INVALID_RESULT', 'PATCH_REFUSED_ADDRESS'],
@@ -50,11 +48,14 @@ export function roundTripsOf({ compiled }: LoadedAll, { tried, bothWays, failing
       .map(({ index, entry }) => {
         const name = `${list}[${index}]`;
         const own = tried.filter(({ path }) => path.startsWith(name));
-        const found = own.find(({ code }) => pairLints.has(code));
+        const sentenceOf = (lint: string) => own.find(({ code }) => code === lint)?.sentence;
         const isFailing = failing.has(name) || own.some(({ code }) => failingLints.has(code));
-        const unknown = isFailing ? 'the patch fails' : 'no sample gets to the host and back';
-        const isKnown = !isFailing && (found !== undefined || bothWays.has(name));
-        const problem = isKnown ? found?.sentence : `Round trip: not known, because ${unknown}.`;
+        const problem =
+          sentenceOf('PATCH_ROUND_TRIP') ??
+          (isFailing ? 'Round trip: not known, because the patch fails.' : undefined) ??
+          // What comes back cut.
+          sentenceOf('PATCH_REVERSE_CUTS') ??
+          (bothWays.has(name) ? undefined : 'Round trip: not known, because no sample gets to the host and back.');
         return { list, patch: index, path: entry.path, problem };
       }),
   );

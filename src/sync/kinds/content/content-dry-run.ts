@@ -65,5 +65,5 @@ export function dryRunOutcome(differences: readonly Difference[]): ContentOutcom
     const [side, verb] = request.split(' ');
     return `${verb} ${touches[0]} ${side === 'virtual' ? 'in the virtual cluster' : 'on the host'}`;
   });
-  return { kind: 'waiting', message: `would ${sentences.join('; then ')}` };
+  return { kind: 'waiting', reason: 'DryRun', message: `would ${sentences.join('; then ')}` };
 }

@@ -31,7 +31,7 @@ export function planContent(facts: ContentFacts): ContentStep {
   // for this one, so then the stray of this key goes first.
   if (step.kind === 'request' || stray === undefined) return step;
   if (step.outcome.kind !== 'settled' && step.outcome.kind !== 'refused') return step;
-  return facts.mayRemove ? ask(removalOf(stray, 'host')) : done({ kind: 'waiting', message: notCounted });
+  return facts.mayRemove ? ask(removalOf(stray, 'host')) : done(notCounted);
 }
 
 function planHere(facts: ContentFacts): ContentStep {
@@ -77,7 +77,7 @@ function planImport(
   if (virtual.isDeleting) return undefined;
   if (!facts.isReferenced) {
     if (facts.mayRemove) return ask(removalOf(virtual, 'virtual'));
-    return done({ kind: 'waiting', message: notCounted });
+    return done(notCounted);
   }
   return alignStep(importable, virtual, { side: 'virtual', isReplaceable: true });
 }

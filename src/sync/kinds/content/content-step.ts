@@ -38,9 +38,19 @@ export type ContentRequest =
   /** On the host it tells why an import has lost its object; on the virtual side it fetches content, which is not kept. */
   | { side: 'host' | 'virtual'; verb: 'get'; place: HostPlace };
 
+export type ContentWait =
+  | 'OwnerMissing'
+  | 'HostNamespaceMissing'
+  /** The tenant's namespace is missing or ends. */
+  | 'NamespaceMissing'
+  | 'HostDeleting'
+  | 'NotCounted'
+  | 'Contested'
+  | 'DryRun';
+
 export type ContentOutcome =
   | { kind: 'settled'; as: 'exported' | 'imported' | 'none' }
-  | { kind: 'waiting'; message: string; retryAfterMs?: number; isForOwner?: boolean }
+  | { kind: 'waiting'; reason: ContentWait; message: string; retryAfterMs?: number }
   /** For an event on each referring object, so it holds virtual names only. */
   | { kind: 'refused'; reason: 'NotOwned' | 'ReferenceRefused' | 'Forbidden' | 'HostRefused'; message: string }
   | { kind: 'retry'; retryAfterMs?: number | undefined };
@@ -51,7 +61,11 @@ export function ask(request: ContentRequest): ContentStep {
   return { kind: 'request', request };
 }
 
-export const notCounted = 'not all references are counted yet';
+export const notCounted: ContentOutcome = {
+  kind: 'waiting',
+  reason: 'NotCounted',
+  message: 'not all references are counted yet',
+};
 
 export function done(outcome: ContentOutcome): ContentStep {
   return { kind: 'done', outcome };

@@ -27,7 +27,7 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
   if (copyPlace === undefined) return done({ kind: 'settled', as: 'none' });
   if (copy === undefined) {
     if (facts.owner.kind === 'missing')
-      return done({ kind: 'waiting', message: facts.owner.message, isForOwner: true });
+      return done({ kind: 'waiting', reason: 'OwnerMissing', message: facts.owner.message });
     if (virtual.content === undefined) return readOf(virtual);
     return ask({
       side: 'host',
@@ -44,7 +44,12 @@ export function planCopy(facts: ContentFacts, virtual: VirtualContent): ContentS
   }
   if (holdOf(copy) !== undefined) return done({ kind: 'settled', as: 'exported' });
   if (copy.isDeleting)
-    return done({ kind: 'waiting', message: 'the host copy is being deleted', retryAfterMs: deletionRetryMs });
+    return done({
+      kind: 'waiting',
+      reason: 'HostDeleting',
+      message: 'the host copy is being deleted',
+      retryAfterMs: deletionRetryMs,
+    });
   // Only a copy with all its marks may be deleted, so a damaged one is repaired first.
   const metadata = metadataChange(facts, { virtual, copy, place: copyPlace });
   const how = { side: 'host', metadata, isReplaceable: ownership.isDeletable } as const;
@@ -58,7 +63,7 @@ export function planCopyRemoval(facts: ContentFacts, as: 'imported' | 'none'): C
   if (copy === undefined || copy.isDeleting || holdOf(copy) !== undefined) return settled;
   const ownership = judgeOwnership(copy, facts.key, facts.placement);
   if (ownership.kind !== 'ours' || !ownership.isDeletable) return settled;
-  if (!facts.mayRemove) return done({ kind: 'waiting', message: notCounted });
+  if (!facts.mayRemove) return done(notCounted);
   return ask(removalOf(copy, 'host'));
 }
 

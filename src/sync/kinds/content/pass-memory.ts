@@ -2,7 +2,7 @@
 // Server messages are not passed on: a server that refuses a Secret may quote it.
 import type { Answer } from '../../../cluster/answer.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
-import { namespaceRetryMs } from '../../plan/decide/after-answer.ts';
+import { forbiddenSentence, namespaceRetryMs } from '../../plan/decide/after-answer.ts';
 import { type HostContent, projectImportable, readVirtualContent, type VirtualContent } from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 
@@ -29,9 +29,6 @@ export function freshPass(): PassMemory {
   };
 }
 
-/** The verbs of RBAC. */
-const verbs: Partial<Record<ContentRequest['verb'], string>> = { remove: 'delete' };
-
 export function afterContentAnswer(
   memory: PassMemory,
   { request, answer, facts }: { request: ContentRequest; answer: Answer; facts: ContentFacts },
@@ -46,17 +43,16 @@ export function afterContentAnswer(
       if (request.verb === 'get' && request.side === 'virtual') return { ...memory, read: undefined };
       if (request.verb === 'get') return { ...memory, ...lostBy(undefined, facts) };
       if (request.verb !== 'create') return { ...memory, unmarked: undefined };
-      return end({ kind: 'waiting', message: 'its namespace does not exist', retryAfterMs: namespaceRetryMs });
+      return end(namespaceMissing(request.side, 'its namespace does not exist'));
     case 'conflict':
     case 'alreadyExists':
       return { ...memory, mustRead: request.side, read: undefined };
     case 'forbidden':
-      if (answer.namespaceTerminating)
-        return end({ kind: 'waiting', message: 'the namespace is being deleted', retryAfterMs: namespaceRetryMs });
+      if (answer.namespaceTerminating) return end(namespaceMissing(request.side, 'the namespace is being deleted'));
       return end({
         kind: 'refused',
         reason: 'Forbidden',
-        message: `the ${request.side} cluster does not allow "${verbs[request.verb] ?? request.verb}"`,
+        message: forbiddenSentence(request, facts.kind.resource.resource),
       });
     case 'refused':
       return end({
@@ -74,6 +70,15 @@ export function afterContentAnswer(
     default:
       return answer satisfies never;
   }
+}
+
+export function contested(retryAfterMs: number): ContentOutcome {
+  return { kind: 'waiting', reason: 'Contested', message: 'the host keeps changing the copy', retryAfterMs };
+}
+
+function namespaceMissing(side: ContentRequest['side'], message: string): ContentOutcome {
+  const reason = side === 'host' ? 'HostNamespaceMissing' : 'NamespaceMissing';
+  return { kind: 'waiting', reason, message, retryAfterMs: namespaceRetryMs };
 }
 
 /** With the label the window is going to show the host object; without it the import has to go. */

@@ -12,7 +12,7 @@ import type { WorkQueue } from '../../../queue/work-queue.ts';
 import { contentDifference, contentWritesFrom, dryRunOutcome } from '../../kinds/content/content-dry-run.ts';
 import { planContent } from '../../kinds/content/content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from '../../kinds/content/content-step.ts';
-import { afterContentAnswer, freshPass } from '../../kinds/content/pass-memory.ts';
+import { afterContentAnswer, contested, freshPass } from '../../kinds/content/pass-memory.ts';
 import { Contest } from '../../world/contest.ts';
 import { DeleteGuard, DoubtedList, type ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { LedgerPage } from '../../world/ledger.ts';
@@ -233,7 +233,7 @@ export class ContentSync {
       }
       const { request } = step;
       const delayMs = this.#brake(facts, request);
-      if (delayMs > 0) return { kind: 'waiting', message: 'the host keeps changing the copy', retryAfterMs: delayMs };
+      if (delayMs > 0) return contested(delayMs);
       const answer = await this.#requests.ask(request);
       memory = afterContentAnswer(memory, { request, answer, facts });
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
@@ -272,7 +272,7 @@ export class ContentSync {
       case 'waiting':
         if (outcome.retryAfterMs !== undefined) this.queue.addAfter(key, outcome.retryAfterMs);
         // The owner may have come while the pass was ending.
-        if (outcome.isForOwner && this.#options.owner().kind === 'present') this.queue.add(key);
+        if (outcome.reason === 'OwnerMissing' && this.#options.owner().kind === 'present') this.queue.add(key);
         break;
       case 'refused': {
         this.queue.forget(key);

@@ -6,7 +6,7 @@ import { contentKinds } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
 import { importableLabel } from '../../plan/keys/reserved-keys.ts';
 import type { CountedReference, Referrer } from '../../references/registry.ts';
-import type { LedgerPage } from '../../world/ledger.ts';
+import { type LedgerPage, labelOf } from '../../world/ledger.ts';
 
 type ContentLedger = Pick<LedgerPage<ContentOutcome>, 'entries'>;
 
@@ -51,18 +51,26 @@ export function contentStatus(
   unresolved: Iterable<{ reference: CountedReference; referrer: Referrer }>,
 ): object {
   const trouble: { object: Key; state: string; message: string }[] = [];
-  for (const [object, { outcome }] of ledger.entries()) {
-    const message = 'message' in outcome ? outcome.message : undefined;
-    if (message !== undefined && trouble.length < listLimit) trouble.push({ object, state: stateOf(outcome), message });
-  }
+  const byState = new Map<string, number>();
+  const note = (object: Key, state: string, message: string): void => {
+    byState.set(state, (byState.get(state) ?? 0) + 1);
+    if (trouble.length < listLimit) trouble.push({ object, state, message });
+  };
+  for (const [object, { outcome }] of ledger.entries())
+    if ('message' in outcome) note(object, labelOf(outcome), outcome.message);
   let count = 0;
   for (const { reference, referrer } of unresolved) {
     count++;
     const object = keyOf(reference.namespace, reference.name);
     const message = `${referrer.key} refers to it and neither cluster has it; create it, or give a host object of this name the label ${importableLabel}=true`;
-    if (trouble.length < listLimit) trouble.push({ object, state: 'unresolved', message });
+    note(object, 'unresolved', message);
   }
-  return { ...Object.fromEntries(countsOf(ledger)), unresolved: count, trouble };
+  return {
+    ...Object.fromEntries(countsOf(ledger)),
+    unresolved: count,
+    ...(byState.size > 0 && { troubleByState: Object.fromEntries(byState) }),
+    trouble,
+  };
 }
 
 export function countsOf(ledger: ContentLedger): Map<string, number> {

@@ -23,6 +23,7 @@ import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
 import { contentStatus, countsOf, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
+import { gapsOf, troubleWith } from './reference-troubles.ts';
 
 export interface ReferenceSettings {
   naming: Naming;
@@ -92,7 +93,11 @@ export class References {
 
   /** The part of the objects of one kind that refer. */
   of(kind: string): Referrers {
-    return new Referrers(kind, { registry: this.registry, ports: () => this.#ports });
+    return new Referrers(kind, {
+      registry: this.registry,
+      ports: () => this.#ports,
+      contentOf: (reference) => troubleWith(reference, this.#syncs.get(reference.kind)?.ledger),
+    });
   }
 
   /** Called by the engine before it opens a kind. */
@@ -271,13 +276,8 @@ export class References {
 
   /** Reason → number of references whose content does not cross until somebody acts. */
   get gaps(): ReadonlyMap<string, number> {
-    const gaps = new Map<string, number>();
-    for (const [kind, { ledger }] of this.#syncs) {
-      const reasons = [...this.registry.unresolved(kind)].map(() => 'ReferenceUnresolved');
-      for (const [, { outcome }] of ledger.entries()) if (outcome.kind === 'refused') reasons.push(outcome.reason);
-      for (const reason of reasons) gaps.set(reason, (gaps.get(reason) ?? 0) + 1);
-    }
-    return gaps;
+    const all = [...this.#syncs].map(([kind, { ledger }]) => ({ ledger, unresolved: this.registry.unresolved(kind) }));
+    return gapsOf(all);
   }
 
   /** Every write of content that a dry run has withheld, by the object that it is for. They belong to no referring kind. */

@@ -1,6 +1,8 @@
 // What happened lately in one engine, for a person who asks: the delays and writes of the last hour, and the last writes of objects.
 // The oldest are forgotten beyond a bound, so that a hundred thousand objects need no more memory than a few.
 import type { Key } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import type { HostItem } from '../../plan/kind.ts';
 import type { PlannedRequest } from '../../plan/step.ts';
 import { MeasuredHour } from './measured-hour.ts';
 
@@ -15,22 +17,25 @@ export interface LastWrite {
   atMs: number;
   /** Body of the request, JSON; undefined for a removal, and when it is long. */
   body?: string;
+  /** What stood before in the places that the request touches, JSON; undefined when nothing did, and when it is long. */
+  before?: string;
+  isLong?: true;
 }
 
 export class Recent {
   readonly hour = new MeasuredHour();
   readonly #writes = new Map<string, LastWrite>();
 
-  noteWrite(object: { kind: string; key: Key }, request: PlannedRequest, atMs: number): void {
+  /** `was` is the object before the write. */
+  noteWrite(
+    object: { kind: string; key: Key },
+    request: PlannedRequest,
+    { was, atMs }: { was: object | undefined; atMs: number },
+  ): void {
     this.hour.noteWrite(atMs);
     const name = `${object.kind} ${object.key}`;
-    const body = bodyOf(request);
     this.#writes.delete(name);
-    this.#writes.set(name, {
-      request: `${request.side} ${request.verb}`,
-      atMs,
-      ...(body !== undefined && body.length <= longestBody && { body }),
-    });
+    this.#writes.set(name, { request: `${request.side} ${request.verb}`, atMs, ...textsOf(request, was) });
     if (this.#writes.size > writesKept) this.#writes.delete(this.#writes.keys().next().value as string);
   }
 
@@ -39,10 +44,42 @@ export class Recent {
   }
 }
 
-/** A large body is not even written out: a pass must not pay for a text that nobody keeps. */
-function bodyOf(request: PlannedRequest): string | undefined {
+/** An object as people are shown it: what is kept of its metadata, and the fields of its kind. */
+export function shownObject(
+  {
+    namespace,
+    name,
+    labels = {},
+    annotations = {},
+    ownerReferences,
+  }: Pick<HostItem, 'namespace' | 'name' | 'labels' | 'annotations' | 'ownerReferences'>,
+  payload: object,
+): object {
+  const metadata = { namespace, name, labels, annotations, ...(ownerReferences && { ownerReferences }) };
+  return { metadata, ...payload };
+}
+
+/** The new values without the old ones would read as if nothing had stood there, so both are kept or neither. */
+function textsOf(request: PlannedRequest, was: object | undefined): Pick<LastWrite, 'body' | 'before' | 'isLong'> {
   const body = 'mergePatch' in request ? request.mergePatch : 'object' in request ? request.object : undefined;
-  return body !== undefined && membersIn(body, mostMembers) <= mostMembers ? JSON.stringify(body) : undefined;
+  const before = body === undefined || was === undefined ? was : touched(was, body);
+  const [bodyText, beforeText] = [textOf(body), textOf(before)];
+  if (bodyText === undefined || beforeText === undefined) return { isLong: true };
+  return { ...(bodyText !== '' && { body: bodyText }), ...(beforeText !== '' && { before: beforeText }) };
+}
+
+/** Empty for no value, undefined for a large one, which is not even written out: a pass must not pay for a text that nobody keeps. */
+function textOf(value: object | undefined): string | undefined {
+  if (value === undefined) return '';
+  const text = membersIn(value, mostMembers) <= mostMembers ? JSON.stringify(value) : undefined;
+  return text !== undefined && text.length <= longestBody ? text : undefined;
+}
+
+/** The members that a merge patch names. */
+function touched<T>(was: T, mergePatch: unknown): T {
+  if (!isRecord(was) || !isRecord(mergePatch)) return was;
+  const names = Object.keys(mergePatch).filter((name) => was[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, touched(was[name], mergePatch[name])])) as T;
 }
 
 /** Stops counting beyond `most`. */

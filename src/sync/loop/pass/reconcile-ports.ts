@@ -20,7 +20,7 @@ import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
-import type { Recent } from './recent.ts';
+import { type Recent, shownObject } from './recent.ts';
 import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
 import { StoredAsRequested } from './stored-as-requested.ts';
@@ -132,7 +132,13 @@ export class SyncPorts implements ReconcilePorts {
     this.#options.noteChanges();
     this.#logWrite(facts.key, request);
     const { recent, world, clock } = this.#options;
-    recent.noteWrite({ kind: world.rules.translation.kind.kind, key: facts.key }, request, clock.now());
+    const { kind } = world.rules.translation;
+    const { virtual, host } = facts;
+    const was =
+      request.side === 'virtual'
+        ? virtual && shownObject(virtual, {})
+        : host && shownObject(host, kind.payloadOf(host));
+    recent.noteWrite({ kind: kind.kind, key: facts.key }, request, { was, atMs: clock.now() });
     if (request.side === 'virtual') {
       this.#backFlow.noteWrite(facts);
       return;

@@ -84,9 +84,12 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
 
 function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {
   const isOfService = request.verb === 'get' && request.side === 'host' && request.what === 'service';
-  const plural = isOfService ? 'services' : resource.resource;
-  const verb = request.verb === 'remove' ? 'delete' : request.verb;
-  return `the ${request.side} cluster does not allow "${verb}" on ${plural}`;
+  return forbiddenSentence(request, isOfService ? 'services' : resource.resource);
+}
+
+/** Names the right that is missing, in the verbs of RBAC; `sync/report` finds the right in this sentence. */
+export function forbiddenSentence({ side, verb }: { side: string; verb: string }, plural: string): string {
+  return `the ${side} cluster does not allow "${verb === 'remove' ? 'delete' : verb}" on ${plural}`;
 }
 
 /** A back-flow that the virtual side refuses must not hold up the writes to the host. */

@@ -3,34 +3,55 @@
 import { createHmac } from 'node:crypto';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { type Content, digestOf } from '../../kinds/content/content-kind.ts';
+import type { ContentOutcome } from '../../kinds/content/content-step.ts';
 import type { ContentSync } from '../../loop/content/content-sync.ts';
+import type { Reference } from '../../references/reference-names.ts';
+import type { Referrer } from '../../references/registry.ts';
+import { labelOf } from '../../world/ledger.ts';
+import { standbySentence } from '../object-status.ts';
 
 export interface ContentDetail {
   kind: string;
   object: Key;
   state: string;
   message?: string;
+  /** The objects whose names lead to it, as `Endpoints shop/api`. */
+  referredToBy?: string[];
   virtual?: { resourceVersion: string; digest: string };
   host?: { object: Key; resourceVersion: string; digest: string; keys: { key: string; bytes: number }[] };
 }
 
-/** `salt` is a secret of this process: a digest tells whether both sides are equal, and no short value can be guessed by it. */
+export interface ContentLook {
+  /** A secret of this process: a digest tells whether both sides are equal, and no short value can be guessed by it. */
+  salt: Uint8Array;
+  referrersOf(reference: Reference): readonly Referrer[];
+  /** Who writes instead of this process. */
+  leader: string | undefined;
+}
+
+/** Undefined when neither side has it, and nothing refers to it. */
 export function contentDetail(
   { world, ledger }: ContentSync,
   object: Key,
-  salt: Uint8Array,
+  { salt, referrersOf, leader }: ContentLook,
 ): ContentDetail | undefined {
   const salted = (digest: string): string => createHmac('sha256', salt).update(digest).digest('hex').slice(0, 16);
   const virtual = world.windows.virtual.get(object);
   const place = world.copyPlaceOf(object);
   const copy = place && world.windows.copies.get(keyOf(place.namespace, place.name));
-  if (virtual === undefined && copy === undefined) return undefined;
-  const outcome = ledger.entry(object)?.outcome;
+  const reference = world.referenceOf(object);
+  const referrers = referrersOf(reference).map(({ kind, key }) => `${kind} ${key}`);
+  if (virtual === undefined && copy === undefined && referrers.length === 0) return undefined;
+  const isUnresolved = referrers.length > 0 && world.standingOf(reference) === 'unresolved';
   return {
     kind: world.kind.kind,
     object,
-    state: outcome === undefined ? 'not referenced' : outcome.kind === 'settled' ? outcome.as : outcome.kind,
-    ...(outcome !== undefined && 'message' in outcome && { message: outcome.message }),
+    ...(leader !== undefined
+      ? { state: 'left/Standby', message: standbySentence(leader) }
+      : isUnresolved
+        ? { state: 'unresolved', message: 'neither cluster has it' }
+        : standingIn(ledger.entry(object)?.outcome, referrers.length > 0)),
+    ...(referrers.length > 0 && { referredToBy: referrers.slice(0, mostReferrers) }),
     ...(virtual && { virtual: { resourceVersion: virtual.resourceVersion, digest: salted(virtual.digest) } }),
     ...(copy && {
       host: {
@@ -41,6 +62,15 @@ export function contentDetail(
       },
     }),
   };
+}
+
+/** More would only fill the page; the count of references is in the status. */
+const mostReferrers = 20;
+
+function standingIn(outcome: ContentOutcome | undefined, isReferenced: boolean): { state: string; message?: string } {
+  if (outcome === undefined) return { state: isReferenced ? 'pending' : 'not referenced' };
+  if (outcome.kind === 'settled') return { state: outcome.as };
+  return { state: labelOf(outcome), ...('message' in outcome && { message: outcome.message }) };
 }
 
 /** Sizes of the values, which are base64 in a Secret. */

@@ -2,26 +2,30 @@
 // last write, and each patch that matches it. In: a running Sync and a key. Out: plain texts. The functions that decide are asked, so
 // that the answer is what a pass would do. It must never change anything.
 import { dump } from 'js-yaml';
+import type { PatchEntry } from '../../../config/settings/settings.ts';
 import type { Key } from '../../../object/meta/object.ts';
 import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
 import type { Json } from '../../../object/text/json.ts';
 import { diffHunks } from '../../../object/text/line-diff.ts';
+import { type LastWrite, shownObject } from '../../loop/pass/recent.ts';
 import type { Sync } from '../../loop/sync.ts';
 import { notTriedAfter } from '../../patch/set/failure.ts';
 import { createPatchCounts } from '../../patch/set/patch-metrics.ts';
 import { viewOf } from '../../patch/set/view.ts';
 import { decide } from '../../plan/decide/decide.ts';
 import { draftHost } from '../../plan/draft.ts';
-import type { Payload } from '../../plan/kind.ts';
 import { type Facts, freshMemory, type PatchFailure, type PlannedRequest, type PlanStep } from '../../plan/step.ts';
-import { type ObjectStatus, patchedFacts, sentenceOf, statusOf } from '../object-status.ts';
+import { type ObjectStatus, patchedFacts, sentenceOf, standbySentence, statusOf } from '../object-status.ts';
 import { seconds } from '../proven-times.ts';
+import { wordsOf } from '../words.ts';
 
 export interface DetailPatch {
   patch: number;
   path: string;
   expression?: string;
   reverseExpression?: string;
+  /** What the value at its path means, where the patch has no expression. */
+  meaning?: string;
   /** Values that its path matches in this object. */
   matches: number;
   failure?: PatchFailure;
@@ -38,7 +42,8 @@ export interface ObjectDetail {
   plan: string;
   /** Lines of a unified diff from the host object as it is to the host object as it will be. */
   diff?: string;
-  lastWrite?: { request: string; secondsAgo: number; lines: string };
+  /** With the lines of a unified diff of what the write touched, unless that was long. */
+  lastWrite?: { request: string; secondsAgo: number; diff?: string };
   patches: DetailPatch[];
 }
 
@@ -65,13 +70,7 @@ export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail |
     ...(host && { host: yamlOf(host) }),
     plan: planSentence(step, sync.options),
     ...(diff !== undefined && diff !== '' && { diff }),
-    ...(last && {
-      lastWrite: {
-        request: last.request,
-        secondsAgo: seconds(sync.options.clock.now() - last.atMs),
-        lines: last.body === undefined ? '' : writtenLines(JSON.parse(last.body)),
-      },
-    }),
+    ...(last && { lastWrite: lastWriteOf(last, sync.options.clock.now()) }),
     patches: patchesOf(sync, facts, tried),
   };
 }
@@ -81,23 +80,11 @@ function virtualSide({ world }: Sync, { virtual }: Facts): Json | undefined {
   if (virtual === undefined) return undefined;
   const { kind } = world.rules.translation;
   const fields = Object.entries(virtual).filter(([field]) => kind.payloadFields.includes(field));
-  return sideOf(virtual, Object.fromEntries(fields));
+  return shownObject(virtual, Object.fromEntries(fields)) as Json;
 }
 
 function hostSide({ world }: Sync, { host }: Facts): Json | undefined {
-  return host && sideOf(host, world.rules.translation.kind.payloadOf(host));
-}
-
-function sideOf(
-  {
-    namespace,
-    name,
-    labels = {},
-    annotations = {},
-  }: { namespace: string; name: string; labels?: Record<string, string>; annotations?: Record<string, string> },
-  payload: Payload,
-): Json {
-  return { metadata: { namespace, name, labels, annotations }, ...(payload as Record<string, Json>) };
+  return host && (shownObject(host, world.rules.translation.kind.payloadOf(host)) as Json);
 }
 
 function yamlOf(value: unknown): string {
@@ -105,7 +92,13 @@ function yamlOf(value: unknown): string {
   return text.length <= longestText ? text : `# ${text.length} characters, too long to show\n`;
 }
 
-function planSentence(step: PlanStep, { isDryRun }: Sync['options']): string {
+function planSentence(step: PlanStep, { isDryRun, standbyBehind }: Sync['options']): string {
+  const leader = standbyBehind?.();
+  if (leader !== undefined) {
+    const isWrite = step.kind === 'request' && step.request.verb !== 'get';
+    const would = isWrite ? `; if it led, it would send ${step.request.side} ${step.request.verb}` : '';
+    return `${standbySentence(leader)}${would}`;
+  }
   if (step.kind === 'done')
     return step.outcome.kind === 'inSync' ? 'nothing is to be written' : `nothing: ${sentenceOf(step.outcome)}`;
   const { request } = step;
@@ -121,7 +114,7 @@ function diffOf(step: PlanStep, host: Json | undefined): string | undefined {
   if (step.kind === 'done') return undefined;
   const after = afterwards(step.request, host);
   if (after === undefined) return undefined;
-  const [before, then] = [host === undefined ? '' : yamlOf(host), after === null ? '' : yamlOf(after)];
+  const [before, then] = [textOf(host), textOf(after)];
   return before.split('\n').length > mostLines || then.split('\n').length > mostLines
     ? 'the difference is too long to show'
     : diffHunks(before, then);
@@ -131,29 +124,27 @@ function diffOf(step: PlanStep, host: Json | undefined): string | undefined {
 function afterwards(request: PlannedRequest, host: Json | undefined): Json | null | undefined {
   if (request.side !== 'host' || request.verb === 'get') return undefined;
   if (request.verb === 'remove') return null;
-  if (request.verb === 'create') {
-    const { metadata, apiVersion: _, kind: __, ...payload } = request.object as unknown as Record<string, Json>;
-    return { metadata: metadata as Json, ...payload };
-  }
-  const { uid: _, resourceVersion: __, ...metadata } = request.mergePatch.metadata;
-  return applyMergePatch(host, { ...request.mergePatch, metadata } as unknown as Json);
+  if (request.verb === 'create') return fieldsOf(request.object as unknown as Record<string, Json>);
+  return applyMergePatch(host, fieldsOf(request.mergePatch as unknown as Record<string, Json>));
 }
 
-/** The members that a body sets, and those that it removes. */
-function writtenLines(body: Json, path = ''): string {
-  if (body === null) return `- ${path}\n`;
-  if (path === 'metadata.uid' || path === 'metadata.resourceVersion') return '';
-  if (typeof body !== 'object') return `+ ${path}: ${JSON.stringify(body)}\n`;
-  if (Array.isArray(body))
-    return [`${path}:`, ...yamlOf(body).trimEnd().split('\n')].map((line) => `+ ${line}\n`).join('');
-  return Object.entries(body)
-    .map(([name, value]) => writtenLines(value as Json, memberPath(path, name)))
-    .join('');
+/** Both texts hold only what the write touched. */
+function lastWriteOf({ request, atMs, body, before, isLong }: LastWrite, nowMs: number): ObjectDetail['lastWrite'] {
+  const was: Json | undefined = before === undefined ? undefined : JSON.parse(before);
+  const written: Record<string, Json> | undefined = body === undefined ? undefined : JSON.parse(body);
+  const after = written && applyMergePatch(was ?? {}, fieldsOf(written));
+  const diff = isLong ? '' : diffHunks(textOf(was), textOf(after));
+  return { request, secondsAgo: seconds(nowMs - atMs), ...(diff !== '' && { diff }) };
 }
 
-function memberPath(path: string, name: string): string {
-  if (!/^[A-Za-z_]\w*$/.test(name)) return `${path}["${name}"]`;
-  return path === '' ? name : `${path}.${name}`;
+/** Without what says which object and which version of it is meant. */
+function fieldsOf({ apiVersion: _, kind: __, metadata, ...payload }: Record<string, Json>): Json {
+  const { uid: ___, resourceVersion: ____, ...shown } = metadata as Record<string, Json>;
+  return { metadata: shown, ...payload };
+}
+
+function textOf(side: Json | null | undefined): string {
+  return side === undefined || side === null ? '' : yamlOf(side);
 }
 
 /** Those whose path matches the translated object, and the one that failed. */
@@ -174,14 +165,25 @@ function patchesOf(
     const runsForward = forward !== undefined || reference !== undefined || isLabels;
     const endedBy = runsForward && !tried.has(index) ? patchFailure?.patch : undefined;
     const { expression, reverseExpression } = entry;
+    const meaning = meaningOf(entry);
     return {
       patch: index,
       path: entry.path,
       ...(expression !== undefined && { expression }),
       ...(reverseExpression !== undefined && { reverseExpression }),
+      ...(meaning !== undefined && { meaning }),
       matches,
       ...(own && { failure: own }),
       ...(endedBy !== undefined && endedBy < index && { notTried: notTriedAfter(endedBy) }),
     };
   });
+}
+
+function meaningOf({ reference, labels }: PatchEntry): string | undefined {
+  if (labels !== undefined) return 'label keys, which become those of the host';
+  if (reference === undefined) return undefined;
+  const { apiVersion, kind, naming, ...paths } = reference;
+  const found = Object.entries(paths).map(([name, path]) => `${wordsOf(name)} ${path}`);
+  const names = naming === undefined ? [] : [`${naming} names`];
+  return `names of ${kind} (${apiVersion})${[...found, ...names].map((one) => `, ${one}`).join('')}`;
 }

@@ -3,9 +3,8 @@
 // turns, so that the daemon does its work in between. It must never change anything.
 import type { Key } from '../../../object/meta/object.ts';
 import type { Sync } from '../../loop/sync.ts';
-import { labelOf } from '../../world/ledger.ts';
 import { type ObjectFilter, type ObjectRow, rowOf } from '../object-list.ts';
-import { inSyncLabel } from '../object-status.ts';
+import { knownState } from '../object-status.ts';
 
 export interface ObjectPageQuery extends ObjectFilter {
   /** A part of the key. */
@@ -58,7 +57,7 @@ export async function objectPage(
   }
   const rows = best.found.map(({ key, sync }) => ({
     ...(syncs.length > 1 && { kind: sync.world.rules.translation.kind.kind }),
-    ...rowOf(sync, key, sync.ledger.entry(key)),
+    ...rowOf(sync, key),
   }));
   const beyond = matching - outside - rows.length;
   const [first, last] = [best.found[0]?.place, best.found.at(-1)?.place];
@@ -83,16 +82,8 @@ function matches(sync: Sync, key: Key, { namespace, text, state }: ObjectPageQue
   if (namespace !== undefined && !key.startsWith(`${namespace}/`)) return false;
   if (text !== undefined && !key.includes(text)) return false;
   if (state === undefined) return true;
-  const found = stateOf(sync, key);
+  const { state: found } = knownState(sync, key);
   return found === state || found.startsWith(`${state}/`);
-}
-
-function stateOf({ ledger, contest }: Sync, key: Key): string {
-  const entry = ledger.entry(key);
-  if (entry !== undefined) return labelOf(entry.outcome);
-  if (ledger.lapses.has(key)) return 'inSync/PatchFailed';
-  if (ledger.backflowFailures.has(key)) return 'inSync/BackflowFailed';
-  return ledger.settledAt(key) === undefined ? 'pending' : inSyncLabel({ contestedBy: contest.rivalOf(key) });
 }
 
 /** Keeps the few smallest places of many, or the few largest, in order. */

@@ -6,6 +6,8 @@ import type { Key } from '../../../object/meta/object.ts';
 import type { ContentSync } from '../../loop/content/content-sync.ts';
 import type { MeasuredPoint } from '../../loop/pass/measured-hour.ts';
 import type { Sync } from '../../loop/sync.ts';
+import type { Reference } from '../../references/reference-names.ts';
+import type { Referrer } from '../../references/registry.ts';
 import { type ContentDetail, contentDetail } from './content-detail.ts';
 import { type ObjectDetail, objectDetail } from './object-detail.ts';
 import { type ObjectPage, type ObjectPageQuery, objectPage } from './object-page.ts';
@@ -19,6 +21,8 @@ export interface PageFacts {
   page(query: ObjectPageQuery): Promise<ObjectPage>;
   /** Every kind that has this name. */
   details(key: Key): Promise<{ objects: ObjectDetail[]; contents: ContentDetail[] }>;
+  /** The Secrets and ConfigMaps that have this name, or that references lead to. */
+  contents(key: Key): ContentDetail[];
 }
 
 export interface PageSources {
@@ -26,13 +30,18 @@ export interface PageSources {
   /** Those that have their first lists. */
   syncs(): readonly Sync[];
   contents(): Iterable<ContentSync>;
+  referrersOf(reference: Reference): readonly Referrer[];
 }
 
-export function createPageFacts({ clock, syncs, contents }: PageSources): PageFacts {
+export function createPageFacts({ clock, syncs, contents, referrersOf }: PageSources): PageFacts {
   const salt = randomBytes(32);
+  const contentsOf = (key: Key): ContentDetail[] => {
+    const leader = syncs()[0]?.options.standbyBehind?.();
+    return [...contents()].flatMap((content) => contentDetail(content, key, { salt, referrersOf, leader }) ?? []);
+  };
   return {
     changes: () =>
-      syncs()
+      [...syncs(), ...contents()]
         .map(({ ledger, world }) => `${ledger.changes}.${world.windows.virtual.size}`)
         .join(' '),
     lastHour() {
@@ -46,8 +55,9 @@ export function createPageFacts({ clock, syncs, contents }: PageSources): PageFa
       const found = await Promise.all(syncs().map((sync) => objectDetail(sync, key)));
       return {
         objects: found.filter((one) => one !== undefined),
-        contents: [...contents()].flatMap((content) => contentDetail(content, key, salt) ?? []),
+        contents: contentsOf(key),
       };
     },
+    contents: contentsOf,
   };
 }

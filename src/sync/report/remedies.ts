@@ -1,0 +1,181 @@
+// Says what a person does about a reason, with a command to copy. There is one answer for objects, references and outages, so that the
+// same trouble gets the same advice wherever it shows. In: a reason with its message, and what it is about. Out: texts. Pure.
+
+import { splitKey } from '../../object/meta/object.ts';
+import { shellWord } from '../../safe-text.ts';
+import { controlledByKey } from '../plan/keys/reserved-keys.ts';
+import { configuredCommand, hostKubectl, settingPlace, statusCommand, virtualKubectl } from './own-commands.ts';
+import { type StatusJson, say } from './words.ts';
+
+export interface Remedy {
+  remedy: string;
+  command: string;
+}
+
+export interface RemediedTrouble {
+  reason: string;
+  message: string;
+  status: StatusJson;
+  /** Where the reader has asked the daemon. */
+  address: string | undefined;
+  /** The virtual object, where it is about one. */
+  object?: string;
+  kind?: string | undefined;
+  /** Where the configuration has the settings of this kind; an older daemon does not tell. */
+  settings?: string | undefined;
+  /** The copy on the host, or the object in its place. */
+  hostObject?: string | undefined;
+  /** Who else writes the copy. */
+  by?: string;
+}
+
+type Advice = (trouble: RemediedTrouble) => Remedy;
+
+const look: Advice = ({ object, status, address }) => ({
+  remedy: 'look at it',
+  command: object === undefined ? statusCommand(status, '--all', address) : statusCommand(status, object, address),
+});
+
+const doctor: Advice = ({ status, message }) => ({
+  remedy: missingRight(message) ?? 'see whether the API server answers, and to whom',
+  command: configuredCommand(status, 'doctor'),
+});
+
+const advices: Readonly<Record<string, Advice>> = {
+  AddressRefused: (trouble) => ({
+    remedy: trouble.message.includes('always refused')
+      ? "correct the addresses in the tenant's object; no setting lets these through"
+      : `correct the addresses in the tenant's object, or let them through in ${settingPlace(trouble.status, 'hostward.addressPolicy')}`,
+    command: editVirtual(trouble),
+  }),
+  BackflowFailed: (trouble) => ({
+    remedy: `correct the value on the host, or the reverse expression in ${patchPlace(trouble)}`,
+    command: onHost(trouble, 'edit'),
+  }),
+  Behind: doctor,
+  Contested: (trouble) => ({
+    remedy: `stop what writes the copy${trouble.by === undefined ? '' : ` as "${trouble.by}"`}, or leave the copy to it with the annotation ${controlledByKey} on the copy; this shows who writes which field`,
+    command: onHost(trouble, 'get', ' --output yaml --show-managed-fields'),
+  }),
+  DeleteWithheld: (trouble) => ({
+    ...look(trouble),
+    remedy: 'nothing, if the objects come back; a second list decides within a minute',
+  }),
+  Forbidden: (trouble) => ({
+    ...doctor(trouble),
+    remedy: missingRight(trouble.message) ?? 'grant the verbs that doctor names',
+  }),
+  HostNameTaken: (trouble) => ({
+    remedy: 'rename the virtual object, or remove the other object on the host; this shows it',
+    command: onHost(trouble, 'get', ' --output yaml'),
+  }),
+  HostNamespaceMissing: (trouble) => ({
+    remedy: 'create the host namespace, or correct the mapping in sync.toHost.namespaces',
+    command:
+      trouble.hostObject === undefined
+        ? look(trouble).command
+        : `${hostKubectl(trouble.status)} create namespace ${shellWord(splitKey(trouble.hostObject).namespace)}`,
+  }),
+  HostRefused: (trouble) => ({
+    remedy: "correct in the tenant's object what the host cluster refuses, or what a patch makes of it",
+    command: editVirtual(trouble),
+  }),
+  NameCollision: (trouble) => ({ ...look(trouble), remedy: 'rename one of the two virtual objects' }),
+  NotOwned: (trouble) => ({
+    remedy: 'rename the virtual object, or remove the other object on the host; this shows it',
+    command: onHost(trouble, 'get', ' --output yaml'),
+  }),
+  OwnerMissing: ({ status }) => ({
+    remedy: 'bring the Service of the virtual cluster back on the host',
+    command: `${hostKubectl(status)} --namespace ${shellWord(say(status['hostNamespace']))} get service ${shellWord(say(status['virtualCluster']))}`,
+  }),
+  PatchFailed: (trouble) => ({
+    remedy: `correct ${patchPlace(trouble)}, or the value in the tenant's object on which it fails; this checks the file`,
+    command: configuredCommand(trouble.status, 'check'),
+  }),
+  ReferenceRefused: (trouble) => ({
+    ...look(trouble),
+    remedy: 'name another object: the token of a service account never leaves its cluster',
+  }),
+  Unreachable: doctor,
+  unreachable: doctor,
+  unreadable: doctor,
+  retry: (trouble) => ({
+    ...doctor(trouble),
+    remedy: 'nothing, if it passes; otherwise see whether the API server answers, and to whom',
+  }),
+  standby: doctor,
+  unresolved: (trouble) => ({
+    remedy: 'create the object, or correct the name that the patch reads; this lists what is there',
+    command: virtual(trouble, 'get', { isList: true }),
+  }),
+  unwritable: doctor,
+};
+
+export function remedyOf(trouble: RemediedTrouble): Remedy {
+  return (Object.hasOwn(advices, trouble.reason) ? (advices[trouble.reason] as Advice) : look)(trouble);
+}
+
+/** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it. */
+export function needsPerson(state: string): boolean {
+  const [kind, reason = ''] = state.split('/') as [string, string?];
+  return kind === 'waiting' ? Object.hasOwn(advices, reason) : kind !== 'left' && kind !== 'ineligible';
+}
+
+/** What an API server that refuses wants, in its own words or in ours; undefined where the message says nothing of rights. */
+function missingRight(message: string): string | undefined {
+  const inGroup = 'resource "([^"]+)" in API group "([^"]*)"';
+  const [, verb, resource, group, namespace] =
+    message.match(`cannot (\\w+) ${inGroup}(?: in the namespace "([^"]+)")?`) ?? [];
+  if (verb !== undefined) {
+    const what = group === '' ? resource : `${resource}.${group}`;
+    return grant(verb, what, namespace === undefined ? '' : ` in the namespace ${namespace}`);
+  }
+  const [, side, right, plural] = message.match(/the (virtual|host) cluster does not allow "(\w+)" on (\w+)/) ?? [];
+  if (right !== undefined) return grant(right, plural, ` in the ${side} cluster`);
+  return /forbidden|not allow/i.test(message) ? 'grant the verbs that doctor names' : undefined;
+}
+
+function grant(verb: string, what: string | undefined, where: string): string {
+  return `grant "${verb}" of ${what}${where}; doctor names every verb that is missing`;
+}
+
+/** The patch that a message names, where it is written. */
+function patchPlace({ status, settings, message }: RemediedTrouble): string {
+  const [, patch] = /\bpatch (\d+)\b/.exec(message) ?? [];
+  const list = settings === undefined ? 'the patches' : `${settings}.patches`;
+  return settingPlace(status, patch === undefined ? list : `${list}[${patch}]`);
+}
+
+function editVirtual(trouble: RemediedTrouble): string {
+  return virtual(trouble, 'edit');
+}
+
+function virtual(trouble: RemediedTrouble, verb: string, { isList = false } = {}): string {
+  const { object, kind, status } = trouble;
+  if (object === undefined || kind === undefined) return look(trouble).command;
+  return `${virtualKubectl(status)} ${objectWords({ verb, kind, object, isList })}`;
+}
+
+function onHost(trouble: RemediedTrouble, verb: string, more = ''): string {
+  const { hostObject, kind, status } = trouble;
+  if (hostObject === undefined || kind === undefined) return look(trouble).command;
+  return `${hostKubectl(status)} ${objectWords({ verb, kind, object: hostObject })}${more}`;
+}
+
+/** kubectl takes a kind in small letters. */
+function objectWords({
+  verb,
+  kind,
+  object,
+  isList = false,
+}: {
+  verb: string;
+  kind: string;
+  object: string;
+  isList?: boolean;
+}): string {
+  const { namespace, name } = splitKey(object);
+  const words = [verb, kind.toLowerCase(), ...(isList ? [] : [name])];
+  return `--namespace ${shellWord(namespace)} ${words.map(shellWord).join(' ')}`;
+}

@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { objectMain } from '../../../src/pages/status/object-page.ts';
+import { attentionGroups, attentionOf } from '../../../src/sync/report/attention.ts';
+import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
+import { joinedStatus, objectStatus } from '../../../src/sync/report/object-status.ts';
+import type { StatusJson } from '../../../src/sync/report/words.ts';
+import { type ReferenceOptions, secret } from '../references/fake-references.ts';
+import { start, world } from '../references/reference-stage.ts';
+
+afterEach(() => world.stop());
+
+/** A host on which no Secret may be made. */
+async function begin(given: ReferenceOptions, annotations: Record<string, string>, secrets: readonly string[]) {
+  await start(given, (on) => {
+    const writer = on.host.writer();
+    on.host.writer = () => ({
+      ...writer,
+      create: async (ref, object) =>
+        ref.resource === 'secrets'
+          ? { kind: 'forbidden', message: 'secrets is forbidden', namespaceTerminating: false }
+          : writer.create(ref, object),
+    });
+    for (const name of secrets) on.virtual.put('secrets', secret(name));
+    on.refer(annotations);
+  });
+  const facts = createPageFacts({
+    clock: world.clock,
+    syncs: () => [world.sync],
+    contents: () => world.references.syncs,
+    referrersOf: (reference) => world.references.registry.referrersOf(reference),
+  });
+  const pageOf = async (key: string) =>
+    objectMain(key, await facts.details(key), { kind: undefined, command: 'status' }).text;
+  return {
+    facts,
+    pageOf,
+    told: (): StatusJson => JSON.parse(JSON.stringify({ references: world.references.status() })),
+  };
+}
+
+const refusal = 'the host cluster does not allow "create" on secrets';
+
+describe('a reference whose content the host refuses', () => {
+  it('wants the right that is missing, as an object and an outage with the same message do', async () => {
+    const { told } = await begin({}, { k: 'db' }, ['db']);
+    const right = 'grant "create" of secrets in the host cluster; doctor names every verb that is missing';
+    const trouble = [{ object: 'default/web', state: 'refused/Forbidden', message: refusal }];
+    const outages = [{ cluster: 'host', kind: 'unwritable', seconds: 1, message: refusal }];
+    const items = attentionOf({ ...told(), trouble, outages });
+    expect(items.map(({ about, reason, remedy }) => [about, reason, remedy])).toEqual([
+      ['host cluster', 'unwritable', right],
+      ['default/web', 'Forbidden', right],
+      ['Secret default/db', 'Forbidden', right],
+    ]);
+    expect(new Set(items.map(({ command }) => command)).size).toBe(1);
+  });
+
+  it('shows with the object that names it, which is not well', async () => {
+    const { facts, pageOf } = await begin({}, { k: 'db' }, ['db']);
+    expect(objectStatus(world.sync, 'default/web')).toMatchObject({
+      state: 'inSync/ReferenceRefused',
+      message: `Secret default/db: ${refusal}`,
+      references: [{ object: 'Secret default/db', standing: 'refused/Forbidden', message: refusal }],
+    });
+    const page = await pageOf('default/web');
+    expect(page).toContain('class="verdict bad"><strong>inSync/ReferenceRefused</strong>');
+    expect(page).toContain('<a href="/objects/default/db?kind=Secret">Secret default/db</a>');
+    expect((await facts.page({ state: 'inSync/ReferenceRefused', limit: 9 })).rows).toMatchObject([
+      { object: 'default/web', state: 'inSync/ReferenceRefused' },
+    ]);
+  });
+
+  it('is known by its own name, on the page and to the command', async () => {
+    const { facts, pageOf } = await begin({}, { k: 'db' }, ['db']);
+    const page = await pageOf('default/db');
+    expect(page).toContain('class="verdict bad"><strong>refused/Forbidden</strong>');
+    expect(page).toContain('Endpoints default/web');
+    expect(joinedStatus([objectStatus(world.sync, 'default/db')], facts.contents('default/db'))).toMatchObject({
+      kind: 'Secret',
+      object: 'default/db',
+      state: 'refused/Forbidden',
+      referredToBy: ['Endpoints default/web'],
+    });
+  });
+
+  it('counts all of a reason, also where the list of them is cut', async () => {
+    const names = Array.from({ length: 130 }, (_, at) => `db-${at}`);
+    const { told } = await begin({}, {}, names);
+    for (const name of names) world.refer({ k: name }, `web-${name}`);
+    world.refer({ c: 'none' }, 'other');
+    await world.quiet();
+    expect(attentionGroups(told()).map(({ reason, count }) => `${count} ${reason}`)).toEqual([
+      '130 Forbidden',
+      '1 unresolved',
+    ]);
+  });
+});
+
+describe('a reference that leads nowhere', () => {
+  it('shows with the object that names it, and by its own name', async () => {
+    const { pageOf, told } = await begin({}, { k: 'none' }, []);
+    expect(objectStatus(world.sync, 'default/web')).toMatchObject({
+      state: 'inSync/ReferenceUnresolved',
+      message: 'Secret default/none: neither cluster has it',
+    });
+    expect(await pageOf('default/none')).toContain('<strong>unresolved</strong>: neither cluster has it');
+    const [item] = attentionOf({ ...told(), virtualCluster: 'vc' });
+    expect([item?.remedy, item?.command]).toEqual([
+      'create the object, or correct the name that the patch reads; this lists what is there',
+      'kubectl --namespace default get secret',
+    ]);
+  });
+});
+
+describe('content that only waits', () => {
+  it('needs no person in a dry run', async () => {
+    const { told } = await begin({ isDryRun: true }, { k: 'db' }, ['db']);
+    expect(told()).toMatchObject({ references: { Secret: { waiting: 1, trouble: [{ state: 'waiting/DryRun' }] } } });
+    expect(attentionOf(told())).toEqual([]);
+  });
+});
