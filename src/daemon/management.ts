@@ -69,8 +69,8 @@ export class RunningManagement {
     if (this.#options.isDryRun) return { name: 'management', isReady: true, lines: ['management: off in a dry run'] };
     const isServing = this.#api?.isServing === true;
     const line = isServing ? `serving at ${this.#api?.url}` : 'not serving';
-    const { writeTrouble } = this.#api ?? {};
-    const troubles = [this.#trouble, writeTrouble].filter((each) => each !== undefined);
+    const { writeTrouble, notes = [] } = this.#api ?? {};
+    const troubles = [this.#trouble, writeTrouble, ...notes].filter((each) => each !== undefined);
     const trouble = troubles.map((each) => `management: ${each}`);
     return {
       name: 'management',

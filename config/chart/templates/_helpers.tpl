@@ -86,6 +86,8 @@ priorityClassName: {{ . }}
 {{- if .Values.management.store.kubeconfigSecret }}{{ $_ := set $store "kubeconfig" "/etc/hostward/store/config" }}{{ end -}}
 {{- $_ := set $own "secretsDir" "/var/lib/hostward-secrets" -}}
 {{- $_ := set $own "store" (dict "kubernetes" $store) -}}
+{{- /* Pods read a changed file at different times: the newest release rules in all of them at once. */ -}}
+{{- if not (hasKey (.Values.management.configuration | default dict) "generation") }}{{ $_ := set $own "generation" .Release.Revision }}{{ end -}}
 {{- end -}}
 {{- if .Values.management.tlsSecret }}{{ $_ := set $own "tls" (dict "certificate" "/etc/hostward/tls/tls.crt" "key" "/etc/hostward/tls/tls.key") }}{{ end -}}
 {{- toYaml (dict "hostward" (dict "listen" "0.0.0.0:9440" "management" (merge $own (deepCopy (.Values.management.configuration | default dict))))) }}

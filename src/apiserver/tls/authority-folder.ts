@@ -2,8 +2,9 @@
 // Creates the authority when both files are missing.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
+import { pause, systemClock } from '../../clock.ts';
 import { type Authority, makeAuthority } from './certificates.ts';
-import { folderFault, makeFolder, textOfFile, writeWhole } from './secret-files.ts';
+import { folderFault, makeFolder, textOfFile, writeOnce } from './secret-files.ts';
 
 export async function authorityIn(folder: string, clusterName: string, now: Date): Promise<Authority> {
   const certPem = await textOfFile(join(folder, 'ca.crt'));
@@ -21,13 +22,28 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   try {
     await makeFolder(folder, 0o700);
     // The key comes first: after a crash between the two writes the next start finds one file and reports it.
-    await writeWhole(join(folder, 'ca.key'), created.keyPem);
-    await writeWhole(join(folder, 'ca.crt'), created.certPem);
+    const keyThere = await writeOnce(join(folder, 'ca.key'), created.keyPem);
+    // Another replica makes an authority in the same folder.
+    if (keyThere !== created.keyPem) return await authorityOfOther(folder, keyThere);
+    await writeOnce(join(folder, 'ca.crt'), created.certPem);
   } catch (error) {
     throw folderFault(folder, error);
   }
   return created;
 }
+
+/** It writes its certificate next. */
+async function authorityOfOther(folder: string, keyPem: string): Promise<Authority> {
+  for (let attempt = 1; attempt <= mostLooks; attempt++) {
+    const certPem = await textOfFile(join(folder, 'ca.crt'));
+    if (certPem !== undefined) return { certPem, keyPem };
+    await pause(systemClock, lookEveryMs);
+  }
+  throw new Error(`read the authority in ${folder}: wanted ca.crt and ca.key, found ca.key alone; ${wayOut}`);
+}
+
+const lookEveryMs = 50;
+const mostLooks = 100;
 
 const wayOut =
   'bring both back from a backup, or move both away for a new authority, which every client must then be told to trust';

@@ -1,7 +1,8 @@
 // Reads and writes the files of a server's secrets: private keys, peppers. In: a path and a text. Out: a file that is whole on the
 // disk, for its owner alone.
+import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, mkdir, open, readFile, rename, stat, statfs } from 'node:fs/promises';
+import { access, link, mkdir, open, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** A file or folder that a setting names cannot be used. Who knows the settings finds the one that names it. */
@@ -115,4 +116,39 @@ export async function writeWhole(path: string, text: string): Promise<void> {
     await file.close();
   }
   await rename(`${path}.new`, path);
+}
+
+/** Of several processes that make the file at the same time one has made it, and each returns what is there then. */
+export async function writeOnce(path: string, text: string): Promise<string> {
+  const own = `${path}.${randomBytes(6).toString('hex')}`;
+  await writeWhole(own, text);
+  try {
+    await link(own, path);
+    return text;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST') return await withoutLinks(path, text, error);
+    return (await textOfFile(path)) ?? text;
+  } finally {
+    await rm(own, { force: true });
+  }
+}
+
+/** Some file systems of several machines know no second name of a file. */
+async function withoutLinks(path: string, text: string, cause: unknown): Promise<string> {
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw cause;
+  try {
+    const file = await open(path, 'wx', 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    return text;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    return (await textOfFile(path)) ?? text;
+  }
 }

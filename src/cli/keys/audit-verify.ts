@@ -1,30 +1,105 @@
 // `hostward audit verify`: whether the audit log of the management API, or of a direct endpoint, is as it was written. In: the files,
 // oldest first, and for the management API the secret that proves them. Out: what is whole, and the first line that is not.
 import { join, resolve } from 'node:path';
-import { type Digest, keyedDigest, plainDigest } from '../../management/audit/chain/chain.ts';
+import { type KubernetesStoreSettings, secretsFolder } from '../../config/settings/management-settings.ts';
+import { type ChainHead, type Digest, keyedDigest, plainDigest } from '../../management/audit/chain/chain.ts';
 import { chainFiles } from '../../management/audit/chain/chain-file.ts';
 import { type Before, linesBefore, type VerifiedChain, verifyFiles } from '../../management/audit/chain/verify.ts';
-import { auditName, readSecrets } from '../../management/keys/folder/data-folder.ts';
+import { auditName, readSecrets, replicaOf } from '../../management/keys/folder/data-folder.ts';
+import { knownReplicas } from '../../management/server/host/known-replicas.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { configuredServer } from './client/reach-server.ts';
 
 export async function auditVerify(context: Context, options: Options): Promise<ExitCode> {
-  const { folder, digest, removedBecause, note } = await logOf(context, options);
+  const log = await logOf(context, options);
+  // First what the store has seen: a daemon may write on.
+  const heads = await headsOf(context, options, log);
+  const folders = [log.folder, ...options.texts('replica').map((folder) => resolve(context.cwd, folder))];
+  const chains = options.operands.length > 0 ? [log.folder] : folders;
+  const found: Found[] = [];
+  const lines: string[] = [];
+  const json: object[] = [];
+  let isWhole = true;
+  for (const folder of chains) {
+    const chain = await chainIn(context, { options, log, folder, heads });
+    found.push(...chain.found);
+    isWhole &&= chain.isWhole;
+    lines.push(...beforeText(chain.before, log.removedBecause), ...chain.found.map(fileText));
+    if (chain.seen !== undefined) lines.push(chain.seen.text);
+    json.push({ isWhole: chain.isWhole, before: chain.before, files: chain.found.map(fileJson), ...chain.seen?.json });
+  }
+  const missing = missingIn(heads, await Promise.all(chains.map(replicaOf)));
+  lines.push(...missing.map(({ text }) => text));
+  isWhole &&= missing.length === 0;
+  if (options.choice('output') === 'json') {
+    const [only] = json;
+    const missed = heads === undefined ? {} : { missing: missing.map(({ replica, line }) => ({ replica, line })) };
+    print(context, json.length === 1 ? { ...only, isWhole, ...missed } : { isWhole, chains: json, ...missed });
+  } else for (const line of lines) context.stdout.write(`${line}\n`);
+  if (log.note !== undefined) context.stderr.write(`${log.note}\n`);
+  if (!isWhole) context.stderr.write(`${afterDamage}\n`);
+  return isWhole ? exitCodes.fine : exitCodes.input;
+}
+
+interface Chain {
+  isWhole: boolean;
+  before: Before;
+  found: Found[];
+  /** What the store says of it. */
+  seen: { text: string; json: object } | undefined;
+}
+
+async function chainIn(
+  context: Context,
+  { options, log, folder, heads }: { options: Options; log: Log; folder: string; heads: Heads | undefined },
+): Promise<Chain> {
   const names = options.operands.length === 0 ? await filesIn(folder) : options.operands;
   const files = names.map((name) => ({ name, read: () => context.files.read(resolve(context.cwd, name)) }));
   const last = options.text('last');
-  const found = await verifyFiles(files, { digest, ...(last === undefined ? {} : { last }) });
-  const before = linesBefore(found.map(({ result }) => result));
-  const isWhole = found.every(({ result }) => result.kind === 'whole');
-  if (options.choice('output') === 'json') print(context, { isWhole, before, files: found.map(fileJson) });
-  else
-    for (const line of [...beforeText(before, removedBecause), ...found.map(fileText)])
-      context.stdout.write(`${line}\n`);
-  if (note !== undefined) context.stderr.write(`${note}\n`);
-  if (!isWhole) context.stderr.write(`${afterDamage}\n`);
-  return isWhole ? exitCodes.fine : exitCodes.input;
+  const replica = heads && (await replicaOf(folder));
+  const known = replica === undefined ? undefined : heads?.get(replica);
+  const found = await verifyFiles(files, { digest: log.digest, known, ...(last === undefined ? {} : { last }) });
+  const results = found.map(({ result }) => result);
+  const isUnbroken = results.every(({ kind }) => kind === 'whole');
+  const end = results.at(-1);
+  const ends = end?.kind === 'whole' ? end.state.next - 1 : undefined;
+  const isCut = known !== undefined && ends !== undefined && ends < known.line;
+  const seen =
+    known === undefined
+      ? undefined
+      : {
+          text: isCut
+            ? `replica ${replica}: the log ends with line ${ends}, and the store has seen line ${known.line}: its end was cut off`
+            : `replica ${replica}: the store has seen line ${known.line}`,
+          json: { replica, seenLine: known.line, isCut },
+        };
+  return { isWhole: isUnbroken && !isCut, before: linesBefore(results), found, seen };
+}
+
+type Heads = ReadonlyMap<string, ChainHead>;
+
+async function headsOf(context: Context, options: Options, { store }: Log): Promise<Heads | undefined> {
+  if (!options.has('store')) return undefined;
+  if (store === undefined)
+    throw new CommandFault(exitCodes.input, 'the configuration has no store in a cluster, which would know the end', {
+      hint: 'leave --store out, and give the digest of the last line with --last',
+    });
+  const { clock, environment } = context;
+  const replicas = await knownReplicas(store, { clock, environment }).catch((cause: Error) => {
+    throw new CommandFault(exitCodes.environment, cause.message, { cause });
+  });
+  return new Map([...replicas].flatMap(([replica, { audit }]) => (audit === undefined ? [] : [[replica, audit]])));
+}
+
+function missingIn(heads: Heads = new Map(), given: readonly (string | undefined)[]) {
+  return [...heads]
+    .filter(([replica, { line }]) => line > 0 && !given.includes(replica))
+    .map(([replica, { line }]) => ({
+      ...{ replica, line },
+      text: `replica ${replica}: its log of ${line} lines is in none of these folders: name its dataDir with --replica, or delete the Secret hostward-replica-${replica} of a replica that is gone for good`,
+    }));
 }
 
 const afterDamage =
@@ -35,6 +110,7 @@ interface Log {
   digest: Digest;
   removedBecause: string;
   note?: string;
+  store?: KubernetesStoreSettings | undefined;
 }
 
 const noteOfDirect =
@@ -56,8 +132,9 @@ async function logOf(context: Context, options: Options): Promise<Log> {
       note: noteOfDirect,
     };
   const { server } = await configuredServer(context, options);
-  const digest = keyedDigest(await auditKeyIn(server.dataDir));
-  return { folder: server.dataDir, digest, removedBecause: 'as hostward.management.audit.keepFiles wants' };
+  const digest = keyedDigest(await auditKeyIn(secretsFolder(server)));
+  const removedBecause = 'as hostward.management.audit.keepFiles wants';
+  return { folder: server.dataDir, digest, removedBecause, store: server.store?.kubernetes };
 }
 
 /** Full files are in the folder of the one that is written now. */

@@ -78,6 +78,8 @@ export interface KeyLimits {
 
 /** The running daemon applies changes of these settings. */
 export interface ManagementSettings {
+  /** Of several replicas, the one with the highest rules about all that follows up to the projects. Absent = 0. */
+  generation?: number;
   administrators: { users: readonly string[]; groups: readonly string[] };
   users: readonly ManagementUser[];
   teams: readonly ManagementTeam[];

@@ -50,6 +50,8 @@ export interface ManagementService {
   readonly isServing: boolean;
   /** Why no change can be stored. */
   readonly writeTrouble?: string | undefined;
+  /** What somebody must mend while requests are answered. */
+  readonly notes?: readonly string[];
   readonly url: string;
   /** `troubles`: what somebody must mend, in sentences. */
   status(): object & { troubles?: readonly string[] };

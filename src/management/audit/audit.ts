@@ -11,6 +11,7 @@ import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { Callers } from '../keys/callers/callers.ts';
 import { managementRequest, proxiedIn } from '../scope/classify.ts';
 import { type AccessRequest, isManagementResource, reportResource } from '../scope/request.ts';
+import type { ChainHead } from './chain/chain.ts';
 import type { ChainFile } from './chain/chain-file.ts';
 import { damageText, type FoundDamage } from './chain/find-damage.ts';
 import type { Removal } from './chain/retention.ts';
@@ -25,6 +26,8 @@ export interface AuditLogOptions {
   reads: () => boolean;
   /** Removes the oldest files; called at the start and whenever a full file was moved aside. */
   removeOld?: (note: (removal: Removal) => Promise<void>) => Promise<number>;
+  /** Where the log ended when somebody outside this machine was told last. */
+  headBefore?: ChainHead | undefined;
   /** Opens the files at the start; the look itself goes on while requests are served. */
   openForDamage?: (isStopping: () => boolean) => Promise<() => Promise<FoundDamage | undefined>>;
 }
@@ -40,6 +43,7 @@ export class AuditLog implements Audit {
   #removing: Promise<void> = Promise.resolve();
   #looking: Promise<void> = Promise.resolve();
   #damage: string | undefined;
+  #lostEnd: string | undefined;
   #isStopping = false;
 
   constructor(options: AuditLogOptions) {
@@ -48,6 +52,7 @@ export class AuditLog implements Audit {
 
   async start(): Promise<void> {
     await this.#options.file.start();
+    this.#lookForLostEnd();
     const look = await this.#options.openForDamage?.(() => this.#isStopping);
     this.#looking = this.#lookForDamage(look);
     await this.removeOld();
@@ -55,7 +60,21 @@ export class AuditLog implements Audit {
 
   /** What somebody or the disk did to the log before the start; undefined as far as is known. */
   get damage(): string | undefined {
-    return this.#damage;
+    return this.#damage ?? this.#lostEnd;
+  }
+
+  /** For others to keep: without it nobody can tell that the end was cut off. */
+  get head(): ChainHead {
+    return this.#options.file.head;
+  }
+
+  #lookForLostEnd(): void {
+    const { headBefore, log } = this.#options;
+    const { line, digest } = this.head;
+    if (headBefore === undefined || headBefore.line < line) return;
+    if (headBefore.line === line && headBefore.digest === digest) return;
+    this.#lostEnd = `the end of the audit log was lost before the start: it ends with line ${line}, and the store has seen line ${headBefore.line}; keep the files as they are, and compare them with the copies in your log storage`;
+    log.error({ component: 'management', ...this.head, seen: headBefore }, this.#lostEnd);
   }
 
   async #lookForDamage(look: (() => Promise<FoundDamage | undefined>) | undefined): Promise<void> {

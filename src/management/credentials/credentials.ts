@@ -46,6 +46,8 @@ export interface OpenIssuingOptions {
   misses: Misses | undefined;
   /** Whether this replica is the one that makes new keys. */
   mayRenew(): boolean;
+  /** Opens the keys that sign, where other replicas must have them too. */
+  openKeys(open: () => Promise<TokenKeys>): Promise<TokenKeys>;
   callerOf: TokenIssueParts['callerOf'];
   visibleSince: NonNullable<Kind['visibleTo']>;
   deadText: TokenCallersParts['deadText'];
@@ -62,7 +64,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   const nowMs = () => clock.wallTime().getTime();
   const failed = (error: unknown) =>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
-  const keys = await TokenKeys.open(folder, nowMs());
+  const keys = await options.openKeys(() => TokenKeys.open(folder, nowMs()));
   // Of several replicas one makes the keys, and the others read what it has written.
   const renew = () => (options.mayRenew() ? keys.keepUp(nowMs()) : keys.readAgain());
   await renew();

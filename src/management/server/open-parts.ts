@@ -21,6 +21,7 @@ import { SuppliedValues } from '../keys/book/supplied-values.ts';
 import { Callers, deadText, type Session } from '../keys/callers/callers.ts';
 import { Misses } from '../keys/callers/misses.ts';
 import { Rights } from '../keys/callers/rights.ts';
+import type { RulingConfiguration } from '../keys/callers/ruling-configuration.ts';
 import type { UserDirectory } from '../keys/callers/user-directory.ts';
 import { auditName, makeDataFolder } from '../keys/folder/data-folder.ts';
 import { KeyCounts } from '../keys/key-metrics.ts';
@@ -36,6 +37,7 @@ import type { Peppers } from '../keys/secret/pepper.ts';
 import type { Database } from './host/database-for.ts';
 import { markIn } from './moving/store-marks.ts';
 import { openStored, type StoredOptions } from './open-stored.ts';
+import type { SecretVersions } from './secret-versions.ts';
 
 export interface OpenParts {
   /** The database below the store, for a backup. */
@@ -49,6 +51,10 @@ export interface OpenParts {
   /** What other replicas know of uses. */
   uses: OthersUses;
   supplied: SuppliedValues | undefined;
+  /** Where several replicas get their secrets at different times. */
+  versions: SecretVersions | undefined;
+  /** Where several replicas have a configuration each. */
+  ruling: RulingConfiguration | undefined;
   people: UserDirectory;
   book: KeyBook;
   callers: Callers;
@@ -105,7 +111,7 @@ async function partsOf(
 ): Promise<OpenParts> {
   const { folder, settings, clock, log, kinds, baseURL: issuer } = options;
   const stored = await openStored(database, options, opened);
-  const { secrets, digest, store, followers, activity, people, book, uses } = stored;
+  const { secrets, digest, store, followers, activity, versions, ruling, people, book, uses } = stored;
   const { peppers, cipher } = secrets;
   const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
   const world = worldOf({ people, book, lastActivityMs });
@@ -120,7 +126,11 @@ async function partsOf(
   };
   const { shared } = database;
   const supplied =
-    shared && new SuppliedValues({ store, followers, secret: secrets.auditKey, clock, mayAct: shared.sweeps });
+    shared &&
+    new SuppliedValues({
+      ...{ store, followers, secret: secrets.auditKey, clock },
+      ...{ mayAct: shared.sweeps, replica: shared.replica, others: shared.others },
+    });
   const keyParts: KeyParts = {
     ...{ book, people, callers, activity, peppers, supplied, cipher, random, limits, clock, kinds, stateByOthers },
   };
@@ -137,11 +147,12 @@ async function partsOf(
   const removeOld: AuditLogOptions['removeOld'] = (note) =>
     removeOldFiles({ folder, name: auditName, digest, keep: settings().audit.keepFiles, note });
   const audit = new AuditLog({
-    ...{ file, clock, log, callers, reads, removeOld },
+    ...{ file, clock, log, callers, reads, removeOld, headBefore: shared?.saidBefore().audit },
     openForDamage: (isStopping) => openForDamage({ folder, name: auditName, digest, clock, isStopping }),
   });
   await audit.start();
   opened.push(audit);
+  shared?.tells(() => ({ audit: audit.head }));
   const callerOf = (user: User) => {
     const session = callers.sessionOf(user);
     if (session === undefined) return undefined;
@@ -171,6 +182,7 @@ async function partsOf(
     userOf,
     misses,
     mayRenew: () => database.shared?.sweeps() ?? true,
+    openKeys: (open) => versions?.openTokenKeys(open) ?? open(),
   });
   book.onChange((uid) => {
     issuing.ledger.changed(uid);
@@ -178,7 +190,8 @@ async function partsOf(
   });
   supplied?.start();
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
-  const given = { peppers, database, revocations: stored.revocations, store, followers, activity, people, book, uses };
+  const { revocations } = stored;
+  const given = { peppers, database, revocations, store, followers, activity, versions, ruling, people, book, uses };
   const made = {
     callers,
     visibleSince,
@@ -229,6 +242,8 @@ export async function closeParts(parts: OpenParts, log: Log): Promise<void> {
   await parts.supplied?.stop();
   await parts.book.stop();
   await parts.people.stop();
+  await parts.ruling?.stop();
+  await parts.versions?.stop();
   await parts.uses.stop();
   await parts.audit.stop();
   try {

@@ -13,11 +13,13 @@ import { revokedBy } from '../audit/journal/revoked-by.ts';
 import { activityPrefix, activityStore, loadActivity, OthersUses } from '../keys/book/activity-store.ts';
 import { KeyBook, keyPrefix } from '../keys/book/key-book.ts';
 import { hiddenPart } from '../keys/book/stored-key.ts';
+import { RulingConfiguration } from '../keys/callers/ruling-configuration.ts';
 import { recordsPrefix, UserDirectory } from '../keys/callers/user-directory.ts';
-import { checkSecrets, openSecrets, revocationsName } from '../keys/folder/data-folder.ts';
+import { checkSecrets, openSecrets, revocationsName, type Secrets } from '../keys/folder/data-folder.ts';
 import { Activity } from '../keys/life/activity.ts';
 import type { Database } from './host/database-for.ts';
 import { wayOutOfRollback } from './host/host-database.ts';
+import { SecretVersions } from './secret-versions.ts';
 
 export interface StoredOptions {
   folder: string;
@@ -48,7 +50,14 @@ export async function openStored(
   const store = new JournaledStore({ store: database, ...journal });
   await store.start();
   opened.push(store);
-  await checkSecrets(store, secrets, secretsFolder);
+  const { shared } = database;
+  const versions =
+    shared && new SecretVersions({ store, followers, shared, secrets, folder: secretsFolder, clock, log });
+  if (versions === undefined) await mustHaveSecrets(store, secrets, secretsFolder);
+  else {
+    opened.push(versions);
+    await versions.start();
+  }
   const activity = new Activity(clock, activityStore(store), (error) =>
     log.error({ component: 'management', error: String(error) }, 'uses of keys not written down'),
   );
@@ -56,7 +65,15 @@ export async function openStored(
   const uses = new OthersUses({ store, activity, clock });
   opened.push(uses);
   if (database.shared !== undefined) uses.start();
-  const people = new UserDirectory({ store, followers, clock }, settings());
+  // Who has the store alone decides alone.
+  const others = () => shared?.others().flatMap(({ words }) => words.configuration ?? []) ?? [];
+  const ruling = shared && new RulingConfiguration({ store, followers, clock, log, others }, settings());
+  await ruling?.start();
+  if (ruling !== undefined) {
+    opened.push(ruling);
+    shared?.tells(() => ({ configuration: ruling.name }));
+  }
+  const people = new UserDirectory({ store, followers, clock }, ruling?.settings ?? settings());
   await people.start();
   opened.push(people);
   const book = new KeyBook(followers, (uid) => {
@@ -65,8 +82,16 @@ export async function openStored(
   });
   await book.start();
   opened.push(book);
-  return { secrets, digest, revocations, store, followers, activity, people, book, uses };
+  return { secrets, digest, revocations, store, followers, activity, versions, ruling, people, book, uses };
 }
 
 const takenAway = (event: StoreEvent) =>
   revokedBy(event, { keyPrefix, recordsPrefix, recordOf: (object) => hiddenPart(object)?.record });
+
+async function mustHaveSecrets(store: JournaledStore, secrets: Secrets, folder: string): Promise<void> {
+  const check = await checkSecrets(store, secrets, { folder, isShared: false });
+  if (check.kind === 'late')
+    throw new Error(
+      `read the secrets in ${folder}: wanted pepper ${check.wanted}, with which keys were made; bring secrets.json back from a backup, or see \`hostward docs bad-days\` for a lost pepper`,
+    );
+}

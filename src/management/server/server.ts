@@ -38,6 +38,7 @@ import { SaidLeavers } from './commands/said-leavers.ts';
 import { type Database, databaseFor, sweepingOf } from './host/database-for.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
 import { SweepingCollector } from './sweeping-collector.ts';
+import { TakingOver } from './taking-over.ts';
 import { WriteCheck, writeAttempt } from './write-check.ts';
 
 export interface ManagementOptions {
@@ -81,6 +82,7 @@ export class ManagementApi {
   #expired: ExpiredKeys | undefined;
   #streamCheck: Timer | undefined;
   #writes: WriteCheck | undefined;
+  #taking: TakingOver | undefined;
   #caPem = '';
   #isServing = false;
 
@@ -147,7 +149,7 @@ export class ManagementApi {
   #kubeconfigsOf(parts: OpenParts): Kubeconfigs {
     const { server, clock, log, environment = {} } = this.#options;
     const access = {
-      settings: () => this.#settings,
+      settings: () => parts.ruling?.settings ?? this.#settings,
       caPem: () => this.#caPem,
       kit: () => this.#need().api.kit,
     };
@@ -173,6 +175,8 @@ export class ManagementApi {
     proxy.look();
     await this.openLocalSocket();
     this.#isServing = true;
+    const { ruling, people } = this.#need();
+    this.#taking = ruling && new TakingOver({ ruling, people, log, done: () => this.#settingsTaken() });
     const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
     const failed = () => failedLogins.count;
     const [unproven, limits] = [this.#unproven, this.#limits];
@@ -208,8 +212,8 @@ export class ManagementApi {
 
   /** Ends the streams of callers whose credential has ended or whose rights have changed. */
   #endStreams(): void {
-    const { api, callers, proxy, database, followers } = this.#need();
-    const trouble = storeTrouble({ database, followers });
+    const { api, callers, proxy } = this.#need();
+    const trouble = storeTrouble(this.#need());
     api.expireWatches((user) => trouble !== undefined || !callers.isStill(user));
     proxy.endWhere((user) => (trouble === undefined ? callers.endOf(user) : serviceUnavailable(trouble)));
   }
@@ -219,6 +223,7 @@ export class ManagementApi {
     if (running === undefined) return;
     this.#isServing = false;
     this.#streamCheck?.cancel();
+    await this.#taking?.stop();
     await this.#writes?.stop();
     await this.#localSocket?.close();
     await this.#expired?.stop();
@@ -233,8 +238,15 @@ export class ManagementApi {
   /** New members, projects and limits apply from the next request on. Streams end where the caller's view has changed. */
   async apply(settings: ManagementSettings): Promise<void> {
     this.#settings = settings;
-    const { people, issuing, proxy } = this.#need();
-    await people.take(settings);
+    const { people, ruling } = this.#need();
+    await ruling?.take(settings);
+    if (this.#taking !== undefined) return this.#taking.now();
+    await people.take(ruling?.settings ?? settings);
+    await this.#settingsTaken();
+  }
+
+  async #settingsTaken(): Promise<void> {
+    const { issuing, proxy } = this.#need();
     await this.#expired?.remove();
     issuing.ledger.reviewAll();
     this.#endStreams();
@@ -264,9 +276,9 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, audit, book, world, counts, kubeconfigs, proxy, database, followers } = this.#need();
+    const { api, audit, book, world, counts, kubeconfigs, proxy, database, followers, versions, ruling } = this.#need();
     const store = database.shared?.status();
-    const behind = followers.trouble === undefined ? [] : [followers.trouble];
+    const behind = [followers.trouble, versions?.trouble, ...this.notes].filter((trouble) => trouble !== undefined);
     const nowMs = this.#options.clock.wallTime().getTime();
     const { expiringSoon, nextToEnd, ofLeavers, ...keys } = counts.read(0);
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
@@ -284,7 +296,7 @@ export class ManagementApi {
       ofLeavers,
       watches: api.watchCount,
       certificates,
-      ...(store && { store }),
+      ...(store && { store: { ...store, configuration: ruling?.status, secrets: versions?.status } }),
       ...proxied,
     };
   }
@@ -309,6 +321,11 @@ export class ManagementApi {
     return (this.#running && storeTrouble(this.#running)) ?? this.#writes?.trouble;
   }
 
+  /** What somebody must mend while requests are answered. */
+  get notes(): readonly string[] {
+    return [this.#running?.ruling?.trouble, this.#taking?.trouble].filter((note) => note !== undefined);
+  }
+
   get isServing(): boolean {
     return this.#isServing;
   }
@@ -320,6 +337,6 @@ export class ManagementApi {
 }
 
 /** Why nothing that is known here may be believed. */
-function storeTrouble({ database, followers }: Pick<OpenParts, 'database' | 'followers'>): string | undefined {
-  return database.trouble ?? followers.trouble;
+function storeTrouble({ database, followers, versions }: OpenParts): string | undefined {
+  return database.trouble ?? followers.trouble ?? versions?.trouble;
 }

@@ -11,9 +11,10 @@ import { eventOf, type Version } from '../timeline.ts';
 import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
 import type { HostRecord, HostRecords } from './host-records.ts';
+import { type LiveReplica, LiveReplicas } from './live-replicas.ts';
 import { OwnRecord } from './own-record.ts';
 import { Pulse } from './pulse.ts';
-import { metaData, metaName, nameOf, readRecord, recordData, type StoreMeta } from './record-format.ts';
+import { metaData, metaName, nameOf, readRecord, recordData, replicaName, type StoreMeta } from './record-format.ts';
 import { RecordReader, type RecordReaderOptions } from './record-reader.ts';
 import { openMeta } from './store-meta.ts';
 
@@ -39,8 +40,6 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
 const mostAttempts = 20;
 /** A replica that was away for more restores and migrations is told that it belongs to another store. */
 const mostEpochs = 50;
-/** Five heartbeats. */
-const liveForMs = 10_000;
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
 
@@ -50,19 +49,12 @@ export interface StoreSize {
   bytes: number;
 }
 
-interface Replica {
-  beat: number;
-  about: string;
-  /** When it was last heard. */
-  heardMs: number;
-}
-
 export class KubernetesStore extends TimelineStore {
   readonly #options: KubernetesStoreOptions;
   readonly #host: HostRecords;
   readonly #arrivals: Arrivals;
   readonly #pulse: Pulse;
-  readonly #replicas = new Map<string, Replica>();
+  readonly #replicas: LiveReplicas;
   readonly #reader: RecordReader;
   readonly #keys = new Map<string, string>();
   /** Of all values. */
@@ -84,6 +76,7 @@ export class KubernetesStore extends TimelineStore {
     const { host, replica, about = () => '' } = options;
     const own = new OwnRecord({ host, replica, about, wentBack: (message) => this.#setBack(message) });
     this.#arrivals = new Arrivals(clock);
+    this.#replicas = new LiveReplicas(clock);
     this.#pulse = new Pulse({
       clock,
       write: (beat) => own.write(beat),
@@ -140,10 +133,15 @@ export class KubernetesStore extends TimelineStore {
   }
 
   /** Names and words of the replicas that were heard in the last seconds, this one too. */
-  get liveReplicas(): { replica: string; about: string }[] {
-    const sinceMs = (this.#options.hostClock ?? this.clock).now() - liveForMs;
-    const live = [...this.#replicas].filter(([, { heardMs }]) => heardMs >= sinceMs);
-    return live.map(([replica, { about }]) => ({ replica, about })).sort((a, b) => (a.replica < b.replica ? -1 : 1));
+  get liveReplicas(): LiveReplica[] {
+    return this.#replicas.live;
+  }
+
+  /** What a replica says of itself, as the host has it; also before the start. */
+  async replicaRecord(replica: string): Promise<string | undefined> {
+    const found = await this.#host.get(replicaName(replica));
+    const read = found && readRecord(found, 0);
+    return read?.kind === 'replica' ? read.about : undefined;
   }
 
   /** Names of records that nobody can read; the others are served. */
@@ -166,6 +164,7 @@ export class KubernetesStore extends TimelineStore {
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
     this.mustBeOpen('write');
     this.#mustBeWhole();
+    this.#mustBeHeard();
     let known = this.timeline.newest(key)?.record;
     for (let attempt = 1; attempt <= mostAttempts; attempt++) {
       // Memory may be behind, so only the host refuses.
@@ -250,6 +249,12 @@ export class KubernetesStore extends TimelineStore {
     if (this.#wentBack !== undefined) throw new StoreFault('STORE_ROLLED_BACK', this.#wentBack);
   }
 
+  /** A process that was stopped for a while goes on in the middle of a write whose reason may be over. */
+  #mustBeHeard(): void {
+    const { trouble } = this;
+    if (trouble !== undefined) throw new StoreFault('STORE_HOST_SILENT', `Cannot write: ${trouble}`);
+  }
+
   async #firstList(): Promise<void> {
     const clock = this.#options.hostClock ?? this.#options.clock;
     const givenUpMs = clock.now() + firstListMs;
@@ -325,7 +330,7 @@ export class KubernetesStore extends TimelineStore {
     const versions: Version[] = [];
     for (const found of records) {
       const read = this.#reader.read(found, this.#meta.offset);
-      if (read.kind === 'replica') this.#hear(read);
+      if (read.kind === 'replica') this.#replicas.hear(read);
       this.#reader.note(found.name, read);
       if (read.kind !== 'record') continue;
       const { record } = read;
@@ -346,7 +351,7 @@ export class KubernetesStore extends TimelineStore {
     this.#reached = found.version;
     const read = type === 'delete' ? undefined : this.#reader.read(found, this.#meta.offset);
     if (found.name === metaName) this.#metaChanged(read?.kind === 'meta' ? read.meta : undefined);
-    if (read?.kind === 'replica') this.#hear(read);
+    if (read?.kind === 'replica') this.#replicas.hear(read);
     this.#reader.note(found.name, read);
     const key = read?.kind === 'record' ? read.record.key : this.#keys.get(found.name);
     const record = read?.kind === 'record' ? read.record : undefined;
@@ -367,10 +372,6 @@ export class KubernetesStore extends TimelineStore {
     this.timeline.apply(version);
     this.hub.publish(eventOf(version));
     this.trim();
-  }
-
-  #hear({ replica, beat, about }: { replica: string; beat: number; about: string }): void {
-    this.#replicas.set(replica, { beat, about, heardMs: (this.#options.hostClock ?? this.clock).now() });
   }
 
   /** Another offset numbers everything anew. A meta record that somebody has deleted comes back from memory. */

@@ -90,8 +90,15 @@ describe.skipIf(assets.found === undefined)('two replicas on a real kube-apiserv
     };
     await until(async () => (await storeOf(0))['sweeper'] !== undefined, 'a sweeper', 30_000);
     const [one, two] = [await storeOf(0), await storeOf(1)];
-    expect(one['replicas']).toHaveLength(2);
-    expect(one['replicas']).toEqual(two['replicas']);
+    const namesIn = ({ replicas: rows }: Record<string, unknown>) =>
+      (rows as { replica: string }[]).map(({ replica }) => replica);
+    expect(namesIn(one)).toHaveLength(2);
+    expect(namesIn(one)).toEqual(namesIn(two));
+    expect(one['replicas']).toMatchObject([
+      { generation: 0, peppers: '1', tokenKeys: expect.any(String) },
+      { generation: 0, peppers: '1', tokenKeys: expect.any(String) },
+    ]);
+    expect(one['secrets']).toMatchObject({ pepper: 1 });
     expect(one['sweeper']).toBe(two['sweeper']);
     expect([Number(one['lagMs']) < 5_000, one['troubles']]).toEqual([true, []]);
   }, 60_000);

@@ -15,11 +15,14 @@ async function twoReplicas(have = true) {
   endings.push(() => store.stop());
   const secret = Buffer.alloc(32, 7);
   const sweeps = [true, false];
+  const living = ['replica-0', 'replica-1'];
   const both = sweeps.map(
     (_, at) =>
       new SuppliedValues({
         ...{ store, secret, clock, followers: { have: () => have } },
         mayAct: () => sweeps[at] === true,
+        replica: `replica-${at}`,
+        others: () => living.filter((one) => one !== `replica-${at}`).map((replica) => ({ replica })),
       }),
   );
   for (const one of both) endings.push(() => one.stop());
@@ -27,7 +30,7 @@ async function twoReplicas(have = true) {
     const page = await store.list(suppliedPrefix);
     return page.kind === 'page' ? page.records : [];
   };
-  return { clock, store, sweeps, records, both: both as [SuppliedValues, SuppliedValues] };
+  return { clock, store, sweeps, living, records, both: both as [SuppliedValues, SuppliedValues] };
 }
 
 describe('reservations of supplied values', () => {

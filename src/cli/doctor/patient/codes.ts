@@ -67,6 +67,7 @@ const table = {
   'HW-808': { category: 'management API', title: 'nobody else may change the records' },
   'HW-809': { category: 'management API', title: 'a drained node ends one replica at a time' },
   'HW-810': { category: 'management API', title: 'the store has room' },
+  'HW-811': { category: 'management API', title: 'the replicas have one configuration' },
   'HW-901': { category: 'active proof', title: 'test objects can be made in the virtual cluster' },
   'HW-902': { category: 'active proof', title: 'the copy of the Endpoints comes to the host' },
   'HW-903': { category: 'active proof', title: 'the copy of the EndpointSlice comes to the host' },

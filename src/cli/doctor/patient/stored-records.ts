@@ -3,6 +3,7 @@
 
 import { listPages } from '../../../cluster/window/list-pages.ts';
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
+import { configurationKey } from '../../../management/keys/callers/ruling-configuration.ts';
 import { proofKey } from '../../../management/keys/folder/data-folder.ts';
 import { isUsable } from '../../../management/server/host/host-database.ts';
 import { recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
@@ -21,6 +22,8 @@ export interface StoredRecords {
   meta: StoreMeta | string | undefined;
   /** What the secrets of the installation are proved by. */
   proof: string | undefined;
+  /** What the configuration says that rules. */
+  configuration: string | undefined;
   /** Where the records were moved to. */
   movedTo: string | undefined;
   isMoving: boolean;
@@ -67,6 +70,7 @@ export async function surveyOf(
     kind: 'read',
     records: {
       ...{ count, bytes, foreign, unusable, replicas, meta, proof: marks.get(proofKey) },
+      configuration: marks.get(configurationKey),
       movedTo: moved === undefined ? undefined : String(JSON.parse(moved)),
       isMoving: marks.has(movingKey),
     },

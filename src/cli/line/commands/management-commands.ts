@@ -105,7 +105,7 @@ export const managementCommands: readonly CommandSpec[] = [
     details: [
       'Every line holds the digest of the line before, made with a secret in dataDir, so that the command must run where dataDir is. Without FILE it checks the whole log in dataDir, while the daemon writes or not: audit.log, and before it the full files that the daemon moved aside, audit-NUMBER.log, each named by its last line. Files from elsewhere are given oldest first. Exit code 1 names the first line that does not fit.',
       'With a configuration that has hostward.direct alone, or with --direct, it checks the log of the direct endpoint. An endpoint has no secret, so that the check finds damage there, but not a log that somebody has written again; the platform has its lines in its own log.',
-      'A log whose end was cut off looks whole. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file.',
+      'A log whose end was cut off looks whole. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file. Replicas keep the end of their logs in the store with each heartbeat: with --store the command compares them, and names a replica whose log is not given.',
     ],
     options: [
       {
@@ -114,6 +114,8 @@ export const managementCommands: readonly CommandSpec[] = [
       },
       { name: 'direct', summary: 'the log of hostward.direct, where the configuration has the management API too' },
       { name: 'last', value: 'DIGEST', summary: 'the digest that the last line must have' },
+      { name: 'replica', value: 'FOLDER', repeats: true, summary: 'dataDir of another replica, or a copy of it' },
+      { name: 'store', summary: 'compare with the ends of the logs in the store of the replicas' },
       output,
     ],
     examples: [
@@ -121,6 +123,10 @@ export const managementCommands: readonly CommandSpec[] = [
       {
         line: 'hostward audit verify audit-000000204800.log audit.log --config hostward.yaml',
         says: 'files that were moved away',
+      },
+      {
+        line: 'hostward audit verify --store --replica /copies/replica-1 --config hostward.yaml',
+        says: 'the logs of two replicas, with their ends',
       },
     ],
   },

@@ -3,7 +3,16 @@
 // share one write. A line that cannot be written whole is taken back, so that the chain stays whole.
 import { type FileHandle, open, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beginning, type ChainState, chainLine, type Digest, looksTorn, maxLineLength, readLine } from './chain.ts';
+import {
+  beginning,
+  type ChainHead,
+  type ChainState,
+  chainLine,
+  type Digest,
+  looksTorn,
+  maxLineLength,
+  readLine,
+} from './chain.ts';
 
 /** The part of a file handle that a chain needs, so that a test can put a broken disk in its place. */
 export type ChainHandle = Pick<FileHandle, 'appendFile' | 'datasync' | 'truncate' | 'close' | 'stat' | 'read'>;
@@ -57,6 +66,11 @@ export class ChainFile {
   /** The entry of the last line, as the files had it at the start. */
   get last(): Readonly<Record<string, unknown>> | undefined {
     return this.#last;
+  }
+
+  /** Number and digest of the last line that is on the disk; line 0 for a chain that has not begun. */
+  get head(): ChainHead {
+    return { line: this.#state.next - 1, digest: this.#state.previous };
   }
 
   /** Goes on where the files end; a last line that a crash cut off was never acknowledged, and is taken away. */

@@ -18,6 +18,12 @@ export interface ChainState {
   previous: string;
 }
 
+/** The last line of a chain, as it is noted elsewhere. */
+export interface ChainHead {
+  line: number;
+  digest: string;
+}
+
 /** The digest before the first line of the first file. */
 export const beginning: ChainState = { next: 1, previous: '0'.repeat(64) };
 

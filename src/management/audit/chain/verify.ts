@@ -1,5 +1,13 @@
 // Checks whether a file of chained lines is complete. It names the first wrong line and its fault.
-import { beginning, type ChainState, type Digest, looksTorn, type ReadLine, readLine } from './chain.ts';
+import {
+  beginning,
+  type ChainHead,
+  type ChainState,
+  type Digest,
+  looksTorn,
+  type ReadLine,
+  readLine,
+} from './chain.ts';
 import type { Removal } from './retention.ts';
 
 export type VerifiedChain =
@@ -21,19 +29,23 @@ export interface VerifyOptions {
   after?: ChainState;
   /** The digest of the last line, noted elsewhere. Without it, a removed end of the file is not found. */
   last?: string;
+  /** A line that was noted elsewhere: one that is there must be the same. */
+  known?: ChainHead | undefined;
 }
 
 /** Follows the lines of one file. */
 export class ChainCheck {
   readonly #digest: Digest;
+  readonly #known: ChainHead | undefined;
   readonly removals: RemovalNoted[] = [];
   first: First | undefined;
   lines = 0;
   /** Behind the last line; undefined before the first one of the first file. */
   state: ChainState | undefined;
 
-  constructor(digest: Digest, after: ChainState | undefined) {
+  constructor(digest: Digest, after: ChainState | undefined, known?: ChainHead) {
     this.#digest = digest;
+    this.#known = known;
     this.state = after;
   }
 
@@ -47,6 +59,8 @@ export class ChainCheck {
       return broken(`wanted line number ${this.state.next}, found ${read.seq}: lines are missing, or not in order`);
     if (this.state !== undefined && read.previous !== this.state.previous)
       return broken('it follows another line than the one before it');
+    if (read.seq === this.#known?.line && read.digest !== this.#known.digest)
+      return broken(`line number ${read.seq} is not the one that the store has seen`);
     this.first ??= { seq: read.seq, previous: read.previous };
     const removal = removalIn(read);
     if (removal !== undefined) this.removals.push(removal);
@@ -58,7 +72,7 @@ export class ChainCheck {
 export function verifyChain(text: string, options: VerifyOptions): VerifiedChain {
   const lines = text.split('\n');
   const rest = lines.pop() ?? '';
-  const check = new ChainCheck(options.digest, options.after);
+  const check = new ChainCheck(options.digest, options.after, options.known);
   for (const line of lines) {
     const broken = check.next(line);
     if (broken !== undefined) return { kind: 'broken', ...broken };

@@ -4,7 +4,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
-import { textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { StatusFault } from '../../../apiserver/request/status-fault.ts';
+import { textOfFile, writeOnce, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { serviceUnavailable } from '../../../object/meta/status.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { tokenKeysFile } from '../../keys/folder/data-folder.ts';
 import { longestTokenTTL, tokenType } from '../claims/claims.ts';
@@ -35,6 +37,8 @@ export class TokenKeys {
   #keys: TokenKey[];
   #keySet: KeySet = new Map();
   #changing: Promise<void> = Promise.resolve();
+  /** Where several replicas sign. */
+  #agreed: { id: string; sinceMs: number } | undefined;
 
   private constructor(path: string, keys: TokenKey[], areNew: boolean) {
     this.areNew = areNew;
@@ -43,14 +47,20 @@ export class TokenKeys {
     this.#publish();
   }
 
-  /** Only for a process that has the folder for itself. The first key signs at once: there is no older key set anywhere. */
+  /** The first key signs at once: there is no older key set anywhere. */
   static async open(folder: string, nowMs: number): Promise<TokenKeys> {
     const path = join(folder, tokenKeysFile);
     const text = await textOfFile(path);
     if (text !== undefined) return new TokenKeys(path, await keysIn(text, path), false);
-    const keys = [await newKey(nowMs)];
-    await writeWhole(path, textOfKeys(keys));
-    return new TokenKeys(path, keys, true);
+    // Another replica may make them at the same time.
+    const made = textOfKeys([await newKey(nowMs)]);
+    const there = await writeOnce(path, made);
+    return new TokenKeys(path, await keysIn(there, path), there === made);
+  }
+
+  /** Whether no program has made keys in this folder. */
+  static async areAbsentIn(folder: string): Promise<boolean> {
+    return (await textOfFile(join(folder, tokenKeysFile))) === undefined;
   }
 
   /** The public key set for `/.well-known/jwks.json`. */
@@ -60,6 +70,21 @@ export class TokenKeys {
 
   get keySet(): KeySet {
     return this.#keySet;
+  }
+
+  /** Ids of the keys that are here, newest first. */
+  get ids(): readonly string[] {
+    return this.#keys.map(({ id }) => id).reverse();
+  }
+
+  /** The newest key whose time has come. */
+  due(nowMs: number): string {
+    return (this.#keys.findLast(({ signsFromMs }) => signsFromMs <= nowMs) ?? (this.#keys[0] as TokenKey)).id;
+  }
+
+  /** From now on this key signs, since then, and no other: several replicas agree on it. */
+  signWith(id: string, sinceMs: number): void {
+    this.#agreed = { id, sinceMs };
   }
 
   async sign(payload: Record<string, unknown>, nowMs: number): Promise<string> {
@@ -78,12 +103,14 @@ export class TokenKeys {
 
   /** Takes what another replica has written into the folder: it publishes a key long before the key signs. */
   async readAgain(): Promise<void> {
-    const text = await textOfFile(this.#path);
-    if (text === undefined) return;
-    const keys = await keysIn(text, this.#path);
-    if (keys.map(({ id }) => id).join() === this.#keys.map(({ id }) => id).join()) return;
-    this.#keys = keys;
-    this.#publish();
+    await this.#inTurn(async () => {
+      const text = await textOfFile(this.#path);
+      if (text === undefined) return;
+      const keys = await keysIn(text, this.#path);
+      if (keys.map(({ id }) => id).join() === this.#keys.map(({ id }) => id).join()) return;
+      this.#keys = keys;
+      this.#publish();
+    });
   }
 
   /** Publishes a new key now. The key signs only after verifiers have had time to fetch it. */
@@ -91,20 +118,24 @@ export class TokenKeys {
     await this.#change(() => true, nowMs);
   }
 
-  /** Changes run one after the other, because two must not write the file at the same time. */
   async #change(wantsNew: (keys: readonly TokenKey[]) => boolean, nowMs: number): Promise<void> {
-    const before = this.#changing;
-    this.#changing = before.then(
-      () => this.#write(wantsNew, nowMs),
-      () => this.#write(wantsNew, nowMs),
-    );
+    await this.#inTurn(() => this.#write(wantsNew, nowMs));
+  }
+
+  /** Changes run one after the other, because two must not write the file at the same time. */
+  async #inTurn(run: () => Promise<void>): Promise<void> {
+    this.#changing = this.#changing.then(run, run);
     await this.#changing;
   }
 
   async #write(wantsNew: (keys: readonly TokenKey[]) => boolean, nowMs: number): Promise<void> {
+    const signs = this.#keys.findIndex(({ id }) => id === this.#agreed?.id);
     const kept = this.#keys.filter((_key, at) => {
       const next = this.#keys[at + 1];
-      return next === undefined || nowMs < next.signsFromMs + keptAfterMs;
+      if (next === undefined || (signs >= 0 && at >= signs)) return true;
+      // Replicas may have agreed on the next key later than it could have signed.
+      const sinceMs = at + 1 === signs ? (this.#agreed?.sinceMs ?? 0) : 0;
+      return nowMs < Math.max(next.signsFromMs, sinceMs) + keptAfterMs;
     });
     const isFull = kept.length >= maxKeys;
     if (wantsNew(this.#keys) && !isFull) kept.push(await newKey(nowMs + publishedAheadMs));
@@ -120,7 +151,10 @@ export class TokenKeys {
   }
 
   #signing(nowMs: number): TokenKey {
-    return this.#keys.findLast(({ signsFromMs }) => signsFromMs <= nowMs) ?? (this.#keys[0] as TokenKey);
+    const id = this.#agreed?.id ?? this.due(nowMs);
+    const key = this.#keys.find((one) => one.id === id);
+    if (key !== undefined) return key;
+    throw new StatusFault(serviceUnavailable('the key that signs tokens now has not arrived at this replica'));
   }
 }
 

@@ -5,13 +5,15 @@ import { createHmac } from 'node:crypto';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock, Timer } from '../../../clock.ts';
 import { serviceUnavailable } from '../../../object/meta/status.ts';
-import { isRecord } from '../../../object/text/json.ts';
 import type { Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
 
 export const suppliedPrefix = '/management/supplied/';
-/** No create takes as long, so the replica that made the reservation has died. */
+/** No create takes as long, whoever makes it. */
 const staleMs = 60 * 60 * 1000;
+/** A replica that was away for so long and comes back writes nothing before it has heard its own heartbeat again. */
+const orphanedMs = 2 * 60 * 1000;
+const sweepEveryMs = 30_000;
 
 export interface SuppliedValuesParts {
   store: Pick<Store, 'currentRevision' | 'list' | 'write'>;
@@ -21,6 +23,10 @@ export interface SuppliedValuesParts {
   clock: Clock;
   /** Whether this replica removes what others have left. */
   mayAct(): boolean;
+  /** Of this one. */
+  replica: string;
+  /** Those whose heartbeat is heard, without this one. */
+  others(): readonly { replica: string }[];
 }
 
 export class SuppliedValues {
@@ -35,7 +41,7 @@ export class SuppliedValues {
 
   start(): void {
     void this.sweep().catch(() => undefined);
-    this.#timer = this.#parts.clock.after(staleMs, () => this.start());
+    this.#timer = this.#parts.clock.after(sweepEveryMs, () => this.start());
   }
 
   async stop(): Promise<void> {
@@ -44,9 +50,9 @@ export class SuppliedValues {
 
   /** False when another key with the value is being made. After true, every key with the value that was made before is known here. */
   async reserve(uid: string, value: string): Promise<boolean> {
-    const { store, followers, secret, clock } = this.#parts;
+    const { store, followers, secret, clock, replica } = this.#parts;
     const key = suppliedPrefix + createHmac('sha256', secret).update(`supplied key\n${value}`).digest('hex');
-    const record = JSON.stringify({ uid, atMs: clock.wallTime().getTime() });
+    const record = JSON.stringify({ uid, atMs: clock.wallTime().getTime(), replica });
     if (!(await store.write(key, { expect: 0, value: record })).ok) return false;
     this.#held.set(uid, key);
     const revision = await store.currentRevision({ fresh: true });
@@ -71,18 +77,25 @@ export class SuppliedValues {
     if (!mayAct()) return;
     const page = await store.list(suppliedPrefix);
     if (page.kind !== 'page') return;
-    const oldestMs = clock.wallTime().getTime() - staleMs;
+    const nowMs = clock.wallTime().getTime();
     for (const { key, value, revision } of page.records)
-      if (madeMs(value) < oldestMs && mayAct()) await store.write(key, { expect: revision, value: undefined });
+      if (this.#isOver(value, nowMs) && mayAct()) await store.write(key, { expect: revision, value: undefined });
+  }
+
+  #isOver(text: string, nowMs: number): boolean {
+    const { atMs, replica } = reservationIn(text);
+    const ageMs = nowMs - atMs;
+    const isLiving = replica === this.#parts.replica || this.#parts.others().some((other) => other.replica === replica);
+    return ageMs > staleMs || (ageMs > orphanedMs && replica !== undefined && !isLiving);
   }
 }
 
 /** A record that cannot be read is as old as can be. */
-function madeMs(text: string): number {
+function reservationIn(text: string): { atMs: number; replica: string | undefined } {
   try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) && typeof value['atMs'] === 'number' ? value['atMs'] : 0;
+    const { atMs, replica } = JSON.parse(text) as Record<string, unknown>;
+    return { atMs: Number(atMs) || 0, replica: typeof replica === 'string' ? replica : undefined };
   } catch {
-    return 0;
+    return { atMs: 0, replica: undefined };
   }
 }

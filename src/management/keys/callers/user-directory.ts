@@ -92,12 +92,19 @@ export class UserDirectory {
     this.#view = view;
     const nowMs = this.#clock.wallTime().getTime();
     const changed = changedRecords(this.#records, namesOf(this.#directory), { nowMs, newUid: randomUUID });
-    // All in one turn: no request sees a name that was given away with the uid that it had.
-    for (const record of changed) this.#records.set(recordKey(record), record);
+    // All in one turn: no request sees a name that is gone. A name that is new or back has no uid until the store has it, because
+    // another replica may give it one at the same time.
+    for (const record of changed) if (record.removedMs !== undefined) this.#records.set(recordKey(record), record);
     await this.#noteView(view);
     for (const record of changed) await this.#put(record);
     await this.#publish(instanceKind, this.#instances());
     await this.#publish(namespaceKind, this.#namespaces());
+  }
+
+  /** Whether the records are those of the settings: a replica that did not know the newest ones may have changed some. */
+  get isSettled(): boolean {
+    const nowMs = this.#clock.wallTime().getTime();
+    return changedRecords(this.#records, namesOf(this.#directory), { nowMs, newUid: () => '' }).length === 0;
   }
 
   subjectUid(kind: SubjectKind, name: string): string | undefined {
@@ -125,7 +132,6 @@ export class UserDirectory {
     if (!result.ok) return result;
     if (!(await this.#put(result.record)))
       return { ok: false, message: `${kind} ${name} was changed in the meantime: try again` };
-    this.#records.set(recordKey(result.record), result.record);
     // The published object must carry the new uid.
     await this.take(this.#directory.settings);
     return result;
@@ -138,8 +144,10 @@ export class UserDirectory {
       expect: this.#revisions.get(key) ?? 0,
       value: JSON.stringify(record),
     });
-    if (written.ok) this.#revisions.set(key, written.revision);
-    else if (written.current !== undefined) this.#heard(key, written.current.value, written.current.revision);
+    if (written.ok) {
+      this.#revisions.set(key, written.revision);
+      this.#records.set(recordKey(record), record);
+    } else if (written.current !== undefined) this.#heard(key, written.current.value, written.current.revision);
     return written.ok;
   }
 
@@ -207,14 +215,19 @@ export class UserDirectory {
       ]),
     );
     const page = await this.#store.list(storagePrefix(kind, ''));
-    const there = new Map(page.kind === 'page' ? page.records.map(({ key, value }) => [key, value]) : []);
-    for (const [key, value] of there) {
+    const there = new Map(page.kind === 'page' ? page.records.map((record) => [record.key, record]) : []);
+    // What another replica has changed in the meantime, it has changed to the same.
+    for (const [key, { value, revision }] of there) {
       // An object of another uid is another object: it goes before the new one comes.
       const isSame = wanted.has(key) && uidIn(wanted.get(key) as string) === uidIn(value);
-      if (!isSame) await this.#store.write(key, { expect: undefined, value: undefined });
+      if (isSame) continue;
+      await this.#store.write(key, { expect: revision, value: undefined });
+      there.delete(key);
     }
-    for (const [key, value] of wanted)
-      if (there.get(key) !== value) await this.#store.write(key, { expect: undefined, value });
+    for (const [key, value] of wanted) {
+      const known = there.get(key);
+      if (known?.value !== value) await this.#store.write(key, { expect: known?.revision ?? 0, value });
+    }
   }
 }
 

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { access, chmod, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { folderFault, makeFolder, textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
+import { folderFault, makeFolder, textOfFile, writeOnce } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Store } from '../../../store/store.ts';
 import { FieldCipher } from '../secret/field-cipher.ts';
@@ -56,6 +56,16 @@ export async function isUnused(folder: string): Promise<boolean> {
   }
 }
 
+/** The name of the replica that uses the folder; undefined where none with a store in a cluster has. */
+export async function replicaOf(folder: string): Promise<string | undefined> {
+  try {
+    const known: unknown = JSON.parse((await textOfFile(join(folder, replicaFile))) ?? '');
+    return isRecord(known) && typeof known['replica'] === 'string' ? known['replica'] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** For a command that must not make new secrets: undefined when the folder has none. */
 export async function readSecrets(folder: string): Promise<Secrets | undefined> {
   const path = join(folder, secretsName);
@@ -72,9 +82,9 @@ export async function openSecrets(folder: string, random: RandomBytes, hasKeys: 
     throw new Error(`read ${path}: wanted the secrets of the keys in the database, found no such file; ${wayOut}`);
   const make = () => Buffer.from(random(secretBytes)).toString('base64');
   const made = { peppers: [{ version: 1, bytes: make() }], fieldKey: make(), auditKey: make() };
-  const text = `${JSON.stringify(made, undefined, 2)}\n`;
-  await writeWhole(path, text);
-  return secretsOf(text, path, random);
+  // Several replicas may make the secrets of their common folder at the same time.
+  const there = await writeOnce(path, `${JSON.stringify(made, undefined, 2)}\n`);
+  return secretsOf(there, path, random);
 }
 
 function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
@@ -107,20 +117,54 @@ const wayOut = 'bring it back from a backup, or see `hostward docs bad-days` for
 export const proofKey = '/management/secrets-proof';
 const proofText = 'hostward';
 
-/** Sealed with the secrets that the keys were made with: other secrets would silently kill every key. */
-export async function checkSecrets(store: Store, { peppers, cipher }: Secrets, folder: string): Promise<void> {
+/** `late`: keys are made with a newer pepper, which this folder lacks. */
+export type SecretsCheck = { kind: 'good'; inUse: number } | { kind: 'late'; wanted: number };
+
+/**
+ * Sealed with the secrets that the keys were made with: other secrets would silently kill every key. The newest pepper in the proof is
+ * the one that new keys are made with. `isShared`: others have the store too, and must have a newer pepper before it is used.
+ */
+export async function checkSecrets(
+  store: Pick<Store, 'get' | 'write'>,
+  secrets: Pick<Secrets, 'peppers' | 'cipher'>,
+  { folder, isShared }: { folder: string; isShared: boolean },
+): Promise<SecretsCheck> {
+  const { peppers } = secrets;
   const { record } = await store.get(proofKey, { fresh: true });
-  const known = record === undefined ? undefined : (JSON.parse(record.value) as SecretsProof);
-  if (record !== undefined && !provesSecrets(record.value, { peppers, cipher }))
+  if (record !== undefined && !provesSecrets(record.value, secrets))
     throw new Error(
       `read ${join(folder, secretsName)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
     );
-  const now = peppers.digests(proofText);
-  if (known !== undefined && JSON.stringify(known.peppers) === JSON.stringify(now)) return;
-  const proof: SecretsProof = { peppers: now, sealed: cipher.seal(proofText, proofKey) };
-  const written = await store.write(proofKey, { expect: record?.revision ?? 0, value: JSON.stringify(proof) });
+  const known = record === undefined ? undefined : pepperInUse(record.value, peppers);
+  if (known?.isHere === false) return { kind: 'late', wanted: known.version };
+  const now = proofOf(secrets, Number.POSITIVE_INFINITY);
+  if (known !== undefined && (isShared || samePeppers(record?.value, now)))
+    return { kind: 'good', inUse: known.version };
+  const written = await store.write(proofKey, { expect: record?.revision ?? 0, value: now });
   // Two replicas with secrets of their own may both find an empty store; one of them was first.
-  if (!written.ok) await checkSecrets(store, { peppers, cipher } as Secrets, folder);
+  if (!written.ok) return checkSecrets(store, secrets, { folder, isShared });
+  return { kind: 'good', inUse: peppers.versions[0]?.version ?? 0 };
+}
+
+/** Of a record that a store keeps of its secrets: the pepper that new keys are made with, and whether it is among these. */
+export function pepperInUse(proof: string, peppers: Peppers): { version: number; isHere: boolean } {
+  const known = JSON.parse(proof) as SecretsProof;
+  const newest = known.peppers.toSorted((a, b) => b.version - a.version)[0];
+  if (newest === undefined) return { version: 0, isHere: false };
+  const { version, digest } = newest;
+  return { version, isHere: peppers.digestUnder(version, proofText).includes(digest) };
+}
+
+/** Up to a version, which becomes the one in use. */
+export function proofOf({ peppers, cipher }: Pick<Secrets, 'peppers' | 'cipher'>, upTo: number): string {
+  const digests = peppers.digests(proofText).filter(({ version }) => version <= upTo);
+  const proof: SecretsProof = { peppers: digests, sealed: cipher.seal(proofText, proofKey) };
+  return JSON.stringify(proof);
+}
+
+function samePeppers(one: string | undefined, other: string): boolean {
+  const peppersIn = (text: string) => JSON.stringify((JSON.parse(text) as SecretsProof).peppers);
+  return one !== undefined && peppersIn(one) === peppersIn(other);
 }
 
 /** `proof`: the value of the record that a store keeps of its secrets. */

@@ -23,22 +23,33 @@ const maxPeppers = 4;
 const pepperBytes = 32;
 
 export class Peppers {
-  /** Newest first. */
-  readonly versions: readonly Pepper[];
+  #versions: readonly Pepper[];
+  #inUse = Number.POSITIVE_INFINITY;
   readonly #hmac: Hmac;
 
   constructor(peppers: readonly Pepper[], hmac: Hmac = hmacSha256) {
-    if (peppers.length === 0 || peppers.length > maxPeppers)
-      throw new Error(`read the peppers: wanted 1 to ${maxPeppers}, found ${peppers.length}`);
-    const short = peppers.find(({ bytes }) => bytes.length < pepperBytes);
-    if (short !== undefined)
-      throw new Error(`read pepper ${short.version}: wanted ${pepperBytes} bytes, found ${short.bytes.length}`);
-    this.versions = peppers.toSorted((a, b) => b.version - a.version);
+    this.#versions = checked(peppers);
     this.#hmac = hmac;
   }
 
+  /** Newest first. */
+  get versions(): readonly Pepper[] {
+    return this.#versions;
+  }
+
+  /** Takes what the folder holds now. */
+  take(peppers: readonly Pepper[]): void {
+    this.#versions = checked(peppers);
+  }
+
+  /** A newer version proves keys and makes none: another replica may lack it. */
+  useUpTo(version: number): void {
+    this.#inUse = version;
+  }
+
+  /** The one that new keys are made with. */
   get newest(): Pepper {
-    return this.versions[0] as Pepper;
+    return (this.versions.find(({ version }) => version <= this.#inUse) ?? this.versions.at(-1)) as Pepper;
   }
 
   digest(text: string): SecretDigest {
@@ -68,4 +79,13 @@ export class Peppers {
   #hex(pepper: Pepper, text: string): string {
     return Buffer.from(this.#hmac(pepper.bytes, text)).toString('hex');
   }
+}
+
+function checked(peppers: readonly Pepper[]): readonly Pepper[] {
+  if (peppers.length === 0 || peppers.length > maxPeppers)
+    throw new Error(`read the peppers: wanted 1 to ${maxPeppers}, found ${peppers.length}`);
+  const short = peppers.find(({ bytes }) => bytes.length < pepperBytes);
+  if (short !== undefined)
+    throw new Error(`read pepper ${short.version}: wanted ${pepperBytes} bytes, found ${short.bytes.length}`);
+  return peppers.toSorted((a, b) => b.version - a.version);
 }

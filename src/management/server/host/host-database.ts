@@ -24,7 +24,14 @@ import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
 import { replicaFile } from '../../keys/folder/data-folder.ts';
 import { HostSecrets } from './host-secrets.ts';
-import type { Shared, SharedStatus } from './shared-store.ts';
+import {
+  type OtherReplica,
+  type ReplicaWords,
+  type Shared,
+  type SharedStatus,
+  versionNames,
+  wordsIn,
+} from './shared-store.ts';
 
 export interface HostDatabaseOptions {
   kubernetes: KubernetesStoreSettings;
@@ -59,8 +66,6 @@ interface Own {
 export const wayOutOfRollback =
   'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
 
-/** What the heartbeat of the replica says that sweeps. */
-const sweepingWord = 'sweeps';
 const lockFile = 'replica.lock';
 /** Who holds it removes what is over. */
 const sweeperLease = 'hostward-sweeper';
@@ -97,7 +102,7 @@ export class HostDatabase extends KubernetesStore {
       const database: HostDatabase = new HostDatabase(
         {
           wentBack: (why) => void database.#rememberSetBack(why, log),
-          about: () => (lease.isHeld() ? sweepingWord : ''),
+          about: () => JSON.stringify(database.#words()),
           ...{ host, replica, most, history, clock, isUsable, knownEpoch: isNewStore ? undefined : epoch },
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
@@ -112,6 +117,8 @@ export class HostDatabase extends KubernetesStore {
   }
 
   readonly #setBackIn: string | undefined;
+  readonly #told: (() => ReplicaWords)[] = [];
+  #saidBefore: ReplicaWords = {};
 
   private constructor(options: KubernetesStoreOptions, { folder, lock, lease, setBackIn }: Own) {
     super(options);
@@ -121,11 +128,31 @@ export class HostDatabase extends KubernetesStore {
     this.#lease = lease;
     this.#setBackIn = setBackIn;
     const sweeps = () => lease.isHeld();
-    this.shared = { replica: options.replica, sweeps, status: () => this.#status() };
+    this.shared = {
+      ...{ replica: options.replica, sweeps, status: () => this.#status(), others: () => this.#others() },
+      epoch: () => this.epoch,
+      tells: (words) => this.#told.push(words),
+      saidBefore: () => this.#saidBefore,
+    };
+  }
+
+  #words(): ReplicaWords {
+    const { audit } = this.#saidBefore;
+    const lagMs = Number.isFinite(this.silentMs) ? Math.round(this.silentMs) : undefined;
+    const own: ReplicaWords = { sweeps: this.#lease.isHeld(), ...(lagMs !== undefined && { lagMs }) };
+    // Until the log is open, its end is the one that was known before.
+    return Object.assign(own, audit && { audit }, ...this.#told.map((words) => words()));
+  }
+
+  #others(): OtherReplica[] {
+    return this.liveReplicas
+      .filter(({ replica }) => replica !== this.#replica)
+      .map(({ replica, about }) => ({ replica, words: wordsIn(about) }));
   }
 
   override async start(): Promise<void> {
     try {
+      this.#saidBefore = wordsIn((await this.replicaRecord(this.#replica)) ?? '');
       await super.start();
       if (this.#setBackIn === this.epoch)
         throw new StoreFault('STORE_ROLLED_BACK', `Cannot open the store in ${this.place}: ${wayOutOfRollback}`);
@@ -173,8 +200,20 @@ export class HostDatabase extends KubernetesStore {
             `${unusable.length} records in ${place} cannot be read (${unusable[0]}); the log says why, and backups have them`,
           ];
     return {
-      ...{ place, replica: this.#replica, replicas: live.map(({ replica }) => replica) },
-      sweeper: live.find(({ about }) => about === sweepingWord)?.replica,
+      ...{ place, replica: this.#replica },
+      replicas: live.map(({ replica, about, heardMsAgo }) => {
+        const { lagMs, sweeps, configuration, peppers, tokenKeys } = wordsIn(about);
+        return {
+          replica,
+          heardSecondsAgo: Math.round(heardMsAgo / 100) / 10,
+          lagMs: replica === this.#replica ? Math.round(silentMs) : lagMs,
+          sweeps: sweeps === true ? ('yes' as const) : undefined,
+          generation: configuration === undefined ? undefined : Number(configuration.split(' ')[0]),
+          peppers: versionNames(peppers),
+          tokenKeys: versionNames(tokenKeys),
+        };
+      }),
+      sweeper: live.find(({ about }) => wordsIn(about).sweeps === true)?.replica,
       lagMs: Math.round(silentMs),
       ...size,
       troubles: [...(trouble === undefined ? [] : [trouble]), ...aside],

@@ -1,11 +1,42 @@
-// What a store that several replicas use says of them.
+// What a store that several replicas use says of them, and what they tell each other: each writes it into its heartbeat.
+import { isRecord } from '../../../object/text/json.ts';
+
+/** What one replica says of itself. A replica of an older version leaves things out. */
+export interface ReplicaWords {
+  /** Whether it removes what is over. */
+  sweeps?: boolean;
+  /** How far it was behind at its last heartbeat. */
+  lagMs?: number;
+  /** Which file it has; see ruling-configuration.ts. */
+  configuration?: string;
+  /** Versions of secrets that it has, newest first. */
+  peppers?: readonly string[];
+  tokenKeys?: readonly string[];
+  /** Where its audit log ends. */
+  audit?: { line: number; digest: string };
+}
+
+export interface OtherReplica {
+  replica: string;
+  words: ReplicaWords;
+}
+
+export interface ReplicaStatus {
+  replica: string;
+  heardSecondsAgo: number;
+  lagMs: number | undefined;
+  sweeps: 'yes' | undefined;
+  generation: number | undefined;
+  peppers: string | undefined;
+  tokenKeys: string | undefined;
+}
 
 /** For `hostward status`. */
 export interface SharedStatus {
   place: string;
   replica: string;
   /** Those that were heard in the last seconds. */
-  replicas: readonly string[];
+  replicas: readonly ReplicaStatus[];
   /** The one that removes what is over. */
   sweeper: string | undefined;
   /** How long ago this replica was shown to know everything. */
@@ -20,7 +51,49 @@ export interface SharedStatus {
 export interface Shared {
   /** The name of this one. */
   replica: string;
+  /** Another one after each restore and migration. */
+  epoch(): string;
   /** Whether this one does what one of them must do for all. */
   sweeps(): boolean;
+  /** Those that were heard in the last seconds, without this one. */
+  others(): readonly OtherReplica[];
+  /** From the next heartbeat on the others read this too. */
+  tells(words: () => ReplicaWords): void;
+  /** What this replica said in its last heartbeat before the start. */
+  saidBefore(): ReplicaWords;
   status(): SharedStatus;
+}
+
+/** A text of an older version, or one that is damaged, says nothing. */
+export function wordsIn(about: string): ReplicaWords {
+  if (about === 'sweeps') return { sweeps: true };
+  let words: unknown;
+  try {
+    words = JSON.parse(about);
+  } catch {
+    return {};
+  }
+  if (!isRecord(words)) return {};
+  const { sweeps, lagMs, configuration, peppers, tokenKeys, audit } = words;
+  return {
+    ...(sweeps === true && { sweeps }),
+    ...(typeof lagMs === 'number' && { lagMs }),
+    ...(typeof configuration === 'string' && { configuration }),
+    ...(areTexts(peppers) && { peppers }),
+    ...(areTexts(tokenKeys) && { tokenKeys }),
+    ...(isHead(audit) && { audit }),
+  };
+}
+
+function areTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+}
+
+function isHead(value: unknown): value is { line: number; digest: string } {
+  return isRecord(value) && Number.isSafeInteger(value['line']) && typeof value['digest'] === 'string';
+}
+
+/** Versions as they are told: what comes first is known to people, and the rest tells two secrets of one version apart. */
+export function versionNames(versions: readonly string[] | undefined): string | undefined {
+  return versions?.map((version) => version.split(' ')[0]).join(', ');
 }

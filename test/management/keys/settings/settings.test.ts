@@ -28,6 +28,7 @@ describe('hostward.management', () => {
       ingressListen: undefined,
     });
     expect(management).toEqual({
+      generation: 0,
       administrators: { users: [], groups: [] },
       users: [],
       teams: [],

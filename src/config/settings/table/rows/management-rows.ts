@@ -95,6 +95,14 @@ const serverRows: Setting[] = [
 
 const peopleRows: Setting[] = [
   {
+    path: `${block}.generation`,
+    shape: { kind: 'integer', from: 0, to: Number.MAX_SAFE_INTEGER },
+    default: 0,
+    ...live,
+    about:
+      'Which configuration is the newest, where several replicas have one each: the highest rules about administrators, users, teams, clusters and projects. The chart writes the revision of the release.',
+  },
+  {
     path: `${block}.administrators.users`,
     shape: identities,
     default: [],

@@ -1,0 +1,43 @@
+// The check of what several replicas must have alike: the configuration that says who exists.
+import { compareWith } from '../../../management/keys/callers/ruling-configuration.ts';
+import type { Check } from '../patient/check.ts';
+import { fault, ok, warning } from '../patient/finding.ts';
+
+export const isAgreed: Check = {
+  code: 'HW-811',
+  needs: ['HW-101', 'HW-806'],
+  applies: ({ settings, isBeforeInstallation }) =>
+    settings.managementServer?.store?.kubernetes !== undefined && !isBeforeInstallation,
+  async look(patient) {
+    const { management } = patient.settings;
+    const { configuration } = patient.records;
+    if (management === undefined || configuration === undefined) return ok('no replica has told its configuration yet');
+    const { generation = 0 } = management;
+    const found = compareWith(management, configuration);
+    const what = 'users, teams, projects and clusters';
+    switch (found.kind) {
+      case 'same':
+        return ok(`the ${what} of this configuration rule`);
+      case 'newer':
+        return ok(
+          `this configuration has generation ${generation}, the highest: its ${what} rule from the start of a replica`,
+        );
+      case 'older':
+        return warning(
+          `the ${what} of a configuration of generation ${found.than} rule, and this one has generation ${generation}`,
+          {
+            mend: `use that file here too, or set hostward.management.generation to ${found.than + 1} or more for this one to rule`,
+          },
+        );
+      case 'differs':
+        return fault(
+          `two configurations of generation ${generation} have different ${what}, and those of this one do not rule`,
+          {
+            mend: 'give all replicas the same file, or the right one a higher hostward.management.generation',
+          },
+        );
+      default:
+        return found satisfies never;
+    }
+  },
+};

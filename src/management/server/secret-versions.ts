@@ -1,0 +1,282 @@
+// Versions of peppers and token keys where several replicas share a store and get their folder of secrets at different times. A new
+// version is used only when every living replica has said that it has it, and a replica that lacks one in use answers nobody: it
+// could only refuse what is good. In: the folder, what the others say, two records of the store. Out: which versions are used.
+import { createHash } from 'node:crypto';
+import { type Clock, pause, type Timer } from '../../clock.ts';
+import type { Log } from '../../log.ts';
+import { isRecord } from '../../object/text/json.ts';
+import type { Follower, Followers } from '../../store/follow/follower.ts';
+import type { Store } from '../../store/store.ts';
+import { keySetMaxAgeSeconds, TokenKeys } from '../credentials/tokens/token-keys.ts';
+import { checkSecrets, pepperInUse, proofKey, proofOf, readSecrets, type Secrets } from '../keys/folder/data-folder.ts';
+import type { Pepper } from '../keys/secret/pepper.ts';
+import type { ReplicaWords, Shared } from './host/shared-store.ts';
+
+export interface SecretVersionsParts {
+  store: Pick<Store, 'get' | 'write'>;
+  followers: Followers;
+  shared: Shared;
+  secrets: Secrets;
+  folder: string;
+  clock: Clock;
+  log: Log;
+}
+
+/** Of both records. */
+const prefix = '/management/secrets-';
+const tokenKeyKey = `${prefix}token-key`;
+
+const lookEveryMs = 4_000;
+/** A kubelet delivers a changed Secret within two minutes. */
+const waitForMs = 150_000;
+const waitEveryMs = 1_000;
+/** A replica that has just begun says what it has with its first heartbeats. */
+const pepperSettlesMs = 10_000;
+/** Verifiers may have an older key set for so long after the last replica published the key. */
+const tokenKeySettlesMs = keySetMaxAgeSeconds * 1000;
+/** Of a token key, in heartbeats. */
+const nameLength = 12;
+
+interface TokenKeyInUse {
+  /** After a restore or a migration the folder counts again. */
+  epoch: string;
+  id: string;
+  sinceMs: number;
+}
+
+export class SecretVersions {
+  readonly #parts: SecretVersionsParts;
+  readonly #followed: Follower;
+  #keys: TokenKeys | undefined;
+  #tokenKey: TokenKeyInUse | undefined;
+  /** A pepper that keys are made with and that is not here. */
+  #lacking: number | undefined;
+  /** Since when every living replica has a version, by its name. */
+  readonly #everywhereMs = new Map<string, number>();
+  #timer: Timer | undefined;
+  #looking: Promise<void> = Promise.resolve();
+  #isStopped = false;
+  #said = '';
+
+  constructor(parts: SecretVersionsParts) {
+    this.#parts = parts;
+    this.#followed = parts.followers.of({
+      prefix,
+      what: 'versions of secrets',
+      found: ({ key, value }) => this.#heard(key, value),
+      changed: ({ type, key, value }) => {
+        if (type === 'put') this.#heard(key, value);
+      },
+    });
+  }
+
+  /** Resolves when the peppers that are in use are here. */
+  async start(): Promise<void> {
+    const { store, secrets, folder, shared } = this.#parts;
+    shared.tells(() => this.#words());
+    await this.#untilHere(async () => {
+      const check = await checkSecrets(store, secrets, { folder, isShared: true });
+      if (check.kind === 'good') return undefined;
+      await this.#readPeppers();
+      return `pepper ${check.wanted}, with which other replicas make keys; put it into secrets.json there`;
+    });
+    await this.#followed.start();
+  }
+
+  /** Resolves when the key that signs tokens is here. `open` makes keys where there are none. */
+  async openTokenKeys(open: () => Promise<TokenKeys>): Promise<TokenKeys> {
+    const { folder } = this.#parts;
+    const known = await this.#readTokenKey();
+    if (known !== undefined && this.#isElsewhere(known.id) && (await TokenKeys.areAbsentIn(folder)))
+      throw new Error(
+        `read token-keys.json in ${folder}: other replicas have keys that sign tokens, and this folder has none; every replica needs the same folder. To end all tokens, stop every replica first`,
+      );
+    const keys = await open();
+    this.#keys = keys;
+    if (keys.areNew || known === undefined) await this.#agreeOn(keys.due(this.#nowMs()), keys.areNew);
+    await this.#untilHere(async () => {
+      const inUse = await this.#readTokenKey();
+      if (inUse === undefined || keys.ids.includes(inUse.id)) return undefined;
+      await keys.readAgain();
+      return `token key ${nameOf(inUse.id)}, which signs on other replicas; copy their token-keys.json there, or stop every replica and remove the file to end all tokens`;
+    });
+    this.#look();
+    return keys;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer?.cancel();
+    await this.#looking;
+    await this.#followed.stop();
+  }
+
+  /** Why this replica could refuse what is good; undefined while it has everything in use. */
+  get trouble(): string | undefined {
+    const { folder } = this.#parts;
+    if (this.#lacking !== undefined)
+      return `pepper ${this.#lacking}, with which other replicas make keys, has not arrived in ${folder}`;
+    const id = this.#tokenKey?.id;
+    if (id === undefined || this.#keys === undefined || this.#keys.ids.includes(id)) return undefined;
+    return `token key ${nameOf(id)}, which signs on other replicas, has not arrived in ${folder}`;
+  }
+
+  /** For `hostward status`: what is used, and what waits until every replica has it. */
+  get status(): { pepper: number; tokenKey: string | undefined; waiting: string | undefined } {
+    const { peppers } = this.#parts.secrets;
+    const newest = peppers.versions[0]?.version ?? 0;
+    const waits = newest > peppers.newest.version ? `pepper ${newest}, until every replica has it` : undefined;
+    return { pepper: peppers.newest.version, tokenKey: this.#tokenKey && nameOf(this.#tokenKey.id), waiting: waits };
+  }
+
+  #words(): ReplicaWords {
+    const { peppers } = this.#parts.secrets;
+    const tokenKeys = this.#keys && { tokenKeys: this.#keys.ids.map(nameOf) };
+    return { peppers: peppers.versions.map(pepperName), ...tokenKeys };
+  }
+
+  #nowMs(): number {
+    return this.#parts.clock.wallTime().getTime();
+  }
+
+  #heard(key: string, value: string): void {
+    if (key === proofKey) {
+      const { peppers } = this.#parts.secrets;
+      const { version, isHere } = pepperInUse(value, peppers);
+      this.#lacking = isHere ? undefined : version;
+      peppers.useUpTo(version);
+    }
+    if (key === tokenKeyKey) this.#take(tokenKeyIn(value));
+    this.#say();
+  }
+
+  #take(inUse: TokenKeyInUse | undefined): void {
+    if (inUse === undefined || inUse.epoch !== this.#parts.shared.epoch()) return;
+    this.#tokenKey = inUse;
+    this.#keys?.signWith(inUse.id, inUse.sinceMs);
+  }
+
+  #say(): void {
+    const trouble = this.trouble ?? '';
+    if (trouble === this.#said) return;
+    this.#said = trouble;
+    const { log } = this.#parts;
+    if (trouble === '') log.info({ component: 'management' }, 'all secrets in use are here');
+    else log.error({ component: 'management', why: trouble }, 'secrets of another replica are missing');
+  }
+
+  /** `lacks` says what is missing and what to do. */
+  async #untilHere(lacks: () => Promise<string | undefined>): Promise<void> {
+    const { clock, log, folder } = this.#parts;
+    const givenUpMs = clock.now() + waitForMs;
+    for (let attempt = 1; ; attempt++) {
+      const missing = await lacks();
+      if (missing === undefined) return;
+      const message = `read the secrets in ${folder}: wanted ${missing}`;
+      if (clock.now() >= givenUpMs) throw new Error(message);
+      if (attempt === 2) log.warn({ component: 'management', why: message }, 'waits for secrets of other replicas');
+      await pause(clock, waitEveryMs);
+    }
+  }
+
+  #look(): void {
+    this.#looking = this.#lookNow().catch((error: unknown) => {
+      this.#parts.log.error({ component: 'management', error: String(error) }, 'secrets not read again');
+    });
+    this.#timer = this.#parts.clock.after(
+      lookEveryMs,
+      () => void this.#looking.then(() => this.#isStopped || this.#look()),
+    );
+  }
+
+  async #lookNow(): Promise<void> {
+    const { store, shared } = this.#parts;
+    await this.#readPeppers();
+    await this.#keys?.readAgain();
+    const { record } = await store.get(proofKey);
+    if (record !== undefined) this.#heard(proofKey, record.value);
+    this.#say();
+    if (!shared.sweeps() || this.trouble !== undefined) return;
+    await this.#usePepper();
+    const due = this.#keys?.due(this.#nowMs());
+    if (due === undefined || due === this.#tokenKey?.id) return;
+    const hasIt = ({ tokenKeys = [] }: ReplicaWords) => tokenKeys.includes(nameOf(due));
+    if (this.#isEverywhere(due, hasIt, tokenKeySettlesMs)) await this.#agreeOn(due, true);
+  }
+
+  async #usePepper(): Promise<void> {
+    const { store, secrets, log } = this.#parts;
+    const [newest] = secrets.peppers.versions;
+    if (newest === undefined || newest.version <= secrets.peppers.newest.version) return;
+    const name = pepperName(newest);
+    if (!this.#isEverywhere(name, ({ peppers = [] }) => peppers.includes(name), pepperSettlesMs)) return;
+    const { record } = await store.get(proofKey, { fresh: true });
+    if (record === undefined || pepperInUse(record.value, secrets.peppers).version >= newest.version) return;
+    const value = proofOf(secrets, newest.version);
+    const written = await store.write(proofKey, { expect: record.revision, value });
+    if (written.ok) log.info({ component: 'management', pepper: newest.version }, 'new keys are made with this pepper');
+  }
+
+  /** Every living replica has had the version for some time, this one too. */
+  #isEverywhere(name: string, hasIt: (words: ReplicaWords) => boolean, settlesMs: number): boolean {
+    const { shared, clock } = this.#parts;
+    if (!shared.others().every(({ words }) => hasIt(words))) {
+      this.#everywhereMs.delete(name);
+      return false;
+    }
+    const sinceMs = this.#everywhereMs.get(name) ?? clock.now();
+    this.#everywhereMs.set(name, sinceMs);
+    return clock.now() - sinceMs >= settlesMs;
+  }
+
+  /** Of one version: the file was changed by hand, or by a mount that brings a new one. */
+  async #readPeppers(): Promise<void> {
+    const { secrets, folder, log } = this.#parts;
+    const found = await readSecrets(folder);
+    if (found === undefined) return;
+    const names = (peppers: readonly Pepper[]) => peppers.map(pepperName).join();
+    if (names(found.peppers.versions) === names(secrets.peppers.versions)) return;
+    secrets.peppers.take(found.peppers.versions);
+    const versions = found.peppers.versions.map(({ version }) => version);
+    log.info({ component: 'management', versions }, 'peppers read again');
+  }
+
+  #isElsewhere(id: string): boolean {
+    return this.#parts.shared.others().some(({ words }) => words.tokenKeys?.includes(nameOf(id)) === true);
+  }
+
+  async #readTokenKey(): Promise<TokenKeyInUse | undefined> {
+    const { record } = await this.#parts.store.get(tokenKeyKey, { fresh: true });
+    const inUse = record && tokenKeyIn(record.value);
+    if (inUse?.epoch !== this.#parts.shared.epoch()) return undefined;
+    this.#take(inUse);
+    return inUse;
+  }
+
+  /** `replaces`: also another key that is in use. */
+  async #agreeOn(id: string, replaces: boolean): Promise<void> {
+    const { store, shared, log } = this.#parts;
+    const { record } = await store.get(tokenKeyKey, { fresh: true });
+    const inUse = record && tokenKeyIn(record.value);
+    if (!replaces && inUse?.epoch === shared.epoch()) return;
+    const value: TokenKeyInUse = { epoch: shared.epoch(), id, sinceMs: this.#nowMs() };
+    const written = await store.write(tokenKeyKey, { expect: record?.revision ?? 0, value: JSON.stringify(value) });
+    // Another replica was first, and its key counts.
+    if (!written.ok) return void (await this.#readTokenKey());
+    this.#take(value);
+    log.info({ component: 'management', tokenKey: nameOf(id) }, 'tokens are signed with this key');
+  }
+}
+
+function pepperName({ version, bytes }: Pepper): string {
+  return `${version} ${createHash('sha256').update(bytes).digest('hex').slice(0, nameLength)}`;
+}
+
+function nameOf(id: string): string {
+  return id.slice(0, nameLength);
+}
+
+function tokenKeyIn(value: string): TokenKeyInUse | undefined {
+  const inUse: unknown = JSON.parse(value);
+  return isRecord(inUse) && typeof inUse['id'] === 'string' ? (inUse as unknown as TokenKeyInUse) : undefined;
+}

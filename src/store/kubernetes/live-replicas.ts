@@ -1,0 +1,37 @@
+// The replicas whose heartbeat is heard. In: their records, as the stream of changes brings them. Out: those that live, and what they say.
+import type { Clock } from '../../clock.ts';
+
+export interface LiveReplica {
+  replica: string;
+  /** Its words of itself. */
+  about: string;
+  heardMsAgo: number;
+}
+
+/** Five heartbeats. */
+const liveForMs = 10_000;
+
+export class LiveReplicas {
+  readonly #clock: Clock;
+  readonly #heard = new Map<string, { about: string; atMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  hear({ replica, about }: { replica: string; about: string }): void {
+    this.#heard.set(replica, { about, atMs: this.#clock.now() });
+  }
+
+  clear(): void {
+    this.#heard.clear();
+  }
+
+  get live(): LiveReplica[] {
+    const nowMs = this.#clock.now();
+    return [...this.#heard]
+      .map(([replica, { about, atMs }]) => ({ replica, about, heardMsAgo: nowMs - atMs }))
+      .filter(({ heardMsAgo }) => heardMsAgo <= liveForMs)
+      .sort((a, b) => (a.replica < b.replica ? -1 : 1));
+  }
+}

@@ -1,0 +1,137 @@
+// Replicas of the management API in one process, over one namespace of an embedded cluster, each with folders of its own: a test decides
+// when a file arrives at which of them.
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ManagementSettings } from '../../../../src/config/settings/management-settings.ts';
+import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
+import { silentLog } from '../../../../src/log.ts';
+import { ManagementApi } from '../../../../src/management/server/server.ts';
+import { ApiClient } from '../../../contract/client.ts';
+import { newNamespace } from '../../../contract/store/on-host.ts';
+import { keysPath, type MovedClock, movedClock, people, until } from '../bench.ts';
+
+export interface Replica {
+  readonly name: string;
+  readonly dataDir: string;
+  readonly secretsDir: string;
+  api: ManagementApi;
+}
+
+export class TwoReplicas {
+  readonly clock: MovedClock = movedClock();
+  readonly folder = mkdtempSync(join(tmpdir(), 'hostward-two-replicas-'));
+  namespace = '';
+  #host: Devcluster | undefined;
+  readonly #opened: ManagementApi[] = [];
+  admin = '';
+
+  async start(): Promise<void> {
+    this.#host = await startDevcluster({ name: 'host' });
+    const { url, caPem, adminToken } = this.#host;
+    this.namespace = await newNamespace(this.#host);
+    const cluster = { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') };
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'host', cluster }],
+      users: [{ name: 'replica', user: { token: adminToken } }],
+      contexts: [{ name: 'host', context: { cluster: 'host', user: 'replica' } }],
+      'current-context': 'host',
+    };
+    writeFileSync(this.kubeconfig, JSON.stringify(kubeconfig), { mode: 0o600 });
+  }
+
+  get kubeconfig(): string {
+    return join(this.folder, 'kubeconfig');
+  }
+
+  folders(name: string): { dataDir: string; secretsDir: string } {
+    return { dataDir: join(this.folder, name), secretsDir: join(this.folder, `${name}-secrets`) };
+  }
+
+  management(name: string) {
+    const store = { kubernetes: { kubeconfig: this.kubeconfig, namespace: this.namespace } };
+    return { listen: '127.0.0.1:0', baseURL: 'https://localhost', ...this.folders(name), store };
+  }
+
+  make(name: string, settings: Partial<ManagementSettings> = {}): ManagementApi {
+    const { store, ...places } = this.management(name);
+    const limits = { maxRecords: 10_000, maxBytes: 10_000_000 };
+    const server = { ...places, ingressListen: undefined, store: { ...store, ...limits } };
+    const all = { ...people, ...settings };
+    const api = new ManagementApi({ settings: all, server, clock: this.clock, log: silentLog, version: '0.1.0' });
+    this.#opened.push(api);
+    return api;
+  }
+
+  async replica(name: string, settings: Partial<ManagementSettings> = {}): Promise<Replica> {
+    const api = this.make(name, settings);
+    await api.open();
+    await api.serve();
+    if (this.admin === '') {
+      const made = await api.createKey({ metadata: { name: 'root' }, spec: { user: 'admin' } });
+      this.admin = (made['spec'] as { key: string }).key;
+    }
+    return { name, ...this.folders(name), api };
+  }
+
+  /** The secrets of one replica as another one finds them. */
+  copySecrets(from: string, to: string): void {
+    cpSync(this.folders(from).secretsDir, this.folders(to).secretsDir, { recursive: true });
+  }
+
+  addPepper(name: string, version: number, fill: number): void {
+    const path = join(this.folders(name).secretsDir, 'secrets.json');
+    const secrets = JSON.parse(readFileSync(path, 'utf8'));
+    secrets.peppers.push({ version, bytes: Buffer.alloc(32, fill).toString('base64') });
+    writeFileSync(path, JSON.stringify(secrets));
+  }
+
+  client({ api }: Replica, token = this.admin): ApiClient {
+    return new ApiClient({ url: `https://localhost:${api.port}`, caPem: api.caPem, token });
+  }
+
+  async makeKey(replica: Replica, name: string, spec: object = { user: 'alice' }): Promise<string> {
+    const made = await this.client(replica).request('POST', keysPath, { body: { metadata: { name }, spec } });
+    if (made.status !== 201) throw new Error(`key ${name} was answered ${made.status}: ${made.text}`);
+    return (made.json as { spec: { key: string } }).spec.key;
+  }
+
+  /** What a key is answered that asks for itself. */
+  async use(replica: Replica, name: string, key: string): Promise<number> {
+    return (await this.client(replica, key).request('GET', `${keysPath}/${name}`)).status;
+  }
+
+  /** Time passes for what is measured, and then the heartbeats have come back. */
+  async pass(ms: number, replicas: readonly Replica[]): Promise<void> {
+    this.clock.moveMonotonic(ms);
+    await this.until(() => replicas.every(({ api }) => api.status().store?.troubles.length === 0), 'the heartbeats');
+  }
+
+  /** As `until`, and time passes at each look at which the heartbeats have come back. */
+  untilLater(isSo: () => boolean, replicas: readonly Replica[], stepMs: number, what: string): Promise<void> {
+    return this.until(() => {
+      if (replicas.every(({ api }) => api.writeTrouble === undefined)) this.clock.moveMonotonic(stepMs);
+      return isSo();
+    }, what);
+  }
+
+  /** The chores of both replicas, until the condition holds. */
+  async until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+    await until(
+      async () => {
+        for (const delayMs of [2_000, 4_000, 6_000]) this.clock.fire(delayMs);
+        return await isSo();
+      },
+      what,
+      60_000,
+    );
+  }
+
+  async stop(): Promise<void> {
+    for (const api of this.#opened) await api.close();
+    await this.#host?.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
