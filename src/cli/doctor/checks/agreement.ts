@@ -1,7 +1,8 @@
-// The check of what several replicas must have alike: the configuration that says who exists.
+// What several replicas must have alike: the configuration that says who exists, and the peppers that keys are made with.
 import { compareWith } from '../../../management/keys/callers/ruling-configuration.ts';
+import { pepperInUse, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import type { Check } from '../patient/check.ts';
-import { fault, ok, warning } from '../patient/finding.ts';
+import { type Finding, fault, ok, warning } from '../patient/finding.ts';
 
 export const isAgreed: Check = {
   code: 'HW-811',
@@ -41,3 +42,16 @@ export const isAgreed: Check = {
     }
   },
 };
+
+/** `proof`: what the store knows of the secrets. */
+export function lateSecrets(proof: string | undefined, { peppers }: Secrets, folder: string): Finding | undefined {
+  if (proof === undefined) return undefined;
+  const { version, isHere } = pepperInUse(proof, peppers);
+  if (isHere) return undefined;
+  return fault(
+    `keys are made with pepper ${version}, which ${folder} does not have: a replica with this folder answers 503`,
+    {
+      mend: 'put the secrets.json of the other replicas there',
+    },
+  );
+}

@@ -7,7 +7,7 @@ import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../log.ts';
-import { pepperInUse, provesSecrets, readSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
+import { provesSecrets, readSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
@@ -16,7 +16,7 @@ import type { Patient } from '../patient/patient.ts';
 import { recordRules } from '../patient/shipped-rules.ts';
 import { surveyOf } from '../patient/stored-records.ts';
 import { userOf } from '../patient/surplus.ts';
-import { isAgreed } from './agreement.ts';
+import { isAgreed, lateSecrets } from './agreement.ts';
 
 const policies: ResourceRef = {
   path: 'apis/admissionregistration.k8s.io/v1',
@@ -161,12 +161,8 @@ const isOwn: Check = {
         `the records in ${namespace} were made with other secrets than those in ${secretsFolder(server)}: two installations use one namespace, or this folder is not the shared one`,
         { mend: 'give each installation a namespace of its own, and all replicas of one the same secretsDir' },
       );
-    const inUse = proof === undefined || secrets === undefined ? undefined : pepperInUse(proof, secrets.peppers);
-    if (inUse?.isHere === false)
-      return fault(
-        `keys are made with pepper ${inUse.version}, which ${secretsFolder(server)} does not have: a replica with this folder answers 503`,
-        { mend: 'put the secrets.json of the other replicas there' },
-      );
+    const late = secrets && lateSecrets(proof, secrets, secretsFolder(server));
+    if (late !== undefined) return late;
     if (unusable.length > 0)
       return warning(`${counted(unusable.length, 'record')} in ${namespace} cannot be read and lets nobody in`, {
         details: firstOf(
