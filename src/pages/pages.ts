@@ -7,6 +7,7 @@ import { forwardSentence } from '../apiserver/local/strangers.ts';
 import type { Clock } from '../clock.ts';
 import type { PageFacts } from '../sync/report/look/page-facts.ts';
 import { statusCommand } from '../sync/report/own-commands.ts';
+import { objectRemedy } from '../sync/report/remedies.ts';
 import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
 import { type PageParts, pageReply } from './frame/frame.ts';
@@ -113,12 +114,14 @@ ${main}
         status: 404,
       };
     const found = await facts.details(key);
+    const address = addressIn(headers.host);
     const isKnown = found.objects.length + found.contents.length > 0;
     return {
       title: key,
       main: objectMain(key, found, {
         kind: query.get('kind') ?? undefined,
-        command: statusCommand(status, key, addressIn(headers.host)),
+        command: statusCommand(status, key, address),
+        remedyFor: (object) => objectRemedy({ status, address }, object),
       }),
       ...(!isKnown && { status: 404 }),
     };

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
 import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts';
+import { objectRemedy } from '../../src/sync/report/remedies.ts';
 import { type StatusJson, say } from '../../src/sync/report/words.ts';
 import { leavesOf, missingFields, textOf } from './fields.ts';
 
@@ -13,7 +14,7 @@ const cases = readdirSync(folder).map((file): [string, StatusJson] => [
   file.replace('.json', ''),
   JSON.parse(readFileSync(join(folder, file), 'utf8')),
 ]);
-const rightless = cases.find(([name]) => name === 'rightless')?.[1] as StatusJson;
+const rightless = cases.find(([name]) => name === 'rightless')?.[1] as StatusJson & { trouble: object[] };
 const failing = cases.find(([name]) => name === 'failing')?.[1] as StatusJson;
 
 describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
@@ -130,6 +131,26 @@ describe('what needs a person', () => {
     ],
   ])('says which setting or which object mends it, with the command: %j', (row, remedy, command) => {
     expect(attentionOf(rowStatus({ trouble: [row] }))[0]).toMatchObject({ remedy, command });
+  });
+
+  it('says the same on the page of the object, and nothing where nobody is needed', () => {
+    const asked = { status: rowStatus({ trouble: [] }), address: undefined };
+    const about = { object: 'shop/api', kind: 'Endpoints', hostObject: 'vcluster-shop/api-x-shop-x-vc' };
+    const contested = { ...about, state: 'inSync/Contested', contestedBy: 'kubectl-edit' };
+    const [item] = attentionOf(rowStatus({ trouble: [], contested: [{ by: 'kubectl-edit', sinceSeconds: 3 }] }));
+    expect(objectRemedy(asked, contested)).toEqual({ remedy: item?.remedy, command: item?.command });
+    expect(objectRemedy(asked, { ...about, state: 'refused/PatchFailed', message: 'patch 3 failed' })?.remedy).toMatch(
+      /^correct sync\.toHost\.endpoints\.patches\[3\] in \/home\/me\/v\.yaml, /,
+    );
+    for (const state of [
+      'inSync',
+      'pending',
+      'left/Standby',
+      'ineligible/NoService',
+      'waiting/HostDeleting',
+      'exported',
+    ])
+      expect(objectRemedy(asked, { ...about, state })).toBe(undefined);
   });
 
   it('says who fights for a copy, how to stop it, and how to see it', () => {
@@ -386,6 +407,10 @@ describe('the short form of `hostward status`', () => {
       '! Secret shop/tls (Forbidden)',
       '! ConfigMap shop/routes (Forbidden)',
     ]);
+    const denied = [0, 1, 2].map((at) => ({ ...rightless.trouble[0], object: `shop/api-${at}` }));
+    expect(shortText({ ...rightless, trouble: denied }, 80)).toMatch(
+      /! 3 objects \(Forbidden\), such as shop\/api-0: .*\n! Secret/,
+    );
     const doctor = attentionOf(rightless)[0]?.command;
     expect(lines.filter((line) => line === `  ${doctor}`)).toHaveLength(1);
     for (const reason of ['NotOwned', 'AddressRefused']) expect(lines.join('\n')).toContain(reason);

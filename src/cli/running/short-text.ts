@@ -156,15 +156,21 @@ function attentionLines(
   return linesWith(count);
 }
 
+/** What mends all of the group, or lists them where each is mended by a command of its own. */
 function commandOf({ items, listCommand }: AttentionGroup): string {
-  return listCommand ?? (items[0] as AttentionItem).command;
+  const [{ command }] = items as [AttentionItem];
+  return items.every((one) => one.command === command) ? command : (listCommand ?? command);
 }
 
 /** What is left out, with each reason, so that no kind of trouble is unseen. */
 function leftLines(groups: readonly AttentionGroup[], width: number): readonly string[] {
   if (groups.length === 0) return [];
   const sum = groups.reduce((total, { count }) => total + count, 0);
-  const names = groups.map(({ reason, count }) => (count === 1 ? reason : `${count} ${reason}`));
+  const byReason = Map.groupBy(groups, ({ reason }) => reason);
+  const names = [...byReason].map(([reason, alike]) => {
+    const all = alike.reduce((total, { count }) => total + count, 0);
+    return all === 1 ? reason : `${all} ${reason}`;
+  });
   return shortened(wrap(`… and ${sum} more: ${names.join(', ')}`, width), mostLeftLines);
 }
 

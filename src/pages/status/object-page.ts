@@ -2,6 +2,7 @@
 // details as plain data. Out: HTML. Values of Secrets and ConfigMaps are not in the data. Pure.
 import type { ContentDetail } from '../../sync/report/look/content-detail.ts';
 import type { DetailPatch, ObjectDetail } from '../../sync/report/look/object-detail.ts';
+import type { Remedy } from '../../sync/report/remedies.ts';
 import { type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
 import { factsHtml, tableHtml } from './facts-html.ts';
@@ -12,30 +13,41 @@ export interface FoundDetails {
   contents: readonly ContentDetail[];
 }
 
-/** `command`: shows the same on the command line. */
-export function objectMain(
-  key: string,
-  { objects, contents }: FoundDetails,
-  { kind, command }: { kind: string | undefined; command: string },
-): Html {
+interface Reading {
+  kind: string | undefined;
+  /** Shows the same on the command line. */
+  command: string;
+  /** What a person does about an object in trouble. */
+  remedyFor?: (object: ObjectDetail['status'] | ContentDetail) => Remedy | undefined;
+}
+
+export function objectMain(key: string, { objects, contents }: FoundDetails, reading: Reading): Html {
+  const { kind } = reading;
   const kinds = [...objects.map(({ status }) => status.kind ?? ''), ...contents.map((one) => one.kind)];
   const isShown = (one: string | undefined): boolean => kind === undefined || one === kind;
   const shown = [
-    ...objects.filter(({ status }) => isShown(status.kind)).map((one) => objectHtml(one, command)),
-    ...contents.filter((one) => isShown(one.kind)).map(contentHtml),
+    ...objects.filter(({ status }) => isShown(status.kind)).map((one) => objectHtml(one, reading)),
+    ...contents.filter((one) => isShown(one.kind)).map((one) => contentHtml(one, reading)),
   ];
   return html`<h1>${key}</h1>
 ${kinds.length > 1 && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && html`<p>Neither cluster has ${kind ?? 'an object'} of this name.</p>`}${shown}`;
 }
 
-function objectHtml({ status, virtual, host, plan, diff, lastWrite, patches }: ObjectDetail, command: string): Html {
+function remedyHtml(found: Remedy | undefined): Html | undefined {
+  return found && html`<p class="remedy">${found.remedy}: <code>${found.command}</code></p>\n`;
+}
+
+function objectHtml(
+  { status, virtual, host, plan, diff, lastWrite, patches }: ObjectDetail,
+  { command, remedyFor }: Reading,
+): Html {
   const id = status.kind ?? 'object';
   const { references: behind = [], ...why } = status;
   const references = behind.map((one): StatusJson => ({ ...one }));
   return html`<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${status.kind}</h2>
 <p class="verdict ${toneOf(status)}"><strong>${status.state}</strong>${status.message !== undefined && html`: ${status.message}`}${status.contestedBy !== undefined && html`; contested by ${status.contestedBy}, who keeps changing the host copy`}</p>
-${references.length > 0 && html`<h3>What its references lead to</h3>\n${tableHtml('References', references, { cellOf: referenceCell })}`}<h3>What would be written</h3>
+${remedyHtml(remedyFor?.(status))}${references.length > 0 && html`<h3>What its references lead to</h3>\n${tableHtml('References', references, { cellOf: referenceCell })}`}<h3>What would be written</h3>
 <p>${plan}</p>
 ${diff !== undefined && diffHtml(diff, 'The planned write')}${
   lastWrite &&
@@ -105,12 +117,12 @@ ${yaml === undefined ? html`<p class="quiet">missing</p>` : html`<pre tabindex="
 `;
 }
 
-function contentHtml(detail: ContentDetail): Html {
+function contentHtml(detail: ContentDetail, { remedyFor }: Reading): Html {
   const { kind, state, message, ...facts } = detail;
   return html`<section id="${kind}" aria-labelledby="${kind}-title">
 <h2 id="${kind}-title">${kind}</h2>
 <p class="verdict ${toneOf(detail)}"><strong>${state}</strong>${message !== undefined && html`: ${message}`}</p>
-<p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
+${remedyHtml(remedyFor?.(detail))}<p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
 ${factsHtml(facts as unknown as StatusJson)}</section>
 `;
 }

@@ -5,7 +5,7 @@ import { splitKey } from '../../object/meta/object.ts';
 import { shellWord } from '../../safe-text.ts';
 import { controlledByKey } from '../plan/keys/reserved-keys.ts';
 import { configuredCommand, hostKubectl, settingPlace, statusCommand, virtualKubectl } from './own-commands.ts';
-import { type StatusJson, say } from './words.ts';
+import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface Remedy {
   remedy: string;
@@ -114,6 +114,41 @@ const advices: Readonly<Record<string, Advice>> = {
 
 export function remedyOf(trouble: RemediedTrouble): Remedy {
   return (Object.hasOwn(advices, trouble.reason) ? (advices[trouble.reason] as Advice) : look)(trouble);
+}
+
+/** The parts of an object's status that its remedy follows from. */
+interface RemediedObject {
+  object: string;
+  kind?: string;
+  state: string;
+  message?: string;
+  hostObject?: string;
+  contestedBy?: string;
+  references?: readonly { object: string; standing: string; message?: string }[];
+}
+
+/** For who looks at one object; undefined when it needs nobody. */
+export function objectRemedy(
+  { status, address }: Pick<RemediedTrouble, 'status' | 'address'>,
+  { object, kind, state, message = '', hostObject, contestedBy, references = [] }: RemediedObject,
+): Remedy | undefined {
+  const [outcome, reason] = state.split('/') as [string, string?];
+  const isWell = outcome !== 'unresolved' && outcome !== 'retry' && reason === undefined;
+  if (isWell || !needsPerson(state)) return undefined;
+  const behind = references.find(({ standing }) => standing === 'unresolved' || standing.startsWith('refused/'));
+  if (outcome === 'inSync' && behind !== undefined && reason?.startsWith('Reference')) {
+    const [of, key] = behind.object.split(' ') as [string, string];
+    const why = behind.standing.split('/').at(-1) as string;
+    return remedyOf({ status, address, object: key, kind: of, reason: why, message: behind.message ?? '' });
+  }
+  const block = [status, ...Object.values(status)].find((one) => isFacts(one) && one['kind'] === kind);
+  const settings = isFacts(block) ? block['settings'] : undefined;
+  return remedyOf({
+    ...{ status, address, object, kind, message, hostObject },
+    reason: reason ?? outcome,
+    ...(typeof settings === 'string' && { settings }),
+    ...(contestedBy !== undefined && { by: contestedBy }),
+  });
 }
 
 /** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it. */

@@ -3,6 +3,7 @@ import { objectMain } from '../../../src/pages/status/object-page.ts';
 import { attentionGroups, attentionOf } from '../../../src/sync/report/attention.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { joinedStatus, objectStatus } from '../../../src/sync/report/object-status.ts';
+import { objectRemedy } from '../../../src/sync/report/remedies.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { type ReferenceOptions, secret } from '../references/fake-references.ts';
 import { start, world } from '../references/reference-stage.ts';
@@ -30,7 +31,11 @@ async function begin(given: ReferenceOptions, annotations: Record<string, string
     referrersOf: (reference) => world.references.registry.referrersOf(reference),
   });
   const pageOf = async (key: string) =>
-    objectMain(key, await facts.details(key), { kind: undefined, command: 'status' }).text;
+    objectMain(key, await facts.details(key), {
+      kind: undefined,
+      command: 'status',
+      remedyFor: (object) => objectRemedy({ status: {}, address: undefined }, object),
+    }).text;
   return {
     facts,
     pageOf,
@@ -65,6 +70,7 @@ describe('a reference whose content the host refuses', () => {
     const page = await pageOf('default/web');
     expect(page).toContain('class="verdict bad"><strong>inSync/ReferenceRefused</strong>');
     expect(page).toContain('<a href="/objects/default/db?kind=Secret">Secret default/db</a>');
+    expect(page).toContain('grant &quot;create&quot; of secrets in the host cluster');
     expect((await facts.page({ state: 'inSync/ReferenceRefused', limit: 9 })).rows).toMatchObject([
       { object: 'default/web', state: 'inSync/ReferenceRefused' },
     ]);
