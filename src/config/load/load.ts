@@ -14,7 +14,7 @@ import {
 } from '../settings/own-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { Checker, positionOfNode, type Slot, slotTree } from '../settings/table/check.ts';
-import { type ClusterNames, clusterNames, type NameSources } from '../settings/table/cluster-names.ts';
+import { clusterNames, type NameSources, unwantedNames } from '../settings/table/cluster-names.ts';
 import { type NamedFile, namedFiles } from '../settings/table/named-files.ts';
 import { type CheckedPatch, checkPatches } from '../settings/table/patch-rules.ts';
 import { withoutRetired } from '../settings/table/retired-settings.ts';
@@ -82,7 +82,7 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   const { own, values } = checkTree(root, faults);
   yield;
   const isManagementAlone = servesManagementAlone(root, own);
-  const names = isManagementAlone ? noNames : clusterNames(options, values.hostward, own);
+  const names = isManagementAlone ? unwantedNames(options) : clusterNames(options, values.hostward, own);
   // An unreadable file may hold the missing name, so the name is not reported as missing.
   faults.push(...names.faults.filter((of) => files.faults.length === 0 || of.code !== 'CONFIG_NAME_MISSING'));
   warnings.push(...names.warnings);
@@ -138,9 +138,6 @@ function tentativeOf(values: Values, faults: readonly Fault[]): Values {
   const namespaces = { ...toHost.namespaces, enabled: isMapped };
   return { ...values, hostward, sync: { ...values.sync, toHost: { ...toHost, namespaces } } };
 }
-
-/** Without sync, no virtual cluster needs a name. */
-const noNames: ClusterNames = { virtualClusterName: '', hostNamespace: '', faults: [], warnings: [] };
 
 const patchesPath = ['sync', 'toHost', 'endpoints', 'patches'];
 const slicePatchesPath = ['sync', 'toHost', 'endpointSlices', 'patches'];

@@ -77,6 +77,18 @@ export function clusterNames(
   return names;
 }
 
+/** For a configuration that syncs nothing. Only flags are spoken of: the environment may hold the names for other programs. */
+export function unwantedNames({ flags }: NameSources): ClusterNames {
+  const warnings = wantedNames.flatMap(({ key, flag }) => {
+    const name = flags?.[key];
+    if (!name) return [];
+    const sentence = `${quoted(name)} is not used, because the configuration asks for no sync of a virtual cluster`;
+    const fix = 'leave it out, or add a file that sets hostward.endpoints.enabled to true';
+    return warning({ code: 'CONFIG_NAME_UNUSED', path: flag, sentence, fix });
+  });
+  return { virtualClusterName: '', hostNamespace: '', faults: [], warnings };
+}
+
 function missing({ key, what, flag, variable }: NameRow): Fault {
   const fix = `give ${flag}, set ${variable}, or set hostward.${key}`;
   return fault({ code: 'CONFIG_NAME_MISSING', sentence: `${what} is not given`, fix });
