@@ -291,7 +291,7 @@ describe.skipIf(reason !== undefined)(
           await cluster.kubectl('delete', 'poddisruptionbudget', 'hw-hostward-management', '-n', namespace);
           return configured('sound');
         },
-        finds: { 'HW-809': 'no PodDisruptionBudget selects' },
+        finds: { 'HW-809': '2 replicas use the store, and no PodDisruptionBudget selects' },
       },
       {
         name: 'the cluster takes no more Secrets',

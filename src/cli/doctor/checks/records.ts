@@ -238,7 +238,7 @@ const isBudgeted: Check = {
     const ours = found.objects.find(({ spec }) => isOurs(spec));
     if (ours !== undefined) return ok(`the budget ${ours.metadata.namespace}/${ours.metadata.name}`);
     return warning(
-      `${replicas.length} replicas have used the store, and no PodDisruptionBudget selects app.kubernetes.io/component=management: a drain may end all at once`,
+      `${replicas.length} replicas use the store, and no PodDisruptionBudget selects app.kubernetes.io/component=management: a drain may end all at once`,
       {
         mend: 'kubectl create poddisruptionbudget hostward-management --max-unavailable 1 --selector app.kubernetes.io/name=hostward,app.kubernetes.io/component=management   # in the namespace of the pods; the chart makes it with management.replicas=2',
       },

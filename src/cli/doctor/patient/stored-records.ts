@@ -8,6 +8,8 @@ import { proofKey } from '../../../management/keys/folder/data-folder.ts';
 import { isUsable } from '../../../management/server/host/host-database.ts';
 import { recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
 import { metaName, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
 
 export interface StoredRecords {
@@ -17,6 +19,7 @@ export interface StoredRecords {
   /** Names of Secrets that are not ours. */
   foreign: readonly string[];
   unusable: readonly { name: string; why: string }[];
+  /** That have lately used the store. */
   replicas: readonly string[];
   /** Undefined for an empty store; a text says why it cannot be read. */
   meta: StoreMeta | string | undefined;
@@ -31,13 +34,35 @@ export interface StoredRecords {
 
 export type SurveyEnd = { kind: 'read'; records: StoredRecords } | { kind: 'failed'; why: string };
 
+export interface WrittenReplica {
+  replica: string;
+  /** By the clock of the cluster; undefined where the cluster does not say. */
+  writtenMs: number | undefined;
+}
+
+/** Fifteen beats: a replica whose machine stalls for a moment still counts. */
+const livesForMs = 30_000;
+
+/** A replica that has ended leaves its record behind. Each record is compared with the newest one, so no clock of ours matters. */
+export function living(replicas: readonly WrittenReplica[]): string[] {
+  const newestMs = Math.max(...replicas.map(({ writtenMs = 0 }) => writtenMs));
+  const lives = ({ writtenMs }: WrittenReplica) => writtenMs === undefined || writtenMs > newestMs - livesForMs;
+  return replicas.filter(lives).map(({ replica }) => replica);
+}
+
+function writtenMs({ metadata: { managedFields = [] } }: KubeObject): number | undefined {
+  const times = managedFields.map((entry) => (isRecord(entry) ? Date.parse(String(entry['time'])) : Number.NaN));
+  const known = times.filter((time) => !Number.isNaN(time));
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
 export async function surveyOf(
   connection: ClusterConnection,
   { namespace, signal }: { namespace: string; signal: AbortSignal },
 ): Promise<SurveyEnd> {
   const foreign: string[] = [];
   const unusable: { name: string; why: string }[] = [];
-  const replicas: string[] = [];
+  const replicas: WrittenReplica[] = [];
   const marks = new Map<string, string>();
   let meta: StoredRecords['meta'];
   let count = 0;
@@ -52,7 +77,7 @@ export async function surveyOf(
       if (found === undefined) return void foreign.push(object.metadata.name ?? '');
       const read = readRecord(found, 0);
       if (found.name === metaName) meta = read.kind === 'meta' ? read.meta : 'why' in read ? read.why : undefined;
-      if (read.kind === 'replica') replicas.push(read.replica);
+      if (read.kind === 'replica') replicas.push({ replica: read.replica, writtenMs: writtenMs(object) });
       if (read.kind === 'unusable') unusable.push({ name: found.name, why: read.why });
       if (read.kind !== 'record') return;
       const { key, value } = read.record;
@@ -69,7 +94,7 @@ export async function surveyOf(
   return {
     kind: 'read',
     records: {
-      ...{ count, bytes, foreign, unusable, replicas, meta, proof: marks.get(proofKey) },
+      ...{ count, bytes, foreign, unusable, replicas: living(replicas), meta, proof: marks.get(proofKey) },
       configuration: marks.get(configurationKey),
       movedTo: moved === undefined ? undefined : String(JSON.parse(moved)),
       isMoving: marks.has(movingKey),
