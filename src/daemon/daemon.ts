@@ -129,9 +129,9 @@ class AssembledDaemon implements Daemon {
     // The configuration may have changed while the start waited for a cluster, so the newest one counts.
     const settings = this.#settings;
     const patches = this.#wantedPatches;
-    const faults = await checkStart({ virtual, host }, this.#checked(patches));
+    const { faults, namespace } = await checkStart({ virtual, host }, this.#checked(patches));
     if (faults.length > 0) return faults;
-    await this.#hostWarnings.start(host);
+    await this.#hostWarnings.start(host, namespace);
     await this.#cluster.prepare(settings, patches);
     if (this.#phase !== 'stopped') await this.#begin(virtual, host);
     return [];

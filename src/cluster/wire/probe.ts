@@ -94,10 +94,9 @@ export function missing(cluster: string, permission: Permission): ClusterFault {
 }
 
 /** `unknown` without the right to read the namespace. That is not a fault, because a Role seldom includes this right. */
-export async function checkNamespace(
-  connection: Connection,
-  namespace: string,
-): Promise<{ kind: 'found' | 'terminating' | 'unknown' } | { kind: 'missing'; fault: ClusterFault }> {
+export type FoundNamespace = { kind: 'found' | 'terminating' | 'unknown' } | { kind: 'missing'; fault: ClusterFault };
+
+export async function checkNamespace(connection: Connection, namespace: string): Promise<FoundNamespace> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
   const answer = await connection.request({ method: 'GET', path, timeoutMs: probeTimeoutMs });
   if (answer.kind === 'ok') {

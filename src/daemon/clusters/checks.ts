@@ -2,7 +2,7 @@
 // fault at once, so that the operator can mend all of them before the next start.
 import type { ClusterFault } from '../../cluster/errors.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { checkNamespace } from '../../cluster/wire/probe.ts';
+import { checkNamespace, type FoundNamespace } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
@@ -22,13 +22,16 @@ export interface CheckedSettings {
   needsLease: boolean;
 }
 
+/** Returns the namespace too, so that the start need not ask for it again. */
 export async function checkStart(
   connections: BothClusters,
   checked: CheckedSettings,
-): Promise<readonly ClusterFault[]> {
-  const namespace = await checkNamespace(connections.host, checked.settings.hostNamespace);
-  const missing = await checkRights(connections, checked);
-  return [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing];
+): Promise<{ faults: readonly ClusterFault[]; namespace: FoundNamespace }> {
+  const [namespace, missing] = await Promise.all([
+    checkNamespace(connections.host, checked.settings.hostNamespace),
+    checkRights(connections, checked),
+  ]);
+  return { faults: [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing], namespace };
 }
 
 export function checkRights(

@@ -3,7 +3,7 @@
 // as it is so and in the log when it begins and ends. Never stops a daemon: what stops one is found at its start, in checks.ts.
 import type { Timer } from '../../clock.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { checkNamespace } from '../../cluster/wire/probe.ts';
+import { checkNamespace, type FoundNamespace } from '../../cluster/wire/probe.ts';
 import { objectPath, servicesResource } from '../../cluster/wire/scope.ts';
 import { LeaseObject, recordOf } from '../../cluster/write/lease-object.ts';
 import type { Settings } from '../../config/settings/settings.ts';
@@ -37,11 +37,11 @@ export class HostWarnings {
     return this.#sentences.filter((one) => one !== undefined);
   }
 
-  /** Resolves after the first look. */
-  async start(host: Connection): Promise<void> {
+  /** Resolves after the first look. `namespace`: as the start has just found it. */
+  async start(host: Connection, namespace?: FoundNamespace): Promise<void> {
     const settings = this.#settings();
     const found = await Promise.all([
-      lookAtNamespace(host, settings),
+      lookAtNamespace(host, settings, namespace),
       lookAtName(host, settings),
       lookForOther(host, settings, this.#options),
     ]);
@@ -71,8 +71,12 @@ export class HostWarnings {
   }
 }
 
-async function lookAtNamespace(host: Connection, { hostNamespace }: Settings): Promise<Look> {
-  const { kind } = await checkNamespace(host, hostNamespace);
+async function lookAtNamespace(
+  host: Connection,
+  { hostNamespace }: Settings,
+  known: FoundNamespace | undefined,
+): Promise<Look> {
+  const { kind } = known ?? (await checkNamespace(host, hostNamespace));
   if (kind === 'found') return fine;
   if (kind === 'unknown') return unknown;
   const sentence =
