@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { ReadFile } from '../../config/load/read-files.ts';
 import type { Turn } from '../../config/steps.ts';
 import type { LoadDaemon } from '../../daemon/options/daemon-options.ts';
+import type { OpenPatcherOptions } from '../../sync/patch/run/open-patcher.ts';
 
 /** One of the two output streams. */
 export interface Sink {
@@ -75,6 +76,8 @@ export interface Context {
   packageFolder: string;
   /** Path of the running Node program, which starts the sandbox process too. */
   nodePath: string;
+  /** One sandbox process for several commands; absent = each command has its own. */
+  openSandbox?: OpenPatcherOptions['openSandbox'];
   /** The user of this machine, for the audit log; empty when the system knows no name. */
   osUser: string;
   loadDaemon: LoadDaemon;

@@ -11,8 +11,7 @@ import type { GoodConfiguration } from '../line/load-settings.ts';
 import { hasPatches } from './offline-kinds.ts';
 
 /** What running expressions takes. A caller that runs many configurations gives them one process with `openSandbox`. */
-export type OfflineMeans = Pick<Context, 'clock' | 'nodePath'> & {
-  openSandbox?: OpenPatcherOptions['openSandbox'];
+export type OfflineMeans = Pick<Context, 'clock' | 'nodePath' | 'openSandbox'> & {
   /** Failures carry the position of the throw. Only for a second run after a failure, see EvaluatorOptions. */
   traces?: boolean;
 };

@@ -3,6 +3,9 @@ import { runCommandLine } from '../../../src/cli/command-line.ts';
 import { inputLines } from '../../../src/cli/eval.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { scene } from '../scene.ts';
+import { sharedSandbox } from './shared-sandbox.ts';
+
+const { open: openSandbox } = sharedSandbox();
 
 const object = {
   apiVersion: 'v1',
@@ -17,7 +20,7 @@ const files = {
 
 async function evaluate(...argv: string[]) {
   const { context, out, err } = scene({ files });
-  const code = await runCommandLine(context, ['eval', ...argv]);
+  const code = await runCommandLine({ ...context, openSandbox }, ['eval', ...argv]);
   return { code, out: out(), err: err() };
 }
 

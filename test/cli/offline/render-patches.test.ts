@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import { toYaml } from '../../../src/cli/offline/yaml-text.ts';
 import { scene } from '../scene.ts';
+import { sharedSandbox } from './shared-sandbox.ts';
+
+const { open: openSandbox } = sharedSandbox();
 
 const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
 
@@ -44,7 +47,7 @@ async function render(object: object, options: { host?: object | string; more?: 
   const { context, out, err } = scene({ files });
   const hostOption = host === undefined ? [] : ['--host-object', 'h.yaml'];
   const argv = ['render', '-c', 'c.yaml', '-f', 'v.yaml', ...names, ...hostOption, ...(options.more ?? [])];
-  return { code: await runCommandLine(context, argv), out: out(), err: err() };
+  return { code: await runCommandLine({ ...context, openSandbox }, argv), out: out(), err: err() };
 }
 
 const json = async (...args: Parameters<typeof render>) => {

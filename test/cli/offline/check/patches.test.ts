@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
 import { demoConfiguration } from '../../../../src/cli/demo/demo-patches.ts';
 import { scene } from '../../scene.ts';
+import { sharedSandbox } from '../shared-sandbox.ts';
 import { check, named } from './stage.ts';
+
+const { open: openSandbox } = sharedSandbox();
 
 /** Stands after the list of patches; without it every file gets the warning that vCluster writes too. */
 const oneWriter =
@@ -29,7 +32,7 @@ describe('hostward check on patches', () => {
   const patches = (...entries: string[]) =>
     `sync:\n  toHost:\n    endpoints:\n      patches:\n${entries.map((text) => text.replace(/^/gm, '        ')).join('\n')}\n${oneWriter}`;
   const checkText = (text: string, ...more: string[]) =>
-    check({ files: { '/home/v.yaml': text } }, '-c', 'v.yaml', ...named, ...more);
+    check({ files: { '/home/v.yaml': text }, openSandbox }, '-c', 'v.yaml', ...named, ...more);
 
   it('puts the caret under the fault inside a block of text', async () => {
     const text = patches('- path: metadata.labels.a\n  expression: |\n    value +\n      nope', '- path: a[');

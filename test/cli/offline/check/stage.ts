@@ -1,10 +1,12 @@
 // Runs hostward check on files in memory.
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
+import type { Context } from '../../../../src/cli/line/context.ts';
 import { type SceneOptions, scene } from '../../scene.ts';
 
-export async function check(options: SceneOptions, ...argv: string[]) {
+export async function check(options: SceneOptions & Pick<Context, 'openSandbox'>, ...argv: string[]) {
+  const { openSandbox } = options;
   const { context, out, err } = scene(options);
-  const code = await runCommandLine(context, ['check', ...argv]);
+  const code = await runCommandLine({ ...context, ...(openSandbox && { openSandbox }) }, ['check', ...argv]);
   return { code, out: out(), err: err() };
 }
 

@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
 import { scene } from '../../scene.ts';
+import { sharedSandbox } from '../shared-sandbox.ts';
+
+const { open: openSandbox } = sharedSandbox();
 
 const root = new URL('../../../../', import.meta.url);
 
@@ -36,7 +39,14 @@ async function check(
 async function checkText(text: string, flags: readonly string[] = []): Promise<Report> {
   const { context, out } = scene({ files: { '/home/v.yaml': text } });
   const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
-  const exitCode = await runCommandLine(context, ['check', 'v.yaml', ...names, '-o', 'json', ...flags]);
+  const exitCode = await runCommandLine({ ...context, openSandbox }, [
+    'check',
+    'v.yaml',
+    ...names,
+    '-o',
+    'json',
+    ...flags,
+  ]);
   return { exitCode, ...(JSON.parse(out()) as Omit<Report, 'exitCode'>) };
 }
 

@@ -46,7 +46,15 @@ async function rendered(files: Record<string, string>, ...options: string[]) {
   const inHome = Object.fromEntries(Object.entries(files).map(([name, text]) => [`/home/${name}`, text]));
   const on = scene({ files: inHome });
   const names = ['--vcluster-name', 'my-vcluster', '--host-namespace', 'vcluster-my-vcluster'];
-  await runCommandLine(on.context, ['render', '-c', 'config.yaml', '-f', 'virtual.yaml', ...names, ...options]);
+  await runCommandLine({ ...on.context, openSandbox: sandbox.open }, [
+    'render',
+    '-c',
+    'config.yaml',
+    '-f',
+    'virtual.yaml',
+    ...names,
+    ...options,
+  ]);
   return { output: on.out(), messages: on.err() };
 }
 
