@@ -142,10 +142,11 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       const { manifests } = await template(...values);
       expect(manifests.filter(({ metadata }) => metadata.namespace === undefined)).toEqual([]);
       const { stdout } = await run(helm, 'install', 'hw', chart, '-n', namespace, '--dry-run=client', ...set(values));
-      expect(stdout).toContain('config/cluster-role.yaml');
+      for (const said of ['config/cluster-role.yaml', '-s templates/admission.yaml']) expect(stdout).toContain(said);
     });
 
     it.each([
+      [['sync.enabled=false'], 'so nothing would be installed'],
       [
         ['management.enabled=true', 'management.replicas=2'],
         'management.replicas is 2, and a database file serves one',
