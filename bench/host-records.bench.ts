@@ -9,10 +9,11 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/clock.ts';
-import { databasePath } from '../src/management/keys/folder/data-folder.ts';
+import { databasePath, readSecrets } from '../src/management/keys/folder/data-folder.ts';
 import { recordLabel, recordType } from '../src/management/server/host/host-secrets.ts';
 import type { KubeObject } from '../src/object/meta/object.ts';
-import { nameOf, recordData } from '../src/store/kubernetes/record-format.ts';
+import { metaData, metaName, nameOf, recordData } from '../src/store/kubernetes/record-format.ts';
+import { Seals } from '../src/store/kubernetes/seals.ts';
 import { SqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import { ApiClient } from '../test/contract/client.ts';
 import { freePorts } from '../test/free-ports.ts';
@@ -122,6 +123,12 @@ async function put(kube: KubeCluster, admin: ApiClient, folders: { from: string;
   const made = await admin.request('POST', path, { body: { ...body, data: data({ format: '', key: '', value: '' }) } });
   const template = made.json as KubeObject;
   await admin.request('DELETE', `${path}/template`);
+  const seals = new Seals((await readSecrets(folders.to))?.sealKeys ?? []);
+  const epoch = 'bench';
+  seals.useStore(epoch);
+  const sealedData = (name: string, texts: Readonly<Record<string, string>>) => data(seals.applied(name, texts));
+  const meta = sealedData(metaName, metaData({ offset: 0, epoch, earlier: [], store: epoch }));
+  await admin.request('POST', path, { body: { ...body, metadata: { ...body.metadata, name: metaName }, data: meta } });
   const store = new SqliteStore({ clock: systemClock, path: databasePath(folders.from) });
   await store.start();
   try {
@@ -130,7 +137,11 @@ async function put(kube: KubeCluster, admin: ApiClient, folders: { from: string;
     const base64 = (text: string) => Buffer.from(text).toString('base64');
     const requests = page.records.map(({ key, value }) => {
       const { resourceVersion: _, ...metadata } = { ...template.metadata, name: nameOf(key), uid: randomUUID() };
-      const stored = { ...template, metadata, data: data(recordData(key, value, undefined, 0)) };
+      const stored = {
+        ...template,
+        metadata,
+        data: sealedData(nameOf(key), recordData(key, value, undefined, { offset: 0, after: 0 })),
+      };
       const at = base64(`/registry/secrets/${namespace}/${nameOf(key)}`);
       return { requestPut: { key: at, value: base64(JSON.stringify(stored)) } };
     });

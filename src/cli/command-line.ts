@@ -37,6 +37,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   backup: async () => (await import('./keys/recovery/backup.ts')).backup,
   restore: async () => (await import('./keys/recovery/restore.ts')).restore,
   'store migrate': async () => (await import('./keys/recovery/store.ts')).storeMigrate,
+  'store seal': async () => (await import('./keys/recovery/store.ts')).storeSeal,
   'store recover': async () => (await import('./keys/recovery/store.ts')).storeRecover,
   'audit verify': async () => (await import('./keys/audit-verify.ts')).auditVerify,
   'upstream-rbac': async () => (await import('./keys/upstream-rbac.ts')).upstreamRbac,

@@ -41,6 +41,15 @@ const versionOverheadBytes = 256;
 /** Minimum length of the emptied front before the array is cut, so that cutting stays rare. */
 const logTrimLength = 1024;
 
+/** Whether a write may follow the present record. */
+export function fits(
+  current: StoredRecord | undefined,
+  { expect, value }: { expect: number | undefined; value: string | undefined },
+): boolean {
+  if (value === undefined && current === undefined) return false;
+  return expect === undefined || expect === (current?.revision ?? 0);
+}
+
 /** Decides a write against the newest version of its key. Pure: the caller applies the returned version. */
 export function decide(
   newest: Version | undefined,
@@ -48,8 +57,7 @@ export function decide(
   stamp: { revision: number; atMs: number },
 ): WriteDecision {
   const current = newest?.record;
-  const holds = write.expect === undefined || write.expect === (current?.revision ?? 0);
-  if (!holds || (write.value === undefined && current === undefined)) {
+  if (!fits(current, write)) {
     return { kind: 'refuse', result: { ok: false, current, revision: stamp.revision - 1 } };
   }
   const record =

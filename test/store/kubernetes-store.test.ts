@@ -125,7 +125,7 @@ describe('kubernetes stores of two replicas', () => {
   });
 
   it('refuse a namespace that is not the one they knew', async () => {
-    const lost = storeOn(host, await newNamespace(host), { knownEpoch: 'of another store' });
+    const lost = storeOn(host, await newNamespace(host), { known: { epoch: 'of another store' } });
     await expect(lost.start()).rejects.toMatchObject({ code: 'STORE_OPEN_FAILED' });
     await lost.stop();
   });

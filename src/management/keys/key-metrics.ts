@@ -23,6 +23,8 @@ export interface Counted {
   watches(): number;
   /** Requests and sessions that pass through to clusters. */
   proxied(): number;
+  /** Records of a store that others can write, and that are not believed. */
+  recordsAside(): number;
   limits: CallerLimits;
   unproven: { readonly count: number; readonly gaveWay: number };
 }
@@ -140,6 +142,11 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted): void {
       () => counted.unproven.gaveWay,
     ],
     ['hostward_proxied_requests', 'Requests, streams and sessions on their way to clusters', () => counted.proxied()],
+    [
+      'hostward_management_records_aside',
+      'Records of a store in a cluster that cannot be read or believed, such as forged ones',
+      () => counted.recordsAside(),
+    ],
   ];
   for (const [name, help, read] of series)
     readSeries(metrics, { name, help, labels: {}, isCounter: name.endsWith('_total'), read });

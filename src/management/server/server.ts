@@ -180,7 +180,8 @@ export class ManagementApi {
     const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
     const failed = () => failedLogins.count;
     const [unproven, limits] = [this.#unproven, this.#limits];
-    const counted = { counts, failedLogins: failed, watches, proxied, unproven, limits };
+    const recordsAside = () => this.#need().database.shared?.status().aside ?? 0;
+    const counted = { counts, failedLogins: failed, watches, proxied, recordsAside, unproven, limits };
     if (metrics !== undefined) {
       declareKeyMetrics(metrics, counted);
       kubeconfigs.declareMetrics(metrics);

@@ -7,16 +7,20 @@ import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
 import { compareKeys } from '../key-order.ts';
 import type { StoredRecord, WriteResult } from '../store.ts';
-import { eventOf, type Version } from '../timeline.ts';
+import { eventOf, fits, type Version } from '../timeline.ts';
 import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
+import { Emptying } from './emptying.ts';
 import type { HostRecord, HostRecords } from './host-records.ts';
-import { type LiveReplica, LiveReplicas } from './live-replicas.ts';
-import { OwnRecord } from './own-record.ts';
+import { LiveReplicas } from './live-replicas.ts';
+import { type KnownStore, MetaRecord } from './meta-record.ts';
+import { OwnRecord, sealRecordOf, wordsOf } from './own-record.ts';
 import { Pulse } from './pulse.ts';
-import { metaData, metaName, nameOf, readRecord, recordData, replicaName, type StoreMeta } from './record-format.ts';
+import { metaName, nameOf, recordData } from './record-format.ts';
 import { RecordReader, type RecordReaderOptions } from './record-reader.ts';
-import { openMeta } from './store-meta.ts';
+import { Seals } from './seals.ts';
+import { mustHaveRoom, type StoreSize } from './store-size.ts';
+import { Succession } from './succession.ts';
 
 export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordReaderOptions {
   host: HostRecords;
@@ -24,8 +28,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   replica: string;
   /** A new epoch, for an empty store. */
   newEpoch: () => string;
-  /** The epoch in which this replica last used the store. */
-  knownEpoch?: string | undefined;
+  /** The store that this replica has used; absent = none. */
+  known?: KnownStore | undefined;
   /** Measures silence and waits; default `clock`. */
   hostClock?: Clock;
   /** What the store may hold; absent = what the host takes. Two replicas may each add what is under way at the other. */
@@ -34,35 +38,34 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   about?: () => string;
   /** Heard once, when the host shows an older state than before. */
   wentBack?: (message: string) => void;
+  /** Read at the start; a new store is sealed if there are keys then. Default: none. */
+  seals?: () => Promise<Seals>;
+  /** Opens it also when some records are sealed and the store is not. */
+  mends?: boolean;
 }
 
 /** A write without an expectation tries again after each change of another replica. */
 const mostAttempts = 20;
-/** A replica that was away for more restores and migrations is told that it belongs to another store. */
-const mostEpochs = 50;
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
-
-export interface StoreSize {
-  records: number;
-  /** Of values. */
-  bytes: number;
-}
 
 export class KubernetesStore extends TimelineStore {
   readonly #options: KubernetesStoreOptions;
   readonly #host: HostRecords;
   readonly #arrivals: Arrivals;
   readonly #pulse: Pulse;
-  readonly #replicas: LiveReplicas;
+  readonly replicas: LiveReplicas;
   readonly #reader: RecordReader;
+  readonly #succession: Succession;
+  readonly #meta: MetaRecord;
+  readonly #emptying: Emptying;
   readonly #keys = new Map<string, string>();
   /** Of all values. */
   #bytes = 0;
-  #meta: StoreMeta = { offset: 0, epoch: '', earlier: [] };
   #reached = 0;
   #side: [string, string][] = [];
   #hasListed = false;
+  #hasStraySeals = false;
   #hostTrouble: string | undefined;
   /** Ends only with a restart. */
   #wentBack: string | undefined;
@@ -71,23 +74,40 @@ export class KubernetesStore extends TimelineStore {
     super(options);
     this.#options = options;
     this.#host = options.host;
-    this.#reader = new RecordReader(options);
     const clock = options.hostClock ?? options.clock;
-    const { host, replica, about = () => '' } = options;
-    const own = new OwnRecord({ host, replica, about, wentBack: (message) => this.#setBack(message) });
+    this.replicas = new LiveReplicas(clock);
+    this.#succession = new Succession(clock);
+    const { host, replica, about = () => '', newEpoch } = options;
+    this.#meta = new MetaRecord(host, { newEpoch, seals: new Seals([]) });
+    const seals = () => this.#meta.seals;
+    this.#emptying = new Emptying({
+      ...{ host, replica, clock, emptied: (message) => this.#setBack(message) },
+      goOn: async () => {
+        await this.#meta.makeAgain();
+        host.listAgain();
+      },
+    });
+    this.#reader = new RecordReader(options, { seals, succession: this.#succession });
+    const own = new OwnRecord({
+      ...{ host, replica, about, seals, mayMake: () => !this.#emptying.isHalted },
+      wentBack: (message) => this.#setBack(message),
+    });
     this.#arrivals = new Arrivals(clock);
-    this.#replicas = new LiveReplicas(clock);
     this.#pulse = new Pulse({
       clock,
       write: (beat) => own.write(beat),
-      reached: (version) => this.#arrivals.wait(() => this.#reached >= version),
+      reached: async (version) => {
+        await this.#arrivals.wait(() => this.#reached >= version);
+        this.#succession.beat(version);
+      },
       isDeaf: () => this.#host.followAgain(),
     });
   }
 
   async start(): Promise<void> {
     this.state = 'opening';
-    this.#meta = await openMeta(this.#host, { newEpoch: this.#options.newEpoch, known: this.#options.knownEpoch });
+    const { known, seals } = this.#options;
+    await this.#meta.open(known, (await seals?.()) ?? new Seals([]));
     this.#host.follow({
       listed: (records, version) => this.#listed(records, version),
       changed: ({ type, record }) => this.#changed(type, record),
@@ -97,6 +117,7 @@ export class KubernetesStore extends TimelineStore {
       },
     });
     await this.#firstList();
+    if (this.#hasStraySeals && this.#options.mends !== true) throw this.#meta.strayed();
     await this.#pulse.beat();
     this.open();
     this.#pulse.start();
@@ -105,6 +126,7 @@ export class KubernetesStore extends TimelineStore {
   async stop(): Promise<void> {
     if (this.state === 'stopped') return;
     this.close('stopping');
+    this.#emptying.stop();
     await this.#pulse.stop();
     await this.#host.stop();
     this.#arrivals.endAll(new StoreFault('STORE_NOT_OPEN', 'Cannot confirm: the store is stopping'));
@@ -124,7 +146,7 @@ export class KubernetesStore extends TimelineStore {
   }
 
   get epoch(): string {
-    return this.#meta.epoch;
+    return this.#meta.now.epoch;
   }
 
   /** How far this replica may be behind the host. */
@@ -132,21 +154,19 @@ export class KubernetesStore extends TimelineStore {
     return this.#pulse.silentMs;
   }
 
-  /** Names and words of the replicas that were heard in the last seconds, this one too. */
-  get liveReplicas(): LiveReplica[] {
-    return this.#replicas.live;
-  }
-
   /** What a replica says of itself, as the host has it; also before the start. */
-  async replicaRecord(replica: string): Promise<string | undefined> {
-    const found = await this.#host.get(replicaName(replica));
-    const read = found && readRecord(found, 0);
-    return read?.kind === 'replica' ? read.about : undefined;
+  replicaRecord(replica: string): Promise<string | undefined> {
+    return wordsOf(this.#host, replica);
   }
 
-  /** Names of records that nobody can read; the others are served. */
-  get unusable(): readonly string[] {
+  /** Names of records that nobody can read or believe, and why; the others are served. */
+  get unusable(): ReadonlyMap<string, string> {
     return this.#reader.aside;
+  }
+
+  /** The name in the seals of its records; undefined = a record that somebody makes by hand is believed. */
+  get sealedAs(): string | undefined {
+    return this.#meta.now.store;
   }
 
   override async currentRevision(options: { fresh?: boolean } = {}): Promise<number> {
@@ -164,13 +184,14 @@ export class KubernetesStore extends TimelineStore {
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
     this.mustBeOpen('write');
     this.#mustBeWhole();
-    this.#mustBeHeard();
+    // A process that was stopped for a while goes on in the middle of a write whose reason may be over.
+    if (this.trouble !== undefined) throw new StoreFault('STORE_HOST_SILENT', `Cannot write: ${this.trouble}`);
     let known = this.timeline.newest(key)?.record;
     for (let attempt = 1; attempt <= mostAttempts; attempt++) {
       // Memory may be behind, so only the host refuses.
       if (!fits(known, change)) known = await this.#live(key);
-      if (!fits(known, change)) return this.#refused(known);
-      this.#mustHaveRoom(known, change.value);
+      if (!fits(known, change)) return { ok: false, current: known, revision: this.timeline.revision };
+      mustHaveRoom(this.size, { known, value: change.value }, this.#options.most);
       const written = await this.#send(key, known, change.value);
       if (written !== undefined) return written;
       known = await this.#live(key);
@@ -216,28 +237,25 @@ export class KubernetesStore extends TimelineStore {
     return { records: this.#keys.size, bytes: this.#bytes };
   }
 
-  /** What exists may be changed and must be removable, so only what makes the store larger is refused. */
-  #mustHaveRoom(known: StoredRecord | undefined, value: string | undefined): void {
-    const { most } = this.#options;
-    if (most === undefined || value === undefined) return;
-    const { records, bytes } = this.size;
-    const adds = value.length - (known?.value.length ?? 0);
-    const why = known === undefined && records >= most.records ? `${records} records of ${most.records}` : undefined;
-    const tooLong = adds > 0 && bytes + adds > most.bytes ? `${bytes} bytes of ${most.bytes}` : undefined;
-    const full = why ?? tooLong;
-    if (full !== undefined) throw new StoreFault('STORE_FULL', `the store has ${full}`);
-  }
-
   /** From here on every revision is above `revision`, and means nothing to who knows an older epoch. For a store that nobody serves. */
   async beginEpoch(epoch: string, revision: number): Promise<void> {
     this.mustBeOpen('renumber');
-    const { offset, epoch: last, earlier } = this.#meta;
-    const above = Math.max(offset, revision + 1 - this.#reached);
-    const meta = { offset: above, epoch, earlier: [...earlier, last].slice(-mostEpochs) };
-    const written = await this.#host.replace(metaName, metaData(meta), undefined);
-    if (written.kind !== 'written')
-      throw new StoreFault('STORE_WRITE_FAILED', `Cannot begin an epoch: ${written.kind}`);
-    await this.#arrivals.wait(() => this.#meta.epoch === epoch);
+    await this.#meta.beginEpoch(epoch, Math.max(this.#meta.now.offset, revision + 1 - this.#reached));
+    await this.#arrivals.wait(() => this.epoch === epoch);
+  }
+
+  /** From here on what is written is sealed, and what has no seal is still believed. For a store that nobody serves. */
+  beginSealing(): void {
+    this.mustBeOpen('seal');
+    this.#meta.beginSealing();
+  }
+
+  /** From here on only what is sealed is believed. */
+  async endSealing(): Promise<void> {
+    const { seals } = this.#meta;
+    for (const replica of this.replicas.beats.keys()) await sealRecordOf(this.#host, { replica, seals });
+    const store = await this.#meta.endSealing();
+    await this.#arrivals.wait(() => this.#meta.now.store === store);
   }
 
   #setBack(message: string): void {
@@ -247,12 +265,6 @@ export class KubernetesStore extends TimelineStore {
 
   #mustBeWhole(): void {
     if (this.#wentBack !== undefined) throw new StoreFault('STORE_ROLLED_BACK', this.#wentBack);
-  }
-
-  /** A process that was stopped for a while goes on in the middle of a write whose reason may be over. */
-  #mustBeHeard(): void {
-    const { trouble } = this;
-    if (trouble !== undefined) throw new StoreFault('STORE_HOST_SILENT', `Cannot write: ${trouble}`);
   }
 
   async #firstList(): Promise<void> {
@@ -270,17 +282,14 @@ export class KubernetesStore extends TimelineStore {
   async #live(key: string): Promise<StoredRecord | undefined> {
     const found = await this.#host.get(nameOf(key));
     if (found === undefined) return undefined;
-    const read = this.#reader.read(found, this.#meta.offset);
+    const read = this.#reader.read(found, this.#meta.now.offset);
     if (read.kind === 'record' && read.record.key === key) {
       await this.#arrivals.wait(() => this.#reached >= found.version);
-      return read.record;
+      // The stream knows what was there before, and may not have believed it.
+      if (!this.#reader.aside.has(found.name)) return read.record;
     }
-    const why = read.kind === 'unusable' ? read.why : 'it is another record';
+    const why = this.#reader.aside.get(found.name) ?? (read.kind === 'unusable' ? read.why : 'it is another record');
     throw new StoreFault('STORE_CORRUPT', `Cannot read record "${found.name}" in ${this.#host.place}: ${why}`);
-  }
-
-  #refused(current: StoredRecord | undefined): WriteResult {
-    return { ok: false, current, revision: this.timeline.revision };
   }
 
   /** Undefined = somebody else has changed the record. */
@@ -289,22 +298,24 @@ export class KubernetesStore extends TimelineStore {
     known: StoredRecord | undefined,
     value: string | undefined,
   ): Promise<WriteResult | undefined> {
-    const { offset } = this.#meta;
+    const { offset } = this.#meta.now;
     const name = nameOf(key);
     if (value === undefined) return known === undefined ? undefined : this.#sendRemoval(name, known);
-    const data = recordData(key, value, known, offset);
+    const data = this.#meta.seals.applied(name, recordData(key, value, known, { offset, after: this.#reached }));
     const sent =
       known === undefined
         ? await this.#host.create(name, data)
         : await this.#host.replace(name, data, known.revision - offset);
     if (sent.kind !== 'written') return undefined;
     await this.#arrivals.wait(() => this.#reached >= sent.version);
+    const why = this.#reader.aside.get(name);
+    if (why !== undefined) throw new StoreFault('STORE_HOST_FAILED', `Cannot confirm record "${name}": ${why}`);
     const revision = offset + sent.version;
     return { ok: true, revision, createRevision: known?.createRevision ?? revision };
   }
 
   async #sendRemoval(name: string, known: StoredRecord): Promise<WriteResult | undefined> {
-    const removal = await this.#host.remove(name, known.revision - this.#meta.offset);
+    const removal = await this.#host.remove(name, known.revision - this.#meta.now.offset);
     if (removal.kind !== 'removed') return undefined;
     // The host names the version of a removal in its stream alone.
     let revision = 0;
@@ -320,42 +331,54 @@ export class KubernetesStore extends TimelineStore {
 
   /** What was missed cannot be told in order, so all watches end and read anew. */
   #listed(records: readonly HostRecord[], version: number): void {
+    const [before, { offset: former }, missedAfter] = [this.timeline, this.#meta.now, this.#reached];
     const meta = records.find(({ name }) => name === metaName);
-    const readMeta = meta === undefined ? undefined : readRecord(meta, 0);
-    if (readMeta?.kind === 'meta') this.#meta = readMeta.meta;
-    this.#replicas.clear();
+    if (meta === undefined && this.#hasListed) {
+      this.#emptying.storeDeleted();
+      return;
+    }
+    if (meta !== undefined) this.#meta.take(this.#reader.read(meta, 0));
+    this.replicas.clear();
     this.#keys.clear();
     this.#bytes = 0;
     const atMs = this.clock.now();
     const versions: Version[] = [];
     for (const found of records) {
-      const read = this.#reader.read(found, this.#meta.offset);
-      if (read.kind === 'replica') this.#replicas.hear(read);
-      this.#reader.note(found.name, read);
+      const newest = before.newest(found.data['key'] ?? '');
+      const known = this.#hasListed ? { newest, offset: former, missedAfter } : undefined;
+      const read = this.#reader.read(found, this.#meta.now.offset, known);
+      if (read.kind === 'replica') this.replicas.hear(read);
+      this.#reader.note(found.name, read, newest?.record);
       if (read.kind !== 'record') continue;
       const { record } = read;
       this.#keys.set(found.name, record.key);
       this.#bytes += record.value.length;
       versions.push({ key: record.key, revision: record.revision, record, before: undefined, atMs });
     }
+    this.#hasStraySeals = !this.#meta.seals.isSealed && records.some(({ data }) => data['seal'] !== undefined);
     this.#reader.keepOnly(new Set(records.map(({ name }) => name)));
-    this.restart({ versions, revision: this.#meta.offset + version });
+    this.restart({ versions, revision: this.#meta.now.offset + version });
     this.#reached = version;
     this.#hasListed = true;
+    this.#emptying.settled();
     this.#arrivals.look();
   }
 
   #changed(type: 'put' | 'delete', found: HostRecord): void {
     // A stream that was opened anew may repeat changes.
     if (found.version <= this.#reached) return;
+    if (found.name === metaName && type === 'delete') this.#emptying.storeDeleted();
+    if (this.#emptying.isHalted) return;
     this.#reached = found.version;
-    const read = type === 'delete' ? undefined : this.#reader.read(found, this.#meta.offset);
-    if (found.name === metaName) this.#metaChanged(read?.kind === 'meta' ? read.meta : undefined);
-    if (read?.kind === 'replica') this.#replicas.hear(read);
-    this.#reader.note(found.name, read);
+    const { offset } = this.#meta.now;
+    const newest = this.timeline.newest(found.data['key'] ?? '');
+    const read = type === 'delete' ? undefined : this.#reader.read(found, offset, { newest, offset });
+    if (found.name === metaName && read !== undefined && this.#meta.isNews(read)) this.#host.listAgain();
+    if (read?.kind === 'replica') this.replicas.hear(read);
     const key = read?.kind === 'record' ? read.record.key : this.#keys.get(found.name);
+    this.#reader.note(found.name, read, key === undefined ? undefined : this.timeline.newest(key)?.record);
     const record = read?.kind === 'record' ? read.record : undefined;
-    const revision = this.#meta.offset + found.version;
+    const revision = offset + found.version;
     if (key === undefined || (record === undefined && this.timeline.newest(key)?.record === undefined))
       this.timeline.reach(revision);
     else this.#apply(found.name, { key, revision, record });
@@ -373,18 +396,4 @@ export class KubernetesStore extends TimelineStore {
     this.hub.publish(eventOf(version));
     this.trim();
   }
-
-  /** Another offset numbers everything anew. A meta record that somebody has deleted comes back from memory. */
-  #metaChanged(meta: StoreMeta | undefined): void {
-    if (meta === undefined) void this.#host.create(metaName, metaData(this.#meta)).catch(() => undefined);
-    else if (meta.epoch !== this.#meta.epoch || meta.offset !== this.#meta.offset) this.#host.listAgain();
-  }
-}
-
-function fits(
-  known: StoredRecord | undefined,
-  { expect, value }: { expect: number | undefined; value: string | undefined },
-): boolean {
-  if (value === undefined && known === undefined) return false;
-  return expect === undefined || expect === (known?.revision ?? 0);
 }

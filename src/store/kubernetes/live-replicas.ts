@@ -13,18 +13,23 @@ const liveForMs = 10_000;
 
 export class LiveReplicas {
   readonly #clock: Clock;
-  readonly #heard = new Map<string, { about: string; atMs: number }>();
+  readonly #heard = new Map<string, { about: string; beat: number; atMs: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  hear({ replica, about }: { replica: string; about: string }): void {
-    this.#heard.set(replica, { about, atMs: this.#clock.now() });
+  hear({ replica, about, beat }: { replica: string; about: string; beat: number }): void {
+    this.#heard.set(replica, { about, beat, atMs: this.#clock.now() });
   }
 
   clear(): void {
     this.#heard.clear();
+  }
+
+  /** The last beat of each, also of those that have ended. */
+  get beats(): ReadonlyMap<string, number> {
+    return new Map([...this.#heard].map(([replica, { beat }]) => [replica, beat]));
   }
 
   get live(): LiveReplica[] {

@@ -3,12 +3,16 @@
 import { StoreFault } from '../errors.ts';
 import type { HostRecords, RecordWrite } from './host-records.ts';
 import { readRecord, replicaData, replicaName } from './record-format.ts';
+import type { Seals } from './seals.ts';
 
 export interface OwnRecordOptions {
   host: HostRecords;
   replica: string;
   /** What the other replicas and `status` read about this one. */
   about: () => string;
+  seals: () => Seals;
+  /** False while it is unknown why records are gone. */
+  mayMake: () => boolean;
   wentBack(message: string): void;
 }
 
@@ -23,12 +27,12 @@ export class OwnRecord {
 
   /** The host's version of the change. */
   async write(beat: number): Promise<number> {
-    const { host, replica, about } = this.#options;
+    const { host, replica, about, seals, mayMake } = this.#options;
     const name = replicaName(replica);
-    const data = replicaData(replica, beat, about());
+    const data = seals().applied(name, replicaData(replica, beat, about()));
     let done = await host.replace(name, data, this.#known?.version);
     if (done.kind === 'conflict') done = await this.#writeOver(name, data);
-    if (done.kind === 'absent') done = await host.create(name, data);
+    if (done.kind === 'absent' && mayMake()) done = await host.create(name, data);
     if (done.kind !== 'written')
       throw new StoreFault('STORE_HOST_FAILED', `Cannot write the record of this replica: ${done.kind}`);
     this.#known = { version: done.version, beat };
@@ -37,16 +41,32 @@ export class OwnRecord {
 
   /** The answer to the last beat may have been lost, or somebody has edited the record by hand. */
   async #writeOver(name: string, data: Readonly<Record<string, string>>): Promise<RecordWrite> {
-    const { host, wentBack } = this.#options;
+    const { host, seals, wentBack } = this.#options;
     const found = await host.get(name);
     if (found === undefined) return { kind: 'absent' };
     const read = readRecord(found, 0);
     const { beat: last = 0 } = this.#known ?? {};
-    if (read.kind === 'replica' && read.beat < last) {
+    const isOurs = seals().fault(found) === undefined;
+    if (isOurs && read.kind === 'replica' && read.beat < last) {
       const message = `it was set back: the record of this replica there is its beat ${read.beat}, and beat ${last} was acknowledged`;
       wentBack(message);
       throw new StoreFault('STORE_ROLLED_BACK', message);
     }
     return host.replace(name, data, found.version);
   }
+}
+
+/** Of a replica that does not run: what it has said stays. */
+export async function sealRecordOf(
+  host: HostRecords,
+  { replica, seals }: { replica: string; seals: Seals },
+): Promise<void> {
+  const found = await host.get(replicaName(replica));
+  if (found !== undefined) await host.replace(found.name, seals.applied(found.name, found.data), found.version);
+}
+
+export async function wordsOf(host: HostRecords, replica: string): Promise<string | undefined> {
+  const found = await host.get(replicaName(replica));
+  const read = found && readRecord(found, 0);
+  return read?.kind === 'replica' ? read.about : undefined;
 }

@@ -5,7 +5,10 @@ import type { StoredRecord } from '../store.ts';
 import type { HostRecord } from './host-records.ts';
 
 /** A record of a later format is left alone: a newer program has written it. */
-export const recordFormat = 1;
+export const recordFormat = 2;
+/** Records of format 1 have no seal. A program that knows no seals does not start on a store that has them. */
+const unsealedFormat = 1;
+export const sealedFormat = 2;
 
 /** The offset of revisions and the epoch that they belong to. */
 export const metaName = 'hostward-meta';
@@ -19,6 +22,8 @@ export interface StoreMeta {
   epoch: string;
   /** Former epochs of this store, newest last. */
   earlier: readonly string[];
+  /** Names the store in the seals of its records; absent = they have none. */
+  store?: string;
 }
 
 export type HostData = Readonly<Record<string, string>>;
@@ -39,21 +44,30 @@ export function replicaName(replica: string): string {
   return replicaPrefix + replica;
 }
 
-/** `known`: the record that is replaced. Its version is written too: for the host, a write of the same data is no change. */
-export function recordData(key: string, value: string, known: StoredRecord | undefined, offset: number): HostData {
-  const data = { format: String(recordFormat), key, value };
-  if (known === undefined) return data;
+/**
+ * `known`: the record that is replaced. Its version is written too: for the host, a write of the same data is no change. `after`: a
+ * version that the writer knew when it made a new record. Both tell an old record that somebody puts back from a new one.
+ */
+export function recordData(
+  key: string,
+  value: string,
+  known: StoredRecord | undefined,
+  { offset, after }: { offset: number; after: number },
+): HostData {
+  const data = { format: String(unsealedFormat), key, value };
+  if (known === undefined) return { ...data, after: String(after) };
   const { createRevision, revision } = known;
   return { ...data, created: String(createRevision - offset), replaced: String(revision - offset) };
 }
 
-export function metaData({ offset, epoch, earlier }: StoreMeta): HostData {
-  return { format: String(recordFormat), offset: String(offset), epoch, earlier: earlier.join(' ') };
+export function metaData({ offset, epoch, earlier, store }: StoreMeta): HostData {
+  const data = { format: String(unsealedFormat), offset: String(offset), epoch, earlier: earlier.join(' ') };
+  return store === undefined ? data : { ...data, store };
 }
 
 /** `beat` makes every write of a replica a change. */
 export function replicaData(replica: string, beat: number, about: string): HostData {
-  return { format: String(recordFormat), replica, beat: String(beat), about };
+  return { format: String(unsealedFormat), replica, beat: String(beat), about };
 }
 
 export function readRecord({ name, version, data }: HostRecord, offset: number): ReadRecord {
@@ -70,23 +84,35 @@ export function readRecord({ name, version, data }: HostRecord, offset: number):
   if (key === undefined || value === undefined) return { kind: 'unusable', why: 'its key or its value is missing' };
   if (name !== nameOf(key)) return { kind: 'unusable', why: 'its name does not belong to its key' };
   const createdVersion = created === undefined ? version : wholeNumber(created);
-  if (createdVersion === undefined || createdVersion > version)
-    return { kind: 'unusable', why: 'its creation is damaged' };
-  const record = { key, value, createRevision: offset + createdVersion, revision: offset + version };
+  if (createdVersion === undefined) return { kind: 'unusable', why: 'its creation is damaged' };
+  // A backup that is put into a new cluster brings versions that the cluster has not reached.
+  const createRevision = offset + Math.min(createdVersion, version);
+  const record = { key, value, createRevision, revision: offset + version };
   return { kind: 'record', record };
 }
 
-function readMeta({ offset, epoch, earlier = '' }: HostData): ReadRecord {
+function readMeta({ offset, epoch, earlier = '', store }: HostData): ReadRecord {
   const number = wholeNumber(offset ?? '');
   if (number === undefined || epoch === undefined || epoch === '')
     return { kind: 'unusable', why: 'its offset or its epoch is damaged' };
-  return { kind: 'meta', meta: { offset: number, epoch, earlier: earlier.split(' ').filter((one) => one !== '') } };
+  const meta = { offset: number, epoch, earlier: earlier.split(' ').filter((one) => one !== '') };
+  return { kind: 'meta', meta: store === undefined ? meta : { ...meta, store } };
 }
 
 function readReplica({ replica, beat, about = '' }: HostData): ReadRecord {
   const number = wholeNumber(beat ?? '');
   if (number === undefined || replica === undefined) return { kind: 'unusable', why: 'it is damaged' };
   return { kind: 'replica', replica, beat: number, about };
+}
+
+/** What the writer of a record knew of the versions before it. */
+export function versionsIn({ after, created, replaced }: HostData): {
+  after: number | undefined;
+  created: number | undefined;
+  replaced: number | undefined;
+} {
+  const [a, c, r] = [after, created, replaced].map((text) => (text === undefined ? undefined : wholeNumber(text)));
+  return { after: a, created: c, replaced: r };
 }
 
 function wholeNumber(text: string): number | undefined {

@@ -5,6 +5,7 @@ import { openConnection } from '../../../src/cluster/wire/transport.ts';
 import { silentLog } from '../../../src/log.ts';
 import { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from '../../../src/store/kubernetes/kubernetes-store.ts';
+import { Seals } from '../../../src/store/kubernetes/seals.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { ApiClient } from '../client.ts';
 import type { Numbering } from './store-numbering.ts';
@@ -22,6 +23,8 @@ export function connectionTo({ url, caPem, adminToken }: HostServer) {
   const credentials = { server: url, source: 'the test', namespace: undefined, proxy: undefined, read };
   return openConnection({ name: 'host', credentials, clock: systemClock, log: silentLog });
 }
+
+const sealKey = { version: 1, bytes: new Uint8Array(32).fill(1) };
 
 let namespaces = 0;
 
@@ -48,6 +51,7 @@ export function storeOn(
     replica,
     newEpoch: () => 'first',
     hostClock: systemClock,
+    seals: async () => new Seals([sealKey]),
     ...options,
   });
 }

@@ -278,11 +278,11 @@ describe.skipIf(reason !== undefined)(
         path: async () => {
           expect((await replicas.create(0, 'newer')).status).toBe(201);
           const wanted = nameOf('/registry/ownedaccesskeys/newer');
-          const data = { format: Buffer.from('2').toString('base64') };
+          const data = { format: Buffer.from('3').toString('base64') };
           await as('backup').request('PATCH', `${place}/secrets/${wanted}`, { body: { data }, ...merge });
           return configured('sound');
         },
-        finds: { 'HW-807': '1 record in hostward-records cannot be read and lets nobody in' },
+        finds: { 'HW-807': '1 record in hostward-records is not believed and lets nobody in' },
         mend: () => as('backup').request('DELETE', `${place}/secrets/${nameOf('/registry/ownedaccesskeys/newer')}`),
       },
       {

@@ -2,7 +2,7 @@
 // of them listen on free loopback ports and end with the test.
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pause, systemClock } from '../../../src/clock.ts';
@@ -11,6 +11,7 @@ import { freePorts } from '../../free-ports.ts';
 import { type GuardedProcess, guarded } from '../proxy/guarded.ts';
 import { type KubeAssets, kubeAssets } from './assets.ts';
 import { type ClusterCa, createCa } from './certificates.ts';
+import { compactEtcd, etcdFlags } from './etcd.ts';
 
 export interface KubeUser {
   token: string;
@@ -61,6 +62,10 @@ export interface KubeCluster {
   compact(): Promise<void>;
   /** Restarts kube-apiserver with the same port and data. */
   restartApiserver(): Promise<void>;
+  /** A copy of all data of etcd, which stands still meanwhile. */
+  copyEtcd(): Promise<string>;
+  /** Sets the cluster back to a copy: the same revisions again, as after `etcdctl snapshot restore`. */
+  setBack(copy: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -114,11 +119,16 @@ async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: 
   const users = [...builtInUsers, ...(options.users ?? [])];
   writeSecrets(folder, users);
   const etcdUrl = `http://127.0.0.1:${clientPort}`;
-  const etcd = guarded(assets.etcd, etcdFlags({ folder, etcdUrl, peerPort }), {
-    logFile: join(folder, 'etcd.log'),
-    removes: folder,
-  });
-  processes.push(etcd);
+  // A program that lasts as long as the test, so that etcd can be started again.
+  processes.push(guarded('sleep', ['infinity'], { logFile: join(folder, 'keeper.log'), removes: folder }));
+  const startEtcd = () => {
+    const program = guarded(assets.etcd, etcdFlags({ folder, etcdUrl, peerPort }), {
+      logFile: join(folder, 'etcd.log'),
+    });
+    processes.push(program);
+    return program;
+  };
+  let etcd = startEtcd();
   const url = `https://127.0.0.1:${securePort}`;
   const flags = [...apiserverFlags({ folder, etcdUrl, securePort, ca }), ...(options.apiserverFlags ?? [])];
   const startApiserver = async (): Promise<GuardedProcess> => {
@@ -129,11 +139,16 @@ async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: 
     return apiserver;
   };
   let apiserver = await startApiserver();
+  const end = async (program: GuardedProcess): Promise<void> => {
+    await program.stop();
+    processes.splice(processes.indexOf(program), 1);
+  };
   const restartApiserver = async (): Promise<void> => {
-    await apiserver.stop();
-    processes.splice(processes.indexOf(apiserver), 1);
+    await end(apiserver);
     apiserver = await startApiserver();
   };
+  const data = join(folder, 'etcd');
+  let copies = 0;
   const caPem = readFileSync(join(folder, 'certs', 'apiserver.crt'), 'utf8');
   const kubeconfigFor = (credential: { token: string } | ClientCertificate): string =>
     kubeconfigText({ name: options.name, url, caPem, credential });
@@ -174,6 +189,22 @@ async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: 
       await restartApiserver();
     },
     restartApiserver,
+    async copyEtcd() {
+      const copy = join(folder, `etcd-copy-${++copies}`);
+      await end(etcd);
+      cpSync(data, copy, { recursive: true });
+      etcd = startEtcd();
+      await ready({ url, caPem, apiserver });
+      return copy;
+    },
+    async setBack(copy) {
+      await end(apiserver);
+      await end(etcd);
+      rmSync(data, { recursive: true });
+      cpSync(copy, data, { recursive: true });
+      etcd = startEtcd();
+      apiserver = await startApiserver();
+    },
     stop: surroundings.stopAll,
   };
 }
@@ -201,21 +232,6 @@ function writeSecrets(folder: string, users: KubeUser[]): void {
   const lines = users.map(({ token, user, groups = [] }) => `${token},${user},${user},"${groups.join(',')}"\n`);
   writeFileSync(join(folder, 'tokens.csv'), lines.join(''), { mode: 0o600 });
   mkdirSync(join(folder, 'certs'));
-}
-
-function etcdFlags({ folder, etcdUrl, peerPort }: { folder: string; etcdUrl: string; peerPort: number }): string[] {
-  const peerUrl = `http://127.0.0.1:${peerPort}`;
-  return [
-    `--data-dir=${join(folder, 'etcd')}`,
-    '--unsafe-no-fsync',
-    `--listen-client-urls=${etcdUrl}`,
-    `--advertise-client-urls=${etcdUrl}`,
-    // A peer port of its own: with the default one the second etcd of a machine dies at start.
-    `--listen-peer-urls=${peerUrl}`,
-    `--initial-advertise-peer-urls=${peerUrl}`,
-    `--initial-cluster=default=${peerUrl}`,
-    '--log-level=warn',
-  ];
 }
 
 function apiserverFlags(at: { folder: string; etcdUrl: string; securePort: number; ca: ClusterCa }): string[] {
@@ -343,17 +359,6 @@ function kubeconfigText(at: {
     undefined,
     2,
   )}\n`;
-}
-
-/** Through etcd's JSON gateway, which needs no gRPC client. */
-async function compactEtcd(etcdUrl: string): Promise<void> {
-  const post = async (path: string, body: unknown): Promise<{ header?: { revision?: string } }> => {
-    const answer = await fetch(`${etcdUrl}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) });
-    if (!answer.ok) throw new Error(`etcd refused "${path}" with ${answer.status}: ${await answer.text()}`);
-    return (await answer.json()) as { header?: { revision?: string } };
-  };
-  const { header } = await post('range', { key: Buffer.from('/').toString('base64') });
-  await post('compaction', { revision: header?.revision, physical: true });
 }
 
 function run(program: string, args: string[], input: string | undefined): Promise<KubectlResult> {

@@ -28,6 +28,8 @@ export class Replica {
   readonly #folder: string;
   #management: object;
   #child: ChildProcess | undefined;
+  /** The file to run: that of another version may be used instead. */
+  program = main;
   output = '';
 
   constructor(name: string, folder: string, ports: readonly [number, number], management: object) {
@@ -62,7 +64,7 @@ export class Replica {
 
   async #start(): Promise<void> {
     this.output = '';
-    const child = spawn(process.execPath, [main, 'run', '--config', this.configPath]);
+    const child = spawn(process.execPath, [this.program, 'run', '--config', this.configPath]);
     this.#child = child;
     const add = (text: Buffer) => {
       this.output += text;
@@ -127,7 +129,8 @@ export class Replicas {
     return { store, administrators, users, teams, projects, ...this.#extra };
   }
 
-  async start(names: readonly string[] = ['a', 'b']): Promise<void> {
+  /** `programs`: of replicas of another version, by name. The first one makes the store. */
+  async start(names: readonly string[] = ['a', 'b'], programs: Readonly<Record<string, string>> = {}): Promise<void> {
     mkdirSync(join(this.folder, 'secrets'), { mode: 0o700 });
     const ports = await freePorts(2 * names.length + 1);
     for (const [at, name] of names.entries()) {
@@ -135,10 +138,13 @@ export class Replicas {
       await cable.open();
       this.cables.push(cable);
       const own = [ports[2 * at] as number, ports[2 * at + 1] as number] as const;
-      this.all.push(new Replica(name, this.folder, own, this.management(cable.kubeconfigPath)));
+      const replica = new Replica(name, this.folder, own, this.management(cable.kubeconfigPath));
+      replica.program = programs[name] ?? main;
+      this.all.push(replica);
     }
+    const first = this.replica(0);
     this.admin = (
-      await this.hostward('keys', 'create', 'root', '--admin', '--config', this.replica(0).configPath)
+      await this.#ran(first.program, ['keys', 'create', 'root', '--admin', '--config', first.configPath])
     ).trim();
     this.caPem = readFileSync(join(this.folder, 'secrets', 'ca.crt'), 'utf8');
     await Promise.all(this.all.map((replica) => replica.start()));
@@ -166,8 +172,12 @@ export class Replicas {
   }
 
   hostward(...args: string[]): Promise<string> {
+    return this.#ran(main, args);
+  }
+
+  #ran(program: string, args: readonly string[]): Promise<string> {
     return new Promise((resolve, reject) => {
-      execFile(process.execPath, [main, ...args], { timeout: 60_000 }, (error, stdout, stderr) => {
+      execFile(process.execPath, [program, ...args], { timeout: 60_000 }, (error, stdout, stderr) => {
         if (error === null) resolve(stdout);
         else reject(new Error(`hostward ${args.join(' ')}: ${stderr}`, { cause: error }));
       });

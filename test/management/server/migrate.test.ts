@@ -8,13 +8,16 @@ import { systemClock } from '../../../src/clock.ts';
 import type { ManagementServerSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../src/log.ts';
+import { readSecrets } from '../../../src/management/keys/folder/data-folder.ts';
 import { localSocketPath } from '../../../src/management/server/commands/local-socket.ts';
 import { databaseFor } from '../../../src/management/server/host/database-for.ts';
+import { recordOf } from '../../../src/management/server/host/host-secrets.ts';
 import { migrate } from '../../../src/management/server/moving/migrate.ts';
 import { recover } from '../../../src/management/server/moving/recover.ts';
 import { ManagementApi } from '../../../src/management/server/server.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { replicaName } from '../../../src/store/kubernetes/record-format.ts';
+import { metaName, replicaName } from '../../../src/store/kubernetes/record-format.ts';
+import { Seals } from '../../../src/store/kubernetes/seals.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { newNamespace } from '../../contract/store/on-host.ts';
 import { people } from './bench.ts';
@@ -147,7 +150,14 @@ describe('recover()', () => {
     // The journal knows more than a cluster that was set back below it: then nobody may start before the command has run.
     const meta = `${path}/hostward-meta`;
     const before = (await client.request('GET', meta)).json as KubeObject;
-    const older = { ...before, data: { ...(before['data'] as object), offset: Buffer.from('0').toString('base64') } };
+    const seals = new Seals((await readSecrets(join(folder, 'secrets-three')))?.sealKeys ?? []);
+    const data = { ...recordOf(before)?.data, offset: '0' };
+    seals.useStore(recordOf(before)?.data['store']);
+    const encoded = Object.entries(seals.applied(metaName, data)).map(([field, text]) => [
+      field,
+      Buffer.from(text).toString('base64'),
+    ]);
+    const older = { ...before, data: Object.fromEntries(encoded) };
     await client.request('PUT', meta, {
       body: { ...older, metadata: { ...older.metadata, resourceVersion: undefined } },
     });

@@ -2,7 +2,11 @@
 import { compareWith } from '../../../management/keys/callers/ruling-configuration.ts';
 import { pepperInUse, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import type { Check } from '../patient/check.ts';
-import { type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { counted, type Finding, fault, firstOf, ok, warning } from '../patient/finding.ts';
+import type { StoredRecords } from '../patient/stored-records.ts';
+
+/** Enough names to know what it is about. */
+const namesShown = 5;
 
 export const isAgreed: Check = {
   code: 'HW-811',
@@ -54,4 +58,19 @@ export function lateSecrets(proof: string | undefined, { peppers }: Secrets, fol
       mend: 'put the secrets.json of the other replicas there',
     },
   );
+}
+
+export function notBelieved({ unusable, meta }: StoredRecords, namespace: string): Finding | undefined {
+  if (unusable.length > 0)
+    return warning(`${counted(unusable.length, 'record')} in ${namespace} is not believed and lets nobody in`, {
+      details: firstOf(
+        unusable.map(({ name, why }) => `${name}: ${why}`),
+        namesShown,
+      ),
+      mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put its old data back`,
+    });
+  if (typeof meta !== 'object' || meta.store !== undefined) return undefined;
+  return warning(`the records in ${namespace} have no seals, so that one that somebody makes by hand is believed`, {
+    mend: 'when every replica is of this version: stop all of them, and run "hostward store seal" once',
+  });
 }

@@ -7,16 +7,17 @@ import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../log.ts';
-import { provesSecrets, readSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
+import { provesSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import { Seals } from '../../../store/kubernetes/seals.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, counted, type Finding, fault, firstOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { recordRules } from '../patient/shipped-rules.ts';
-import { surveyOf } from '../patient/stored-records.ts';
+import { secretsHere, surveyOf } from '../patient/stored-records.ts';
 import { userOf } from '../patient/surplus.ts';
-import { isAgreed, lateSecrets } from './agreement.ts';
+import { isAgreed, lateSecrets, notBelieved } from './agreement.ts';
 
 const policies: ResourceRef = {
   path: 'apis/admissionregistration.k8s.io/v1',
@@ -111,7 +112,9 @@ const isAlone: Check = {
   applies: isShared,
   async look(patient) {
     const { namespace } = storeOf(patient).kubernetes;
-    const survey = await surveyOf(patient.recordsCluster.connection, { namespace, signal: patient.stopping });
+    const secrets = await secretsHere(patient);
+    const seals = secrets && new Seals(secrets.sealKeys);
+    const survey = await surveyOf(patient.recordsCluster.connection, { namespace, signal: patient.stopping, seals });
     if (survey.kind === 'failed') return couldNotCheck(`the Secrets in ${namespace} cannot be listed: ${survey.why}`);
     patient.takeRecords(survey.records);
     const { foreign, count } = survey.records;
@@ -131,10 +134,16 @@ const isOwn: Check = {
   needs: ['HW-101', 'HW-806'],
   applies: isShared,
   async look(patient) {
-    const { meta, proof, unusable, movedTo, isMoving } = patient.records;
+    const { meta, proof, movedTo, isMoving } = patient.records;
     const { namespace } = storeOf(patient).kubernetes;
     const server = patient.settings.managementServer;
     if (server === undefined) throw new Error('a check of records runs without a management API');
+    const secrets = await secretsHere(patient);
+    if (proof !== undefined && secrets !== undefined && !provesSecrets(proof, secrets))
+      return fault(
+        `the records in ${namespace} were made with other secrets than those in ${secretsFolder(server)}: two installations use one namespace, or this folder is not the shared one`,
+        { mend: 'give each installation a namespace of its own, and all replicas of one the same secretsDir' },
+      );
     if (typeof meta === 'string')
       return fault(`the record hostward-meta in ${namespace} cannot be read: ${meta}`, {
         mend: 'put its data back from a backup of the cluster; a record of a newer version wants that version of Hostward',
@@ -155,22 +164,10 @@ const isOwn: Check = {
       return fault(`a migration into ${namespace} has not ended`, {
         mend: 'run "hostward store migrate" again with the same files',
       });
-    const secrets = await readSecrets(resolve(patient.context.cwd, secretsFolder(server))).catch(() => undefined);
-    if (proof !== undefined && secrets !== undefined && !provesSecrets(proof, secrets))
-      return fault(
-        `the records in ${namespace} were made with other secrets than those in ${secretsFolder(server)}: two installations use one namespace, or this folder is not the shared one`,
-        { mend: 'give each installation a namespace of its own, and all replicas of one the same secretsDir' },
-      );
     const late = secrets && lateSecrets(proof, secrets, secretsFolder(server));
     if (late !== undefined) return late;
-    if (unusable.length > 0)
-      return warning(`${counted(unusable.length, 'record')} in ${namespace} cannot be read and lets nobody in`, {
-        details: firstOf(
-          unusable.map(({ name, why }) => `${name}: ${why}`),
-          namesShown,
-        ),
-        mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put its old data back`,
-      });
+    const doubted = notBelieved(patient.records, namespace);
+    if (doubted !== undefined) return doubted;
     if (meta === undefined) return ok('an empty store');
     const asked =
       proof !== undefined && secrets !== undefined ? 'and belong to the secrets here' : 'the secrets are not here';

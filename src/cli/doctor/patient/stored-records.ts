@@ -1,16 +1,19 @@
 // What lies in the namespace of the records: read once, for all checks of a store in a cluster. In: a connection. Out: counts, what is
 // not ours, and what the store says of itself. Keeps no record.
 
+import { resolve } from 'node:path';
 import { listPages } from '../../../cluster/window/list-pages.ts';
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
+import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import { configurationKey } from '../../../management/keys/callers/ruling-configuration.ts';
-import { proofKey } from '../../../management/keys/folder/data-folder.ts';
+import { proofKey, readSecrets, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import { isUsable } from '../../../management/server/host/host-database.ts';
 import { recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
-import { metaName, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
+import { metaName, type ReadRecord, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
+import type { Seals } from '../../../store/kubernetes/seals.ts';
 
 export interface StoredRecords {
   count: number;
@@ -56,9 +59,10 @@ function writtenMs({ metadata: { managedFields = [] } }: KubeObject): number | u
   return known.length === 0 ? undefined : Math.max(...known);
 }
 
+/** `seals`: of the secrets of the installation, where they are here. */
 export async function surveyOf(
   connection: ClusterConnection,
-  { namespace, signal }: { namespace: string; signal: AbortSignal },
+  { namespace, signal, seals }: { namespace: string; signal: AbortSignal; seals: Seals | undefined },
 ): Promise<SurveyEnd> {
   const foreign: string[] = [];
   const unusable: { name: string; why: string }[] = [];
@@ -75,8 +79,11 @@ export async function surveyOf(
     accept(object) {
       const found = recordOf(object);
       if (found === undefined) return void foreign.push(object.metadata.name ?? '');
-      const read = readRecord(found, 0);
+      const forged = seals?.fault(found);
+      const read: ReadRecord = forged === undefined ? readRecord(found, 0) : { kind: 'unusable', why: forged };
       if (found.name === metaName) meta = read.kind === 'meta' ? read.meta : 'why' in read ? read.why : undefined;
+      // It is the first of the list, which is in order of the names.
+      if (read.kind === 'meta') seals?.useStore(read.meta.store);
       if (read.kind === 'replica') replicas.push({ replica: read.replica, writtenMs: writtenMs(object) });
       if (read.kind === 'unusable') unusable.push({ name: found.name, why: read.why });
       if (read.kind !== 'record') return;
@@ -100,4 +107,13 @@ export async function surveyOf(
       isMoving: marks.has(movingKey),
     },
   };
+}
+
+/** The secrets that prove the records; undefined where they are not on this machine. */
+export async function secretsHere(of: {
+  settings: { managementServer: ManagementServerSettings | undefined };
+  context: { cwd: string };
+}): Promise<Secrets | undefined> {
+  const server = of.settings.managementServer;
+  return server && readSecrets(resolve(of.context.cwd, secretsFolder(server))).catch(() => undefined);
 }

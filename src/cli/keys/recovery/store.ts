@@ -1,4 +1,4 @@
-// `hostward store migrate` and `hostward store recover`: what is done to a store while no server runs on it.
+// `hostward store migrate`, `store recover` and `store seal`: what is done to a store while no server runs on it.
 import { resolve } from 'node:path';
 import type { ManagementServerSettings } from '../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../log.ts';
@@ -11,12 +11,7 @@ import { configuredServer } from '../client/reach-server.ts';
 export async function storeMigrate(context: Context, options: Options): Promise<ExitCode> {
   const [from, to] = [await serverIn(context, options, 'from'), await serverIn(context, options, 'to')];
   const { clock, environment } = context;
-  let said = 0;
-  const progress = (done: number) => {
-    if (done - said < sayEvery) return;
-    said = done;
-    context.stderr.write(`${done} records\n`);
-  };
+  const progress = progressOf(context);
   const migrated = await tried('nothing may be served yet', async () => {
     const { migrate } = await import('../../../management/server/moving/migrate.ts');
     return migrate({ from, to, clock, log: silentLog, environment, progress });
@@ -54,6 +49,33 @@ export async function storeRecover(context: Context, options: Options): Promise<
     context.stdout.write(`${lines.join('\n')}\n`);
   }
   return exitCodes.fine;
+}
+
+export async function storeSeal(context: Context, options: Options): Promise<ExitCode> {
+  const { server } = await configuredServer(context, options);
+  const { clock, environment } = context;
+  const sealed = await tried(
+    'the store is not sealed yet, and no server starts on it if some records are',
+    async () => {
+      const { sealStore } = await import('../../../management/server/moving/seal.ts');
+      return sealStore({ server, clock, log: silentLog, environment, progress: progressOf(context) });
+    },
+  );
+  if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(sealed, undefined, 2)}\n`);
+  else
+    context.stdout.write(
+      `sealed ${sealed.records} records; start the servers, all of this version or a newer one\n${sealed.aside === 0 ? '' : `${sealed.aside} records that nobody can read were left as they are\n`}`,
+    );
+  return exitCodes.fine;
+}
+
+function progressOf({ stderr }: Context): (done: number) => void {
+  let said = 0;
+  return (done) => {
+    if (done - said < sayEvery) return;
+    said = done;
+    stderr.write(`${done} records\n`);
+  };
 }
 
 async function serverIn(context: Context, options: Options, name: 'from' | 'to'): Promise<ManagementServerSettings> {

@@ -98,6 +98,20 @@ export const managementCommands: readonly CommandSpec[] = [
     ],
   },
   {
+    name: 'store seal',
+    operands: '',
+    maxOperands: 0,
+    summary: 'Seal the records of a store in a cluster, so that a record made by hand is not believed',
+    details: [
+      'A store that this version makes is sealed from the start. One that an older version has made is not, so that both versions can use it during an update. When no older version runs any more, stop every server and run this once. Whatever is in the store then is believed, so look first at what `hostward doctor` says of it.',
+      'Afterwards an older version does not start on the store. The keys of the seals lie in secretsDir. After a new one was put into secrets.json, run the command again: every record is then sealed with it. It can be broken off and run again.',
+    ],
+    options: [config, output],
+    examples: [
+      { line: 'hostward store seal --config hostward.yaml', says: 'after an update from a version without seals' },
+    ],
+  },
+  {
     name: 'audit verify',
     operands: '[FILE…]',
     maxOperands: 1000,

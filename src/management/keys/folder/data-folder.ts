@@ -1,11 +1,12 @@
 // Opens the folder of the management API: the database, the secrets that must not lie in it, and its own certificate authority.
 // Only the owner of the folder may read it. The database is opened first, because its lock keeps other processes out of the
 // folder.
-import { randomBytes } from 'node:crypto';
+import { hkdfSync, randomBytes } from 'node:crypto';
 import { access, chmod, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderFault, makeFolder, textOfFile, writeOnce } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import type { SealKey } from '../../../store/kubernetes/seals.ts';
 import type { Store } from '../../../store/store.ts';
 import { FieldCipher } from '../secret/field-cipher.ts';
 import { Peppers, type SecretDigest } from '../secret/pepper.ts';
@@ -16,6 +17,8 @@ export interface Secrets {
   cipher: FieldCipher;
   /** Proves the audit log. */
   auditKey: Uint8Array;
+  /** Seal the records of a store that others can write. */
+  sealKeys: readonly SealKey[];
 }
 
 const secretsName = 'secrets.json';
@@ -94,7 +97,7 @@ function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
   } catch {
     throw new Error(`read ${path}: wanted JSON, found a damaged file; ${wayOut}`);
   }
-  const { peppers, fieldKey, auditKey } = isRecord(value) ? value : {};
+  const { peppers, fieldKey, auditKey, sealKeys } = isRecord(value) ? value : {};
   if (!Array.isArray(peppers) || typeof fieldKey !== 'string' || typeof auditKey !== 'string')
     throw new Error(`read ${path}: one of peppers, fieldKey and auditKey is missing; ${wayOut}`);
   const versions = peppers.filter(isRecord).map(({ version, bytes }) => {
@@ -105,11 +108,23 @@ function secretsOf(text: string, path: string, random: RandomBytes): Secrets {
     throw new Error(`read ${path}: wanted an auditKey of ${secretBytes} bytes, found ${audit.length}; ${wayOut}`);
   try {
     const cipher = new FieldCipher(Buffer.from(fieldKey, 'base64'), random);
-    return { peppers: new Peppers(versions), cipher, auditKey: audit };
+    return { peppers: new Peppers(versions), cipher, auditKey: audit, sealKeys: sealKeysOf(sealKeys, audit) };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`read ${path}: ${why}; ${wayOut}`, { cause: error });
   }
+}
+
+/** The first one comes from the key of the audit log, so that secrets from before have one; more are written down. */
+function sealKeysOf(more: unknown, auditKey: Uint8Array): SealKey[] {
+  const first = new Uint8Array(hkdfSync('sha256', auditKey, '', 'hostward record seals', secretBytes));
+  const written = (Array.isArray(more) ? more : []).filter(isRecord).map(({ version, bytes }): SealKey => {
+    const key = Buffer.from(String(bytes), 'base64');
+    if (!Number.isSafeInteger(version) || Number(version) < 2 || key.length < secretBytes)
+      throw new Error(`one of sealKeys has no version above 1, or fewer than ${secretBytes} bytes`);
+    return { version: Number(version), bytes: key };
+  });
+  return [{ version: 1, bytes: first }, ...written];
 }
 
 const wayOut = 'bring it back from a backup, or see `hostward docs bad-days` for a lost pepper';

@@ -1,7 +1,7 @@
 // Which store the management API has, by its settings: a SQLite file in dataDir, or records in a namespace of a cluster. In: settings.
 // Out: a store that is not started.
 import type { Clock } from '../../../clock.ts';
-import type { ManagementServerSettings } from '../../../config/settings/management-settings.ts';
+import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
 import type { Metrics } from '../../../metrics.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
@@ -36,6 +36,8 @@ export interface DatabaseOptions {
   isNewStore?: boolean;
   /** Also opens a store on a cluster that was set back. */
   recovers?: boolean;
+  /** Also opens a store whose records are to be sealed. */
+  seals?: boolean;
   environment?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -46,7 +48,16 @@ export interface DatabaseOptions {
 export const maxHistoryBytes = 16 * 1024 * 1024;
 
 export async function databaseFor(options: DatabaseOptions): Promise<Database> {
-  const { server, clock, log, metrics, environment = {}, isNewStore = false, recovers = false } = options;
+  const {
+    server,
+    clock,
+    log,
+    metrics,
+    environment = {},
+    isNewStore = false,
+    recovers = false,
+    seals = false,
+  } = options;
   const history = { maxBytes: maxHistoryBytes };
   const { store } = server;
   if (store?.kubernetes === undefined)
@@ -56,6 +67,7 @@ export async function databaseFor(options: DatabaseOptions): Promise<Database> {
     kubernetes,
     most: { records, bytes },
     folder: server.dataDir,
+    secretsFolder: secretsFolder(server),
     history,
     clock,
     log,
@@ -63,5 +75,6 @@ export async function databaseFor(options: DatabaseOptions): Promise<Database> {
     environment,
     isNewStore,
     recovers,
+    seals,
   });
 }

@@ -14,15 +14,13 @@ import { createMetrics, type Metrics } from '../../../metrics.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
-import {
-  KubernetesStore,
-  type KubernetesStoreOptions,
-  type StoreSize,
-} from '../../../store/kubernetes/kubernetes-store.ts';
+import { KubernetesStore, type KubernetesStoreOptions } from '../../../store/kubernetes/kubernetes-store.ts';
+import type { StoreSize } from '../../../store/kubernetes/store-size.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
 import { replicaFile } from '../../keys/folder/data-folder.ts';
+import { sealsFor } from './host-seals.ts';
 import { HostSecrets } from './host-secrets.ts';
 import {
   type OtherReplica,
@@ -37,6 +35,7 @@ export interface HostDatabaseOptions {
   kubernetes: KubernetesStoreSettings;
   most: StoreSize;
   folder: string;
+  secretsFolder: string;
   history: Partial<HistoryLimits>;
   clock: Clock;
   log: Log;
@@ -44,6 +43,7 @@ export interface HostDatabaseOptions {
   isNewStore: boolean;
   /** The command that mends a host that was set back. */
   recovers: boolean;
+  seals: boolean;
   environment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -51,6 +51,8 @@ export interface HostDatabaseOptions {
 interface ReplicaFile {
   replica: string;
   epoch?: string;
+  /** The name in the seals of its records. */
+  store?: string;
   /** The epoch in which this replica saw that the host was set back; over with the next one. */
   setBackIn?: string;
 }
@@ -80,10 +82,12 @@ export class HostDatabase extends KubernetesStore {
 
   static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
     const { kubernetes, most, folder, history, clock, log, metrics, environment, isNewStore, recovers } = options;
+    const { secretsFolder, seals: mends } = options;
     await makeFolder(folder, 0o700);
     const lock = lockOf(join(folder, lockFile));
     try {
-      const { replica, epoch, setBackIn } = await replicaIn(folder);
+      const { replica, epoch, store, setBackIn } = await replicaIn(folder);
+      const known = isNewStore || epoch === undefined ? undefined : { epoch, store };
       const { kubeconfig, namespace } = kubernetes;
       const opened = await openCredentials({ kubeconfig, environment });
       if (opened.kind === 'faults')
@@ -103,7 +107,8 @@ export class HostDatabase extends KubernetesStore {
         {
           wentBack: (why) => void database.#rememberSetBack(why, log),
           about: () => JSON.stringify(database.#words()),
-          ...{ host, replica, most, history, clock, isUsable, knownEpoch: isNewStore ? undefined : epoch },
+          ...{ host, replica, most, history, clock, isUsable, known, mends },
+          seals: () => sealsFor(host, { secretsFolder, isFirst: known === undefined }),
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },
@@ -145,7 +150,7 @@ export class HostDatabase extends KubernetesStore {
   }
 
   #others(): OtherReplica[] {
-    return this.liveReplicas
+    return this.replicas.live
       .filter(({ replica }) => replica !== this.#replica)
       .map(({ replica, about }) => ({ replica, words: wordsIn(about) }));
   }
@@ -191,13 +196,20 @@ export class HostDatabase extends KubernetesStore {
     await this.#remember();
   }
 
+  override async endSealing(): Promise<void> {
+    await super.endSealing();
+    await this.#remember();
+  }
+
   #status(): SharedStatus {
-    const { liveReplicas: live, unusable, trouble, place, size, silentMs } = this;
+    const { live } = this.replicas;
+    const { unusable, trouble, place, size, silentMs } = this;
+    const [first] = unusable;
     const aside =
-      unusable.length === 0
+      first === undefined
         ? []
         : [
-            `${unusable.length} records in ${place} cannot be read (${unusable[0]}); the log says why, and backups have them`,
+            `${unusable.size} records in ${place} are not believed and let nobody in; the first is ${first[0]}: ${first[1]}; the log names all`,
           ];
     return {
       ...{ place, replica: this.#replica },
@@ -213,6 +225,8 @@ export class HostDatabase extends KubernetesStore {
           tokenKeys: versionNames(tokenKeys),
         };
       }),
+      isSealed: this.sealedAs !== undefined,
+      aside: unusable.size,
       sweeper: live.find(({ about }) => wordsIn(about).sweeps === true)?.replica,
       lagMs: Math.round(silentMs),
       ...size,
@@ -229,15 +243,16 @@ export class HostDatabase extends KubernetesStore {
   }
 
   async #remember(more: Partial<ReplicaFile> = {}): Promise<void> {
-    const known: ReplicaFile = { replica: this.#replica, epoch: this.epoch, ...more };
+    const { epoch, sealedAs: store } = this;
+    const known: ReplicaFile = { replica: this.#replica, epoch, ...(store !== undefined && { store }), ...more };
     await writeWhole(join(this.#folder, replicaFile), `${JSON.stringify(known)}\n`);
   }
 }
 
 function say(log: Log, record: string, why: string | undefined): void {
   const about = { component: 'management', record };
-  if (why === undefined) log.info(about, 'record of the store can be read again');
-  else log.error({ ...about, why }, 'record of the store left aside: nobody can read it');
+  if (why === undefined) log.info(about, 'record of the store is good again');
+  else log.error({ ...about, why }, 'record of the store left aside: it cannot be read or believed');
 }
 
 /** Two processes would write one audit log and one journal. */

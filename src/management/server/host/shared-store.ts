@@ -43,6 +43,10 @@ export interface SharedStatus {
   lagMs: number;
   records: number;
   bytes: number;
+  /** Whether a record that somebody made by hand is noticed. */
+  isSealed: boolean;
+  /** Records that are not believed. */
+  aside: number;
   /** What somebody must mend. */
   troubles: readonly string[];
 }

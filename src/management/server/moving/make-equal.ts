@@ -46,7 +46,7 @@ export async function contentOf(store: Store): Promise<StoreContent> {
   return { records, digest: hash.digest('hex') };
 }
 
-async function* pagesOf(store: Store): AsyncGenerator<readonly StoredRecord[]> {
+export async function* pagesOf(store: Store): AsyncGenerator<readonly StoredRecord[]> {
   const atRevision = await store.currentRevision({ fresh: true });
   let afterKey: string | undefined;
   for (;;) {
@@ -75,7 +75,7 @@ async function sideValues(from: Store, to: Store): Promise<void> {
   }
 }
 
-async function inParallel<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+export async function inParallel<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
   const queue = [...items];
   const work = async () => {
     for (let item = queue.pop(); item !== undefined; item = queue.pop()) await run(item);

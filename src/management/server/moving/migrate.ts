@@ -38,6 +38,9 @@ const secretNames = /^(?:secrets\.json|token-keys\.json|ca\.(?:crt|key)|client-c
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const from = await opened(options.from, options, true);
   try {
+    await mustBeThere(from);
+    // What is written into a cluster is sealed with them.
+    await bringSecrets(secretsFolder(options.from), secretsFolder(options.to));
     const to = await opened(options.to, options, false);
     try {
       return await moved(from, to, options);
@@ -64,14 +67,9 @@ async function opened(
 }
 
 async function moved(from: Database, to: Database, { progress, ...options }: MigrateOptions): Promise<Migrated> {
-  const { record: gone } = await from.get(movedKey);
-  if (gone !== undefined)
-    throw new RestoreFault('input', `the records were moved already, to ${String(JSON.parse(gone.value))}`);
-  const { record: proof } = await from.get(proofKey);
-  if (proof === undefined) throw new RestoreFault('input', 'the store that is to be moved has never been used');
-  await mustBeFree(to, proof.value);
-  await bringSecrets(secretsFolder(options.from), secretsFolder(options.to));
-  await to.write(movingKey, { expect: undefined, value: proof.value });
+  const proof = await mustBeThere(from);
+  await mustBeFree(to, proof);
+  await to.write(movingKey, { expect: undefined, value: proof });
   const revision = await from.currentRevision({ fresh: true });
   const raised = await above(revision, to, options.to, options);
   try {
@@ -90,6 +88,16 @@ async function moved(from: Database, to: Database, { progress, ...options }: Mig
   } finally {
     if (raised !== to) await raised.stop();
   }
+}
+
+/** What the secrets of its records are proved by. */
+async function mustBeThere(from: Database): Promise<string> {
+  const { record: gone } = await from.get(movedKey);
+  if (gone !== undefined)
+    throw new RestoreFault('input', `the records were moved already, to ${String(JSON.parse(gone.value))}`);
+  const { record: proof } = await from.get(proofKey);
+  if (proof === undefined) throw new RestoreFault('input', 'the store that is to be moved has never been used');
+  return proof.value;
 }
 
 /** A store that holds something else is left alone. */

@@ -1,0 +1,148 @@
+// The one record that says how revisions are numbered and whether records are sealed: read at start, and made for an empty store. Only a
+// restore, a migration and the command that seals change it.
+import { StoreFault } from '../errors.ts';
+import type { HostRecords } from './host-records.ts';
+import { metaData, metaName, type ReadRecord, readRecord, type StoreMeta } from './record-format.ts';
+import type { Seals } from './seals.ts';
+
+/** What a replica knows of the store that it has used; undefined = it has used none. */
+export interface KnownStore {
+  epoch: string;
+  /** The name in the seals of its records. */
+  store?: string | undefined;
+}
+
+/** A replica that was away for more restores and migrations is told that it belongs to another store. */
+const mostEpochs = 50;
+
+export class MetaRecord {
+  readonly #host: HostRecords;
+  readonly #newEpoch: () => string;
+  #seals: Seals;
+  #now: StoreMeta = { offset: 0, epoch: '', earlier: [] };
+
+  constructor(host: HostRecords, { newEpoch, seals }: { newEpoch: () => string; seals: Seals }) {
+    this.#host = host;
+    this.#newEpoch = newEpoch;
+    this.#seals = seals;
+  }
+
+  get now(): StoreMeta {
+    return this.#now;
+  }
+
+  get seals(): Seals {
+    return this.#seals;
+  }
+
+  /** A store that is made here is sealed, if there are keys for it. */
+  async open(known: KnownStore | undefined, seals: Seals): Promise<void> {
+    this.#seals = seals;
+    this.#now = (await this.#read()) ?? (await this.#made(known));
+    const { epoch, earlier, store } = this.#now;
+    if (known !== undefined && epoch !== known.epoch && !earlier.includes(known.epoch))
+      throw this.#anotherStore('the store there is another one');
+    if (known?.store !== undefined && store !== known.store)
+      throw this.#refused('it was sealed and is not any more: somebody has edited it');
+    seals.useStore(store);
+  }
+
+  /** Whether all revisions change with it. One that is not believed, or of an epoch that is over, says nothing. */
+  isNews(read: ReadRecord): boolean {
+    if (read.kind !== 'meta') return false;
+    const { epoch, offset, earlier, store } = read.meta;
+    const now = this.#now;
+    if (this.#seals.isSealed && epoch !== now.epoch && !earlier.includes(now.epoch)) return false;
+    return epoch !== now.epoch || offset !== now.offset || store !== now.store;
+  }
+
+  /** With a list of all records, because it numbers them. */
+  take(read: ReadRecord): void {
+    if (read.kind !== 'meta' || !this.isNews(read)) return;
+    this.#now = read.meta;
+    if (!this.#seals.isSealed) this.#seals.useStore(read.meta.store);
+  }
+
+  /** From memory, after somebody has deleted it. */
+  async makeAgain(): Promise<void> {
+    await this.#host.create(metaName, this.#seals.applied(metaName, metaData(this.#now)));
+  }
+
+  beginEpoch(epoch: string, offset: number): Promise<void> {
+    const earlier = [...this.#now.earlier, this.#now.epoch].slice(-mostEpochs);
+    return this.#write({ ...this.#now, offset, epoch, earlier });
+  }
+
+  beginSealing(): void {
+    if (!this.#seals.hasKeys) throw this.#refused('there are no secrets to seal records with');
+    this.#seals.beginSealing(this.#now.store ?? this.#newEpoch());
+  }
+
+  async endSealing(): Promise<string> {
+    const store = this.#seals.endSealing();
+    await this.#write({ ...this.#now, store });
+    return store;
+  }
+
+  async #made(known: KnownStore | undefined): Promise<StoreMeta> {
+    if (known !== undefined) throw this.#anotherStore('no store is there');
+    const epoch = this.#newEpoch();
+    const meta: StoreMeta = { offset: 0, epoch, earlier: [], ...(this.#seals.hasKeys && { store: epoch }) };
+    this.#seals.useStore(meta.store);
+    const made = await this.#host.create(metaName, this.#seals.applied(metaName, metaData(meta)));
+    if (made.kind === 'written') return meta;
+    // Another replica was first.
+    this.#seals.useStore(undefined);
+    const theirs = await this.#read();
+    if (theirs === undefined) throw this.#corrupt('it was deleted again at once');
+    return theirs;
+  }
+
+  /** Undefined for an empty store. */
+  async #read(): Promise<StoreMeta | undefined> {
+    const record = await this.#host.get(metaName);
+    if (record === undefined) return undefined;
+    const read = readRecord(record, 0);
+    if (read.kind !== 'meta') throw this.#corrupt(read.kind === 'unusable' ? read.why : 'it is another record');
+    const forged = this.#seals.fault(record);
+    if (forged === undefined) return read.meta;
+    if (!this.#seals.hasKeys)
+      throw this.#refused('it is sealed, and the secrets are missing; bring secretsDir back from a backup');
+    throw this.#refused(`${forged}; the secrets belong to another server, or the record was edited`);
+  }
+
+  async #write(meta: StoreMeta): Promise<void> {
+    const written = await this.#host.replace(metaName, this.#seals.applied(metaName, metaData(meta)), undefined);
+    if (written.kind !== 'written')
+      throw new StoreFault('STORE_WRITE_FAILED', `Cannot change record "${metaName}": ${written.kind}`);
+  }
+
+  /** A start on an empty namespace would forget every key, and revive them all when the right one is back. */
+  #anotherStore(what: string): StoreFault {
+    return new StoreFault(
+      'STORE_OPEN_FAILED',
+      `Cannot open the store in ${this.#host.place}: this replica has used a store there, and ${what}; correct the kubeconfig and the namespace, or bring the records back with "hostward restore"`,
+    );
+  }
+
+  /** Of a store that has sealed records and is not sealed itself. */
+  strayed(): StoreFault {
+    return this.#refused(
+      'it has no seal and some records have; run "hostward store seal" again if it was broken off, else put that record back from a backup',
+    );
+  }
+
+  #refused(why: string): StoreFault {
+    return new StoreFault(
+      'STORE_OPEN_FAILED',
+      `Cannot open the store in ${this.#host.place}: record "${metaName}": ${why}`,
+    );
+  }
+
+  #corrupt(why: string): StoreFault {
+    return new StoreFault(
+      'STORE_CORRUPT',
+      `Cannot open the store in ${this.#host.place}: record "${metaName}": ${why}`,
+    );
+  }
+}

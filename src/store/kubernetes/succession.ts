@@ -1,0 +1,92 @@
+// Whether a sealed record follows what this replica knows of its name. A seal shows that a replica has written a record, not when: who
+// has kept a copy can put an old version back, and so revive a key that was revoked. Every version says which one it replaced, and the
+// first one how far its writer had read. In: what is known, and the versions in the record. Out: why the record is too old.
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../clock.ts';
+import type { StoredRecord } from '../store.ts';
+import type { Version } from '../timeline.ts';
+import type { HostRecord } from './host-records.ts';
+import { versionsIn } from './record-format.ts';
+
+/**
+ * Who writes a record anew has read the store in the last seconds, or answers nothing. Much longer than that, because a process may
+ * stand still while its request is under way.
+ */
+const writersLagMs = 120_000;
+const sampleEveryMs = 2_000;
+const samples = writersLagMs / sampleEveryMs;
+
+export interface Predecessor {
+  /** The newest version of the key in memory, which may be a delete. */
+  newest: Version | undefined;
+  offset: number;
+  /** After changes were missed: the last version before. Undefined = every change was heard. */
+  missedAfter?: number;
+}
+
+export class Succession {
+  readonly #clock: Clock;
+  /** Versions of own beats that came back, oldest first. Time without a beat does not count: the changes of that time come later. */
+  readonly #beats: number[] = [];
+  #sampledMs = Number.NEGATIVE_INFINITY;
+  /** Of values that were believed until somebody edited the record by hand: they may be put back. */
+  readonly #spoiled = new Map<string, string>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  beat(version: number): void {
+    const nowMs = this.#clock.now();
+    if (nowMs - this.#sampledMs < sampleEveryMs) return;
+    this.#sampledMs = nowMs;
+    this.#beats.push(version);
+    if (this.#beats.length > samples) this.#beats.shift();
+  }
+
+  /** The record has become one that nobody believes. */
+  spoiled(name: string, last: StoredRecord): void {
+    this.#spoiled.set(name, digestOf(last.value));
+  }
+
+  /** The record is gone or good again. */
+  settled(name: string): void {
+    this.#spoiled.delete(name);
+  }
+
+  fault(
+    { name, version, data }: HostRecord,
+    value: string,
+    { newest, offset, missedAfter }: Predecessor,
+  ): string | undefined {
+    const known = newest?.record;
+    // Another version of the same text is no older one: somebody may have put a label on the Secret.
+    if (known?.value === value || this.#spoiled.get(name) === digestOf(value)) return undefined;
+    const { after, created, replaced } = versionsIn(data);
+    if (known !== undefined && replaced !== undefined) {
+      const last = known.revision - offset;
+      const follows = missedAfter === undefined ? replaced === last : replaced >= last;
+      return follows ? undefined : tooOld;
+    }
+    // A record that was changed once cannot be the first thing that is heard of its name.
+    if (replaced !== undefined)
+      return missedAfter !== undefined && (created ?? version) > missedAfter ? undefined : tooOld;
+    if (known !== undefined && missedAfter === undefined) return tooOld;
+    if (after === undefined || after < (this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0))) return tooOld;
+    return this.#wasThere(newest, { value, after: after + offset }) ? tooOld : undefined;
+  }
+
+  /** A writer that lags a little has not read that the name was taken and free again; a copy says what was there before. */
+  #wasThere(newest: Version | undefined, { value, after }: { value: string; after: number }): boolean {
+    if (newest === undefined || after >= newest.revision) return false;
+    for (let version: Version | undefined = newest; version !== undefined; version = version.before)
+      if (version.record?.value === value) return true;
+    return false;
+  }
+}
+
+const tooOld = 'it is an older version of this record, which somebody has put back by hand';
+
+function digestOf(value: string): string {
+  return createHash('sha256').update(value).digest('base64');
+}

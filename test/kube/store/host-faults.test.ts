@@ -1,0 +1,174 @@
+// One replica of two behind a host that answers 429 and 410, each kind of request once: nothing acknowledged is lost, nothing old is
+// answered, and the replica goes on by itself. HOSTWARD_REPLICA_PROOFS=1 plays every kind with both answers.
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ApiClient } from '../../contract/client.ts';
+import { newNamespace } from '../../contract/store/on-host.ts';
+import { until } from '../../management/server/bench.ts';
+import { kubeAssets } from '../start/assets.ts';
+import { startKube } from '../start/start.ts';
+import { type EmbeddedHost, startEmbedded } from './embedded-host.ts';
+import { FaultHost } from './fault-host.ts';
+import { Replicas } from './replicas.ts';
+
+const assets = kubeAssets();
+const isFull = process.env['HOSTWARD_REPLICA_PROOFS'] === '1';
+/** More than a page of records, so that a list has a continue token. */
+const fillers = 600;
+
+/** What makes the replica ask so; the others it asks by itself. */
+const points = [
+  'secrets: POST',
+  'secrets: PUT one',
+  'secrets: DELETE one',
+  'secrets: GET one',
+  'secrets: PUT replica',
+  'watch',
+  'secrets: GET',
+  'secrets: further page',
+  'configmaps: PATCH one',
+  'leases: GET one',
+] as const;
+const cases = points.flatMap((point, n) =>
+  ([429, 410] as const).filter((code) => isFull || (code === 429) === (n % 2 === 0)).map((code) => ({ point, code })),
+);
+
+describe.skipIf(assets.found === undefined)('a replica whose host answers with faults', () => {
+  let host: EmbeddedHost;
+  let replicas: Replicas;
+  let faulty: FaultHost;
+  beforeAll(async () => {
+    const isEmbedded = process.env['HOSTWARD_EMBEDDED_HOST'] === '1';
+    host = isEmbedded ? await startEmbedded(assets.found?.kubectl ?? '') : await startKube({ name: 'host-faults' });
+    const namespace = await newNamespace(host);
+    replicas = new Replicas(host, namespace);
+    await replicas.start();
+    faulty = new FaultHost(host, join(replicas.folder, 'faulty.kubeconfig'));
+    await faulty.open();
+    await replicas.replica(0).end();
+    replicas.replica(0).configure(replicas.management(faulty.kubeconfigPath));
+    await fill(namespace);
+    await replicas.replica(0).start();
+  }, 120_000);
+  afterAll(async () => {
+    await replicas?.stop();
+    faulty?.close();
+    await host?.stop();
+  });
+
+  /** Secrets of our type that nobody believes. */
+  async function fill(namespace: string): Promise<void> {
+    const client = new ApiClient({ url: host.url, caPem: host.caPem, token: host.adminToken });
+    const waiting = Array.from({ length: fillers }, (_, n) => n);
+    const work = async () => {
+      for (let n = waiting.pop(); n !== undefined; n = waiting.pop()) {
+        const metadata = { name: `z-filler-${n}`, labels: { 'hostward.dev/record': 'true' } };
+        const body = { metadata, type: 'hostward.dev/record', data: { format: 'Mg==' } };
+        const { status } = await client.request('POST', `/api/v1/namespaces/${namespace}/secrets`, { body });
+        expect(status).toBe(201);
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, work));
+    await client.close();
+  }
+
+  let round = 0;
+  it.each(cases)(
+    'goes on after $code to "$point"',
+    async ({ point, code }) => {
+      const name = `round-${round++}`;
+      const keyOf = async (at: number, key: string) => {
+        const { status, json } = await replicas.create(at, key);
+        expect(status).toBe(201);
+        return (json as { spec: { key: string } }).spec.key;
+      };
+      const [changed, gone] = [await keyOf(1, `${name}-changed`), await keyOf(1, `${name}-gone`)];
+      const path = `/kubernetes/management/apis/management.platform/v1/ownedaccesskeys/${name}-changed`;
+      const headers = { 'content-type': 'application/merge-patch+json' };
+      // A list and its pages follow the end of a watch.
+      const isList = point === 'secrets: GET' || point === 'secrets: further page';
+      if (isList || point === 'watch') faulty.arm({ point: 'watch', code: 410, inStream: true });
+      faulty.arm({ point, code });
+      const patch = () => replicas.client(0).request('PATCH', path, { headers, body: { spec: { description: name } } });
+      const actions = [
+        () => replicas.create(0, `${name}-made`),
+        patch,
+        () => replicas.remove(0, `${name}-gone`),
+        () => replicas.get(0, `${name}-changed`),
+        // The first use of a key is written down before its answer.
+        () => replicas.get(0, `${name}-changed`, changed),
+      ];
+      const codes: number[] = [];
+      for (const act of actions) {
+        let { status } = await act();
+        codes.push(status);
+        // As a client does; a create whose answer was a fault may have happened, but not of these two.
+        for (let tries = 0; [410, 429, 503].includes(status) && tries < 40; tries++) {
+          await new Promise((resolve) => setTimeout(resolve, 250));
+          ({ status } = await act());
+        }
+        expect([200, 201]).toContain(status);
+      }
+      expect(codes.filter((one) => ![200, 201, 429, 503].includes(one))).toEqual([]);
+      await until(() => !faulty.isArmed, `the fault at ${point}`, 30_000);
+      for (const at of [0, 1]) {
+        await until(async () => (await replicas.get(at, `${name}-made`)).status === 200, 'made', 20_000);
+        expect((await replicas.get(at, `${name}-changed`)).text).toContain(`"description":"${name}"`);
+        await until(async () => (await replicas.get(at, 'root', gone)).status === 401, 'revoked', 20_000);
+      }
+      expect([replicas.replica(0).exitCode, await replicas.replica(0).isReady()]).toEqual([null, true]);
+    },
+    90_000,
+  );
+
+  // A list asks nobody: it waits until the change that the replica makes for it comes back. That shows all that came before only in one
+  // stream of changes.
+  it('never answers a list without what was acknowledged before it, however late the changes come, and has one stream', async () => {
+    const path = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
+    faulty.mostWatches = 0;
+    for (let n = 0; n < 6; n++) {
+      faulty.holdWatches(true);
+      try {
+        expect((await replicas.create(1, `held-${n}`)).status).toBe(201);
+        let isAnswered = false;
+        const listed = replicas.client(0).request('GET', path);
+        void listed.then(() => {
+          isAnswered = true;
+        });
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        expect(isAnswered).toBe(false);
+        // The stream ends behind the held changes in every second round, and another one goes on.
+        if (n % 2 === 1) faulty.arm({ point: 'watch', code: 410, inStream: true });
+        faulty.holdWatches(false);
+        const { status, text } = await listed;
+        expect([200, 503]).toContain(status);
+        if (status === 200) expect(text).toContain(`"held-${n}"`);
+      } finally {
+        faulty.holdWatches(false);
+      }
+    }
+    expect(faulty.mostWatches).toBe(1);
+  }, 60_000);
+
+  it.each([429, 410] as const)(
+    'starts after %i to its first questions, or says why it does not',
+    async (code) => {
+      for (const point of ['secrets: GET meta', 'secrets: GET', 'secrets: PUT replica', 'watch']) {
+        await replicas.replica(0).end();
+        faulty.arm({ point, code });
+        const started = await replicas
+          .replica(0)
+          .start()
+          .then(
+            () => undefined,
+            (error: Error) => error.message,
+          );
+        if (started !== undefined) expect(started).toMatch(/too many requests|too old resource version/);
+        await until(() => !faulty.isArmed, `the fault at ${point}`, 20_000);
+        if (started !== undefined) await replicas.replica(0).start();
+        await until(async () => (await replicas.get(0, 'root')).status === 200, 'serving', 20_000);
+      }
+    },
+    120_000,
+  );
+});

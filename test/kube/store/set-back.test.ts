@@ -1,0 +1,147 @@
+// Records that come back from a copy: etcd set back, a restore as Velero does it, whole and in part; and etcd compacted.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { ApiClient } from '../../contract/client.ts';
+import { newNamespace } from '../../contract/store/on-host.ts';
+import { until } from '../../management/server/bench.ts';
+import { kubeAssets } from '../start/assets.ts';
+import { type KubeCluster, startKube } from '../start/start.ts';
+import { Replicas } from './replicas.ts';
+
+const assets = kubeAssets();
+
+describe.skipIf(assets.found === undefined)('two replicas whose records come back from a copy', () => {
+  let host: KubeCluster;
+  let replicas: Replicas;
+  let namespace: string;
+  let client: ApiClient;
+  beforeAll(async () => {
+    host = await startKube({ name: 'set-back' });
+    client = new ApiClient({ url: host.url, caPem: host.caPem, token: host.adminToken });
+    namespace = await newNamespace(host);
+    replicas = new Replicas(host, namespace);
+    await replicas.start();
+  }, 120_000);
+  afterAll(async () => {
+    await replicas?.stop();
+    await client?.close();
+    await host?.stop();
+  });
+
+  const keyOf = async (at: number, name: string) => {
+    const { status, json, text } = await replicas.create(at, name);
+    if (status !== 201) throw new Error(`create ${name}: ${status} ${text}`);
+    return (json as { spec: { key: string } }).spec.key;
+  };
+  const code = async (at: number, name: string, key?: string) => (await replicas.get(at, name, key)).status;
+  const versionOf = async (at: number) => {
+    const { json } = await replicas.client(at).request('GET', listPath);
+    return Number((json as { metadata: { resourceVersion: string } }).metadata.resourceVersion);
+  };
+  const listPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
+  const secretsPath = () => `/api/v1/namespaces/${namespace}/secrets`;
+  const records = async () =>
+    (
+      (await client.request('GET', `${secretsPath()}?labelSelector=hostward.dev%2Frecord`)).json as {
+        items: KubeObject[];
+      }
+    ).items;
+  const both = async (test: (at: number) => Promise<boolean>, what: string) => {
+    for (const at of [0, 1]) await until(() => test(at), `${what} on ${at}`, 30_000);
+  };
+  const endBoth = () => Promise.all([0, 1].map((at) => replicas.replica(at).end()));
+  const startBoth = () => Promise.all([0, 1].map((at) => replicas.replica(at).start()));
+  const recover = () =>
+    replicas.hostward(
+      ...['store', 'recover', '--config', replicas.replica(0).configPath],
+      ...['--journals', `${replicas.folder}/b`],
+    );
+
+  /** As Velero: content and labels, other uids and versions, a mark of its own; what is there is left alone. */
+  async function putBack(objects: readonly KubeObject[]): Promise<void> {
+    for (const { metadata, ...rest } of objects) {
+      const labels = { ...metadata.labels, 'velero.io/restore-name': 'back', 'velero.io/backup-name': 'copy' };
+      const body = { ...rest, metadata: { name: metadata.name, namespace, labels } };
+      expect([201, 409]).toContain((await client.request('POST', secretsPath(), { body })).status);
+    }
+  }
+
+  it('go on when etcd was compacted, also after the API server has forgotten everything', async () => {
+    const key = await keyOf(0, 'compacted');
+    const before = await versionOf(0);
+    await host.compact();
+    await both(async (at) => (await code(at, 'compacted', key)) === 200, 'the way back');
+    expect((await replicas.remove(1, 'compacted')).status).toBe(200);
+    await both(async (at) => (await code(at, 'compacted', key)) === 401, 'revoked');
+    expect(await versionOf(0)).toBeGreaterThan(before);
+  }, 90_000);
+
+  it('do not believe revoked keys that a restore of missing objects brings back while they run', async () => {
+    const [kept, revoked] = [await keyOf(0, 'kept-part'), await keyOf(1, 'revoked-part')];
+    const copy = await records();
+    expect((await replicas.remove(0, 'revoked-part')).status).toBe(200);
+    await putBack(copy);
+    for (const at of [0, 1]) {
+      await until(() => replicas.replica(at).output.includes('an older version of this record'), 'said in the log');
+      expect([await code(at, 'kept-part', kept), await code(at, 'root', revoked)]).toEqual([200, 401]);
+    }
+    // The operator removes what the log names.
+    const held = new Set((await records()).map(({ metadata }) => metadata.name ?? ''));
+    for (const { metadata } of copy)
+      if (held.has(metadata.name ?? '') && replicas.replica(0).output.includes(metadata.name ?? '-'))
+        await client.request('DELETE', `${secretsPath()}/${metadata.name}`);
+    expect((await replicas.create(1, 'revoked-part')).status).toBe(201);
+  }, 60_000);
+
+  it('answer 503 after a whole restore of the namespace, and recover with what was revoked since still revoked', async () => {
+    const [kept, revoked] = [await keyOf(0, 'kept-whole'), await keyOf(1, 'revoked-whole')];
+    const narrowed = await keyOf(0, 'disabled-whole');
+    const copy = await records();
+    expect((await replicas.remove(0, 'revoked-whole')).status).toBe(200);
+    const off = { headers: { 'content-type': 'application/merge-patch+json' }, body: { spec: { disabled: true } } };
+    expect((await replicas.client(1).request('PATCH', `${listPath}/disabled-whole`, off)).status).toBe(200);
+    const before = await versionOf(0);
+    await host.kubectl('-n', namespace, 'delete', 'secrets', '--all');
+    await putBack(copy);
+    await both(async (at) => (await code(at, 'root')) === 503 && !(await replicas.replica(at).isReady()), '503');
+    expect(await code(0, 'root', revoked)).toBe(503);
+    await endBoth();
+    expect(await recover()).toContain('revoked again: 1 deleted');
+    await startBoth();
+    await both(async (at) => (await code(at, 'kept-whole', kept)) === 200, 'the kept key');
+    for (const at of [0, 1])
+      expect([await code(at, 'root', revoked), await code(at, 'root', narrowed)]).toEqual([401, 401]);
+    expect(await versionOf(1)).toBeGreaterThan(before);
+    expect(await replicas.replica(0).status()).toMatchObject({ management: { store: { isSealed: true, aside: 0 } } });
+  }, 120_000);
+
+  it('answer 503 after etcd was set back, also when its versions are higher again, and recover', async () => {
+    const [kept, revoked] = [await keyOf(0, 'kept-etcd'), await keyOf(1, 'revoked-etcd')];
+    const copy = await host.copyEtcd();
+    await both(async (at) => (await code(at, 'root')) === 200, 'the way back');
+    expect((await replicas.remove(1, 'revoked-etcd')).status).toBe(200);
+    const lost = await keyOf(0, 'lost-etcd');
+    const before = await versionOf(1);
+    await host.setBack(copy);
+    // Other work of the host, which raises its versions above all former ones.
+    await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const body = { metadata: { name: `work-${n}` }, data: { n: '0' } };
+        await client.request('POST', '/api/v1/namespaces/default/configmaps', { body });
+        for (let i = 1; i < 40; i++)
+          await client.request('PUT', `/api/v1/namespaces/default/configmaps/work-${n}`, {
+            body: { ...body, data: { n: `${i}` } },
+          });
+      }),
+    );
+    await both(async (at) => (await code(at, 'root')) === 503 && !(await replicas.replica(at).isReady()), '503');
+    await endBoth();
+    await expect(replicas.replica(0).start()).rejects.toThrow('hostward store recover');
+    expect(await recover()).toContain('revoked again: 1 deleted');
+    await startBoth();
+    await both(async (at) => (await code(at, 'kept-etcd', kept)) === 200, 'the kept key');
+    for (const at of [0, 1])
+      expect([await code(at, 'root', revoked), await code(at, 'root', lost)]).toEqual([401, 401]);
+    expect(await versionOf(0)).toBeGreaterThan(before);
+  }, 120_000);
+});
