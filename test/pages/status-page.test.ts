@@ -157,9 +157,9 @@ describe('what needs a person', () => {
     const [item] = attentionOf(rowStatus({ trouble: [], contested: [{ by: 'kubectl-edit', sinceSeconds: 3 }] }));
     expect(item).toMatchObject({
       remedy:
-        'stop what writes the copy as "kubectl-edit", or leave the copy to it with the annotation vcluster.loft.sh/controlled-by on the copy; this shows who writes which field',
+        'stop what writes the copy as "kubectl-edit", or leave the copy to it with the annotation vcluster.loft.sh/controlled-by on the copy; this shows each change with its writer',
       command:
-        'kubectl --kubeconfig /home/me/host --namespace vcluster-shop get endpoints api-x-shop-x-vc --output yaml --show-managed-fields',
+        'kubectl --kubeconfig /home/me/host --namespace vcluster-shop get endpoints api-x-shop-x-vc --watch --output yaml --show-managed-fields',
     });
   });
 

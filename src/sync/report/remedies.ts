@@ -54,8 +54,8 @@ const advices: Readonly<Record<string, Advice>> = {
   }),
   Behind: doctor,
   Contested: (trouble) => ({
-    remedy: `stop what writes the copy${trouble.by === undefined ? '' : ` as "${trouble.by}"`}, or leave the copy to it with the annotation ${controlledByKey} on the copy; this shows who writes which field`,
-    command: onHost(trouble, 'get', ' --output yaml --show-managed-fields'),
+    remedy: `stop what writes the copy${trouble.by === undefined ? '' : ` as "${trouble.by}"`}, or leave the copy to it with the annotation ${controlledByKey} on the copy; this shows each change with its writer`,
+    command: onHost(trouble, 'get', ' --watch --output yaml --show-managed-fields'),
   }),
   DeleteWithheld: (trouble) => ({
     ...look(trouble),
