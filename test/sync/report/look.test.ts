@@ -106,11 +106,13 @@ describe('everything about one name', () => {
     expect(lines).toContain('-  - ip: 10.0.0.1');
     expect(lines).toContain('+  - ip: 10.9.9.9');
     expect(lines).toContain('+    team: new');
-    expect(lines.join('\n')).not.toContain('resourceVersion');
-    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
-    await world.change(() => world.virtual.remove('services', 'default', 'web'));
-    const { text } = objectMain('default/web', await on.details('default/web'), { kind: undefined, command: 'status' });
-    expect(text).not.toContain('too long to be kept');
+    expect(lines.join('\n')).not.toMatch(/resourceVersion|metadata: \{\}/);
+    await world.change(() =>
+      edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (object) => {
+        object['subsets'] = [{ addresses: [{ ip: '10.9.9.8' }], ports: [{ port: 80 }] }];
+      }),
+    );
+    expect((await last())?.diff).not.toContain('metadata');
   });
 
   it('says of a standby that it sends nothing, and who leads', async () => {

@@ -5,7 +5,7 @@ import { dump } from 'js-yaml';
 import type { PatchEntry } from '../../../config/settings/settings.ts';
 import type { Key } from '../../../object/meta/object.ts';
 import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
-import type { Json } from '../../../object/text/json.ts';
+import { isJsonObject, type Json } from '../../../object/text/json.ts';
 import { diffHunks } from '../../../object/text/line-diff.ts';
 import { type LastWrite, shownObject } from '../../loop/pass/recent.ts';
 import type { Sync } from '../../loop/sync.ts';
@@ -133,8 +133,15 @@ function lastWriteOf({ request, atMs, body, before, isLong }: LastWrite, nowMs: 
   const was: Json | undefined = before === undefined ? undefined : JSON.parse(before);
   const written: Record<string, Json> | undefined = body === undefined ? undefined : JSON.parse(body);
   const after = written && applyMergePatch(was ?? {}, fieldsOf(written));
-  const diff = isLong ? '' : diffHunks(textOf(was), textOf(after));
+  const diff = isLong ? '' : diffHunks(textOf(withoutEmpty(was)), textOf(withoutEmpty(after)));
   return { request, secondsAgo: seconds(nowMs - atMs), ...(diff !== '' && { diff }) };
+}
+
+/** A write that touches no metadata has none to show. */
+function withoutEmpty(side: Json | undefined): Json | undefined {
+  if (!isJsonObject(side)) return side;
+  const { metadata, ...payload } = side;
+  return isJsonObject(metadata) && Object.keys(metadata).length === 0 ? payload : side;
 }
 
 /** Without what says which object and which version of it is meant. */
