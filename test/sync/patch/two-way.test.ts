@@ -124,14 +124,19 @@ describe('a host value that cannot be reversed', () => {
       message: expect.stringMatching(/^The host's change of annotation "k"/),
     });
     expect(syncStatus(world.sync).trouble).toEqual([
-      { object: 'default/web', state: 'inSync/BackflowFailed', message: expect.stringContaining('patch 0 failed') },
+      {
+        object: 'default/web',
+        hostObject: 'vcluster-vc/web-x-default-x-vc',
+        state: 'inSync/BackflowFailed',
+        message: expect.stringContaining('patch 0 failed'),
+      },
     ]);
     expect([...verdictFacts(world.sync).gaps]).toEqual([['BackflowFailed', 1]]);
     expect([...listObjects(world.sync, { state: 'inSync/BackflowFailed' })]).toMatchObject([
       { object: 'default/web', message: expect.stringContaining('patch 0 failed') },
     ]);
     expect(objectStatus(world.sync, 'default/web')).toMatchObject({
-      state: 'inSync',
+      state: 'inSync/BackflowFailed',
       backflowFailures: [{ map: 'annotation', key: 'k', message: expect.stringContaining('patch 0 failed') }],
     });
     setGauges(world.sync, { isLeader: true });

@@ -89,7 +89,12 @@ describe('failure policy', () => {
     expect(events[0]?.['message']).toContain(instead);
     expect(await failure()).toMatchObject({ patch: 0, class: 'threw', message: expect.stringContaining(instead) });
     expect(syncStatus(world.sync).trouble).toEqual([
-      { object: 'default/web', state: 'inSync/PatchFailed', message: expect.stringContaining('patch 0 failed') },
+      {
+        object: 'default/web',
+        hostObject: 'vcluster-vc/web-x-default-x-vc',
+        state: 'inSync/PatchFailed',
+        message: expect.stringContaining('patch 0 failed'),
+      },
     ]);
     await change('good', '10.0.0.3');
     expect([await failure(), syncStatus(world.sync).trouble]).toEqual([undefined, []]);
