@@ -2,12 +2,15 @@
 // left for the end, where one worker waits for the other.
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What takes a fifth of a run or more, longest first. */
+/** What takes ten seconds of processor time or more, longest first. */
 const longest = [
   'test/kube/sync/sync.test.ts',
   'test/bench/blackbox/blackbox.test.ts',
   'test/sync/live/live.test.ts',
   'test/sync/live/live-faults.test.ts',
+  'test/rig/rig.test.ts',
+  'test/expression/hostile.test.ts',
+  'test/cli/demo/demo.test.ts',
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -135,7 +135,12 @@ export class HouseCopy {
     const child = spawn(process.execPath, words, {
       cwd: this.folder,
       // A suite that fails here is a fault that was noticed, and nothing that CI may count as a failure.
-      env: { ...process.env, CI: '', HOSTWARD_TEST_REPORT: undefined, KUBEBUILDER_ASSETS: '', NO_COLOR: '1' },
+      env: {
+        ...process.env,
+        ...{ CI: '', HOSTWARD_TEST_REPORT: undefined, KUBEBUILDER_ASSETS: '', NO_COLOR: '1' },
+        // Goes with the copy: another one is somewhere else, and Node keeps things by their path.
+        NODE_COMPILE_CACHE: join(this.folder, 'compiled'),
+      },
       stdio: ['ignore', 'ignore', 'pipe'],
       detached: true,
     });
