@@ -24,7 +24,7 @@ import { type RecordOutcomeOptions, recordOutcome } from './pass/record-outcome.
 import type { SyncRules, SyncWorld } from './pass/rules.ts';
 import { SelfWakes } from './self-wake-brake.ts';
 import type { EngineParts, SyncOptions } from './sync-options.ts';
-import { allWindows, WindowFollower } from './window-listener.ts';
+import { allWindows, WindowFollower } from './window-follower.ts';
 
 /** Keys processed at once; the writer limits the number of requests by itself. */
 const concurrency = 48;

@@ -250,13 +250,13 @@ export const mutants: readonly Mutant[] = [
   other('a refusal outlives its rules', 'sync/world/world.ts', '    this.candidates.forget();\n', ''),
   other(
     'a removal on the host wakes nobody',
-    'sync/loop/window-listener.ts',
+    'sync/loop/window-follower.ts',
     'if (!this.#isOwnEcho(key, hostKey)) this.#options.enqueue(key);',
     'if (!isRemoved && !this.#isOwnEcho(key, hostKey)) this.#options.enqueue(key);',
   ),
   other(
     'a list that lacks objects is believed at once',
-    'sync/loop/window-listener.ts',
+    'sync/loop/window-follower.ts',
     'this.#options.massDelete.noteChange(key, list, { isAbsentFromList, isListed });',
     'void [isAbsentFromList, isListed];',
   ),

@@ -6,7 +6,7 @@ import type { MassDelete } from '../world/doubt/mass-delete.ts';
 import type { Windows } from '../world/sources.ts';
 import type { SyncWorld } from './pass/rules.ts';
 
-export interface WindowListenerOptions {
+export interface WindowFollowerOptions {
   world: SyncWorld;
   massDelete: MassDelete;
   isLeader: () => boolean;
@@ -26,10 +26,10 @@ export function allWindows(windows: Windows): Windows['virtual'][] | NonNullable
 }
 
 export class WindowFollower {
-  readonly #options: WindowListenerOptions;
+  readonly #options: WindowFollowerOptions;
   #unsubscribe: readonly (() => void)[] = [];
 
-  constructor(options: WindowListenerOptions) {
+  constructor(options: WindowFollowerOptions) {
     this.#options = options;
   }
 
