@@ -1,10 +1,12 @@
 // `hostward check`. In: a configuration and the files that it names. Out: every fault and warning with its position, a caret and a
 // fix, and an exit code. A name that only the pod knows is a warning here, so that a file can be checked anywhere.
+
 import { countOf, type Fault, formatFault, listFaults, type Position, warning } from '../config/fault.ts';
 import { isOfPatches, type LoadedList } from '../config/load/load.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { knownSettings, patchListPath, pathOf, slicePatchListPath } from '../daemon/options/load-patches.ts';
 import { rulesOf } from '../daemon/options/rules-of.ts';
+import { firstFew } from '../object/text/in-words.ts';
 import { type CompatNote, compatNotes, type NameContext } from '../sync/patch/lint/compat.ts';
 import type { CompiledPatch } from '../sync/patch/set/patch-set.ts';
 import { auditSpaceWarnings } from './line/audit-space.ts';
@@ -111,7 +113,7 @@ function unjudgedNotes(loaded: LoadedAll): string[] {
   const notes: string[] = [];
   if (broken.length > 0)
     notes.push(
-      `${shortList(broken)} ${broken.length === 1 ? 'was' : 'were'} not tried on samples, because of the faults in ${broken.length === 1 ? 'it' : 'them'}`,
+      `${firstFew(broken, shownEntries)} ${broken.length === 1 ? 'was' : 'were'} not tried on samples, because of the faults in ${broken.length === 1 ? 'it' : 'them'}`,
     );
   // A configuration of the management API alone has nothing to compare.
   if (others.length > 0 && tentative.virtualClusterName !== '')
@@ -127,11 +129,6 @@ function untried({ patches, mistaken }: LoadedList, compiled: readonly CompiledP
 }
 
 const shownEntries = 5;
-
-function shortList(entries: readonly string[]): string {
-  const more = entries.length - shownEntries;
-  return `${entries.slice(0, shownEntries).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
 
 function placeOf(fault: Fault | undefined): string {
   const place = [fault?.file, fault?.line, fault?.column].filter((part) => part !== undefined).join(':');

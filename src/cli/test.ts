@@ -1,6 +1,8 @@
 // `hostward test`: runs test cases for patches. In: folders. Out: a line or a diff for each case, perhaps a JUnit file, and an
 // exit code.
+
 import { join, resolve } from 'node:path';
+import { counted } from '../object/text/in-words.ts';
 import { safeText } from '../safe-text.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from './line/context.ts';
 import type { Options } from './line/parse-arguments.ts';
@@ -26,8 +28,7 @@ export async function test(context: Context, options: Options): Promise<ExitCode
   }
   const failed = results.filter((result) => result.problems.length > 0).length;
   if (isJson) context.stdout.write(`${JSON.stringify({ cases: results, failed }, undefined, 2)}\n`);
-  else
-    context.stdout.write(`${results.length} ${results.length === 1 ? 'case' : 'cases'}, ${failed || 'none'} failed\n`);
+  else context.stdout.write(`${counted(results.length, 'case')}, ${failed || 'none'} failed\n`);
   const junit = options.text('junit');
   if (junit !== undefined) await context.files.write(resolve(context.cwd, junit), junitXml(results));
   return failed === 0 ? exitCodes.fine : exitCodes.input;

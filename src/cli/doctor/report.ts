@@ -1,9 +1,10 @@
 // Prints an examination: one line for each check under its category, or one JSON document. Knows no check.
+import { counted } from '../../object/text/in-words.ts';
 import type { Sink } from '../line/context.ts';
 import { wrap } from '../line/help.ts';
 import type { Examination } from './examine.ts';
 import { type Category, type Code, categories, entryOf, pageOf } from './patient/codes.ts';
-import { type CheckedFinding, type CheckVerdict, counted } from './patient/finding.ts';
+import type { CheckedFinding, CheckVerdict } from './patient/finding.ts';
 
 export interface JudgedFindings extends Examination {
   /** Findings that --suppress takes out of the report and out of the verdict. */

@@ -1,4 +1,5 @@
 // `hostward keys reattach`: gives a name that was missing from the configuration for too long its old identity and its keys back.
+import { counted } from '../../object/text/in-words.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { apiPrefix, type ManagementClient } from './client/management-client.ts';
@@ -26,7 +27,7 @@ export async function reattach(context: Context, options: Options): Promise<Exit
     return body as unknown as Identities;
   });
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(now, undefined, 2)}\n`);
-  else context.stdout.write(`${kind} ${name} is ${now.uid} again, with ${countOf(now.keys)}\n`);
+  else context.stdout.write(`${kind} ${name} is ${now.uid} again, with ${counted(now.keys, 'access key')}\n`);
   return exitCodes.fine;
 }
 
@@ -40,12 +41,8 @@ async function onlyFormer(client: ManagementClient, kind: string, name: string):
       hint: 'hostward keys list shows the keys and their owners; keys of a missing owner come back with the owner',
     });
   if (others.length === 0) return only.uid;
-  const lines = retired.map(({ uid, until, keys }) => `${uid} until ${until}, ${countOf(keys)}`);
+  const lines = retired.map(({ uid, until, keys }) => `${uid} until ${until}, ${counted(keys, 'access key')}`);
   throw new CommandFault(exitCodes.input, `${kind} ${name} has several earlier identities: ${lines.join('; ')}`, {
     hint: 'say which one with --uid UID',
   });
-}
-
-function countOf(keys: number): string {
-  return keys === 1 ? '1 access key' : `${keys} access keys`;
 }

@@ -1,8 +1,10 @@
 // Builds the text of `render --explain`. In: trace entries while the patches run. Out: for each patch its matches, the values
 // before and after, and its time. Values are not redacted, because the user has the configuration and the object anyway.
+
 import type { Clock } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { inQuotes } from '../../object/text/in-quotes.ts';
+import { counted } from '../../object/text/in-words.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
 import { notTriedAfter } from '../../sync/patch/set/failure.ts';
 import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
@@ -117,7 +119,7 @@ function runsIn(patch: PatchSet['patches'][number], direction: Direction): boole
 function countOf({ matches }: ExplainedPatch): string {
   const changed = matches.filter((one) => JSON.stringify(one.before) !== JSON.stringify(one.after));
   const failed = matches.filter((one) => one.error !== undefined);
-  const places = matches.length === 1 ? '1 place' : `${matches.length} places`;
+  const places = counted(matches.length, 'place');
   return failed.length > 0 ? `${places}, ${failed.length} failed` : `${places}, ${changed.length} changed`;
 }
 

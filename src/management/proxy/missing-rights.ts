@@ -1,12 +1,14 @@
 // Finds the rights that Hostward lacks in the clusters behind it. Asks each cluster at start, after a reload, and again while a
 // right is missing. In: the present settings. Out, for `status`: the missing rights of each cluster and the command that grants
 // them.
+
 import { Readable } from 'node:stream';
 import type { Clock, Timer } from '../../clock.ts';
 import { messageOf } from '../../cluster/errors.ts';
 import type { RawConnection } from '../../cluster/wire/raw-connection.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
+import { firstLines } from '../../object/text/in-words.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Directory } from '../scope/directory.ts';
 import { proxyRules, type UpstreamPlace, type UpstreamRule } from './upstream-roles.ts';
@@ -83,7 +85,7 @@ export class MissingRights {
     try {
       const { connection, mendRights } = await this.#options.upstreams.upstreamOf(target);
       const missing = await missingOf(connection, questionsFor(proxyRules(settings, place) ?? []));
-      return { name, missing: listed(missing), mend: mendRights };
+      return { name, missing: firstLines(missing, maxListed), mend: mendRights };
     } catch (error) {
       const reasons = error instanceof UnusableUpstream ? error.reasons : [messageOf(error)];
       return { name, missing: [], trouble: reasons.join('; ') };
@@ -129,11 +131,6 @@ async function missingOf(connection: RawConnection, questions: readonly Question
 function questionText({ verb, resource, subresource, name }: Question): string {
   const what = subresource === '' ? resource : `${resource}/${subresource}`;
   return name === '' ? `${verb} ${what}` : `${verb} ${what} ${name}`;
-}
-
-function listed(missing: readonly string[]): string[] {
-  if (missing.length <= maxListed) return [...missing];
-  return [...missing.slice(0, maxListed), `and ${missing.length - maxListed} more`];
 }
 
 async function isAllowed(connection: RawConnection, question: Question): Promise<boolean> {

@@ -1,4 +1,5 @@
 // Describes host values that cannot be carried back to the virtual object, for the event, the log and status. Pure.
+import { andMore } from '../../object/text/in-words.ts';
 import { shownKey } from './excerpt.ts';
 import type { BackflowFailures, PatchFailure } from './step.ts';
 
@@ -21,8 +22,7 @@ export function backflowFailuresIn(failures: BackflowFailures | undefined): Back
 export function backflowMessage(failures: BackflowFailures | undefined): string | undefined {
   const [first, ...others] = backflowFailuresIn(failures);
   if (first === undefined) return undefined;
-  const more = others.length === 0 ? '' : ` and ${others.length} more`;
-  const keys = `${first.map} "${shownKey(first.key)}"${more}`;
+  const keys = `${first.map} "${shownKey(first.key)}"${andMore(others.length)}`;
   return `the host's change of ${keys} stays on the host: ${first.failure.message}`;
 }
 

@@ -1,6 +1,8 @@
 // The objects of one kind that refer. In: their passes. Out: the count of what they refer to, and events on objects whose references
 // lead nowhere.
+
 import { type Key, keyOf } from '../../object/meta/object.ts';
+import { andMore } from '../../object/text/in-words.ts';
 import { shownKey } from '../plan/excerpt.ts';
 import type { Facts } from '../plan/step.ts';
 import type { Reference } from './reference-names.ts';
@@ -70,8 +72,7 @@ export class Referrers {
         ({ kind, namespace, name }) =>
           `${kind} "${shownKey(namespace === virtual.namespace ? name : keyOf(namespace, name))}"`,
       );
-    const more = unresolved.length > namedUnresolved ? ` and ${unresolved.length - namedUnresolved} more` : '';
-    const message = `Nothing stands behind the reference to ${named.join(', ')}${more}: there is no such object`;
+    const message = `Nothing stands behind the reference to ${named.join(', ')}${andMore(unresolved.length - namedUnresolved)}: there is no such object`;
     this.#ports()?.tell({ kind: this.#kind, key }, { reason: 'ReferenceUnresolved', message });
   }
 

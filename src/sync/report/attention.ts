@@ -1,5 +1,6 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
+import { andMore, counted } from '../../object/text/in-words.ts';
 import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
 import { needsPerson, type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
@@ -249,9 +250,8 @@ function managementItems({ status, address }: Asked): AttentionItem[] {
 
 /** The next to end first. */
 function endingKeys(count: number, names: readonly string[]): string {
-  const text = `${count} ${count === 1 ? 'key ends' : 'keys end'} within seven days`;
-  const left = count - names.length;
-  return names.length === 0 ? text : `${text}: ${names.join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
+  const text = `${counted(count, 'key ends', 'keys end')} within seven days`;
+  return names.length === 0 ? text : `${text}: ${names.join(', ')}${andMore(count - names.length)}`;
 }
 
 function troubleItem(

@@ -1,6 +1,8 @@
 // Computes host objects without a cluster, with the same translation as the live sync, for `hostward render` and tests. Pure.
+
 import type { KubeObject } from '../../object/meta/object.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
+import { andMore } from '../../object/text/in-words.ts';
 import type { AddressPolicy } from '../plan/address-policy.ts';
 import { chooseWinner } from '../plan/claims.ts';
 import { serviceCollisionMessage } from '../plan/decide/outcomes.ts';
@@ -76,7 +78,7 @@ function judge(
   const refusals = options.policy.refusals(kind.addressesOf(kind.translate(virtual, placement)));
   const [first] = refusals;
   if (first !== undefined) {
-    const message = `the address policy refuses "${first.address}" (${first.rule})${refusals.length > 1 ? ` and ${refusals.length - 1} more` : ''}`;
+    const message = `the address policy refuses "${first.address}" (${first.rule})${andMore(refusals.length - 1)}`;
     result.notices.push({ key, reason: 'AddressRefused', message, isRefusal: true });
     return undefined;
   }

@@ -1,5 +1,6 @@
 // Judges the whole daemon in one sentence: the first line and the exit code of `hostward status`. In: facts of the daemon.
 // Out: a state, whether it is well, and the sentence. Pure.
+import { counted } from '../../object/text/in-words.ts';
 
 export type VerdictState =
   | 'switchedOff'
@@ -88,7 +89,7 @@ export function verdictOf(facts: VerdictFacts): Verdict {
   if (facts.standbyBehind !== undefined) return well('standby', `standby: ${facts.standbyBehind} does the writing`);
   if (facts.isDryRun) {
     const { differences } = facts;
-    const writes = `${differences === 0 ? 'nothing' : objectsOf(differences)} would be written`;
+    const writes = `${differences === 0 ? 'nothing' : counted(differences, 'object')} would be written`;
     const [first, ...others] = [...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
     if (first === undefined) return well('dryRun', `dry run: ${writes}`);
     return unwell('dryRun', [
@@ -108,7 +109,7 @@ export function worsened(verdict: Verdict, texts: readonly string[]): Verdict {
   return unwell(verdict.state, parts);
 }
 
-/** What an operator must mend stays told: it does not begin again when the outage ends. */
+/** What an operator must mend is reported during the outage too, so that it does not begin again when the outage ends. */
 function besideOutage(facts: VerdictFacts): VerdictPart[] {
   return [...waits(facts), ...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
 }
@@ -118,12 +119,12 @@ function obstaclesOf({ objects, blocked }: VerdictFacts): VerdictPart[] {
   const { Contested: contested = 0, ...others } = Object.fromEntries(blocked);
   const sum = Object.values(others).reduce((total, count) => total + count, 0);
   const reasons = Object.entries(others).map(([reason, count]) => `${count} ${reason}`);
-  const cannotReach = `${sum} of ${objectsOf(objects)} cannot reach the host (${reasons.join(', ')})`;
+  const cannotReach = `${sum} of ${counted(objects, 'object')} cannot reach the host (${reasons.join(', ')})`;
   const found = sum === 0 ? [] : [{ name: 'blocked', text: cannotReach }];
   // Its copy is there, and comes and goes with the writes of the other client.
   if (contested > 0) {
     const keeps = contested === 1 ? 'keeps' : 'keep';
-    const text = `${contested} of ${objectsOf(objects)} ${keeps} being changed on the host by another client (Contested)`;
+    const text = `${contested} of ${counted(objects, 'object')} ${keeps} being changed on the host by another client (Contested)`;
     found.push({ name: 'Contested', text });
   }
   return found;
@@ -137,21 +138,21 @@ function ownerPart({ ownerMissing }: VerdictFacts): VerdictPart[] {
 /** Changes that do not get through, which may be the first sign that a cluster has stopped answering. */
 function waits({ waiting, oldestSeconds }: VerdictFacts): VerdictPart[] {
   if (waiting === 0 || oldestSeconds < patienceSeconds) return [];
-  const text = `${objectsOf(waiting)} ${waiting === 1 ? 'waits' : 'wait'}, the oldest change is ${Math.round(oldestSeconds)} s old`;
+  const text = `${counted(waiting, 'object')} ${waiting === 1 ? 'waits' : 'wait'}, the oldest change is ${Math.round(oldestSeconds)} s old`;
   return [{ name: 'behind', text }];
 }
 
 const gapWords: Readonly<Record<string, (count: number) => string>> = {
-  BackflowFailed: (count) => `host edits of ${objectsOf(count)} cannot reach the tenant`,
-  PatchFailed: (count) => `${objectsOf(count)} went on without a patch that failed`,
-  ReferenceUnresolved: (count) => `${referencesOf(count)} nothing behind ${count === 1 ? 'it' : 'them'}`,
+  BackflowFailed: (count) => `host edits of ${counted(count, 'object')} cannot reach the tenant`,
+  PatchFailed: (count) => `${counted(count, 'object')} went on without a patch that failed`,
+  ReferenceUnresolved: (count) =>
+    `${counted(count, 'reference has', 'references have')} nothing behind ${count === 1 ? 'it' : 'them'}`,
 };
 
 /** What does not cross although the object does. */
 function gapsOf({ gaps }: VerdictFacts): VerdictPart[] {
   return [...gaps].map(([reason, count]) => {
-    const words =
-      gapWords[reason]?.(count) ?? `the content of ${count} ${count === 1 ? 'reference' : 'references'} does not cross`;
+    const words = gapWords[reason]?.(count) ?? `the content of ${counted(count, 'reference')} does not cross`;
     return { name: `gap ${reason}`, text: `${words} (${reason})` };
   });
 }
@@ -162,7 +163,7 @@ function stateOfObjects(facts: VerdictFacts): Verdict {
   const [first, ...others] = [...owner, ...late, ...obstacles, ...gaps];
   if (first === undefined) {
     const underWay = waiting === 0 ? '' : `, ${waiting} on the way`;
-    return well('inStep', `in step: ${objectsOf(objects)}${underWay}`);
+    return well('inStep', `in step: ${counted(objects, 'object')}${underWay}`);
   }
   const isBlocked = owner.length > 0 || (late.length === 0 && obstacles.length > 0);
   const state = isBlocked ? 'blocked' : late.length > 0 ? 'behind' : 'incomplete';
@@ -179,14 +180,6 @@ const cannot: Readonly<Record<Outage['kind'], string>> = {
 
 export function outageSentence({ cluster, kind, since, message }: Outage): string {
   return `${cannot[kind]} the ${cluster} cluster since ${since}: ${message}`;
-}
-
-function objectsOf(count: number): string {
-  return `${count} ${count === 1 ? 'object' : 'objects'}`;
-}
-
-function referencesOf(count: number): string {
-  return `${count} ${count === 1 ? 'reference has' : 'references have'}`;
 }
 
 function outagePart(outage: Outage): VerdictPart {

@@ -1,7 +1,9 @@
 // Logs the first writes of each second one by one, and the number of all others in one line: a restart with other patches
 // writes every object, and no reader needs 150,000 lines. At level debug every write has its line.
+
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import { counted } from '../../object/text/in-words.ts';
 
 /** Single writes logged per second; a person cannot read more. */
 const linesPerSecond = 10;
@@ -59,16 +61,12 @@ export class WriteLog {
     this.#log.info(
       { component: this.#component, objects: written + removed, requests },
       written === 0
-        ? `removed ${objects(removed)}`
-        : `wrote ${objects(written)}${removed > 0 ? ` and removed ${removed}` : ''}`,
+        ? `removed ${counted(removed, 'object')}`
+        : `wrote ${counted(written, 'object')}${removed > 0 ? ` and removed ${removed}` : ''}`,
     );
   }
 }
 
 function isRemoval(request: string): boolean {
   return request.endsWith(' remove');
-}
-
-function objects(count: number): string {
-  return `${count} ${count === 1 ? 'object' : 'objects'}`;
 }

@@ -2,7 +2,8 @@
 import { compareWith } from '../../../management/keys/callers/ruling-configuration.ts';
 import { pepperInUse, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import type { Check } from '../patient/check.ts';
-import { counted, type Finding, fault, firstOf, ok, warning } from '../patient/finding.ts';
+import { counted, firstLines } from '../../../object/text/in-words.ts';
+import { type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { StoredRecords } from '../patient/stored-records.ts';
 
 /** Enough names to know what it is about. */
@@ -63,7 +64,7 @@ export function lateSecrets(proof: string | undefined, { peppers }: Secrets, fol
 export function notBelieved({ unusable, meta }: StoredRecords, namespace: string): Finding | undefined {
   if (unusable.length > 0)
     return warning(`${counted(unusable.length, 'record')} in ${namespace} is not believed and lets nobody in`, {
-      details: firstOf(
+      details: firstLines(
         unusable.map(({ name, why }) => `${name}: ${why}`),
         namesShown,
       ),

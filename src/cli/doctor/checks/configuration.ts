@@ -1,10 +1,12 @@
 // The checks of the configuration and of the files that it names.
+
 import { resolve } from 'node:path';
 import { countOf, formatFault } from '../../../config/fault.ts';
+import { counted } from '../../../object/text/in-words.ts';
 import { faultsOf, loadSettings } from '../../line/load-settings.ts';
 import { fileFaults } from '../../offline/checks/file-faults.ts';
 import type { Check } from '../patient/check.ts';
-import { counted, fault, ok, warning } from '../patient/finding.ts';
+import { fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 /** Findings about two writers have checks of their own. */

@@ -1,13 +1,15 @@
 // The checks of the machine that the daemon runs on: the daemon itself, its addresses, its data folder. From another machine than the
 // daemon's most of them cannot be answered, and say so.
+
 import { resolve } from 'node:path';
 import { parseListen } from '../../../config/settings/text-rules.ts';
+import { firstLines } from '../../../object/text/in-words.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { auditSpaceWarnings } from '../../line/audit-space.ts';
 import { CommandFault } from '../../line/context.ts';
 import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, fault, firstOf, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 type Asked = { kind: 'daemon'; status: Record<string, unknown> } | { kind: 'nobody' | 'stranger'; message: string };
@@ -66,7 +68,7 @@ function troublesIn(status: Record<string, unknown>): string[] {
       ...contested.map(({ object, by }) => `${object}: Contested, ${by} keeps changing its copy`),
     ];
   });
-  return firstOf(rows, mostTroubles);
+  return firstLines(rows, mostTroubles);
 }
 
 const canListen: Check = {

@@ -1,13 +1,15 @@
 // The checks of what must exist on the host: namespaces, the Service that owns the copies, and the controller that mirrors Endpoints.
+
 import { checkNamespace } from '../../../cluster/wire/probe.ts';
 import { endpointsResource, servicesResource } from '../../../cluster/wire/scope.ts';
 import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { counted } from '../../../object/text/in-words.ts';
 import { managedByLabel, mirroringController, serviceLabel } from '../../../sync/kinds/endpointslices/eligibility.ts';
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import { leaderKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 const hasSync = (patient: Patient): boolean => patient.hasSync;

@@ -6,9 +6,10 @@ import { silentLog } from '../../../log.ts';
 import { MissingRights } from '../../../management/proxy/missing-rights.ts';
 import { Upstreams } from '../../../management/proxy/upstreams.ts';
 import { Directory } from '../../../management/scope/directory.ts';
+import { counted } from '../../../object/text/in-words.ts';
 import type { Check } from '../patient/check.ts';
 import { type Ending, judgeEndings, peerEnding } from '../patient/endings.ts';
-import { couldNotCheck, counted, type Finding, fault, ok } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 const hasServer = (patient: Patient): boolean =>

@@ -1,5 +1,6 @@
 // The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, who else may write them, what ends all
 // replicas at once, and how much room is left. Nothing is read but Secrets, policies, budgets and quotas.
+
 import { resolve } from 'node:path';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { checkNamespace, type Permission, probe, reviewAll } from '../../../cluster/wire/probe.ts';
@@ -8,11 +9,12 @@ import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../log.ts';
 import { provesSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
+import { counted, firstLines } from '../../../object/text/in-words.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { Seals } from '../../../store/kubernetes/seals.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, counted, type Finding, fault, firstOf, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { recordRules } from '../patient/shipped-rules.ts';
 import { secretsHere, surveyOf } from '../patient/stored-records.ts';
@@ -122,7 +124,7 @@ const isAlone: Check = {
     return warning(
       `${counted(foreign.length, 'Secret')} of other programs in ${namespace}: who may read them reads the records too, and who may write them decides who is let in`,
       {
-        details: firstOf(foreign, namesShown),
+        details: firstLines(foreign, namesShown),
         mend: `kubectl -n ${namespace} get secrets --field-selector 'type!=hostward.dev/record'   # move them, or name another namespace and move the records with "hostward store migrate"`,
       },
     );

@@ -1,13 +1,15 @@
 // The checks of rights: each one that the daemon needs, and for a ServiceAccount of Hostward's own each one too many. What is needed
-// comes from the daemon's own list, what may be held besides from the shipped Roles.
+// comes from the daemon's own list, what else may be held from the shipped Roles.
+
 import { type Permission, reviewAll } from '../../../cluster/wire/probe.ts';
 import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namespaces.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
+import { counted } from '../../../object/text/in-words.ts';
 import type { Side } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, counted, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';

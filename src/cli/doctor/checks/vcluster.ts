@@ -1,12 +1,14 @@
 // The checks of vCluster itself: does it still write what Hostward writes, by the configuration at hand and by the one it runs with,
 // and does it know sidecars.
+
 import { type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import { formatFault } from '../../../config/fault.ts';
 import { sidecarsIn } from '../../../config/load/lint.ts';
 import { kindWords, type SharedKind, sharedKinds, unsoundWriters } from '../../../config/load/unsound-writers.ts';
+import { counted } from '../../../object/text/in-words.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, counted, fault, ok } from '../patient/finding.ts';
+import { couldNotCheck, fault, ok } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { chartVersion } from '../patient/versions.ts';
 import { writerCodes } from './configuration.ts';

@@ -1,9 +1,11 @@
 // When certificates and tokens end, and whether that is soon. In: PEM texts, the socket of an answer, a bearer token. Out: values.
+
 import { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ClusterAccess } from '../../../cluster/credentials/access.ts';
-import { counted, type Finding, fault, ok, warning } from './finding.ts';
+import { counted } from '../../../object/text/in-words.ts';
+import { type Finding, fault, ok, warning } from './finding.ts';
 
 export interface Ending {
   what: string;

@@ -34,14 +34,3 @@ export function warning(says: string, more: More = {}): Finding {
 export function couldNotCheck(says: string, more: More = {}): Finding {
   return { verdict: 'couldNotCheck', says, ...more };
 }
-
-/** 'one thing' or '3 things'. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
-}
-
-/** The first of many lines, and how many are left out. */
-export function firstOf(lines: readonly string[], most: number): string[] {
-  const more = lines.length - most;
-  return more > 0 ? [...lines.slice(0, most), `and ${more} more`] : [...lines];
-}

@@ -1,6 +1,7 @@
 // Keys of others whose value is known to a user who has left: they outlive whoever was shown them. The maker of a team's key has left who
 // is missing or disabled, is another person of that name by now, or is in the team no more; the maker of another user's key, an
 // administrator, also who is one no more. Pure.
+import { firstFew } from '../../../object/text/in-words.ts';
 import { deadByItself, type KeyWorld } from './credential.ts';
 import type { KeyFacts } from './key-facts.ts';
 
@@ -40,8 +41,7 @@ function isGone(holder: { name: string; uid: string }, team: string, { directory
 
 /** For the first line of `hostward status` and for the log. */
 export function leaverSentence({ user, team, keys }: LeaversKeys): string {
-  const more = keys.length > shownKeys ? ` and ${keys.length - shownKeys} more` : '';
-  const names = `access ${keys.length === 1 ? 'key' : 'keys'} ${keys.slice(0, shownKeys).join(', ')}${more}`;
+  const names = `access ${keys.length === 1 ? 'key' : 'keys'} ${firstFew(keys, shownKeys)}`;
   const why =
     team === ''
       ? `is no administrator any more and knows the ${names} of others`

@@ -1,6 +1,7 @@
 // What somebody must mend outside of the management API, in sentences for the first line of `hostward status`: rights of client
 // certificates that could not be taken away, rights that Hostward lacks in the clusters behind it, keys of teams that are known
 // to users who have left, a damaged audit log. Pure.
+import { andMore } from '../../../object/text/in-words.ts';
 import { type LeaversKeys, leaverSentence } from '../../keys/life/leavers.ts';
 
 export interface FailedRemoval {
@@ -46,7 +47,6 @@ function removalSentence(instance: string, all: readonly FailedRemoval[]): strin
 function sentence({ name, missing, trouble, mend }: UpstreamFault): string {
   if (trouble !== undefined) return `${name} cannot be asked for the rights of Hostward: ${trouble}`;
   const [first = '', ...others] = missing;
-  const more = others.length === 0 ? '' : ` and ${others.length} more`;
   const todo = mend === undefined ? '' : `; give them with: ${mend}`;
-  return `Hostward lacks rights in ${name} (${first}${more})${todo}`;
+  return `Hostward lacks rights in ${name} (${first}${andMore(others.length)})${todo}`;
 }

@@ -3,6 +3,7 @@
 
 import type { Key } from '../../../object/meta/object.ts';
 import { applyMergePatch } from '../../../object/patch/merge-patch.ts';
+import { andMore } from '../../../object/text/in-words.ts';
 import type { Json } from '../../../object/text/json.ts';
 import { afterAnswer } from '../../plan/decide/after-answer.ts';
 import { decide } from '../../plan/decide/decide.ts';
@@ -151,8 +152,7 @@ function addressesIn(payload: object, kind: Translation['kind']): string[] {
   const addresses = [...kind.addressesOf(payload as Record<string, unknown>)];
   if (addresses.length === 0) return [];
   const named = addresses.slice(0, namedAddresses).join(' ');
-  const more = addresses.length > namedAddresses ? ` and ${addresses.length - namedAddresses} more` : '';
-  return [`addresses ${named}${more}`];
+  return [`addresses ${named}${andMore(addresses.length - namedAddresses)}`];
 }
 
 /** The outcome of a dry-run pass: one sentence that names every write. */

@@ -1,10 +1,12 @@
 // What a pass uses of the rest of sync. Before a write it applies the dry run, the limit for contested objects and the hold
 // of back-flow; after an answered write it updates metrics, log and ledger. The rules of sync itself are in decide.ts.
+
 import type { Clock } from '../../../clock.ts';
 import type { Answer } from '../../../cluster/answer.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Log } from '../../../log.ts';
 import type { Key } from '../../../object/meta/object.ts';
+import { firstFew } from '../../../object/text/in-words.ts';
 import type { QueuePart } from '../../../queue/queue-part.ts';
 import { takeOverReason } from '../../plan/decide/decide.ts';
 import { baseKey } from '../../plan/keys/reserved-keys.ts';
@@ -23,6 +25,7 @@ import { createPatching } from './patching.ts';
 import { type Recent, shownObject } from './recent.ts';
 import type { Patching, ReconcilePorts } from './reconcile.ts';
 import type { SyncRules, SyncWorld } from './rules.ts';
+import { saysNamespaceGone } from './send.ts';
 import { StoredAsRequested } from './stored-as-requested.ts';
 
 /** Characters of an owner's uid in a version: enough to tell two successive owners apart. */
@@ -214,17 +217,10 @@ function isHostCreate(request: PlannedRequest): boolean {
   return request.side === 'host' && request.verb === 'create';
 }
 
-/** Whether the answer shows that the namespace is going, and the owner Service with it. */
-function saysNamespaceGone(answer: Answer): boolean {
-  return answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
-}
-
 /** Names the touched fields for the log. The base is in every write, so it is named only when it is the only change. */
 function shownTouches(touches: readonly string[]): string {
   const others = touches.filter((touch) => touch !== `annotation ${baseKey}`);
-  const told = others.length > 0 ? others : touches;
-  const more = told.length > namedTouches ? ` and ${told.length - namedTouches} more` : '';
-  return `${told.slice(0, namedTouches).join(', ')}${more}`;
+  return firstFew(others.length > 0 ? others : touches, namedTouches);
 }
 
 /** A longer log line would be hard to read. */

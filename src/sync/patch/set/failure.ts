@@ -1,8 +1,10 @@
 // Describes a failed patch: its entry, the place in the object, the error, the place in the configuration, and enough of the
 // value to recognise it but not to use it. Pure.
+
 import type { EvaluationError } from '../../../expression/evaluate/evaluation-error.ts';
 import type { Matches } from '../../../expression/path/path.ts';
 import { inQuotes } from '../../../object/text/in-quotes.ts';
+import { counted } from '../../../object/text/in-words.ts';
 import { shownPlace } from '../../plan/excerpt.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import type { CompiledPatch } from './patch-set.ts';
@@ -54,8 +56,4 @@ export function redacted(value: unknown): string {
   return Array.isArray(value)
     ? `a list of ${value.length}`
     : `an object of ${counted(Object.keys(value).length, 'key')}`;
-}
-
-function counted(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
 }

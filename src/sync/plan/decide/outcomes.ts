@@ -1,5 +1,7 @@
 // The outcomes of a decision that need no more than a sentence.
+
 import type { Key } from '../../../object/meta/object.ts';
+import { andMore } from '../../../object/text/in-words.ts';
 import type { AddressRefusal } from '../address-policy.ts';
 import type { Outcome } from '../step.ts';
 
@@ -31,11 +33,10 @@ export function collision(winner: Key): Outcome {
 
 export function addressRefused(refusals: readonly AddressRefusal[]): Outcome {
   const named = refusals.slice(0, namedAddresses).map((refusal) => `"${refusal.address}" (${refusal.rule})`);
-  const more = refusals.length > namedAddresses ? ` and ${refusals.length - namedAddresses} more` : '';
   return {
     kind: 'refused',
     reason: 'AddressRefused',
-    message: `the address policy refuses ${named.join(', ')}${more}`,
+    message: `the address policy refuses ${named.join(', ')}${andMore(refusals.length - namedAddresses)}`,
   };
 }
 
@@ -53,7 +54,7 @@ export function serviceCollision(shared: SharedName): Outcome {
   return { kind: 'refused', reason: 'NameCollision', message: serviceCollisionMessage(shared) };
 }
 
-/** The copies of a loser are removed within milliseconds; no event tells about those of another kind. */
+/** The copies of a loser are removed within milliseconds; no event announces those of another kind. */
 const leavingRetryMs = 500;
 
 export const namePending: Outcome = {
