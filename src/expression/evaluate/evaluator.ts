@@ -53,7 +53,24 @@ interface PreparedRequest {
 }
 
 export function createEvaluator(options: EvaluatorOptions): Evaluator {
-  return new SandboxedEvaluator(options);
+  const { expressions, clock, digestOf = sha256Of, memory, metrics } = options;
+  return new SandboxedEvaluator({
+    sandbox: expressions.length > 0 ? options.openSandbox(setupOf(options)) : undefined,
+    writer: new RequestWriter(expressions),
+    memory: new AnswerMemory(memory),
+    offenders: new Offenders(clock, digestOf),
+    metrics,
+  });
+}
+
+interface EvaluatorParts {
+  /** Undefined without expressions. */
+  sandbox: Sandbox | undefined;
+  writer: RequestWriter;
+  memory: AnswerMemory;
+  offenders: Offenders;
+  metrics?: ExpressionMetrics | undefined;
+  isOnlooker?: boolean;
 }
 
 /** A restart of the sandbox or a full queue is mostly over after a second. */
@@ -70,22 +87,13 @@ class SandboxedEvaluator implements Evaluator {
   readonly #metrics: ExpressionMetrics | undefined;
   readonly #isOnlooker: boolean;
 
-  /** With another evaluator, it becomes the onlooker of that one. */
-  constructor(options: EvaluatorOptions | SandboxedEvaluator) {
-    this.#isOnlooker = options instanceof SandboxedEvaluator;
-    if (options instanceof SandboxedEvaluator) {
-      this.#sandbox = options.#sandbox;
-      this.#writer = options.#writer;
-      this.#memory = options.#memory;
-      this.#offenders = options.#offenders;
-      return;
-    }
-    const { expressions } = options;
-    this.#writer = new RequestWriter(expressions);
-    this.#memory = new AnswerMemory(options.memory);
-    this.#offenders = new Offenders(options.clock, options.digestOf ?? sha256Of);
-    this.#metrics = options.metrics;
-    if (expressions.length > 0) this.#sandbox = options.openSandbox(setupOf(options));
+  constructor({ sandbox, writer, memory, offenders, metrics, isOnlooker = false }: EvaluatorParts) {
+    this.#sandbox = sandbox;
+    this.#writer = writer;
+    this.#memory = memory;
+    this.#offenders = offenders;
+    this.#metrics = metrics;
+    this.#isOnlooker = isOnlooker;
   }
 
   get quarantined(): Quarantined {
@@ -93,7 +101,8 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   get onlooker(): Evaluator {
-    return new SandboxedEvaluator(this);
+    const shared = { sandbox: this.#sandbox, writer: this.#writer, memory: this.#memory, offenders: this.#offenders };
+    return new SandboxedEvaluator({ ...shared, isOnlooker: true });
   }
 
   async start(): Promise<void> {

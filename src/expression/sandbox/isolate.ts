@@ -17,12 +17,6 @@ interface BuiltIsolate {
   calls: number;
 }
 
-/**
- * Time limit of our own code, which always ends. The limit of an expression would be too short on a busy machine, and a failed
- * build ends the process. The watchdog of the daemon is stricter where a shorter time matters.
- */
-const ownCodeMs = 30_000;
-
 /** A call shorter than this leaves little garbage, and asking V8 for the size of its heap would cost as much as the call. */
 const garbageCpuMs = 2;
 
@@ -130,8 +124,9 @@ export class HardenedIsolate {
       onCatastrophicError: this.#onCatastrophe,
     });
     const context = isolate.createContextSync();
+    // Without a time limit: no expression runs yet, and the watchdog of the daemon ends a process that does not become ready.
     const evaluate = (source: string, filename: string) =>
-      isolate.compileScriptSync(source, { filename }).runSync(context, { reference: true, timeout: ownCodeMs });
+      isolate.compileScriptSync(source, { filename }).runSync(context, { reference: true });
     const harness = evaluate(setup.harness, 'harness');
     const exported = (name: string) => harness.getSync(name, { reference: true });
     const offer = exported('offer');
@@ -139,7 +134,7 @@ export class HardenedIsolate {
       const factory = evaluate(`'use strict';(${source}\n)`, name);
       offer.applySync(undefined, [name, factory.derefInto()]);
     }
-    exported('begin').applySync(undefined, [setup.vcluster], { timeout: ownCodeMs });
+    exported('begin').applySync(undefined, [setup.vcluster]);
     const compiledList = (codes: readonly string[]) => evaluate(listSource(codes), 'expressions');
     const expressions =
       orUndefined(() => compiledList(setup.expressions)) ?? compiledList(replaceUnreadable(isolate, setup.expressions));
