@@ -55,7 +55,8 @@ export class ApiServer {
     this.#watchSettings = { ...defaultWatchSettings, ...serves.watch };
     const { admission = [], pageSeal } = access;
     const indexes = new KindIndexes(store);
-    this.kit = { store, catalog, dialect, limits, indexes, clock, log, randomness, admission, pageSeal };
+    const lists = { beginning: 0 };
+    this.kit = { store, catalog, dialect, limits, indexes, lists, clock, log, randomness, admission, pageSeal };
     this.#chain = this.#chainOf(options);
   }
 

@@ -59,6 +59,6 @@ export function entryOf(request: IncomingMessage, target: Target): AuditedReques
   const given = headers['audit-id'];
   const id = typeof given === 'string' && plainId.test(given) ? given : randomUUID();
   // Without its path the line would not say what was asked for.
-  const told = target.outside === undefined ? target : { ...target, path: target.outside };
-  return { id, target: told, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
+  const audited = target.outside === undefined ? target : { ...target, path: target.outside };
+  return { id, target: audited, method, user: undefined, source: socket.remoteAddress ?? '', userAgent };
 }

@@ -106,6 +106,8 @@ export interface Kit {
   randomness: Randomness;
   admission: readonly Admission[];
   indexes: KeyIndexes;
+  /** How many lists are reading the records that their answers begin with. */
+  lists: { beginning: number };
   /** Proves that this server made a continue token for this user; undefined = tokens are not sealed. */
   pageSeal?: ((user: User, text: string) => string) | undefined;
 }

@@ -81,7 +81,7 @@ function isAnswering(socket: Socket): boolean {
   return (openAnswers.get(socket)?.size ?? 0) > 0;
 }
 
-/** For a socket that Node has handed over: Node no longer tells its end to the answers that wait behind the first. */
+/** For a socket that Node has handed over: Node no longer reports its end to the answers that wait behind the first. */
 function cutOff(socket: Socket): void {
   for (const response of [...(openAnswers.get(socket) ?? [])]) response.destroy();
   socket.destroy();
@@ -119,14 +119,14 @@ function refuseBody(request: IncomingMessage, stream: Duplex, clock: Clock): voi
     return;
   }
   const status = badRequest('a request that changes the protocol has no body');
-  write(stream, { line: '400 Bad Request', status }, () => socket.destroy());
+  writeByHand(stream, status, { written: () => socket.destroy() });
   boundLastBytes(socket, clock);
 }
 
 /** The socket closes behind the answer, because nobody else will read from it. */
 export function refuseUpgrade({ socket, clock }: { socket: Socket; clock: Clock }, status: Status): void {
   boundLastBytes(socket, clock);
-  write(socket, { line: `${status.code} ${STATUS_CODES[status.code ?? 0]}`, status }, () => socket.destroy());
+  writeByHand(socket, status, { written: () => socket.destroy() });
 }
 
 export function answerClientErrors(
@@ -140,7 +140,9 @@ export function answerClientErrors(
     boundLastBytes(socket, clock);
     // Node has begun the request already; the Status takes the place of its answer.
     if (hasForeignEncoding(error) && hasOneUnbegun(socket)) {
-      write(socket, refusalOf('HPE_INVALID_TRANSFER_ENCODING', maxHeaderBytes), () => cutOff(socket));
+      writeByHand(socket, refusalOf('HPE_INVALID_TRANSFER_ENCODING', maxHeaderBytes), {
+        written: () => cutOff(socket),
+      });
       return;
     }
     answer(error, socket, { maxHeaderBytes, isAnswering: isAnswering(socket) });
@@ -175,7 +177,7 @@ function answerPlain(socket: Socket & { _parent?: Socket }, clock: Clock): void 
   const message = 'this port speaks TLS, and the request came without: begin the address with https://';
   // Nobody reads on: a client that keeps its end open must not keep the socket.
   boundLastBytes(plain, clock);
-  write(plain, { line: '400 Bad Request', status: badRequest(message) }, () => plain.destroy());
+  writeByHand(plain, badRequest(message), { written: () => plain.destroy() });
 }
 
 function answer(
@@ -188,17 +190,24 @@ function answer(
     socket.destroy();
     return;
   }
-  write(socket, refusalOf(error.code, maxHeaderBytes));
+  writeByHand(socket, refusalOf(error.code, maxHeaderBytes));
 }
 
-function write(socket: Duplex, { line, status }: { line: string; status: Status }, written = () => {}): void {
+/** For a connection without a response object of Node; it ends with this answer. */
+export function writeByHand(
+  socket: Duplex,
+  status: Status,
+  { headers = [], written = () => {} }: { headers?: readonly string[]; written?: () => void } = {},
+): void {
+  const { code = 500 } = status;
   const body = JSON.stringify(status);
   const head = [
-    `HTTP/1.1 ${line}`,
+    `HTTP/1.1 ${code} ${STATUS_CODES[code]}`,
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-cache, private',
     'X-Content-Type-Options: nosniff',
+    ...headers,
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, written);
@@ -207,21 +216,21 @@ function write(socket: Duplex, { line, status }: { line: string; status: Status 
 /** Of Node. */
 const maxHeaderLines = 1_000;
 
-function refusalOf(code: string | undefined, maxHeaderBytes: number): { line: string; status: Status } {
+function refusalOf(code: string | undefined, maxHeaderBytes: number): Status {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW': {
       const message = `the request's headers are too large: the limit is ${maxHeaderBytes} bytes and ${maxHeaderLines} lines`;
-      return { line: '431 Request Header Fields Too Large', status: { ...badRequest(message), code: 431 } };
+      return { ...badRequest(message), code: 431 };
     }
     case 'ERR_HTTP_REQUEST_TIMEOUT': {
       const message = 'the request did not arrive in time; send it again';
-      return { line: '408 Request Timeout', status: { ...badRequest(message), reason: 'Timeout', code: 408 } };
+      return { ...badRequest(message), reason: 'Timeout', code: 408 };
     }
     case 'HPE_INVALID_TRANSFER_ENCODING': {
       const message = 'send the body with "Transfer-Encoding: chunked" or with its length';
-      return { line: '400 Bad Request', status: badRequest(message) };
+      return badRequest(message);
     }
     default:
-      return { line: '400 Bad Request', status: badRequest('the request is not well-formed HTTP') };
+      return badRequest('the request is not well-formed HTTP');
   }
 }

@@ -30,7 +30,7 @@ export function keepOpenSockets(server: Server): void {
   });
 }
 
-/** Cuts off running answers; for a server with `keepOpenSockets`, where `closed` is what `server.close` tells. */
+/** Cuts off running answers; for a server with `keepOpenSockets`, where `closed` resolves in the callback of `server.close`. */
 export async function closeConnections(server: Server, closed: Promise<void>, clock: Clock): Promise<void> {
   server.closeAllConnections();
   const patience = new AbortController();

@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { tooManyRequests } from '../../object/meta/status.ts';
 import { connectionsIn } from './caller-limits.ts';
+import { writeByHand } from './client-error.ts';
 import { boundLastBytes } from './last-bytes.ts';
 
 export interface UnprovenLimits {
@@ -151,15 +152,7 @@ function dismiss({ socket, speaks, requests }: Unproven, why: string): void {
     return;
   }
   const message = `too many connections ${why} have not authenticated: connect again and send a request with a key at once`;
-  const body = JSON.stringify(tooManyRequests(message, retryAfterSeconds));
-  const head = [
-    'HTTP/1.1 429 Too Many Requests',
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    `Retry-After: ${retryAfterSeconds}`,
-    'Cache-Control: no-cache, private',
-    'Connection: close',
-  ];
+  const status = tooManyRequests(message, retryAfterSeconds);
   // A client that does not read must not keep the socket.
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  writeByHand(socket, status, { headers: [`Retry-After: ${retryAfterSeconds}`], written: () => socket.destroy() });
 }

@@ -1,5 +1,5 @@
 // An HTTP port for programs and people near this process: probes, a scraper, a browser through a tunnel. In: routes. Out: their
-// answers, closed to strangers. It must never know what is being told.
+// answers, closed to strangers. It must never know what an answer means.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { listen } from '../wire/listen.ts';

@@ -13,6 +13,11 @@ export interface User {
 /** Undefined = the credentials are wrong, or required and missing: the kit answers 401. */
 export type Authenticate = (request: IncomingMessage) => User | undefined | Promise<User | undefined>;
 
+/** The token in a header Authorization. */
+export function bearerIn(authorization: string): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+}
+
 export interface Attributes {
   user: User;
   target: Target;

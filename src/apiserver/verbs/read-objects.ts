@@ -76,15 +76,13 @@ const heldLength = 64 * 1024;
 const mostAtOnce = 16;
 /** The first records of a whole list in a crowd: about as many as it holds. */
 const crowdedStep = 64;
-const beginnings = new WeakMap<Kit, number>();
 
-async function inCrowd<T>(kit: Kit, begin: (isCrowded: boolean) => Promise<T>): Promise<T> {
-  const count = beginnings.get(kit) ?? 0;
-  beginnings.set(kit, count + 1);
+async function inCrowd<T>({ lists }: Kit, begin: (isCrowded: boolean) => Promise<T>): Promise<T> {
+  lists.beginning++;
   try {
-    return await begin(count >= mostAtOnce);
+    return await begin(lists.beginning > mostAtOnce);
   } finally {
-    beginnings.set(kit, (beginnings.get(kit) as number) - 1);
+    lists.beginning--;
   }
 }
 
@@ -97,7 +95,7 @@ function heldPart(records: readonly StoredRecord[]): readonly StoredRecord[] {
   return end === -1 ? records : records.slice(0, end + 1);
 }
 
-/** A revision that another replica has told: a store over a log that is not ours may not have heard of it. */
+/** A revision that another replica has given out: a store over a log that is not ours may not have heard of it. */
 async function reach(store: Store, revision: number): Promise<number> {
   const current = await store.currentRevision();
   return revision <= current ? current : store.currentRevision({ fresh: true });

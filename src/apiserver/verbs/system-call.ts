@@ -39,7 +39,7 @@ export function systemCall(
   };
 }
 
-/** Changes the object unless it has been deleted or replaced, which the uid tells. */
+/** Changes the object unless it has been deleted or replaced, which the uid shows. */
 export async function changeIfPresent(call: Call, uid: string, change: (object: KubeObject) => void): Promise<void> {
   await unlessGone(async () => {
     await changeObject(call, {

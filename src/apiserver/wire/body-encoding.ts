@@ -1,4 +1,4 @@
-// Refuses a body in a transfer encoding besides chunks: the parser of HTTP takes "gzip, chunked" and leaves the rest undone, so
+// Refuses a body in a transfer encoding other than chunks: the parser of HTTP takes "gzip, chunked" and leaves the rest undone, so
 // that two readers would see two bodies.
 import type { IncomingMessage } from 'node:http';
 import { badRequest } from '../request/status-fault.ts';

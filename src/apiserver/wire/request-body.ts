@@ -131,7 +131,7 @@ export async function parseYamlText(text: string, { bodyBytes }: Pick<ObjectLimi
   return { value, duplicates };
 }
 
-/** The real server's sentence about the first duplicate; the parser tells no more than the first. */
+/** The real server's sentence about the first duplicate; the parser reports only the first. */
 function duplicateKey(error: unknown, text: string): string | undefined {
   if (!isRecord(error) || error['reason'] !== 'duplicated mapping key' || !isRecord(error['mark'])) return undefined;
   const { line, position } = error['mark'];

@@ -3,7 +3,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { type AccessRule, covers, mastersGroup, type Reviewer } from '../../apiserver/request/access-rules.ts';
-import type { Authenticate, Authorize, Decision, User } from '../../apiserver/request/identity.ts';
+import {
+  type Authenticate,
+  type Authorize,
+  bearerIn,
+  type Decision,
+  type User,
+} from '../../apiserver/request/identity.ts';
 import type { Target } from '../../apiserver/request/target.ts';
 import { type CertificateHolder, certificateHolder } from '../../apiserver/tls/client-certificate.ts';
 import type { Clock } from '../../clock.ts';
@@ -106,7 +112,7 @@ export class Access implements Reviewer {
     if (holder.kind === 'user') return userOf(holder);
     const header = request.headers.authorization;
     if (header === undefined) return holder.kind === 'refused' ? undefined : anonymous;
-    const token = /^Bearer +(\S+)$/i.exec(header)?.[1];
+    const token = bearerIn(header);
     return token === undefined ? undefined : this.userOfToken(token);
   };
 

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Filters, wrongCredentials } from '../../apiserver/chain/chain.ts';
 import type { Entrance, ServedRequest } from '../../apiserver/chain/served-request.ts';
 import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
-import type { User } from '../../apiserver/request/identity.ts';
+import { bearerIn, type User } from '../../apiserver/request/identity.ts';
 import { badRequest } from '../../apiserver/request/status-fault.ts';
 import { proxiedIn, targetOf } from '../scope/classify.ts';
 import { bearersInProtocols, countOf } from './forward/headers.ts';
@@ -62,7 +62,7 @@ export function bearerOf({ rawHeaders, headers }: IncomingMessage): string | und
   const { tokens, others } = bearersInProtocols(headers['sec-websocket-protocol']);
   const count = countOf(rawHeaders, 'authorization') + tokens.length;
   if (count > 1) throw badRequest('send one token, found several');
-  if (headers.authorization !== undefined) return /^Bearer +(\S+) *$/i.exec(headers.authorization)?.[1];
+  if (headers.authorization !== undefined) return bearerIn(headers.authorization);
   const [token] = tokens;
   if (token === undefined) return undefined;
   if (others.length === 0)

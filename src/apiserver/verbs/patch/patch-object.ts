@@ -151,7 +151,7 @@ function jsonPatched(value: Json, operations: Json[], { dialect, limits }: Kit):
       throw new StatusFault(requestEntityTooLarge(result.message));
     case 'doesNotApply':
     case 'testFailed':
-      // The patch runs over the object without its hidden fields, so the reason tells nothing about them.
+      // The patch runs over the object without its hidden fields, so the reason reveals nothing about them.
       throw new StatusFault(patchDoesNotApply(dialect === 'strict' ? result.message : undefined));
     default:
       return result satisfies never;

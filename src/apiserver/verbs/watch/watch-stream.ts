@@ -58,7 +58,7 @@ export class WatchStream {
     const { kit, target } = this.#call;
     const wanted = notOlderThan(target.query);
     const known = await kit.store.currentRevision();
-    // Another replica may have told a later revision than this one has heard of.
+    // Another replica may have given out a later revision than this one has heard of.
     const isBehind = wanted > known || wantsNewest(target.query);
     const current = isBehind ? await kit.store.currentRevision({ fresh: true }) : known;
     if (this.#query.sendInitialEvents === true && wanted > current) {

@@ -1,7 +1,7 @@
 // Authenticates the sender of a request: from the bearer token to the user of the kit, and from that user back to the verified
 // credential. Every request with a good key counts as a use of the key, even if the request is refused later.
 import type { ServedRequest } from '../../../apiserver/chain/served-request.ts';
-import type { User } from '../../../apiserver/request/identity.ts';
+import { bearerIn, type User } from '../../../apiserver/request/identity.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Target } from '../../../apiserver/request/target.ts';
 import type { Clock } from '../../../clock.ts';
@@ -208,10 +208,6 @@ export class Callers {
 }
 
 const changedRights = forbidden({ group: '', resource: '' }, '', 'the rights of the access key have changed');
-
-export function bearerIn(authorization: string): string | undefined {
-  return /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-}
 
 /** Everything that decides what the credential may see and do. */
 function viewOf({ record }: KeyFacts, { subject, scopes }: Credential, { settings }: Directory): string {
