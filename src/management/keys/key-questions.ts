@@ -38,7 +38,7 @@ export interface QuestionParts {
   /** The reason why a key is not valid, in the words of the API. */
   deadText: Readonly<Record<DeadBecause, string>>;
   isAdministrator(user: User): boolean;
-  /** Whether the request came through the door of this machine. */
+  /** Whether the request came through the socket of this machine. */
   isHere(user: User): boolean;
   /** `taken`: there is something in the folder already. */
   backUp(folder: string, withSecrets: boolean): Promise<{ kind: 'done'; manifest: object } | { kind: 'taken' }>;

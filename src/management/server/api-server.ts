@@ -1,4 +1,4 @@
-// Makes the API server of the management API from its parts: which kinds it serves, who calls, what it answers besides, and
+// Makes the API server of the management API from its parts: which kinds it serves, who calls, what else it answers, and
 // its certificate: the configured files, or one of its own authority for the names that it is reached by.
 import type { IncomingMessage } from 'node:http';
 import type { ServedRequest } from '../../apiserver/chain/served-request.ts';
@@ -57,7 +57,7 @@ export interface ApiServerParts {
   limits: CallerLimits;
   loopShares: LoopShares | undefined;
   /** For whom a command of this machine asks, which needs no key; undefined = the request came another way. */
-  osUserAtDoor(request: IncomingMessage): string | undefined;
+  osUserOf(request: IncomingMessage): string | undefined;
   isReady(): boolean;
   /** Why no change can be stored. */
   writeTrouble(): string | undefined;
@@ -97,7 +97,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     access: {
       authenticate: async (exchange) => {
         refuseWhile(how.storeTrouble(), exchange);
-        const osUser = how.osUserAtDoor(exchange.request);
+        const osUser = how.osUserOf(exchange.request);
         return osUser === undefined ? authenticated(exchange, parts, how) : callers.programFor(osUser);
       },
       authorize: (asked) => (proxy.route.takes(asked.target) ? proxy.route.authorize(asked) : rights.authorize(asked)),
@@ -107,7 +107,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
     callers: { ...callerRules(parts, how, kinds), failedLogin: failedLogins.failed, unproven },
     listen: { ...how.at, maxHeaderBytes },
     pathPrefix,
-    classify: classifier((request) => how.osUserAtDoor(request) !== undefined),
+    classify: classifier((request) => how.osUserOf(request) !== undefined),
     routes: [
       proxy.route,
       issuing.route,

@@ -133,7 +133,7 @@ export class ManagementApi {
       unproven: this.#unproven,
       limits: this.#limits,
       loopShares: this.#options.loopShares,
-      osUserAtDoor: (request) => this.#localSocket?.osUserOf(request),
+      osUserOf: (request) => this.#localSocket?.osUserOf(request),
       isReady: () => this.#isServing,
       writeTrouble: () => this.writeTrouble,
       storeTrouble: () => storeTrouble(parts),
@@ -189,7 +189,7 @@ export class ManagementApi {
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
-  /** For commands on this machine. Without the door, the server still serves all other clients. */
+  /** For commands on this machine. Without the socket, the server still serves all other clients. */
   async openLocalSocket(owner: SocketOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
     const path = localSocketPath(server.dataDir, owner);

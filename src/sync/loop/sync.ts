@@ -258,10 +258,10 @@ export class Sync {
     try {
       const ended = await reconcile(key, this.#ports);
       const { ledger, world } = this;
-      const told = this.options.isDryRun
+      const recorded = this.options.isDryRun
         ? await listWrites(key, ended, { world, ledger, patching: this.#ports.patching })
         : ended;
-      recordOutcome(key, told, this.#recordOptions);
+      recordOutcome(key, recorded, this.#recordOptions);
       // The owner may have come during the pass, before this key was recorded as waiting for it.
       if (waitsForOwner(ended.outcome) && this.world.ownerState().kind === 'present') this.enqueue(key);
     } catch (error) {

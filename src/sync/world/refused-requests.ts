@@ -14,13 +14,8 @@ export function waitsForServer(outcome: { kind: string; reason?: string } | unde
  * People grant a missing permission, so one try a minute is enough in the long run. But an API server that has just started
  * forbids every request until it has read its roles. Therefore the first retry comes soon, and the pauses grow.
  */
-const firstMs = 1_000;
-const longestMs = 60_000;
-
-/** `refusedForMs` is the time since the first of the consecutive refusals. */
-export function forbiddenDelayMs(refusedForMs: number): number {
-  return Math.min(Math.max(firstMs, 2 * refusedForMs), longestMs);
-}
+const firstForbiddenMs = 1_000;
+const longestForbiddenMs = 60_000;
 
 /**
  * A wrong object stays wrong until it changes, but an admission policy (422 too) may end at any time, and no window shows its
@@ -29,6 +24,9 @@ export function forbiddenDelayMs(refusedForMs: number): number {
 const firstRejectedMs = 10_000;
 const longestRejectedMs = 10 * 60_000;
 
-export function rejectedDelayMs(refusedForMs: number): number {
-  return Math.min(Math.max(firstRejectedMs, refusedForMs), longestRejectedMs);
+/** `refusedForMs` is the time since the first of the consecutive refusals. Undefined for a reason that no later try can end. */
+export function refusedDelayMs(reason: string, refusedForMs: number): number | undefined {
+  if (reason === 'Forbidden') return Math.min(Math.max(firstForbiddenMs, 2 * refusedForMs), longestForbiddenMs);
+  if (reason === 'HostRefused') return Math.min(Math.max(firstRejectedMs, refusedForMs), longestRejectedMs);
+  return undefined;
 }

@@ -38,7 +38,7 @@ export class DirectUpstream {
     throw new StatusFault(serviceUnavailable(message));
   }
 
-  /** The start opens it as well, so that the log tells faults at once. */
+  /** The start opens it as well, so that faults are in the log at once. */
   async open(): Promise<void> {
     const { settings, environment, clock, log } = this.#options;
     this.#triedMs = clock.now();

@@ -5,10 +5,9 @@
 // listener (keys, tokens, client certificates) all forward here:
 //
 //   const stream = forward({ request, client: { kind: 'response', response }, upstream, path, identity, ... });
-//   live.add(user, stream);            // so that stream.close(status) runs when the credential dies
-//   await stream.done;
+//   await live.follow(user, stream, whyNot);   // stream.close(status) runs when the credential ends; resolves with stream.done
 //
-// Headers are filtered here, so that no caller can forget it. The caller refuses Impersonate-* headers before (`impersonationIn`).
+// Headers are filtered here, so that no caller can forget it. The chain has refused Impersonate-* headers before.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Duplex, Readable } from 'node:stream';
 import { type Client, responseOn } from '../../../apiserver/chain/served-request.ts';
@@ -46,7 +45,7 @@ export interface Forwarding {
   identity: UpstreamIdentity;
   /** A watch gets an ERROR event before it is closed. */
   isWatch: boolean;
-  /** exec, attach, portforward …; decides how a session is told why it ends. */
+  /** exec, attach, portforward …; decides how a session learns why it ends. */
   subresource: string;
   /** Watch, log, exec, attach, port-forward, proxy: once connected, the answer has no time limit. */
   isStream: boolean;

@@ -68,14 +68,8 @@ const notBehind: ReadonlySet<string> = new Set([
   'trailer',
 ]);
 
-const impersonationPrefix = 'impersonate-';
 const bearerProtocol = 'base64url.bearer.authorization.k8s.io.';
 const protocolHeader = 'sec-websocket-protocol';
-
-/** The name of a header that asks to act for another user; undefined = the request has none. */
-export function impersonationIn(lines: readonly string[]): string | undefined {
-  return namesOf(lines).find((name) => plainName(name).startsWith(impersonationPrefix));
-}
 
 /** The client's lines that an upstream may see. */
 export function requestLines(lines: readonly string[]): string[] {

@@ -33,9 +33,9 @@ const base64Zero = 0x30;
 export const errorChannels: readonly number[] = [errorChannel, base64Zero + errorChannel];
 
 export function lastFrames(status: Status, of: LastFramesOf): Buffer {
-  const told = of.isInMessage ? [] : channelFrames(status, of);
-  const isResult = told.length > 0 && of.subresource !== 'portforward';
-  return Buffer.concat([...told, closeFrame(isResult ? normal : codeOf(status), status)]);
+  const results = of.isInMessage ? [] : channelFrames(status, of);
+  const isResult = results.length > 0 && of.subresource !== 'portforward';
+  return Buffer.concat([...results, closeFrame(isResult ? normal : codeOf(status), status)]);
 }
 
 function channelFrames(status: Status, { protocol, subresource, ports, hasUsed }: LastFramesOf): Buffer[] {

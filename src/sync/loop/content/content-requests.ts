@@ -5,7 +5,7 @@ import { keyOf, splitKey } from '../../../object/meta/object.ts';
 import { type HostContent, projectHostContent } from '../../kinds/content/content-kind.ts';
 import type { ContentFacts, ContentRequest } from '../../kinds/content/content-step.ts';
 import type { WriteLog } from '../../world/write-log.ts';
-import { type SideWriters, send, showAnswer } from '../pass/send.ts';
+import { type SideWriters, saysNamespaceGone, send, showAnswer } from '../pass/send.ts';
 import type { ContentWorld } from './content-world.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
@@ -31,8 +31,7 @@ export class ContentRequests {
     const { virtual, copies, importable } = world.windows;
     const onHost = verb === 'get' ? importable : copies;
     const answer = await this.#send(side === 'host' ? onHost : virtual, request);
-    const isGone = answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
-    if (side === 'host' && verb === 'create' && isGone) doubtOwner();
+    if (side === 'host' && verb === 'create' && saysNamespaceGone(answer)) doubtOwner();
     if (verb === 'get') return answer;
     series.request(kind, `${side} ${verb}`);
     const fields = { component: 'sync', kind, object: keyOf(place.namespace, place.name), request: `${side} ${verb}` };

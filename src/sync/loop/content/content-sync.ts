@@ -16,7 +16,7 @@ import { afterContentAnswer, contested, freshPass } from '../../kinds/content/pa
 import { Contest } from '../../world/contest.ts';
 import { DeleteGuard, DoubtedList, type ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { LedgerPage } from '../../world/ledger.ts';
-import { failedByServer, forbiddenDelayMs, rejectedDelayMs } from '../../world/refused-requests.ts';
+import { failedByServer, refusedDelayMs } from '../../world/refused-requests.ts';
 import { WriteLog } from '../../world/write-log.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
 import { ContentRequests } from './content-requests.ts';
@@ -193,13 +193,6 @@ export class ContentSync {
     this.queue.add(key);
   }
 
-  #refusedDelayMs(key: Key, reason: string): number {
-    const nowMs = this.#options.clock.now();
-    const refusedForMs = nowMs - (this.ledger.entry(key)?.sinceMs ?? nowMs);
-    if (reason === 'Forbidden') return forbiddenDelayMs(refusedForMs);
-    return reason === 'HostRefused' ? rejectedDelayMs(refusedForMs) : refusedRetryMs;
-  }
-
   async #handle(key: Key): Promise<void> {
     if (!this.#options.mayWrite() && !this.#options.isDryRun) return;
     this.ledger.setDifferences(key, []);
@@ -276,8 +269,10 @@ export class ContentSync {
         break;
       case 'refused': {
         this.queue.forget(key);
-        this.queue.addAfter(key, this.#refusedDelayMs(key, outcome.reason));
         const { reason, message } = outcome;
+        const nowMs = this.#options.clock.now();
+        const delayMs = refusedDelayMs(reason, nowMs - (this.ledger.entry(key)?.sinceMs ?? nowMs));
+        this.queue.addAfter(key, delayMs ?? refusedRetryMs);
         if (before?.kind !== 'refused' || before.message !== message) {
           const fields = { component: 'sync', kind: this.world.kind.kind, object: key, reason, message };
           this.#options.log.warn(fields, 'content refused');

@@ -58,7 +58,7 @@ export class References {
   readonly #syncs = new Map<string, ContentSync>();
   readonly #opened = new Map<string, { sync: ContentSync; ready: Promise<void> }>();
   readonly #known: StandingObjects;
-  /** The kind that started first tells of the content of all kinds. */
+  /** The kind that started first reports the content of all kinds. */
   #firstKind: string | undefined;
   #ports: ReferencePorts | undefined;
   #settings: ReferenceSettings;

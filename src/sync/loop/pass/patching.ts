@@ -56,7 +56,7 @@ export function createPatching(
       const { rules } = world;
       const patched = patcher.forward({ virtual, host, draft, translation: rules.translation });
       return patched instanceof Promise
-        ? aside(facts.key, patched).then((told) => judged(facts, told, rules))
+        ? aside(facts.key, patched).then((settled) => judged(facts, settled, rules))
         : judged(facts, patched, rules);
     },
     async back(facts, raw) {

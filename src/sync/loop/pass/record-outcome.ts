@@ -9,7 +9,7 @@ import type { Facts, Outcome } from '../../plan/step.ts';
 import type { Contest } from '../../world/contest.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
 import { headsOf } from '../../world/proven.ts';
-import { forbiddenDelayMs, rejectedDelayMs } from '../../world/refused-requests.ts';
+import { refusedDelayMs } from '../../world/refused-requests.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import type { Recent } from './recent.ts';
@@ -71,9 +71,8 @@ export function recordOutcome(
       break;
     case 'refused': {
       queue.forget(key);
-      const refusedForMs = now - (ledger.entry(key)?.sinceMs ?? now);
-      if (outcome.reason === 'Forbidden') queue.addAfter(key, forbiddenDelayMs(refusedForMs));
-      if (outcome.reason === 'HostRefused') queue.addAfter(key, rejectedDelayMs(refusedForMs));
+      const delayMs = refusedDelayMs(outcome.reason, now - (ledger.entry(key)?.sinceMs ?? now));
+      if (delayMs !== undefined) queue.addAfter(key, delayMs);
       if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
       break;
     }

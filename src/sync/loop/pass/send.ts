@@ -58,3 +58,8 @@ export function showAnswer(
     else window.remember(answer.object);
   }
 }
+
+/** Whether the answer to a create on the host shows that the namespace is going, and the owner Service with it. */
+export function saysNamespaceGone(answer: Answer): boolean {
+  return answer.kind === 'notFound' || (answer.kind === 'forbidden' && answer.namespaceTerminating);
+}
