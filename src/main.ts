@@ -120,7 +120,7 @@ const lastWriteLimitMs = 500;
 async function untilWritten(): Promise<void> {
   // Nothing is left to drain, so from here on a signal may end the process at once.
   for (const event of signalsOf.leave) process.removeAllListeners(event);
-  // A write that failed is told one turn later.
+  // A failed write is reported one turn later.
   await new Promise((resolve) => setImmediate(resolve));
   const written = [process.stdout, process.stderr].map(
     (stream) =>

@@ -242,7 +242,7 @@ class AssembledDaemon implements Daemon {
       startedMs: this.#startedMs,
       clusters: this.#clusters,
       windows: windows.opened,
-      // Of a kind that is switched off nothing is told, as after a restart.
+      // Nothing is reported about a kind that is switched off, as after a restart.
       sync: this.#settings.endpointsEnabled ? ofEndpoints?.sync : undefined,
       slices: (this.#settings.endpointSlices.enabled && ofSlices) || { sync: undefined, missing: [] },
       lease: this.#lease,

@@ -16,7 +16,7 @@ import {
   waitingObjects,
 } from '../sync/report/status.ts';
 import { outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
-import type { ToldVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
+import type { DatedVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
 import type { Clusters } from './clusters/connections.ts';
 import { leadershipOf, leaseTrouble, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
@@ -157,7 +157,7 @@ export function statusOf(view: DaemonView): unknown {
     ...((slices.sync || slices.missing.length > 0) && {
       endpointSlices: {
         ...(slices.missing.length > 0 && { missingVerbs: slices.missing }),
-        ...(slices.sync && { ...syncStatus(slices.sync), ...besides(slices.sync) }),
+        ...(slices.sync && { ...syncStatus(slices.sync), ...publishedTwice(slices.sync) }),
         ...(patches.current?.others && { patches: patchRows(patches.current.others) }),
       },
     }),
@@ -185,12 +185,12 @@ function patchRows({ patcher, counts }: Pick<OpenedPatcher, 'patcher' | 'counts'
 }
 
 /** Both sets of addresses reach consumers, as in one cluster; a tenant may not have meant it. */
-function besides(slices: Sync): { publishedBeside?: readonly PublishedBeside[] } {
+function publishedTwice(slices: Sync): { publishedBeside?: readonly PublishedBeside[] } {
   const publishedBeside = publishedBesideOthers(slices);
   return publishedBeside.length > 0 ? { publishedBeside } : {};
 }
 
-/** Without a sync there are no clusters, names and windows to tell of. */
+/** Without a sync there are no clusters, names and windows to report. */
 function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement['status']>): object {
   const { clock, version, isDryRun } = view.options;
   const { isReady, lines } = readinessOf(view);
@@ -199,9 +199,8 @@ function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement[
   const more = [...(late === undefined ? [] : [lateSentence(late)]), ...(management?.troubles ?? [])];
   const state = isReady ? 'serving' : 'notReady';
   const plain = { state, isWell: isReady, sentence: serves, parts: [{ name: state, text: serves }] } as const;
-  const told = sinceWhen(view, worsened(plain, more));
   return {
-    verdict: told,
+    verdict: sinceWhen(view, worsened(plain, more)),
     ...(late !== undefined && { newConfigurationNotTakenOver: late }),
     version,
     isDryRun,
@@ -211,7 +210,7 @@ function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement[
   };
 }
 
-function sinceWhen({ since, options }: DaemonView, said: Verdict): ToldVerdict {
+function sinceWhen({ since, options }: DaemonView, said: Verdict): DatedVerdict {
   return since.note(said, options.clock.wallTime());
 }
 
@@ -243,7 +242,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const more = [
     ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
     ...(view.notApplied === undefined ? [] : [lateSentence(view.notApplied)]),
-    ...liesTold(view),
+    ...foundLies(view),
     ...notTaken(view),
     ...troubles,
   ];
@@ -257,9 +256,9 @@ function notTaken({ clusters }: DaemonView): string[] {
 
 /** The servers that were taken during the run, and those that were not. */
 function addressesOf({ clusters }: DaemonView): { addresses?: object } {
-  const told = clusters.addresses.filter(({ takenAt, notTaken: why }) => takenAt !== undefined || why !== undefined);
-  if (told.length === 0) return {};
-  const addresses = told.map(({ cluster, server, takenAt, notTaken: why }) => ({
+  const changed = clusters.addresses.filter(({ takenAt, notTaken: why }) => takenAt !== undefined || why !== undefined);
+  if (changed.length === 0) return {};
+  const addresses = changed.map(({ cluster, server, takenAt, notTaken: why }) => ({
     cluster,
     server,
     ...(takenAt && { takenAt: takenAt.toISOString() }),
@@ -268,8 +267,8 @@ function addressesOf({ clusters }: DaemonView): { addresses?: object } {
   return { addresses };
 }
 
-/** A list that waits for a second one is told by the objects that wait; a lie needs somebody. */
-function liesTold({ references, sync, slices }: DaemonView): string[] {
+/** A list that waits for a second one shows in the objects that wait; only a list that proved wrong needs a person. */
+function foundLies({ references, sync, slices }: DaemonView): string[] {
   const doubts = [...syncsOf({ sync, slices }).flatMap(({ massDelete }) => massDelete.doubts), ...references.doubts];
   return [...new Set(doubts.filter(({ isLie }) => isLie).map(({ message }) => message))];
 }

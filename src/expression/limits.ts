@@ -8,7 +8,7 @@ export const expressionLimits = {
   /** Every later pass over the tree recurses, so deep trees cost stack. */
   maxNesting: 64,
   /** Faults, and also warnings, of one expression that are reported in words; the rest is only counted. */
-  told: 10,
+  reported: 10,
   /** Operators and calls up to which the code gets no `$$turn()`: on a long text each takes a millisecond, new Set(text) twenty. */
   stepsUnwatched: 16,
 } as const;

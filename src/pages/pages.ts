@@ -132,8 +132,8 @@ ${main}
     const { clock } = this.#answers;
     const atMs = clock.now();
     if (this.#known !== undefined && atMs - this.#known.atMs < statusIsGoodForMs) return this.#known;
-    const told = this.#answers.status();
-    const status = isFacts(told) ? told : {};
+    const answer = this.#answers.status();
+    const status = isFacts(answer) ? answer : {};
     const version = createHash('sha256').update(JSON.stringify(status, withoutAges)).digest('base64url');
     this.#known = { atMs, asOf: clock.wallTime(), status, version };
     return this.#known;

@@ -17,7 +17,7 @@ export type TextName = keyof PlaygroundCase;
 
 export const textNames: readonly TextName[] = ['config', 'virtual', 'hostBefore', 'hostEdited'];
 
-/** A mistake or a warning, and where it stands. */
+/** A mistake or a warning, and its place. */
 export interface Mark {
   text: TextName;
   severity: 'fault' | 'warning';
@@ -64,7 +64,7 @@ export interface Way {
   /** What `hostward render` prints: the objects, and the messages about those that are not written. */
   output: string;
   messages: readonly string[];
-  /** The messages that no mark tells. */
+  /** The messages without a mark. */
   notes: readonly string[];
 }
 

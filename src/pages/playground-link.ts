@@ -1,4 +1,4 @@
-// The link that holds a whole case: version, then the texts as JSON, deflated, in base64url. It stands in the fragment of an address, which
+// The link that holds a whole case: version, then the texts as JSON, deflated, in base64url. It is in the fragment of an address, which
 // a browser sends to no server. In: a case. Out: a text, and back. Runs in the browser and in the command, which have the same streams.
 import { type PlaygroundCase, playgroundLimits, textNames } from './playground-api.ts';
 
@@ -11,8 +11,8 @@ export type ReadLink =
   | { kind: 'fault'; sentence: string; isCut: boolean };
 
 export async function linkOf(given: PlaygroundCase): Promise<string> {
-  const told = Object.fromEntries(textNames.flatMap((name) => (given[name] ? [[name, given[name]]] : [])));
-  const bytes = await piped(new TextEncoder().encode(JSON.stringify(told)), new CompressionStream('deflate'));
+  const filled = Object.fromEntries(textNames.flatMap((name) => (given[name] ? [[name, given[name]]] : [])));
+  const bytes = await piped(new TextEncoder().encode(JSON.stringify(filled)), new CompressionStream('deflate'));
   let binary = '';
   for (const byte of bytes as Uint8Array) binary += String.fromCharCode(byte);
   const text = btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
@@ -69,7 +69,7 @@ async function piped(
   through: CompressionStream | DecompressionStream,
 ): Promise<Uint8Array | 'too long'> {
   const writer = through.writable.getWriter();
-  // A fault is told by the reader too.
+  // The reader reports the fault too.
   writer.write(bytes as Uint8Array<ArrayBuffer>).catch(() => {});
   writer.close().catch(() => {});
   const pieces: Uint8Array[] = [];

@@ -40,7 +40,7 @@ export interface StoreWatch {
   close(): void;
   /**
    * Every change that concerns the watch, up to this revision, has been handed out. The newest revision of the store is ahead of it
-   * while the watch reads the past: whoever tells its reader the newest revision then makes the reader lose what lies between.
+   * while the watch reads the past: a reader that got the newest revision then would lose what lies between.
    */
   readonly upTo: number;
   readonly ended: 'open' | 'closed' | 'overflow' | 'lost';

@@ -8,7 +8,7 @@ import type { Readiness } from '../../daemon/operations/operations-server.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { StartedAs } from '../../sync/report/own-commands.ts';
-import type { ToldVerdict } from '../../sync/report/verdict-since.ts';
+import type { DatedVerdict } from '../../sync/report/verdict-since.ts';
 
 export interface NotesInStatus {
   startedAs: StartedAs;
@@ -109,12 +109,12 @@ export class ConfigurationNotes {
 
   /** Adds the notes to the daemon's own status, and to its verdict. */
   addTo(status: object): object {
-    const { verdict, ...rest } = status as { verdict?: ToldVerdict };
+    const { verdict, ...rest } = status as { verdict?: DatedVerdict };
     return { ...(verdict && { verdict: this.#worsened(verdict) }), ...rest, ...this.#notes() };
   }
 
   /** What is not well comes before what is. */
-  #worsened(verdict: ToldVerdict): ToldVerdict {
+  #worsened(verdict: DatedVerdict): DatedVerdict {
     const { refused, waits } = this.#since;
     const notes = [
       ...(this.#refused.length > 0 ? [{ part: this.#refusal(), since: refused }] : []),

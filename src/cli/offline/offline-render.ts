@@ -103,18 +103,18 @@ async function renderKind(
     assumesAgreement: input.direction === 'back',
     ...(explanation && { patching: (key, way) => explanation.begin(key, way) }),
   });
-  const told: Told = { kind: kind.kind, positionOf: (failure) => positionOf(failure, patches.sourceOf) };
+  const wording: Wording = { kind: kind.kind, positionOf: (failure) => positionOf(failure, patches.sourceOf) };
   for (const one of rehearsed) {
     for (const { failure } of backflowFailuresIn(one.backflowFailures))
-      result.notices.push(failureNotice(one.key, failure, told));
-    const notice = noticeOf(one, told);
+      result.notices.push(failureNotice(one.key, failure, wording));
+    const notice = noticeOf(one, wording);
     if (notice !== undefined) result.notices.push(notice);
     else result.objects.push(pairOf(one, { virtual, host, input }));
   }
 }
 
 /** How messages about the objects of a kind are written. */
-interface Told {
+interface Wording {
   kind: string;
   positionOf(failure: PatchFailure): string;
 }
@@ -139,7 +139,7 @@ function pairOf(
 }
 
 /** Explains why an object has no result; undefined when it has a result. */
-function noticeOf({ key, outcome, host }: Rehearsed, told: Told): Notice | undefined {
+function noticeOf({ key, outcome, host }: Rehearsed, wording: Wording): Notice | undefined {
   switch (outcome.kind) {
     case 'inSync':
       return undefined;
@@ -148,27 +148,27 @@ function noticeOf({ key, outcome, host }: Rehearsed, told: Told): Notice | undef
     case 'left':
     case 'retry': {
       const what = host === undefined ? 'has no copy on the host' : 'is left as it is on the host';
-      return { message: `${told.kind} "${key}" ${what}: ${outcome.message}`, isFailure: outcome.kind === 'retry' };
+      return { message: `${wording.kind} "${key}" ${what}: ${outcome.message}`, isFailure: outcome.kind === 'retry' };
     }
     case 'refused': {
       const { failure, message, detail } = outcome;
       if (failure === undefined) {
         const why = detail === undefined ? message : `${message}: ${detail}`;
-        const notice = `${told.kind} "${key}" has no copy on the host: ${why}`;
+        const notice = `${wording.kind} "${key}" has no copy on the host: ${why}`;
         return { message: notice, isFailure: false, isRefusal: true };
       }
-      return failureNotice(key, failure, told);
+      return failureNotice(key, failure, wording);
     }
     default:
       return outcome satisfies never;
   }
 }
 
-function failureNotice(key: Key, failure: PatchFailure, told: Told): Notice {
+function failureNotice(key: Key, failure: PatchFailure, wording: Wording): Notice {
   const path =
     failure.patch === undefined ? '' : `; the path of patch ${failure.patch} is ${inQuotes(failure.path ?? '')}`;
-  const message = `${told.positionOf(failure)}: ${told.kind} "${key}": ${failure.message}${path}`;
-  return { message, isFailure: true, failed: { kind: told.kind, failure } };
+  const message = `${wording.positionOf(failure)}: ${wording.kind} "${key}": ${failure.message}${path}`;
+  return { message, isFailure: true, failed: { kind: wording.kind, failure } };
 }
 
 function positionOf(failure: PatchFailure, sourceOf: GoodConfiguration['compiled']['sourceOf']): string {

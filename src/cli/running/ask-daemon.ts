@@ -25,7 +25,7 @@ export async function addressOf(context: Context, options: Options): Promise<str
   const placeholders = { virtualClusterName: 'any', hostNamespace: 'any' };
   const loaded = await loadSettings(context, options, { placeholders });
   if (loaded.kind === 'ok') return localAddress(loaded.settings.listen);
-  // A running daemon goes on when its file gets a fault, and tells which; only a fault in the address itself is in the way.
+  // A running daemon goes on when its file gets a fault, and says which; only a fault in the address itself is in the way.
   const isKnown = loaded.faults.every(({ path }) => path !== 'hostward.listen');
   if (isKnown && loaded.tentative !== undefined) return localAddress(loaded.tentative.listen);
   throw new CommandFault(exitCodes.input, 'cannot read the address of the daemon in the configuration', {

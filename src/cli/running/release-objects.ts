@@ -1,5 +1,5 @@
 // Releases or deletes the host objects for `hostward release`. In: a configuration and a client for the host. Out: the objects
-// done, left alone and failed. It judges each object by its marks, touches only objects that bear ours, and judges an object
+// done, left alone and failed. It judges each object by its marks, touches only objects that have ours, and judges an object
 // again when another client has changed it in between.
 import { type Clock, pause } from '../../clock.ts';
 import { endpointsResource, type ResourceRef } from '../../cluster/wire/scope.ts';
@@ -77,7 +77,7 @@ function targetsOf({ settings, isDelete }: ReleaseOptions): Target[] {
     ...endpoints,
     resource: endpointSlicesResource,
     prefix: 'EndpointSlice ',
-    // The host's own slices of our Endpoints copies bear the same annotations, for another kind.
+    // The host's own slices of our Endpoints copies have the same annotations, for another kind.
     isSkipped: ({ annotations }) => annotations?.[objectKeys.kind] === endpointsKind.kindAnnotation,
     isOptional: !settings.endpointSlices.enabled,
     labelsAfter: ({ annotations }) => ({ [managedByLabel]: annotations?.[tenantsManagerKey] ?? null }),

@@ -173,7 +173,7 @@ export class RawConnection {
     };
   }
 
-  /** Undefined = the certificates cannot be read, which the log tells. */
+  /** Undefined = the certificates cannot be read, and the log says why. */
   #agent(access: ClusterAccess): Agent | undefined {
     const wire = this.#wire;
     if (

@@ -1,4 +1,4 @@
-// Looks once a minute at what must be around the copies on the host: a namespace that takes them, a Service that bears the name of the
+// Looks once a minute at what must be around the copies on the host: a namespace that takes them, a Service that has the name of the
 // virtual cluster, no second daemon. In: settings and the host. Out: one sentence for each thing that looks wrong, in readiness as long
 // as it is so and in the log when it begins and ends. Never stops a daemon: what stops one is found at its start, in checks.ts.
 import type { Timer } from '../../clock.ts';
@@ -14,7 +14,7 @@ import { leaseNameOf, needsLease } from './lease.ts';
 const lookMs = 60_000;
 const timeoutMs = 10_000;
 
-/** A host that gives no answer changes nothing of what is known. */
+/** A host that gives no answer changes nothing that is known. */
 type Look = { kind: 'fine' | 'unknown' } | { kind: 'wrong'; sentence: string };
 const fine: Look = { kind: 'fine' };
 const unknown: Look = { kind: 'unknown' };
@@ -86,7 +86,7 @@ async function lookAtNamespace(
   return { kind: 'wrong', sentence };
 }
 
-/** Without owners a misspelt name of the virtual cluster is no fault: copies would be made under it, beside those of the real name. */
+/** Without owners a misspelt name of the virtual cluster is no fault: copies would be made under it in addition to those of the real name. */
 async function lookAtName(host: Connection, settings: Settings): Promise<Look> {
   const { virtualClusterName: name, hostNamespace: namespace, setOwner, namespaces } = settings;
   if (setOwner && !namespaces.enabled) return fine;
@@ -99,7 +99,7 @@ async function lookAtName(host: Connection, settings: Settings): Promise<Look> {
 }
 
 /**
- * A daemon that takes no lease writes beside one that holds it: a sidecar beside a Deployment, for example. Here the clocks of two
+ * A daemon that takes no lease writes at the same time as one that holds it: a sidecar and a Deployment, for example. Here the clocks of two
  * machines are compared, which is good enough for a sentence.
  */
 async function lookForOther(host: Connection, settings: Settings, { isDryRun, clock }: Given): Promise<Look> {

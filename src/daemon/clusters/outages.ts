@@ -103,7 +103,7 @@ export class Outages {
     return this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', oldest)[0];
   }
 
-  /** A trouble that follows another one at once is told at once: the outage goes on. */
+  /** A trouble that follows another one at once is reported at once: the outage goes on. */
   #outage(
     cluster: Side,
     kind: Outage['kind'],

@@ -116,7 +116,7 @@ export class SyncedCluster {
     await Promise.all(this.#kinds.map((kind) => kind.take(begun)));
   }
 
-  /** Whether a kind is about to begin whose rights are checked before. */
+  /** Whether a kind that waits to begin must have its rights at the start: the others can begin later. */
   get #lacksKind(): boolean {
     return this.#kinds.some(({ isAwaited, registered }) => isAwaited && registered.rights === undefined);
   }

@@ -34,7 +34,7 @@ export function lintExpression(expression: CompiledExpression, site: ExpressionS
 function lintNodes(nodes: readonly AnyNode[], source: string): Found[] {
   const found: Found[] = [];
   for (const node of nodes) {
-    if (found.length >= expressionLimits.told) break;
+    if (found.length >= expressionLimits.reported) break;
     found.push(...lintNode(node, source));
   }
   return found;

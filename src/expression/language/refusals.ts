@@ -163,7 +163,7 @@ export class RefusedParts {
 
   /** `words` runs only for listed faults, because an expression can have two thousand faults. */
   refuseBy(node: AnyNode, words: () => readonly [message: string, fix: string]): void {
-    if (this.faults.length >= expressionLimits.told) {
+    if (this.faults.length >= expressionLimits.reported) {
       this.more++;
       return;
     }

@@ -125,7 +125,7 @@ export class AuditLog implements Audit {
 
   async ends(entry: AuditedRequest, code: number, stream?: AuditedStream): Promise<void> {
     const hasBegun = this.#begun.has(entry);
-    // Refusals at the door have no beginning; a source that is told to wait is not written down each time.
+    // A request without a valid credential has no first line; and a source that must wait is not recorded each time.
     const isRefusal = code === 401 || code === 403;
     if (!hasBegun && !isRefusal) return;
     const { id } = entry;

@@ -1,4 +1,4 @@
-// Keeps streams cheap whose peers send single bytes. Node counts the bytes of what waits in a stream, but a chunk of one byte costs
+// Keeps a stream cheap when its peer sends single bytes. Node counts the bytes of what waits in a stream, but a chunk of one byte costs
 // about five hundred, and as a write that waits it costs more: 64 KiB of such chunks below every limit in bytes held 32 MiB. In: streams
 // that Node fills from a connection. Out: the same bytes in few chunks. Knows no protocol.
 import type { Readable, Writable } from 'node:stream';

@@ -6,7 +6,7 @@ import type { Example } from './playground/texts.ts';
 
 const place = document.getElementById('playground') as HTMLElement;
 const { styleNonce = '', tokenPlace = '', examples: examplesPath = '' } = place.dataset;
-// First, so that the token never stands in a history entry or a screenshot.
+// First, so that the token is never in a history entry or a screenshot.
 const token = takeToken();
 const examples = (await (await fetch(examplesPath)).json()) as readonly Example[];
 place.replaceChildren();

@@ -1,4 +1,4 @@
-// Templates for HTML. Whatever stands between braces is text and is escaped, because names and values belong to tenants; only a
+// Templates for HTML. Whatever is between braces is text and is escaped, because names and values belong to tenants; only a
 // finished piece of HTML stays as it is. Pure.
 import { safeText } from '../../safe-text.ts';
 

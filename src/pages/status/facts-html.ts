@@ -1,5 +1,5 @@
 // Shows any part of a status as HTML, in the words of `hostward status`: facts become a list of terms, lists of facts become tables.
-// It knows no field by its name, so that a page shows every field that a daemon tells. Pure.
+// It knows no field by its name, so that a page shows every field that a daemon reports. Pure.
 import { columnsOf, isBlock, isFacts, type StatusJson, say, titleOf, wordsOf } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
 

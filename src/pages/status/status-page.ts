@@ -1,4 +1,4 @@
-// The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` tells, folded.
+// The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` shows, folded.
 // In: the daemon's status as plain data. Out: HTML. Facts and words are those of the command.
 import { type AttentionGroup, type AttentionItem, attentionGroups } from '../../sync/report/attention.ts';
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
@@ -8,7 +8,7 @@ import { type ChartLine, chartHtml } from './chart.ts';
 import { blockHtml, factsHtml } from './facts-html.ts';
 import { objectPath } from './object-paths.ts';
 
-/** The fields of each section, in order; every other field stands in the last one. */
+/** The fields of each section, in order; every other field is in the last one. */
 const sections: readonly { id: string; title: string; fields: readonly string[] }[] = [
   {
     id: 'objects',

@@ -61,7 +61,7 @@ export class Follower {
     this.follow();
   }
 
-  /** As start(); changes since then are told from follow() on. */
+  /** As start(); changes since then are reported from follow() on. */
   async open(): Promise<void> {
     await this.#openWatch();
     await this.#read();
@@ -135,7 +135,7 @@ export class Follower {
     return watch;
   }
 
-  /** False when the watch was lost meanwhile. */
+  /** False when the watch was lost in the meantime. */
   async #read(): Promise<boolean> {
     const { store, prefix, begins, found, ends } = this.#options;
     const revision = this.#unread;

@@ -32,9 +32,9 @@ export interface HostRecords {
   replace(name: string, data: Readonly<Record<string, string>>, version: number | undefined): Promise<RecordWrite>;
   remove(name: string, version: number): Promise<RecordRemoval>;
   follow(listener: HostListener): void;
-  /** The stream of changes is dead although the host answers: opens it anew. */
+  /** The stream of changes is dead although the host answers: opens it again. */
   followAgain(): void;
-  /** Reads all records anew. */
+  /** Reads all records again. */
   listAgain(): void;
   /** Values outside the records; one writer each. Of a value that several have written the greatest number counts. */
   sideValues(): Promise<Map<string, string>>;

@@ -36,7 +36,7 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   most?: StoreSize;
   /** What the other replicas and `status` read about this one. */
   about?: () => string;
-  /** Heard once, when the host shows an older state than before. */
+  /** Called once, when the host shows an older state than before. */
   wentBack?: (message: string) => void;
   /** Read at the start; a new store is sealed if there are keys then. Default: none. */
   seals?: () => Promise<Seals>;
@@ -320,7 +320,7 @@ export class KubernetesStore extends TimelineStore {
     // The host names the version of a removal in its stream alone.
     let revision = 0;
     await this.#arrivals.wait(() => {
-      // Somebody may have made the record anew before the answer came: the removal is the first version behind the known one.
+      // Somebody may have made the record again before the answer came: the removal is the first version behind the known one.
       let gone = this.timeline.newest(known.key);
       while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
       revision = gone?.revision ?? this.timeline.revision;
@@ -329,7 +329,7 @@ export class KubernetesStore extends TimelineStore {
     return { ok: true, revision, createRevision: known.createRevision };
   }
 
-  /** What was missed cannot be told in order, so all watches end and read anew. */
+  /** Changes that were missed cannot be delivered in order, so all watches end and their readers list again. */
   #listed(records: readonly HostRecord[], version: number): void {
     const [before, { offset: former }, missedAfter] = [this.timeline, this.#meta.now, this.#reached];
     const meta = records.find(({ name }) => name === metaName);
@@ -365,7 +365,7 @@ export class KubernetesStore extends TimelineStore {
   }
 
   #changed(type: 'put' | 'delete', found: HostRecord): void {
-    // A stream that was opened anew may repeat changes.
+    // A stream that was opened again may repeat changes.
     if (found.version <= this.#reached) return;
     if (found.name === metaName && type === 'delete') this.#emptying.storeDeleted();
     if (this.#emptying.isHalted) return;

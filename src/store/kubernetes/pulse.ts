@@ -27,7 +27,7 @@ export class Pulse {
   #fault: string | undefined;
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
-  /** The beat that has not begun; all who ask meanwhile share it. */
+  /** The beat that has not begun; all who ask before it begins share it. */
   #next: Promise<void> | undefined;
   #isStopped = false;
 

@@ -9,7 +9,7 @@ import type { Predecessor, Succession } from './succession.ts';
 export interface RecordReaderOptions {
   /** False for a value that nobody could read; default: every value is good. */
   isUsable?: (record: StoredRecord) => boolean;
-  /** Hears of a record that is left aside, and of one that is good again (`why` undefined). */
+  /** Called for a record that is left aside, and for one that is good again (`why` undefined). */
   unusable?: (name: string, why: string | undefined) => void;
 }
 

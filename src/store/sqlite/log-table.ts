@@ -6,7 +6,7 @@ import { beyondPrefix, firstBehind } from './key-range.ts';
 import type { EventsRange, ListedRows, ListRange, LoggedWrite, LogWrite, WindowRow } from './sqlite-messages.ts';
 
 /**
- * Earlier versions ignore this index. Its last column tells deletes, so that counts and the search for leftovers read no value. A
+ * Earlier versions ignore this index. Its last column marks deletes, so that counts and the search for leftovers read no value. A
  * log of a million rows that lacks it gets it at its first start, in a few seconds.
  */
 export const keyIndex = 'CREATE INDEX IF NOT EXISTS log_by_key ON log (key, revision, (value IS NULL))';

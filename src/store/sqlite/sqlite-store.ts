@@ -29,7 +29,7 @@ const maxBatchChars = 4 * 1024 * 1024;
 /** More waiting writes mean a bug or an attack; each write holds its value in memory. */
 const maxQueuedWrites = 65_536;
 const maxQueuedChars = 32 * 1024 * 1024;
-/** A process that ends needs it for its last writes; somebody may wait in front of a command. */
+/** Longer than a process that ends needs for its last writes, and short enough for a person who waits for a command. */
 const defaultLockTimeoutMs = 2_000;
 
 interface QueuedWrite {
@@ -122,7 +122,7 @@ export class SqliteStore extends WatchedStore implements Store {
     _options?: { fresh?: boolean },
   ): Promise<{ record: StoredRecord | undefined; revision: number }> {
     this.mustBeOpen('read');
-    // No cache: it would answer sooner for a record that others read than for one that is not there, and so tell which names exist.
+    // No cache: it would answer sooner for a record that others read than for one that is not there, and so show which names exist.
     return this.#thread.ask('get', { key });
   }
 

@@ -42,7 +42,7 @@ export interface NameClash {
   rivals: readonly Key[];
   /** Another kind shares the names and has not listed its objects yet. */
   isPending: boolean;
-  /** The Service that gets the name, unless the host's own Service tells otherwise; undefined without an object to sync. */
+  /** The Service that gets the name, unless the host's own Service has another owner; undefined without an object to sync. */
   holder: Key | undefined;
   /** A virtual object that has a copy under the name for another Service, while this object has none. */
   leaving?: Key;

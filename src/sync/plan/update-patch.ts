@@ -206,8 +206,8 @@ function setBase(change: HostChange, host: HostItem, base: Base): void {
   const before = host.annotations?.[baseKey];
   const text = formatBase(base);
   if (before === text || (before === undefined && isEmptyChange(change))) return;
-  const told = isEmptyChange(change) ? parseBase(before) : undefined;
-  if (told !== undefined && isSameBase(told, base)) return;
+  const former = isEmptyChange(change) ? parseBase(before) : undefined;
+  if (former !== undefined && isSameBase(former, base)) return;
   const after = mapOfKeys(host.annotations);
   for (const [key, value] of change.annotations) {
     if (value === null) after.delete(key);

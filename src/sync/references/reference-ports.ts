@@ -23,7 +23,7 @@ export interface ReferencePorts {
   isMentioned: (referrer: Referrer, text: string) => boolean;
   /** The virtual objects of a kind, if the engine watches them. */
   virtualOf: (kind: string) => Pick<Window<Item>, 'has' | 'keys'> | undefined;
-  /** The references in the virtual objects, as far as their text tells without running a patch. */
+  /** The references in the virtual objects, as far as their text shows them without running a patch. */
   namedInText: () => Iterable<Reference>;
   enqueue: (referrer: Referrer) => void;
   tell: (referrer: Referrer, note: { reason: string; message: string }) => void;

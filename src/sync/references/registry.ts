@@ -184,12 +184,12 @@ export class ReferenceRegistry {
 
   /** References to objects that neither cluster has, with one object that refers to each. */
   *unresolved(kind: string): IterableIterator<{ reference: CountedReference; referrer: Referrer }> {
-    const told = new Set<ReferenceTarget>();
+    const seen = new Set<ReferenceTarget>();
     for (const count of this.#counts.values()) {
       for (const [key, references] of count.byReferrer) {
         for (const reference of references) {
-          if (reference.kind !== kind || reference.standing !== 'unresolved' || told.has(targetOf(reference))) continue;
-          told.add(targetOf(reference));
+          if (reference.kind !== kind || reference.standing !== 'unresolved' || seen.has(targetOf(reference))) continue;
+          seen.add(targetOf(reference));
           yield { reference, referrer: { kind: count.kind, key } };
         }
       }

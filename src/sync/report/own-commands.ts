@@ -20,10 +20,10 @@ export interface StartedAs {
   addressBeside?: string;
 }
 
-/** Where `hostward status` asks without being told. */
+/** The address that `hostward status` asks by default. */
 const usualAddresses = ['127.0.0.1:9440', 'localhost:9440'];
 
-/** An older daemon does not tell how it was started, and has at least the usual file. */
+/** An older daemon does not say how it was started, and has at least the usual file. */
 const untold: StartedAs = {
   program: 'hostward',
   options: [{ option: 'config', value: 'vcluster.yaml' }],

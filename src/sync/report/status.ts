@@ -147,12 +147,12 @@ function waitingChanges(ledger: Sync['ledger']): { count: number; oldestMs: numb
   const blocked = [...blockingWaits, 'Contested'].reduce((sum, one) => sum + (counts.get(`waiting/${one}`) ?? 0), 0);
   if (blocked === 0) return all;
   // Without an owner all of a hundred thousand objects may wait, and a look at each would take too long. Some blocked objects have no
-  // change, so that the counts alone do not tell of a few.
+  // change, so the counts alone do not show whether a few others wait.
   if (all.count > mostLooks && blocked >= all.count) return { count: 0, oldestMs: undefined };
   return ledger.dirty((key) => !isBlocked(ledger.entry(key)?.outcome));
 }
 
-/** Told with the blocked objects, so that no object is told twice. */
+/** Counted among the blocked objects, so that no object is counted twice. */
 function isBlocked(outcome: LedgerEntry<Outcome>['outcome'] | undefined): boolean {
   return outcome?.kind === 'waiting' && (blockingWaits.has(outcome.reason) || outcome.reason === 'Contested');
 }
@@ -217,7 +217,7 @@ export function objectCounts(sync: Sync): Record<string, number> {
   };
 }
 
-/** State → number of objects that `trouble` tells of. */
+/** State → number of objects in `trouble`. */
 function troubleCounts({ ledger }: Sync): Map<string, number> {
   const counts = ledger.counts();
   const isSplit = (kind: string) => [...counts].some(([name, count]) => count > 0 && name.startsWith(`${kind}/`));

@@ -2,8 +2,8 @@
 // counts of objects do.
 import type { Verdict } from './verdict.ts';
 
-/** A verdict as the status tells it. */
-export type ToldVerdict = Omit<Verdict, 'parts'> & {
+/** A verdict as the status shows it. */
+export type DatedVerdict = Omit<Verdict, 'parts'> & {
   /** Of the state while all is well, and of the worst part otherwise. RFC 3339. */
   since: string;
   /** When there are several. */
@@ -15,15 +15,15 @@ export class VerdictSince {
   #parts: ReadonlyMap<string, string> = new Map();
 
   /** To be called often enough that the times are right to a second. */
-  note({ parts, ...verdict }: Verdict, wallTime: Date): ToldVerdict {
+  note({ parts, ...verdict }: Verdict, wallTime: Date): DatedVerdict {
     const now = wallTime.toISOString().replace(/\.\d+Z$/, 'Z');
     const { state, isWell } = verdict;
     if (this.#known === undefined || this.#known.state !== state || this.#known.isWell !== isWell)
       this.#known = { state, isWell, since: now };
     const before = this.#parts;
     this.#parts = new Map(parts.map(({ name, since }) => [name, since ?? before.get(name) ?? now]));
-    const told = parts.map(({ name, text }) => ({ part: text, since: this.#parts.get(name) as string }));
-    const since = isWell ? this.#known.since : (told[0]?.since ?? now);
-    return { ...verdict, since, ...(told.length > 1 && { parts: told }) };
+    const dated = parts.map(({ name, text }) => ({ part: text, since: this.#parts.get(name) as string }));
+    const since = isWell ? this.#known.since : (dated[0]?.since ?? now);
+    return { ...verdict, since, ...(dated.length > 1 && { parts: dated }) };
   }
 }

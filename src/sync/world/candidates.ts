@@ -76,7 +76,7 @@ export class Candidates {
     const verdict = kind.judge(key, facts);
     const source = verdict.kind === 'eligible' ? needsOf(kind, key, facts.virtual).source : undefined;
     if (!source) return { verdict, isSourcePending: false };
-    // An object that was made from another one goes with that one, so that its values do not leave by another door.
+    // An object that was made from another one goes with that one; otherwise its values would reach the host after all.
     const standing = standingOf(source);
     if (standing.kind !== 'fails') return { verdict, isSourcePending: standing.kind === 'unknown' };
     const sentence = `the ${source.kind} "${source.key}" that it was made from has no current copy on the host: ${standing.why}`;

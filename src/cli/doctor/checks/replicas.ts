@@ -64,7 +64,7 @@ const skewMs = 60_000;
 
 interface LeaseTimes {
   holder: string;
-  /** As it stands there, '' if it does not. */
+  /** As it is written there, '' if it is not. */
   renewed: string;
   renewedMs: number;
   endsMs: number;

@@ -9,7 +9,7 @@ import { type Ending, endingsOf, endOfToken, peerEnding } from './endings.ts';
 
 export interface Meeting {
   version: string;
-  /** How far the clock of the server is ahead of ours; undefined when its answer bears no time. */
+  /** How far the clock of the server is ahead of ours; undefined when its answer has no time. */
   aheadMs: number | undefined;
   /** How far `aheadMs` may be off, because an answer takes time and its date has whole seconds. */
   doubtMs: number;

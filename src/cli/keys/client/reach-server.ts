@@ -213,7 +213,7 @@ async function openFolder(context: Context, { settings, server }: Configured, cl
   const api = new ManagementApi({ settings, server, clock, log: silentLog, version });
   try {
     await api.open();
-    // A door of its own: another command that came through it would be cut off when this one is done.
+    // A socket of its own: another command that used it would be cut off when this one is done.
     await api.openLocalSocket('command');
     return api;
   } catch (cause) {

@@ -35,7 +35,7 @@ export async function keptPath(context: Context, options: Options, of: NamedInst
   const asked = [
     options.text('server') ?? '',
     ...options.texts('config').map((file) => resolve(cwd, file)),
-    // Another key has other rights, and the digest of 256 bits tells nothing of it.
+    // Another key has other rights, and the digest of 256 bits reveals nothing about it.
     isDistant(options) ? await accessKey(context, options) : '',
     `${of.project}/${of.name}`,
     options.has('client-cert') ? 'certificate' : 'token',

@@ -1,4 +1,4 @@
-// The commands that tell about the program itself.
+// The commands about the program itself.
 import type { CommandSpec } from './command-spec.ts';
 import { output } from './options.ts';
 

@@ -100,7 +100,7 @@ async function foundInFolders(
   return faults;
 }
 
-/** Folders that nobody named, and that a start makes all the same. */
+/** Folders that the configuration does not name, and that a start makes by default. */
 function defaultFolders(loaded: LoadedAll): Wanted[] {
   if (loaded.kind !== 'ok') return [];
   const { managementServer, direct } = loaded.settings;

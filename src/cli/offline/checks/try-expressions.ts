@@ -23,7 +23,7 @@ import { sandboxFunctions } from '../../../sync/patch/run/open-patcher.ts';
 import type { LoadedAll } from '../../line/load-settings.ts';
 import { type OfflineMeans, sandboxOpener, startSandbox } from '../offline-patches.ts';
 
-/** `settings` may be those of a configuration with faults elsewhere, so that one run tells of all. */
+/** `settings` may be those of a configuration with faults elsewhere, so that one run reports all. */
 export async function tryExpressions(
   means: OfflineMeans & {
     allowedMs?: number;

@@ -6,7 +6,7 @@ export interface ConfigText {
   /** The place in the text of the user. */
   placeOf(line: number, column: number): { line: number; column: number };
   /** A message in which the positions are those of the text. */
-  told(message: string): string;
+  relocated(message: string): string;
 }
 
 /** The name that positions in messages carry. */
@@ -21,7 +21,7 @@ export function configText(given: string, { kind }: { kind: 'endpoints' | 'endpo
   if (!bareList.test(given)) {
     // A loader of files refuses an empty one, but whoever begins to write has written nothing yet.
     const text = saysNothing.test(given) ? `${given}\n{}\n` : given;
-    return { text, placeOf: (line, column) => ({ line, column }), told: (said) => said };
+    return { text, placeOf: (line, column) => ({ line, column }), relocated: (said) => said };
   }
   // Says who writes, so that the downloaded file is whole.
   const head = [
@@ -40,12 +40,12 @@ export function configText(given: string, { kind }: { kind: 'endpoints' | 'endpo
     line: Math.max(1, line - head.length),
     column: line <= head.length ? 1 : Math.max(1, column - indent.length),
   });
-  const told = (message: string) =>
+  const relocated = (message: string) =>
     message.replace(/\bconfig\.yaml:(\d+):(\d+)/g, (_, line: string, column: string) => {
       const place = placeOf(Number(line), Number(column));
       return `${configName}:${place.line}:${place.column}`;
     });
-  return { text, placeOf, told };
+  return { text, placeOf, relocated };
 }
 
 /** A list of patches is for the kind of the object next to it. */

@@ -39,7 +39,7 @@ export function failureMarks(
     const where = at === '' ? 'the whole object' : at;
     return faultAt(place, config, `${isForward ? '' : 'on the way back, '}at ${where}: ${said}`);
   });
-  // A result that no object may hold is told of the object, not of one match.
+  // A result that no object may hold is reported for the object, not for one match.
   const others = rendered.notices.flatMap(({ message, failed }: Notice) => {
     const { patch } = failed?.failure ?? {};
     if (failed === undefined || failuresIn(rendered).some((one) => one.patch === patch)) return [];

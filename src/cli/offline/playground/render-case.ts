@@ -139,7 +139,7 @@ function markOf({ severity, code, line, column = 1, path, sentence, fix }: Fault
   // The place says which setting it is, where there is a place.
   const setting = path === '' || line !== undefined ? '' : `${path}: `;
   const message = `${setting}${sentence}${fix === '' ? '' : `; ${fix}`}`;
-  return { text: 'config', severity, code, ...config.placeOf(line ?? 1, column), message: config.told(message) };
+  return { text: 'config', severity, code, ...config.placeOf(line ?? 1, column), message: config.relocated(message) };
 }
 
 /** Undefined, and a mark, when the text holds no objects that can be rendered. */
@@ -178,7 +178,7 @@ type Objects = Pick<Parameters<typeof renderOffline>[1], 'objects' | 'hostObject
 async function run({ means, configuration, config, draft }: Asked, objects: Objects): Promise<OfflineRender> {
   const input = { ...objects, configuration, withBookkeeping: false, isExplained: true };
   const rendered = await renderOffline(means, input);
-  // A pure expression throws the same error again, and the second run tells where.
+  // A pure expression throws the same error again, and the second run shows where.
   const isPlaced = failuresIn(rendered).some(({ kind }) => kind === 'threw') && !ranOut(rendered);
   const placed = isPlaced ? await renderOffline({ ...means, traces: true }, input) : rendered;
   draft.marks.push(...failureMarks(placed, configuration, config));
@@ -227,15 +227,15 @@ function wayOf(
           const { patch, path, object, tookMs, notTried, matches } = one;
           const shown = matches.slice(0, playgroundLimits.shownMatches);
           const more = matches.length - shown.length;
-          const told = { list, patch, path, object, tookMs, ...(notTried !== undefined && { notTried }) };
-          return { ...told, matches: shown.map(({ failed: _, ...match }) => match), more };
+          const entry = { list, patch, path, object, tookMs, ...(notTried !== undefined && { notTried }) };
+          return { ...entry, matches: shown.map(({ failed: _, ...match }) => match), more };
         }),
     ),
     output: objectsText(
       objects.map(({ after }) => after.object),
       'yaml',
     ),
-    messages: notices.map(({ message }) => config.told(message)),
+    messages: notices.map(({ message }) => config.relocated(message)),
     notes: notices.filter(({ failed }) => failed === undefined).map(({ message }) => message),
   };
 }

@@ -73,7 +73,7 @@ async function checkFile({ handle, size }: OpenFile, check: ChainCheck, { clock,
   const piece = Buffer.alloc(pieceBytes);
   for (let from = 0; from < size && !isStopping(); ) {
     const { bytesRead } = await handle.read(piece, 0, Math.min(pieceBytes, size - from), from);
-    // Somebody has cut the file off in the meantime; the next start tells of it.
+    // Somebody has cut the file off in the meantime; the next start reports it.
     if (bytesRead === 0) return undefined;
     from += bytesRead;
     const bytes = Buffer.concat([rest, piece.subarray(0, bytesRead)]);

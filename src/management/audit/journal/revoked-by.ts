@@ -40,16 +40,16 @@ function changed(before: Parts, now: Parts | undefined): Revoked[] {
   // A key that is being deleted authenticates no more, so that it is as dead as one that is gone.
   if (!isSame || now.object.metadata.deletionTimestamp !== undefined)
     return before.object.metadata.deletionTimestamp === undefined ? [{ uid, name, change: { kind: 'deleted' } }] : [];
-  const told: Revoked[] = [];
+  const revoked: Revoked[] = [];
   const { grantedGroups, tokenGeneration, secrets, id } = now.record;
   const record = { grantedGroups, tokenGeneration };
   const limits = limitsOf(now.object);
   const old = { grantedGroups: before.record.grantedGroups, tokenGeneration: before.record.tokenGeneration };
   if (differ([limits, record], [limitsOf(before.object), old]))
-    told.push({ uid, name, change: { kind: 'limits', limits, record } });
+    revoked.push({ uid, name, change: { kind: 'limits', limits, record } });
   if (differ([secrets, id], [before.record.secrets, before.record.id]))
-    told.push({ uid, name, change: { kind: 'secrets', secrets, id } });
-  return told;
+    revoked.push({ uid, name, change: { kind: 'secrets', secrets, id } });
+  return revoked;
 }
 
 function nameChanged({ value }: StoreEvent): Revoked[] {

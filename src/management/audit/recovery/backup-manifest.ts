@@ -56,7 +56,7 @@ function isPlainName(name: unknown): boolean {
   return typeof name === 'string' && name.split('/').every((part) => /^[\w.-]+$/.test(part) && !/^\.+$/.test(part));
 }
 
-/** The secret has 256 random bits, so that its digest tells nothing of it. */
+/** The secret has 256 random bits, so its digest reveals nothing about it. */
 export function fingerprintsOf(peppers: readonly Pepper[]): Manifest['peppers'] {
   return peppers.map(({ version, bytes }) => ({ version, fingerprint: sha256(bytes).slice(0, 32) }));
 }

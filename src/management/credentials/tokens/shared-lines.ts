@@ -34,7 +34,7 @@ export class SharedLines {
     });
   }
 
-  /** `heard` is told every line that this replica or another one has written. */
+  /** `heard` is called with every line that this replica or another one has written. */
   async start(heard: (uid: string, text: string) => void): Promise<void> {
     this.#heard = heard;
     await this.#followed.start();

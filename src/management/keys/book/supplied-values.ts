@@ -90,7 +90,7 @@ export class SuppliedValues {
   }
 }
 
-/** A record that cannot be read is as old as can be. */
+/** A record that cannot be read counts as the oldest. */
 function reservationIn(text: string): { atMs: number; replica: string | undefined } {
   try {
     const { atMs, replica } = JSON.parse(text) as Record<string, unknown>;

@@ -55,7 +55,7 @@ export function credentialOf(
 
 export function deadByItself(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecause | undefined {
   if (facts.isDeleted) return 'deleted';
-  // An expired key stays dead, so the expiry is the reason that tells more.
+  // An expired key stays dead, so the expiry is the more useful reason.
   if (isExpired(facts.times, world.lastActivityMs(facts), nowMs)) return 'expired';
   return facts.isDisabled ? 'disabled' : undefined;
 }

@@ -49,7 +49,7 @@ export function namesNoVisibleKey(
 ): boolean {
   if (!isManagementResource(request, keyResource) || request.namespace !== '' || request.name === '') return false;
   if (request.verb === 'list' || request.verb === 'watch') return false;
-  // The scopes are asked whether or not there is such a key, so that the time of the answer tells nothing.
+  // The scopes are asked whether or not there is such a key, so that the time of the answer reveals nothing.
   const isInScope = isNameInScope(request.name, credential, directory);
   const facts = key(request.name);
   return !isInScope || facts === undefined || !isVisible(facts, credential, directory);

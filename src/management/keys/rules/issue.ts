@@ -21,7 +21,7 @@ export function fillNewKey(object: KubeObject, context: JudgeContext): string[] 
   return [...fillSpec(object, context), ...fillNetworks(object, context), ...ownerWarnings(object, context)];
 }
 
-/** An administrator may prepare a key for an owner who comes back; nothing else would tell that the key opens nothing. */
+/** An administrator may prepare a key for an owner who comes back; nothing else would show that the key opens nothing. */
 function ownerWarnings(object: KubeObject, { caller, directory }: JudgeContext): string[] {
   const owner = subjectOf(keySpec(object));
   if (!caller.isAdministrator || owner === undefined || directory.presenceOf(owner) !== 'disabled') return [];
@@ -99,7 +99,7 @@ function judgeOwner(owner: SubjectName, { caller, directory }: JudgeContext, { e
   if (owner.kind === 'subject') refusals.push({ field, message: 'only an administrator makes keys of a subject' });
   if (owner.kind === 'user' && (subject.kind !== 'user' || subject.name !== owner.name))
     refusals.push({ field, message: 'only an administrator makes keys of another user' });
-  // The message does not tell whether the team exists.
+  // The message does not say whether the team exists.
   if (owner.kind === 'team' && !subject.teams.has(owner.name))
     refusals.push({ field, message: 'only members of a team and administrators make its keys' });
 }

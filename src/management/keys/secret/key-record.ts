@@ -36,7 +36,7 @@ export interface KeyRecord {
   holder?: { name: string; uid: string };
   /** The key is in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
   kubeconfig?: KubeconfigMark;
-  /** The expiry was written down, which tells those who watch the key. */
+  /** The expiry was written down, so that those who watch the key learn of it. */
   isExpiryTold?: true;
   /** Raised with any change of scope, groups, disabled or ttl, and with every rotation: direct tokens made before are dead. */
   tokenGeneration: number;

@@ -42,8 +42,8 @@ export interface DatabaseOptions {
 }
 
 /**
- * Five hundred changes of the largest object, or twenty thousand of ordinary ones. It lies on the disk, or in memory beside a
- * cluster, and whoever has a key can fill it.
+ * Five hundred changes of the largest object, or twenty thousand of ordinary ones. The history is on the disk, or in memory when the
+ * records are in a cluster, and whoever has a key can fill it.
  */
 export const maxHistoryBytes = 16 * 1024 * 1024;
 

@@ -1,5 +1,5 @@
 // The records of the Kubernetes store as Secrets of a type and a label of our own, in one namespace of one API server. In: a
-// connection. Out: the port HostRecords. Everything that means something stands in the data: other programs restore, copy and collect
+// connection. Out: the port HostRecords. Everything that means something is in the data, because other programs restore, copy and collect
 // objects by their metadata.
 import type { Clock } from '../../../clock.ts';
 import type { Answer } from '../../../cluster/answer.ts';

@@ -15,7 +15,7 @@ export interface EditorProps {
   id: string;
   label: string;
   value: string;
-  /** Changes when the value comes from elsewhere. What the editor itself tells must not be written back: people type on meanwhile. */
+  /** Changes when the value comes from elsewhere. What the editor itself reports must not be written back, because people have typed more since. */
   generation: number;
   marks: readonly Mark[];
   styleNonce: string;

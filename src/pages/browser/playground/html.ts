@@ -1,4 +1,4 @@
-// Templates of the playground. Whatever stands between braces becomes a text or an attribute, never HTML.
+// Templates of the playground. Whatever is between braces becomes a text or an attribute, never HTML.
 import htm from 'htm';
 import { h, type VNode } from 'preact';
 

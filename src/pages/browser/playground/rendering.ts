@@ -52,7 +52,7 @@ export function useRendering(
   return { isBusy };
 }
 
-/** As it stands on the page. */
+/** As the page shows it. */
 export function sentence(words: string): string {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}${words.endsWith('.') ? '' : '.'}`;
 }

@@ -1,5 +1,5 @@
 // The texts in the editors, and whose they are: those of the address, or a person's own. An address that names a case or an example shows
-// just that. Own texts stand at the address without a name, so that a link in the address bar never holds anything else than what is seen,
+// just that. Own texts have the address without a name, so that a link in the address bar never holds anything else than what is seen,
 // and they are kept in the tab when a link or an example takes their place.
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { type PlaygroundCase, type TextName, textNames } from '../../playground-api.ts';

@@ -35,7 +35,7 @@ export type ContentRequest =
   | { side: 'host' | 'virtual'; verb: 'create'; object: KubeObject; place: HostPlace }
   | { side: 'host' | 'virtual'; verb: 'patch'; place: HostPlace; mergePatch: object }
   | { side: 'host' | 'virtual'; verb: 'remove'; place: HostPlace; preconditions: Preconditions }
-  /** On the host it tells why an import has lost its object; on the virtual side it fetches content, which is not kept. */
+  /** On the host it shows why an import has lost its object; on the virtual side it fetches content, which is not kept. */
   | { side: 'host' | 'virtual'; verb: 'get'; place: HostPlace };
 
 export type ContentWait =

@@ -33,7 +33,7 @@ export function projectHostItem<P extends object>(object: KubeObject, payload: P
   };
 }
 
-/** Nobody if the last writer bears our name: who wrote before that says nothing of the last change. Times have whole seconds. */
+/** Nobody if the last writer has our name: an earlier writer says nothing about the last change. Times have whole seconds. */
 function lastForeignManager(managedFields: unknown[] | undefined): string | undefined {
   const newest = { foreign: '', own: '', manager: undefined as string | undefined };
   for (const { manager, time = '' } of (managedFields ?? []) as { manager?: string; time?: string }[]) {

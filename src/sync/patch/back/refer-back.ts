@@ -46,7 +46,7 @@ export function referBack(asked: BackwardRun, input: BackInput, options: Patcher
   readBack(asked);
 }
 
-/** After a start the objects that tell a name get their passes within seconds, unless the sync of a kind waits for its rights. */
+/** After a start the objects that a name can belong to get their passes within seconds, unless the sync of a kind waits for its rights. */
 const earlyRetryMs = 10_000;
 
 /** The changed keys that one match of a reference reads. */

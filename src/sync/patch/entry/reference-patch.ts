@@ -183,7 +183,7 @@ export interface BackReferences {
 export interface Lost extends Wrong {
   /** Undefined when the match cannot be read. */
   cells: readonly Cell[] | undefined;
-  /** The objects that may tell the name are not all known yet. */
+  /** The objects that the name can belong to are not all known yet. */
   isEarly?: boolean;
 }
 

@@ -57,7 +57,7 @@ export function traceFailure(
     const before = matches.values[at];
     const { message, kind, position } = error;
     const failed = { kind, ...(position && { position }) };
-    const told = { patch: patch.index, path: patch.entry.path, at: place, before, after: before };
-    trace({ ...told, error: message, failed, endsPass });
+    const traced = { patch: patch.index, path: patch.entry.path, at: place, before, after: before };
+    trace({ ...traced, error: message, failed, endsPass });
   }
 }

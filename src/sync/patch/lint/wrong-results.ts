@@ -108,7 +108,7 @@ async function forwardProblem(
       refused ??= { kind: 'refused', patch, field, value: valueIn(object, patch), ...first };
       continue;
     }
-    // Each further sample would cost the whole limit again, and findEndless() tells of an expression that is endless everywhere.
+    // Each further sample would cost the whole limit again, and findEndless() reports an expression that is endless everywhere.
     if (failure.class === 'timeout' || failure.class === 'memory') return undefined;
     if (failure.class === 'threw')
       throws ??= { kind: 'throws', patch, field, value: valueIn(object, patch), message: failure.message };

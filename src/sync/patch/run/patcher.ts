@@ -72,7 +72,7 @@ export class Patcher {
   #afterTry(first: Tried | Promise<Tried>, input: ForwardInput): Patched | Promise<Patched> {
     let tried = first;
     for (;;) {
-      if (tried instanceof Promise) return tried.then((told) => this.#afterTry(told, input));
+      if (tried instanceof Promise) return tried.then((settled) => this.#afterTry(settled, input));
       if (tried.kind !== 'again') return tried;
       tried = this.#tryWithout(tried.givenUp, input);
     }
@@ -243,8 +243,8 @@ export class Patcher {
     pass.references.push(...found);
     pass.writes.push({ patch, matches, results, before });
     if (valuesBefore === undefined) return undefined;
-    const told = { matches: { ...matches, values: valuesBefore }, values: results ?? textsNow(matches) };
-    traceResults(patch, told, pass.trace);
+    const traced = { matches: { ...matches, values: valuesBefore }, values: results ?? textsNow(matches) };
+    traceResults(patch, traced, pass.trace);
     return undefined;
   }
 

@@ -29,7 +29,7 @@ export function partsOf(path: CompiledPath): readonly Part[] {
   return root?.kind === 'key' && root.key === 'metadata' ? maps : [...maps, 'payload'];
 }
 
-/** Whether the path leads to a whole map or to something that holds one: only the results tell which keys change. */
+/** Whether the path leads to a whole map or to something that holds one: only the results show which keys change. */
 export function isOfWholeMap({ segments }: CompiledPath): boolean {
   return segments.length < 3;
 }

@@ -7,7 +7,7 @@ export interface BaseEntry {
   virtual: string;
   /** Short hash of the host value after patches; '' when the host lacked the key. */
   host: string;
-  /** Digest of the patches that touched the key, '' without: an entry tells by itself whether its own patches changed since. */
+  /** Digest of the patches that touched the key, '' without: an entry alone shows whether its own patches changed since. */
   patches: string;
   /** Patches made this key on the host and the virtual side lacks it: without the patches it is removed. */
   isMade: boolean;

@@ -22,7 +22,7 @@ export interface ContentDetail {
 }
 
 export interface ContentLook {
-  /** A secret of this process: a digest tells whether both sides are equal, and no short value can be guessed by it. */
+  /** A secret of this process: a digest shows whether both sides are equal, and no short value can be guessed by it. */
   salt: Uint8Array;
   referrersOf(reference: Reference): readonly Referrer[];
   /** Who writes instead of this process. */
