@@ -1,58 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { WindowOptions } from '../../../src/cluster/window/open-window.ts';
-import type { Window, WindowChange } from '../../../src/cluster/window/window.ts';
-import type { Connection } from '../../../src/cluster/wire/connection.ts';
-import { type Log, silentLog } from '../../../src/log.ts';
-import { createMetrics, type Metrics } from '../../../src/metrics.ts';
-import { settle, VirtualClock } from '../../virtual-clock.ts';
-import { ScriptedServer, sendJson, sendStatus } from '../scripted-server.ts';
-import { connectTo, openTestWindow, passing, projectTestItem, type TestItem, until } from '../subject.ts';
+import { describe, expect, test } from 'vitest';
+import { settle } from '../../virtual-clock.ts';
+import { sendJson, sendStatus } from '../scripted-server.ts';
+import { passing, projectTestItem, until } from '../subject.ts';
+import { changes, clock, defects, metrics, open, server, setUp, synced, window } from './reflector/stage.ts';
 
 const intervalMs = 60_000;
 const standsMs = 5_000;
 /** A request that the virtual clock does not see. */
 const slackMs = 500;
 
-let server: ScriptedServer;
-let clock: VirtualClock;
-let connection: Connection;
-let window: Window<TestItem>;
-let metrics: Metrics;
-let changes: WindowChange[];
-let defects: Record<string, unknown>[];
-
-function open(options: Partial<WindowOptions<TestItem>> = {}): void {
-  const error = (fields: Record<string, unknown>) => void defects.push(fields);
-  const log = { ...silentLog, error, child: () => log } as unknown as Log;
-  window = openTestWindow({ connection, clock, metrics, log, proofIntervalMs: intervalMs, ...options });
-  window.subscribe({ changed: (change) => changes.push(change) });
-}
-
-beforeEach(async () => {
-  server = new ScriptedServer();
-  await server.listen();
-  clock = new VirtualClock();
-  metrics = createMetrics();
-  connection = connectTo(server.url, clock);
-  changes = [];
-  defects = [];
-  for (const name of ['a', 'b', 'c']) server.put(name, { value: 1 });
-  open();
-});
-
-afterEach(async () => {
-  await window.stop();
-  await connection.close();
-  await server.close();
-  expect(clock.pendingTimers).toBe(0);
-});
-
-async function synced(): Promise<void> {
-  window.start();
-  await window.whenSynced();
-  await until(() => server.watches.size === 1 && window.state === 'watching', 'a watch');
-  changes.length = 0;
-}
+const proofs = { proofIntervalMs: intervalMs };
+setUp(proofs, ['a', 'b', 'c']);
 
 /** The server changes, and the event is lost on its way. */
 function lose(change: () => void): void {
@@ -70,7 +28,7 @@ async function missed(type: string): Promise<number> {
 
 const proven = (afterMs = 0) => passing(clock, () => (window.proof.provenAtMs ?? -1) >= afterMs, { stepMs: 250 });
 
-describe('a lost event is mended within the interval and five seconds, and told', () => {
+describe('a lost event is mended within the interval and five seconds, and reported', () => {
   test.each([
     {
       type: 'MODIFIED',
@@ -108,7 +66,7 @@ describe('a lost event is mended within the interval and five seconds, and told'
     expect(server.count('list')).toBe(1);
   });
 
-  test('an object that was made anew under its name', async () => {
+  test('an object that was made again under its name', async () => {
     await synced();
     lose(() => {
       server.remove('b');
@@ -149,7 +107,7 @@ test('the heads are read in pages, consistently, spread over a part of the inter
   expect(window.proof.missed).toBe(0);
 });
 
-test('a cluster that was set back and has used its numbers again is listed anew', async () => {
+test('a cluster that was set back and has used its numbers again is listed again', async () => {
   await synced();
   const before = structuredClone(server.objects.get('default/a') as never);
   server.put('a', { value: 2 });
@@ -164,7 +122,7 @@ test('a cluster that was set back and has used its numbers again is listed anew'
   expect(window.get('default/d' as never)?.value).toBe(1);
 });
 
-test('a cluster that was set back and has given the number of a removed object to another one is listed anew', async () => {
+test('a cluster that was set back and has given the number of a removed object to another one is listed again', async () => {
   await synced();
   const { resourceVersion } = window.get('default/a' as never) as { resourceVersion: string };
   // The write of `a` is gone with its object, which an answer to an own write shows, and another `a` has its number.
@@ -237,7 +195,7 @@ describe('no false alarm', () => {
 
   test('objects that the window hides are asked for once', async () => {
     await window.stop();
-    open({ project: (object) => (object.metadata.name === 'hidden' ? undefined : projectTestItem(object)) });
+    open({ ...proofs, project: (object) => (object.metadata.name === 'hidden' ? undefined : projectTestItem(object)) });
     server.put('hidden');
     await synced();
     await proven();
@@ -252,6 +210,7 @@ describe('no false alarm', () => {
     await window.stop();
     const shows = (namespace: string): boolean => namespace === 'default';
     open({
+      ...proofs,
       showsNamespace: shows,
       project: (object) => (shows(object.metadata.namespace ?? '') ? projectTestItem(object) : undefined),
     });

@@ -1,5 +1,6 @@
 // A window on a server that answers as the test says, with a clock of the test.
 import { afterEach, beforeEach, expect } from 'vitest';
+import type { WindowOptions } from '../../../../src/cluster/window/open-window.ts';
 import type { Window, WindowChange } from '../../../../src/cluster/window/window.ts';
 import type { Connection } from '../../../../src/cluster/wire/connection.ts';
 import { type Log, silentLog } from '../../../../src/log.ts';
@@ -22,6 +23,9 @@ export let changes: WindowChange[];
 
 export let warnings: string[];
 
+/** The fields of every error in the log. */
+export let defects: Record<string, unknown>[];
+
 export let lists: { isFirst: boolean; count: number; removed: readonly string[] }[];
 
 export const value = (key: string) => window.get(key)?.value;
@@ -42,8 +46,17 @@ export async function expectAlive(expectedLists: number): Promise<void> {
   expect(server.count('list')).toBe(expectedLists);
 }
 
-/** Call it at the top of a file of tests. */
-export function setUp(): void {
+/** Replaces the window that `setUp` has opened, which must be stopped. */
+export function open(options: Partial<WindowOptions<TestItem>> = {}): void {
+  const warn = (fields: { trouble?: string }) => void warnings.push(fields.trouble ?? '');
+  const error = (fields: Record<string, unknown>) => void defects.push(fields);
+  const log = { ...silentLog, warn, error, child: () => log } as unknown as Log;
+  window = openTestWindow({ connection, clock, metrics, log, ...options });
+  window.subscribe({ changed: (change) => changes.push(change), listed: (list) => lists.push(list) });
+}
+
+/** Call it at the top of a file of tests. `names`: the objects that the server has. */
+export function setUp(options: Partial<WindowOptions<TestItem>> = {}, names: readonly string[] = ['a', 'b']): void {
   beforeEach(async () => {
     server = new ScriptedServer();
     await server.listen();
@@ -53,12 +66,9 @@ export function setUp(): void {
     changes = [];
     lists = [];
     warnings = [];
-    const warn = (fields: { trouble?: string }) => void warnings.push(fields.trouble ?? '');
-    const log = { ...silentLog, warn, child: () => log } as unknown as Log;
-    window = openTestWindow({ connection, clock, metrics, log });
-    window.subscribe({ changed: (change) => changes.push(change), listed: (list) => lists.push(list) });
-    server.put('a', { value: 1 });
-    server.put('b', { value: 1 });
+    defects = [];
+    open(options);
+    for (const name of names) server.put(name, { value: 1 });
   });
   afterEach(async () => {
     await window.stop();
