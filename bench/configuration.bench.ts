@@ -1,4 +1,4 @@
-// How long does a daemon need to judge the most expensive configurations, and how long does it hold the event loop meanwhile?
+// How long does a daemon need to judge the most expensive configurations, and how long does it hold the event loop in that time?
 // `node bench/configuration.bench.ts [BYTES] [PART OF A NAME]`. The times depend on the machine, so this is not a test. They are
 // judged by the processor time of the thread, because a busy machine multiplies the others.
 

@@ -50,7 +50,7 @@ function processWith(text: string): number {
       // The guard of a program is a shell with the same words.
       if (!program.endsWith('/sh') && words.includes(text)) return Number(name);
     } catch {
-      // It has ended meanwhile.
+      // It has ended in the meantime.
     }
   }
   throw new Error(`no process has "${text}" in its command line`);
@@ -236,11 +236,11 @@ async function measure(): Promise<void> {
     await listInPages(admin);
     const again = await costOf(kube, admin);
     add(
-      'kube-apiserver, started anew: live heap, more than without',
+      'kube-apiserver, started again: live heap, more than without',
       again.apiserverHeapMb - before.apiserverHeapMb,
       'MiB',
     );
-    add('kube-apiserver, started anew: resident, more than without', again.apiserverMb - before.apiserverMb, 'MiB');
+    add('kube-apiserver, started again: resident, more than without', again.apiserverMb - before.apiserverMb, 'MiB');
     report.details['before'] = before;
     report.details['after'] = after;
   } finally {

@@ -135,7 +135,7 @@ async function measure(): Promise<void> {
       wanted: { atMost: 25 },
     });
   }
-  // As the script of a page asks, but in less time: the status is made anew each time.
+  // As the script of a page asks, but in less time: the status is made again each time.
   const everyMs = 1_100;
   const times = 2 * Number(values.seconds);
   const cpu = process.threadCpuUsage();

@@ -68,7 +68,7 @@ async function hostward({ folder, to, token }: Extract<ProxyCommand, { kind: 'ho
   return { port: api.port, caPem: api.caPem, bearer: (made['spec'] as { key: string }).key };
 }
 
-/** A token as the platform makes it for a pipeline, verified anew and out of the cache, beside its signature alone. */
+/** A token as the platform makes it for a pipeline, verified again and out of the cache, beside its signature alone. */
 function tokens(rounds: number): TokenTimes[] {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const keys = readKeySet({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'k', alg: 'EdDSA', use: 'sig' }] });

@@ -220,7 +220,7 @@ describe('the laws can be broken', () => {
 describe('the laws of shape can be broken', () => {
   const map = (files: Record<string, string>) => new Map(Object.entries(files));
   const long = (lines: number, head = '// A.') => `${head}${'\nconst one = 1;'.repeat(lines - 1)}`;
-  const reason = '// A.\n// Long because one story is told in it.';
+  const reason = '// A.\n// Long because one story needs it.';
   const cases: { law: string; found: Finding[]; says: RegExp | undefined }[] = [
     {
       law: 'a wide folder',
@@ -311,7 +311,7 @@ describe('the laws of shape can be broken', () => {
     else expect(told.join('\n')).toMatch(says);
   });
 
-  it('an exception hides what breaks a law, and only that, and is told when nothing needs it', () => {
+  it('an exception hides what breaks a law, and only that, and is reported when nothing needs it', () => {
     const found = doubleNames(
       map({ 'a.ts': 'export type A = 1;\nexport type B = 1;', 'b.ts': 'export class A {}\nexport class B {}' }),
     );

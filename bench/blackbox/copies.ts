@@ -6,7 +6,7 @@ import type { Load } from './load.ts';
 interface Pending {
   version: number;
   dueMs: number;
-  /** When the virtual watch told the change; undefined while it has not. */
+  /** When the virtual watch reported the change; undefined while it has not. */
   eventMs: number | undefined;
 }
 
@@ -14,7 +14,7 @@ interface Pending {
 export class Times {
   /** From the moment when a change was due. */
   readonly sinceDue = new Histogram();
-  /** From the moment when a watch of the virtual side told the change. */
+  /** From the moment when a watch of the virtual side reported the change. */
   readonly sinceEvent = new Histogram();
 }
 

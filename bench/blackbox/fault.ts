@@ -1,4 +1,4 @@
 // What keeps the black box from measuring, as one sentence for the person at the terminal.
 
-/** Something around the black box is wrong: told without a stack, with exit code 3. */
+/** Something around the black box is wrong: reported without a stack, with exit code 3. */
 export class EnvironmentFault extends Error {}

@@ -304,8 +304,8 @@ export function reflectorContract(
       await written(other.remove(endpointsResource, { namespace, name: 'doomed' }, { uid: doomed.metadata.uid ?? '' }));
       expect(window.has(`${namespace}/doomed`)).toBe(true);
       wire.up();
-      await until(() => window.get(`${namespace}/a`)?.ips[0] === '10.1.0.9', 'the update made meanwhile');
-      await until(() => !window.has(`${namespace}/doomed`), 'the delete made meanwhile');
+      await until(() => window.get(`${namespace}/a`)?.ips[0] === '10.1.0.9', 'the update made in the meantime');
+      await until(() => !window.has(`${namespace}/doomed`), 'the delete made in the meantime');
       expect(connection.lists).toBe(1);
     });
 

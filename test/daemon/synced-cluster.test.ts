@@ -94,7 +94,7 @@ describe('two virtual clusters in one process', () => {
     expect((await copyOf(two, 'web'))?.metadata.labels?.['team']).toBe('second-a');
   });
 
-  it('a host name that could be one of the other is told apart', async () => {
+  it('a host name that could be one of the other is recognised', async () => {
     const one = await fleet.add('one', patched('first'));
     const two = await fleet.add('one-x-two', patched('second'));
     // "web-x-default-x-one-x-two" could be read as an object of "one" or as one of "one-x-two".

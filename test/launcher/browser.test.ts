@@ -39,7 +39,7 @@ function bundlers(): string[] {
       const line = readFileSync(`/proc/${id}/cmdline`, 'utf8').replaceAll('\0', ' ');
       return Number(parent) === process.pid && line.includes('esbuild') ? [line] : [];
     } catch {
-      // Not a process, or one that has ended meanwhile.
+      // Not a process, or one that has ended in the meantime.
       return [];
     }
   });

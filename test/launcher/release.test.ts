@@ -153,7 +153,7 @@ describe('the annotations of the chart', () => {
   const changes = ['One fact.', 'Another one, which takes two lines.'];
   const nowhere = { version: '1.0.0', homepage: '', repository: { url: '' }, bugs: { url: '' } };
 
-  it('invent no address: without one in package.json only the changes are told', () => {
+  it('invent no address: without one in package.json they list only the changes', () => {
     for (const publish of [undefined, { image: '', signKey: { fingerprint: 'ab', url: '' } }])
       expect(chartAnnotations({ ...nowhere, ...(publish && { publish }) }, { notes, imageDigest })).toEqual({
         'artifacthub.io/changes': JSON.stringify(changes),

@@ -66,7 +66,7 @@ describe('a follower of records', () => {
   });
 
   it.each(['currentRevision', 'list', 'watch'] as const)(
-    'goes on after a lost watch when the step %s fails, says so once, and is behind meanwhile',
+    'goes on after a lost watch when the step %s fails, says so once, and is behind in the meantime',
     async (step) => {
       const { clock, store, known, lines, followers, breaks } = await followed();
       await store.write('/r/revoked', { expect: 0, value: '1' });

@@ -86,7 +86,7 @@ describe('LoopTime', () => {
     expect([refusal('small'), refusal('new')]).toEqual([undefined, undefined]);
   });
 
-  it('does what many requests want at once a slice at a time, so that what comes meanwhile is heard between', async () => {
+  it('does what many requests want at once a slice at a time, so that what comes in the meantime is heard between', async () => {
     const { loop, burn } = counted();
     let done = 0;
     const request = async () => {

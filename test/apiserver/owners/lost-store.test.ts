@@ -82,7 +82,7 @@ describe('a server whose store has missed changes', () => {
     expect(await owned()).toHaveLength(1);
   });
 
-  it('still deletes objects whose owner was deleted meanwhile', async () => {
+  it('still deletes objects whose owner was deleted in the meantime', async () => {
     const { shop, store } = await start();
     const garbageCollector = new GarbageCollector(shop.server.kit);
     await garbageCollector.start();

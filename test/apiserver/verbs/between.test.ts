@@ -23,7 +23,7 @@ const labelled = (name: string) => ({ metadata: { labels: { [name]: 'yes' } } })
 const patch = (shop: Shop, body: object) => shop.call('PATCH', `${collection}/a`, body, merge);
 
 describe('a write between the reading and the writing of another', () => {
-  it('is not undone by a patch, which is made anew on what is there now', async () => {
+  it('is not undone by a patch, which is made again on what is there now', async () => {
     const shop = await interrupted('update', (it) => patch(it, labelled('theirs')));
     expect((await patch(shop, labelled('ours'))).status).toBe(200);
     const { json } = await shop.call('GET', `${collection}/a`);

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { listen } from '../../../src/apiserver/wire/listen.ts';
 import { createLog } from '../../../src/log.ts';
 
-it('a server goes on when a connection cannot be accepted, and a port that is taken is told at once', async () => {
+it('a server goes on when a connection cannot be accepted, and a port that is taken is reported at once', async () => {
   const lines: string[] = [];
   const log = createLog({ level: 'info', destination: { write: (line) => void lines.push(line) } });
   const [server, second] = [createServer(), createServer()];

@@ -171,7 +171,7 @@ describe('-o json', () => {
 });
 
 describe('a server that cannot be asked', () => {
-  it('is told of in our words, without those of a library', async () => {
+  it('is reported in our words, without those of a library', async () => {
     const plain = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')).listen(0, '127.0.0.1');
     await once(plain, 'listening');
     const { port } = plain.address() as { port: number };

@@ -82,7 +82,7 @@ describe('hostward status', () => {
   });
 
   // The daemon goes on with what it had, and its status says what is wrong with the file.
-  it('asks the same daemon when the configuration has got a fault meanwhile', async () => {
+  it('asks the same daemon when the configuration has got a fault in the meantime', async () => {
     await serve();
     expect((await status('a/b', '-c', 'faulty.yaml')).out).toContain('state: refused');
   });

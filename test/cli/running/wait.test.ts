@@ -143,7 +143,7 @@ describe('hostward run --wait', () => {
     expect(run.logged(waiting)).toEqual([]);
   });
 
-  it('logs the reason once, is alive but not ready meanwhile, and begins when the cluster is up', async () => {
+  it('logs the reason once, is alive but not ready in the meantime, and begins when the cluster is up', async () => {
     await virtual.close();
     const run = await start('--wait', '5m');
     await passing(run.clock, () => run.logged(waiting).length > 0);

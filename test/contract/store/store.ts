@@ -431,7 +431,7 @@ function revisionContract(make: Make): void {
 }
 
 function sideContract(make: Make): void {
-  it('are kept by key, move no revision and are told to no watch', async () => {
+  it('are kept by key, move no revision and reach no watch', async () => {
     const { store } = await make();
     await put(store, '/used/a', 'in the log');
     const seen = collect(await openWatch(store, '/', 1));

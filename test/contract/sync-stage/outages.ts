@@ -59,17 +59,20 @@ export function outagesSuite(backend: () => SyncBackend): void {
       interferer.cut();
     };
 
-    it.each(sides)('ten minutes without the API server of the %s: changes made meanwhile arrive', async (side) => {
-      const interferer = await behind(side);
-      await pairs();
-      const daemon = await begin(side, interferer);
-      goAway(interferer);
-      await edit(2);
-      await tenMinutes(daemon);
-      interferer.rule = () => 'pass';
-      await converged(daemon, 2);
-      expect(await deletes()).toEqual([]);
-    });
+    it.each(sides)(
+      'ten minutes without the API server of the %s: changes made in the meantime arrive',
+      async (side) => {
+        const interferer = await behind(side);
+        await pairs();
+        const daemon = await begin(side, interferer);
+        goAway(interferer);
+        await edit(2);
+        await tenMinutes(daemon);
+        interferer.rule = () => 'pass';
+        await converged(daemon, 2);
+        expect(await deletes()).toEqual([]);
+      },
+    );
 
     it.each(sides)('ten minutes without the API server of the %s at the start', async (side) => {
       const interferer = await behind(side);

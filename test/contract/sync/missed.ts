@@ -89,7 +89,7 @@ export function missedSuite(backend: () => SyncBackend): void {
       expect(counts.reduce((sum, count) => sum + count, 0)).toBe(losses.length);
     }
 
-    it('of either kind and of its Service, on either side, is mended within the interval and told as a defect', () =>
+    it('of either kind and of its Service, on either side, is mended within the interval and reported as a defect', () =>
       loseAndMend([...lossesOfTheTenant(stage), ...lossesOfServices(stage), ...lossesOfCopies(stage)]));
 
     it('of a host Service in a mapped namespace is mended for both kinds', async () => {

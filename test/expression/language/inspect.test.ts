@@ -82,7 +82,7 @@ describe('the size of an expression', () => {
   const { maxNesting, maxNodes } = expressionLimits;
   const nested = (levels: number) => `${'['.repeat(levels)}value${']'.repeat(levels)}`;
 
-  it('may nest so deep and no deeper, and is told once', () => {
+  it('may nest so deep and no deeper, and is reported once', () => {
     expect(messagesOf(nested(maxNesting))).toEqual([]);
     const both = `[${nested(maxNesting)}, ${nested(maxNesting)}]`;
     expect(messagesOf(both)).toEqual([`expression nests more than ${maxNesting} levels deep`]);
@@ -118,7 +118,7 @@ describe('the size of an expression', () => {
     expect(messagesOf(`context${'.a'.repeat(maxNesting * 9)}()`)).not.toEqual([]);
   });
 
-  it('has so many parts and no more, of whatever kind, and is told once', () => {
+  it('has so many parts and no more, of whatever kind, and is reported once', () => {
     const list = (part: string, parts: number) => `((a) => [${Array(parts).fill(part).join()}])(value)`;
     // The arrow, its parameter, the list, the call and its argument.
     const around = 5;

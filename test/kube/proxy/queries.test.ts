@@ -1,5 +1,5 @@
 // The reader of a query against that of a real kube-apiserver: its audit log tells which verb and name it judged, a kubelet that
-// records its requests tells which options it passed on. What the proxy writes anew must mean there what it was judged to mean.
+// records its requests tells which options it passed on. What the proxy writes again must mean there what it was judged to mean.
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -279,7 +279,7 @@ describe.skipIf(assets === undefined)('a query, as kube-apiserver reads it', () 
     expect(seen.filter(({ codes }) => codes[0] === 200).length).toBeGreaterThan(spellings / 3);
   }, 300_000);
 
-  it('stores nothing for a dryRun that is written anew, and something without one', async () => {
+  it('stores nothing for a dryRun that is written again, and something without one', async () => {
     const queries = [
       '',
       'dryRun=All',

@@ -48,7 +48,7 @@ describe.skipIf(assets.found === undefined)(
         ({ metadata }) => metadata.namespace === hostNamespace,
       ).length;
       await allow(counted, 'POST');
-      // It judges Pods and claims, so it stops nothing of ours: the quota alone is told below.
+      // It judges Pods and claims, so it stops nothing of ours: the quota alone is reported below.
       const limits = [{ type: 'Container', max: { cpu: '1m' } }];
       await backend.host.admin.request('POST', `/api/v1/namespaces/${hostNamespace}/limitranges`, {
         body: { metadata: { name: 'small' }, spec: { limits } },

@@ -167,7 +167,7 @@ describe('a chain in a file', () => {
     expect(handles).toEqual({ opened: 1, closed: 1 });
   });
 
-  it('writes the lines that wait when it stops, refuses those that come meanwhile, and leaves no file open', async () => {
+  it('writes the lines that wait when it stops, refuses those that come in the meantime, and leaves no file open', async () => {
     const { folder, handles, chain: file } = chain();
     await file.start();
     await file.append({ id: 'a' });

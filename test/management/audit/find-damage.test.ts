@@ -72,7 +72,7 @@ describe('the look for damage at the start', () => {
     writeFileSync(path, before);
   });
 
-  it('is told by the server in its log and in the first line of its status', async () => {
+  it('is reported by the server in its log and in the first line of its status', async () => {
     const lines: string[] = [];
     const log = createLog({ level: 'error', destination: { write: (line) => lines.push(line) } });
     const bench = await openBench({ log });
@@ -94,7 +94,7 @@ describe('the look for damage at the start', () => {
     await bench.stop();
   });
 
-  it('is told by a direct endpoint in its log', async () => {
+  it('is reported by a direct endpoint in its log', async () => {
     const place = mkdtempSync(join(tmpdir(), 'hostward-damage-'));
     const lines: string[] = [];
     const log = createLog({ level: 'error', destination: { write: (line) => lines.push(line) } });

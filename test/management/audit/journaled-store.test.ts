@@ -125,7 +125,7 @@ describe('a store with a journal', () => {
     expect(two.kinds().filter((kind) => kind === 'begins')).toHaveLength(1);
   });
 
-  it('says that it begins anew when the store has forgotten what it missed', async () => {
+  it('says that it begins again when the store has forgotten what it missed', async () => {
     const one = await start();
     await put(one.store, key('a'), 0);
     await one.stop();

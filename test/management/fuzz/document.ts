@@ -81,7 +81,7 @@ const patchBodies: Record<string, object> = {
   'application/apply-patch+yaml': applied,
 };
 
-/** The key of a DELETE is made anew before each operation. */
+/** The key of a DELETE is made again before each operation. */
 function namesFor(method: string, path: string): Record<string, string> {
   if (path.includes('virtualclusterinstances')) return { namespace: 'p-shop', name: 'v1' };
   if (path.startsWith('/api/v1/namespaces')) return { name: 'p-shop' };

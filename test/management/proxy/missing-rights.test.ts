@@ -87,7 +87,7 @@ describe('the rights of the server in the clusters behind it', () => {
     expect(JSON.stringify(status())).not.toContain('secret');
   });
 
-  it('names the fault of a kubeconfig that cannot be used, which no caller is told', async () => {
+  it('names the fault of a kubeconfig that cannot be used, which no caller learns', async () => {
     const path = join(tmpdir(), 'hostward-no-such-kubeconfig');
     const bench = await openBench({ settings: placesAt(path) });
     endings.push(() => bench.stop());

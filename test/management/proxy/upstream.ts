@@ -28,7 +28,7 @@ export interface Behind {
   open: Set<Socket>;
   url: string;
   kubeconfigPath: string;
-  /** Writes the kubeconfig anew. */
+  /** Writes the kubeconfig again. */
   useToken(token: string): void;
   answerWith(handler: Handler): void;
   upgradeWith(handler: Upgraded): void;

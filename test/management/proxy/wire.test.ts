@@ -1,4 +1,4 @@
-// What can go wrong between the server and a cluster behind it, and what a client is told of that.
+// What can go wrong between the server and a cluster behind it, and what a client learns of it.
 import dns from 'node:dns';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createPlainServer } from 'node:http';

@@ -115,7 +115,7 @@ describe('classify()', () => {
     expect(asked(`GET ${prefix}/api/v1/pods${query}`)).toMatchObject({ prefix, rest: `/api/v1/pods${written}` });
   });
 
-  it('writes a query anew that is read as the first, and written alike', () => {
+  it('writes a query again that is read as the first, and written alike', () => {
     const part = fc.oneof(
       fc.constantFrom(
         'watch',

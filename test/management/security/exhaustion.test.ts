@@ -41,7 +41,7 @@ async function isWell(): Promise<void> {
 describe('slow clients', () => {
   // Waits for ten real seconds, so npm cit leaves it to .ci/run.
   it.runIf(process.env['HOSTWARD_SLOW_HEADS'] !== undefined)(
-    'heads that never end are cut after ten seconds, and good keys are served meanwhile',
+    'heads that never end are cut after ten seconds, and good keys are served in the meantime',
     async () => {
       const slow = await Promise.all(Array.from({ length: 60 }, () => openSocket(server)));
       const ends = slow.map(closed);

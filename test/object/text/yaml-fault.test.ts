@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import cases from '../../../fixtures/object/yaml-faults.json' with { type: 'json' };
 import { yamlFault } from '../../../src/object/text/yaml-fault.ts';
 
-it.each(cases)('%s is told with its place and a remedy', (_, text, place, part) => {
+it.each(cases)('%s is reported with its place and a remedy', (_, text, place, part) => {
   let found: unknown;
   try {
     load(text as string, { schema: CORE_SCHEMA.withTags(mergeTag) });

@@ -1,4 +1,4 @@
-// Another client writes between our decision and our write. Our write fails, the pass decides anew, and no edit is lost.
+// Another client writes between our decision and our write. Our write fails, the pass decides again, and no edit is lost.
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import type { Writer } from '../../../src/cluster/write/writer.ts';

@@ -76,7 +76,7 @@ describe('keys that hostward.exclude names from now on', () => {
     expect(world.host.writes).toHaveLength(1);
   });
 
-  it('leave the host copy when the configuration changed while the daemon was down, but not with an edit made meanwhile', async () => {
+  it('leave the host copy when the configuration changed while the daemon was down, but not with an edit made in the meantime', async () => {
     await started();
     await world.stop();
     edit(world.host, world.copy('web'), ({ metadata }) => {
@@ -110,7 +110,7 @@ describe('keys that hostward.exclude names from now on', () => {
     expect(own(world.copy('web'), 'labels')).toEqual({});
   });
 
-  it('leave the host copy when the tenant makes the object anew', async () => {
+  it('leave the host copy when the tenant makes the object again', async () => {
     await started();
     await world.stop();
     world.virtual.remove('endpoints', 'default', 'web');

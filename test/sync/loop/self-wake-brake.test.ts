@@ -25,7 +25,7 @@ async function cycle(forMs: number, each: () => void = () => {}): Promise<{ wake
 }
 
 describe('a cycle without a change', () => {
-  it('waits longer and longer, and each pause is told once', async () => {
+  it('waits longer and longer, and each pause is reported once', async () => {
     const { wakes, told } = await cycle(60_000);
     expect(told).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000]);
     expect(wakes).toBeLessThan(400);

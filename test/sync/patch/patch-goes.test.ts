@@ -40,7 +40,7 @@ describe.each(entries)('a key that a patch of "$path" made', (one) => {
     expect(world.virtual.writes).toEqual([]);
   });
 
-  it('goes and never reaches the tenant, also when it was edited on the host meanwhile', async () => {
+  it('goes and never reaches the tenant, also when it was edited on the host in the meantime', async () => {
     await playWithoutPatches({ patches: [one] }, () =>
       edit(world.host, world.copy('web'), (draft) => {
         draft.metadata.annotations = { ...draft.metadata.annotations, made: 'edited', theirs: 'x' };

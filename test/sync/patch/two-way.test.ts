@@ -114,7 +114,7 @@ describe('a host value that cannot be reversed', () => {
     },
   );
 
-  it('is told: an event, a metric, and status', async () => {
+  it('is reported: an event, a metric, and status', async () => {
     await start(inOne(path, base64), { annotations: { k: 'v' } });
     await set('host', 'annotations', { k: '%' });
     expect(world.eventReasons()).toEqual(['BackflowFailed']);

@@ -156,7 +156,7 @@ describe('planContent()', () => {
   it('removes nothing as unreferenced before all references are counted', () => {
     check((given, request) => {
       if (request.verb !== 'remove' || given.mayRemove) return;
-      // To make it anew, or because the host has taken its permission back.
+      // To make it again, or because the host has taken its permission back.
       const isReplaced =
         request.side === 'host'
           ? given.virtual !== undefined &&

@@ -146,7 +146,7 @@ describe('content that is exported', () => {
     expect(world.virtual.get('secrets', 'default', 'db')).toBeDefined();
   });
 
-  it('goes when the tenant deletes it: the name stays generated, and the tenant is told', async () => {
+  it('goes when the tenant deletes it: the name stays generated, and the tenant gets an event', async () => {
     await start({}, (w) => {
       w.refer({ k: 'db' });
       w.virtual.put('secrets', secret('db'));

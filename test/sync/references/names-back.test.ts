@@ -96,7 +96,7 @@ describe.each(times)('written on the host %s', (_, act) => {
       ['a name in capitals', generated('db').toUpperCase()],
       ['a name with something behind it', `${generated('db')}-x`],
       ['a name with a domain behind it', `${generated('db')}.example`],
-    ])('%s stays on the host and is told', async (_name, written) => {
+    ])('%s stays on the host and is reported', async (_name, written) => {
       await start([to('Secret')], naming);
       await act({ k: written, plain: 'x' });
       expect([tenants(), hosts(), failures()]).toEqual([

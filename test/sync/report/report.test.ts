@@ -207,7 +207,7 @@ describe('an outage of the host', () => {
     expect(on.verdict()).toMatchObject({ state: 'standby', sentence: 'standby: other does the writing' });
   });
 
-  it('is told when the lease can neither be read nor renewed', async () => {
+  it('is reported when the lease can neither be read nor renewed', async () => {
     const on = await stage();
     world.isLeader = false;
     const troubleSinceMs = on.view.options.clock.now();

@@ -69,7 +69,7 @@ describe('VerdictSince', () => {
     expect(new VerdictSince().note(verdict('unreachable', [outage]), at(5)).since).toBe(time(2));
   });
 
-  it('begins anew when the same state stops being well, for a reason beside the objects', () => {
+  it('begins again when the same state stops being well, for a reason other than the objects', () => {
     const since = new VerdictSince();
     since.note(inStep(1), at(1));
     const worse = worsened(inStep(1), ['the certificate ends']);

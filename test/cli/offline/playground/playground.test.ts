@@ -75,7 +75,7 @@ describe('hostward playground', () => {
     expect(files.has(path)).toBe(false);
   });
 
-  it('opens no browser without a terminal, nor where it is told so', async () => {
+  it('opens no browser without a terminal, nor where it is told not to', async () => {
     expect((await start([])).desktop).toEqual([]);
     expect((await start(['-o', 'json'])).desktop).toEqual([]);
     const on = scene({ columns: 80 });

@@ -246,7 +246,7 @@ describe('the cache of verified tokens', () => {
   it('checks a signature once, and forgets it with the keys', () => {
     const cache = new TokenCache();
     const first = cache.verify(good, keys, expected);
-    // Without keys nothing could be verified anew.
+    // Without keys nothing could be verified again.
     expect(cache.verify(good, new Map(), expected)).toBe(first);
     cache.clear();
     expect(cache.verify(good, new Map(), expected)).toEqual({ kind: 'refused', because: 'unknown key' });

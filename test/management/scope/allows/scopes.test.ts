@@ -139,7 +139,7 @@ describe('a credential', () => {
     expect(of('alice', undefined)).toBe(false);
   });
 
-  it('is told which entry grants or what denies', () => {
+  it('learns which entry grants or what denies', () => {
     const explain = (who: string, text: string, value?: unknown) => {
       const { reason, entry } = allows(
         shop,

@@ -49,7 +49,7 @@ describe('the view of a caller before a change of the configuration', () => {
       'gets another role',
       { ...people, projects: [{ ...shop, members: [{ user: 'alice', role: 'admin' }] }, ...others] },
     ],
-  ])('ends when somebody %s, and nothing is written meanwhile', async (_what, changed) => {
+  ])('ends when somebody %s, and nothing is written in the meantime', async (_what, changed) => {
     const before = [await begun(keysPath), await begun(instances)];
     for (const view of before) expect(await codes(view)).toEqual([200, 200]);
     await bench.api.apply(changed);

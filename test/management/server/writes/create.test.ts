@@ -214,7 +214,7 @@ status: {}
     expect(both.body['metadata']?.['name']).toBe(name);
   });
 
-  it('unknown and double fields are told of, refused or passed over', async () => {
+  it('unknown and double fields are reported, refused or ignored', async () => {
     const body = () => `{"metadata":{"name":"${fresh()}"},"spec":{"user":"alice","zzz":1,"user":"alice"}}`;
     const warned = await create(body());
     expect([warned.headers['warning']].flat().join()).toMatch(

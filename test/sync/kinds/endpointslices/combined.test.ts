@@ -60,7 +60,7 @@ function asVclusterLeaves(name: string, bare = 'web'): void {
 }
 
 describe('a sequence of several known losses', () => {
-  it('Service gains a selector, the slice is made anew with another addressType, the selector goes', async () => {
+  it('Service gains a selector, the slice is made again with another addressType, the selector goes', async () => {
     await start([service('web'), slice()]);
     await doing(() => world.put(service('web', 'default', { selector: { app: 'a' } })));
     expect(world.sliceCopy('web-1')).toBeUndefined();
@@ -169,7 +169,7 @@ describe('a sequence of several known losses', () => {
     expect(world.sliceCopy('web-1')).toBeUndefined();
   });
 
-  it('the host changes label and manager at once, while the tenant’s Service is made anew', async () => {
+  it('the host changes label and manager at once, while the tenant’s Service is made again', async () => {
     await start([service('web'), slice({ manager: 'op' })]);
     await doing(
       removeService('web'),

@@ -16,7 +16,7 @@ describe('leadership', () => {
     putPair(world, 'web');
     await world.run();
     expect(world.host.writes).toEqual([]);
-    // What another replica writes meanwhile is no lag of this one.
+    // What another replica writes in the meantime is no lag of this one.
     expect(world.sync.ledger.dirty(() => true)).toEqual({ count: 0, oldestMs: undefined });
     world.isLeader = true;
     world.sync.enqueueAll();

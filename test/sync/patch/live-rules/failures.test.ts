@@ -74,7 +74,7 @@ describe('failure policy', () => {
   it.each([
     ['skip', 'the value is left as it is'],
     ['keepLast', 'the host keeps its value'],
-  ] as const)('%s: the tenant and the operator are told of what was left out, once', async (onError, instead) => {
+  ] as const)('%s: the tenant and the operator learn once what was left out', async (onError, instead) => {
     const expression = 'value === "bad" ? value.nope.deep : "ok-" + value';
     const lenient = entry({ path: 'metadata.annotations.k', expression, onError });
     await start({ patches: [lenient] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'good' } }));

@@ -205,7 +205,7 @@ describe('patches in both directions', () => {
 });
 
 describe('the loop guard', () => {
-  it('a tenant who keeps overwriting a field that the host owns is corrected once a second, and told by an event', async () => {
+  it('a tenant who keeps overwriting a field that the host owns is corrected once a second, and warned by an event', async () => {
     await start({ patches: [entry({ path: 'metadata.annotations.k', reverseExpression: 'value' })] }, (w) =>
       putPair(w, 'web', '10.0.0.1', { annotations: { k: 'host' } }),
     );

@@ -21,7 +21,7 @@ it.each([
   [1, ''],
   [2, ', and at 1 more place'],
   [3, ', and at 2 more places'],
-])('%i places that a patch failed at are told in one sentence', (count, more) => {
+])('%i places that a patch failed at are named in one sentence', (count, more) => {
   const compiled = compilePatchSet(
     [{ index: 0, entry: entry({ path: 'metadata.labels[*]', expression: 'value' }) }],
     endpointsKind,

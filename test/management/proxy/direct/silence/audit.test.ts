@@ -145,7 +145,7 @@ describe('the audit while the platform does not take it', () => {
 });
 
 describe('the files of the audit', () => {
-  it('are bounded: the oldest go, a line says so, and the platform is not told of this line', async () => {
+  it('are bounded: the oldest go, a line says so, and the platform does not get this line', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-audit-'));
     endings.push(() => rmSync(folder, { recursive: true }));
     // Room for four lines: a file that one line about a removal fills would lead to the next removal, and so on.

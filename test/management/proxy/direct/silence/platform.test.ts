@@ -146,7 +146,7 @@ describe('the feed', () => {
     ['a fault', '{"type":"ERROR","object":{"message":"gone"}}\n'],
     ['bookmarks before the list is complete', '{"type":"BOOKMARK","object":{"metadata":{}}}\nnonsense\n'],
     ['a line without an end', 'x'.repeat(70_000)],
-  ])('with %s is opened anew', async (_what, text) => {
+  ])('with %s is opened again', async (_what, text) => {
     const { clock, opened, watch } = await feedOf((write) => write(text));
     await until(async () => {
       await clock.advance(500);

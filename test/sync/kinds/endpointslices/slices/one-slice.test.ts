@@ -91,7 +91,7 @@ describe('a slice of a Service without selector', () => {
     expect(world.host.writes.map((write) => write.split(' ')[0])).toEqual(['patch', 'remove', 'create']);
   });
 
-  it('a host slice that vanished is made anew, and the tenant’s slice stays', async () => {
+  it('a host slice that vanished is made again, and the tenant’s slice stays', async () => {
     const world = await started([service('web'), slice()]);
     world.host.remove('endpointslices', hostNamespace, 'web-1-x-default-x-vc');
     await world.rest();
@@ -99,7 +99,7 @@ describe('a slice of a Service without selector', () => {
     expect(world.virtual.writes).toEqual([]);
   });
 
-  it('deleted and made anew at once under its name it keeps its copy', async () => {
+  it('deleted and made again at once under its name it keeps its copy', async () => {
     const world = await started([service('web'), slice()]);
     for (let nth = 0; nth < 3; nth++) {
       world.virtual.remove('endpointslices', 'default', 'web-1');
