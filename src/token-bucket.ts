@@ -1,4 +1,4 @@
-// Limits a rate, and lets a burst pass: the same rule wherever something may happen only so often.
+// Limits a rate, and lets a burst pass: the same rule wherever something may happen only so often, altogether or for each source.
 
 export interface Rate {
   /** Tokens at most, which is what may happen at once. */
@@ -36,5 +36,28 @@ export class TokenBucket {
     this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#atMs) / 1000) * perSecond);
     this.#atMs = nowMs;
     return this.#tokens;
+  }
+}
+
+/** Remembered sources. With more, the one that was seen longest ago is forgotten. */
+const maxSources = 10_000;
+
+/** A bucket for each source. */
+export class TokenBuckets {
+  readonly #rate: Rate;
+  /** The source that was seen last is the last. */
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  constructor(rate: Rate) {
+    this.#rate = rate;
+  }
+
+  of(source: string, nowMs: number): TokenBucket {
+    const bucket = this.#buckets.get(source) ?? new TokenBucket(this.#rate, nowMs);
+    this.#buckets.delete(source);
+    this.#buckets.set(source, bucket);
+    const [oldest] = this.#buckets.keys();
+    if (this.#buckets.size > maxSources && oldest !== undefined) this.#buckets.delete(oldest);
+    return bucket;
   }
 }

@@ -88,6 +88,7 @@ const wordsOfKinds = /subset|endpoint/i;
 export const leaves = new Set([
   'src/back-off.ts',
   'src/clock.ts',
+  'src/fifo.ts',
   'src/log.ts',
   'src/metrics.ts',
   'src/safe-text.ts',

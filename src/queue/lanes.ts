@@ -1,5 +1,6 @@
 // The order in which waiting keys are taken: the lanes take turns, so that a lane with ten thousand keys does not delay a
 // lane with one key. Within a lane the first key comes first. Every operation is O(1).
+import { Fifo } from '../fifo.ts';
 
 interface WaitingKey {
   key: string;
@@ -67,36 +68,5 @@ export class Lanes {
     this.#keys.clear();
     this.#byName.clear();
     this.#turns = new Fifo();
-  }
-}
-
-/** Removed entries are dropped together, this many at a time, so that both ends cost O(1). */
-const compactAt = 1_024;
-
-/**
- * First in, first out: an array with a moving head. A Map would be quadratic for a long line, because the search for its
- * first entry passes the holes of all deleted entries.
- */
-class Fifo<T> {
-  #entries: T[] = [];
-  #head = 0;
-
-  get first(): T | undefined {
-    return this.#entries[this.#head];
-  }
-
-  push(entry: T): void {
-    this.#entries.push(entry);
-  }
-
-  shift(): T | undefined {
-    const entry = this.#entries[this.#head];
-    if (entry === undefined) return undefined;
-    this.#head++;
-    if (this.#head === this.#entries.length || (this.#head >= compactAt && this.#head * 2 >= this.#entries.length)) {
-      this.#entries = this.#entries.slice(this.#head);
-      this.#head = 0;
-    }
-    return entry;
   }
 }

@@ -27,7 +27,6 @@ export type Handle = (key: string) => Promise<void> | void;
 
 /** The numbers of client-go, except for the maximum: its thousand seconds would be an outage of their own. */
 const retry = { firstMs: 5, mostMs: 60_000 };
-export const lastRetryMs = retry.mostMs;
 /** Up to half of the delay is added at random, so that keys that failed together are not retried together. */
 const retryJitter = 0.5;
 

@@ -1,7 +1,7 @@
 // Limits the rate of wrong credentials from each address. A few wrong credentials at once are a person's mistakes; a steady flow
 // is somebody who guesses. Requests with a good key are never limited.
 import type { Clock } from '../../clock.ts';
-import { TokenBucket } from '../../token-bucket.ts';
+import { TokenBuckets } from '../../token-bucket.ts';
 
 /**
  * Wrong credentials that an address may send at once, and one more every second. A broken pipeline of ten jobs still gets 401 and
@@ -9,12 +9,10 @@ import { TokenBucket } from '../../token-bucket.ts';
  */
 const rate = { burst: 20, perSecond: 1 };
 const longestWaitMs = 60_000;
-/** Remembered addresses. With more, the oldest is forgotten. */
-const maxSources = 10_000;
 
 export class FailedLogins {
   readonly #clock: Clock;
-  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #buckets = new TokenBuckets(rate);
   /** Since the start. */
   count = 0;
 
@@ -26,12 +24,7 @@ export class FailedLogins {
   failed = (source: string): number | undefined => {
     this.count++;
     const nowMs = this.#clock.now();
-    const bucket = this.#buckets.get(source) ?? new TokenBucket(rate, nowMs);
-    this.#buckets.delete(source);
-    this.#buckets.set(source, bucket);
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > maxSources && oldest !== undefined) this.#buckets.delete(oldest);
-    const waitMs = bucket.owe(nowMs, longestWaitMs);
+    const waitMs = this.#buckets.of(source, nowMs).owe(nowMs, longestWaitMs);
     return waitMs === 0 ? undefined : Math.ceil(waitMs / 1000);
   };
 }

@@ -1,8 +1,10 @@
 // An HTTP port for programs and people near this process: probes, a scraper, a browser through a tunnel. In: routes. Out: their
 // answers, closed to strangers. It must never know what an answer means.
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { listen } from '../wire/listen.ts';
+import { drained } from '../wire/respond.ts';
 import { ConnectionSlots } from './connection-slots.ts';
 import { closedHeaders, type LocalReply, type LocalRoutes, plainReply } from './routes.ts';
 import { hostFault, isLoopback, type KnownNames, senderFault } from './strangers.ts';
@@ -182,17 +184,4 @@ async function stream(response: ServerResponse, first: Uint8Array, more: Iterabl
     await new Promise((resolve) => setImmediate(resolve));
   }
   response.end();
-}
-
-/** Also resolves when the connection closes; otherwise the stream would wait for a client that has left. */
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const finish = () => {
-      response.off('drain', finish);
-      response.off('close', finish);
-      resolve();
-    };
-    response.once('drain', finish);
-    response.once('close', finish);
-  });
 }

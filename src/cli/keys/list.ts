@@ -1,5 +1,5 @@
 // `hostward keys list` and `hostward keys get`: a table of access keys as the server lays it out, or the objects in JSON or YAML.
-import { isRecord } from '../../object/text/json.ts';
+import { isRecord, recordsIn } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { textTable } from '../line/text-table.ts';
@@ -68,7 +68,7 @@ export async function pagesOf(client: ManagementClient, accept: string): Promise
 
 /** All objects of a list, or those of one maker. */
 export function itemsIn(pages: readonly Record<string, unknown>[], maker: string | undefined) {
-  const items = pages.flatMap((page) => listIn(page, 'items'));
+  const items = pages.flatMap((page) => recordsIn(page['items']));
   return maker === undefined ? items : items.filter((item) => isMadeBy(item, maker));
 }
 
@@ -78,12 +78,12 @@ function printTable(
   pages: readonly Record<string, unknown>[],
   { form, maker }: { form: string; maker: string | undefined },
 ): number {
-  const all = pages.flatMap((page) => listIn(page, 'columnDefinitions').map((column) => textAt(column, 'name')));
+  const all = pages.flatMap((page) => recordsIn(page['columnDefinitions']).map((column) => textAt(column, 'name')));
   const shown = form === 'wide' ? [...new Set(all)] : few;
   const rows = pages.flatMap((page) => {
-    const titles = listIn(page, 'columnDefinitions').map((column) => textAt(column, 'name'));
+    const titles = recordsIn(page['columnDefinitions']).map((column) => textAt(column, 'name'));
     const places = shown.map((title) => titles.indexOf(title));
-    const made = listIn(page, 'rows').filter(({ object }) => maker === undefined || isMadeBy(object, maker));
+    const made = recordsIn(page['rows']).filter(({ object }) => maker === undefined || isMadeBy(object, maker));
     return made.map(({ cells }) => {
       const all: unknown[] = Array.isArray(cells) ? cells : [];
       return places.map((place) => String(all[place] ?? ''));
@@ -97,11 +97,6 @@ function printTable(
   const width = context.stdout.columns ?? Number.POSITIVE_INFINITY;
   context.stdout.write(`${textTable(columns, rows, width).join('\n')}\n`);
   return rows.length;
-}
-
-function listIn(value: Record<string, unknown>, name: string): Record<string, unknown>[] {
-  const list = value[name];
-  return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
 /** On each key: who made it, and who rotated it last. */

@@ -1,11 +1,13 @@
 // Prints Kubernetes objects as kubectl does: YAML, JSON or a diff.
+
 import type { KubeObject } from '../../object/meta/object.ts';
+import { inKeyOrder } from '../../object/text/json.ts';
 import { unifiedDiff } from '../../object/text/line-diff.ts';
 import { toYaml } from './yaml-text.ts';
 
 /** Returns one object as it is, and several objects as a v1 List. */
 export function objectsValue(objects: readonly KubeObject[]): unknown {
-  const all = objects.map(sorted);
+  const all = objects.map(inKeyOrder);
   return all.length === 1 ? all[0] : { apiVersion: 'v1', items: all, kind: 'List', metadata: {} };
 }
 
@@ -21,7 +23,7 @@ export interface NamedObject {
 }
 
 export function objectDiff(before: NamedObject, after: NamedObject): string {
-  const textOf = ({ name, object }: NamedObject) => ({ name, text: toYaml(sorted(withoutServerFields(object))) });
+  const textOf = ({ name, object }: NamedObject) => ({ name, text: toYaml(inKeyOrder(withoutServerFields(object))) });
   return unifiedDiff(textOf(before), textOf(after));
 }
 
@@ -29,12 +31,4 @@ export function objectDiff(before: NamedObject, after: NamedObject): string {
 export function withoutServerFields(object: KubeObject): KubeObject {
   const { uid, resourceVersion, generation, creationTimestamp, managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-/** Sorts the keys, so that two outputs can be compared line by line. */
-export function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
 }

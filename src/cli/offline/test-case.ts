@@ -1,10 +1,12 @@
 // Runs one case of `hostward test`: loads the configuration, renders the objects forward and back, and compares. In: a folder.
 // Out: the differences. A case that cannot run counts as failed, and the other cases go on.
+
 import { join, resolve } from 'node:path';
 import { formatFault } from '../../config/fault.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
 import { withPatches } from '../../daemon/options/load-patches.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { inKeyOrder } from '../../object/text/json.ts';
 import { unifiedDiff } from '../../object/text/line-diff.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
 import { withoutBookkeeping } from '../../sync/report/render.ts';
@@ -15,7 +17,7 @@ import { shapeFaults } from './check-shape.ts';
 import { isOfflineKind, withServerDefaults } from './offline-kinds.ts';
 import { type OfflineMeans, openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type OfflineRender, renderOffline } from './offline-render.ts';
-import { sorted, withoutServerFields } from './print-objects.ts';
+import { withoutServerFields } from './print-objects.ts';
 import { readObjects } from './read-objects.ts';
 import { toYaml } from './yaml-text.ts';
 
@@ -155,6 +157,6 @@ function textOf(objects: readonly KubeObject[]): string {
   const keyOf = ({ metadata }: KubeObject) => `${metadata.namespace ?? ''}/${metadata.name ?? ''}`;
   return objects
     .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-    .map((object) => toYaml(sorted(withoutServerFields(withoutBookkeeping(object)))))
+    .map((object) => toYaml(inKeyOrder(withoutServerFields(withoutBookkeeping(object)))))
     .join('---\n');
 }

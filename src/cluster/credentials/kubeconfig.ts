@@ -3,7 +3,7 @@
 // client-node are loaded: the whole library would double the memory of the daemon.
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
-import { isRecord } from '../../object/text/json.ts';
+import { isRecord, recordsIn } from '../../object/text/json.ts';
 import type { ClusterFault } from '../errors.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import type { ClusterAccess, Credentials, CredentialsResult } from './access.ts';
@@ -173,15 +173,11 @@ async function parse(path: string, text: string): Promise<ParsedFile> {
 }
 
 function entryOf(list: unknown, name: unknown): Record<string, unknown> | undefined {
-  return entriesOf(list).find((entry) => entry['name'] === name);
-}
-
-function entriesOf(list: unknown): Record<string, unknown>[] {
-  return Array.isArray(list) ? list.filter(isRecord) : [];
+  return recordsIn(list).find((entry) => entry['name'] === name);
 }
 
 function namesIn(list: unknown): string[] {
-  return entriesOf(list).map((entry) => excerpt(String(entry['name'])));
+  return recordsIn(list).map((entry) => excerpt(String(entry['name'])));
 }
 
 function contextFix(names: readonly string[]): string {

@@ -148,15 +148,7 @@ export class Reflector<T extends Item> {
     if (step.reason !== 'first') this.#options.metrics.restart(step.reason);
     if (step.delayMs <= 0 || step.reason === 'first') return;
     this.#enter({ kind: 'retrying', next: step.next, delayMs: step.delayMs, reason: step.reason });
-    const { clock, connection } = this.#options;
-    // An answer over an old connection does not show that a new one can be opened: windows would wake each other without end.
-    const notBeforeMs = clock.now() + Math.min(step.delayMs, watchFloorMs);
-    const woken = new AbortController();
-    // A server that could not be reached answers somebody again, or has another address now.
-    const forget = connection.subscribe(() => step.isAnswered === false && woken.abort());
-    await pause(clock, step.delayMs, AbortSignal.any([this.#interrupt.signal, woken.signal]));
-    forget();
-    if (woken.signal.aborted) await pause(clock, notBeforeMs - clock.now(), this.#interrupt.signal);
+    await pauseBefore(step, { ...this.#options, signal: this.#interrupt.signal, floorMs: watchFloorMs });
   }
 
   #note(step: ReflectorStep): void {
@@ -297,4 +289,23 @@ export class Reflector<T extends Item> {
     // A running watch may advance before the answer arrives, so the version is read first.
     return checkVersion({ ...this.#options, signal: this.#interrupt.signal, known: this.#intake.reached });
   }
+}
+
+/** Waits before a step, and no longer when a server that could not be reached answers somebody again, or has another address now. */
+export async function pauseBefore(
+  { delayMs, isAnswered }: Pick<ReflectorStep, 'delayMs' | 'isAnswered'>,
+  {
+    clock,
+    connection,
+    signal,
+    floorMs,
+  }: { clock: Clock; connection: Connection; signal: AbortSignal; floorMs: number },
+): Promise<void> {
+  // An answer over an old connection does not show that a new one can be opened: windows would wake each other without end.
+  const notBeforeMs = clock.now() + Math.min(delayMs, floorMs);
+  const woken = new AbortController();
+  const forget = connection.subscribe(() => isAnswered === false && woken.abort());
+  await pause(clock, delayMs, AbortSignal.any([signal, woken.signal]));
+  forget();
+  if (woken.signal.aborted) await pause(clock, notBeforeMs - clock.now(), signal);
 }

@@ -1,7 +1,9 @@
 // Opens the writer on one cluster. In: reads and writes of single objects, sent in the given order. Out: one answer for
 // each request, without retries. Limits the requests in flight and the write rate, and sends no write without the permit.
 // Must never know what an answer means for an object.
+
 import type { Clock, Timer } from '../../clock.ts';
+import { Fifo } from '../../fifo.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -47,9 +49,6 @@ const burstSeconds = 0.1;
 
 const eventsPath = /\/events(?:[/?]|$)/;
 
-/** Sent entries at the front of the queue are dropped together, this many at a time. */
-const compactAt = 1_000;
-
 class PacedWriter implements Writer {
   #connection: Connection;
   #clock: Clock;
@@ -61,9 +60,7 @@ class PacedWriter implements Writer {
   #onAnswer: ((answer: Answer, tookMs: number) => void) | undefined;
   #limit: InFlightLimit;
   #bucket: TokenBucket | undefined;
-  #queue: (QueuedRequest | undefined)[] = [];
-  /** Index of the first waiting request. An index, because shift() on a long array is slow. */
-  #head = 0;
+  readonly #queue = new Fifo<QueuedRequest>();
   #inFlight = 0;
   #holdUntilMs = 0;
   #timer: Timer | undefined;
@@ -81,7 +78,7 @@ class PacedWriter implements Writer {
     this.#metrics = writerMetrics(options.metrics, options.connection.name, () => ({
       inFlight: this.#inFlight,
       limit: this.#limit.value,
-      waiting: this.#queue.length - this.#head,
+      waiting: this.#queue.size,
     }));
     this.#permit = options.permit;
     this.#fieldManager = encodeURIComponent(options.fieldManager);
@@ -137,10 +134,8 @@ class PacedWriter implements Writer {
   async stop(withinMs: number): Promise<void> {
     this.#state = 'stopping';
     this.#timer?.cancel();
-    const waiting = this.#queue.slice(this.#head).filter((each) => each !== undefined);
-    this.#queue = [];
-    this.#head = 0;
-    for (const each of waiting) this.#settle(each, { kind: 'notSent', reason: 'stopped' }, 0);
+    for (let each = this.#queue.shift(); each !== undefined; each = this.#queue.shift())
+      this.#settle(each, { kind: 'notSent', reason: 'stopped' }, 0);
     if (this.#inFlight > 0) {
       const timer = this.#clock.after(withinMs, () => {
         for (const handle of this.#handles) handle.abort?.();
@@ -160,21 +155,16 @@ class PacedWriter implements Writer {
   }
 
   #pump(): void {
-    while (this.#head < this.#queue.length && this.#inFlight < this.#limit.value) {
-      const next = this.#queue[this.#head] as QueuedRequest;
+    for (;;) {
+      const next = this.#queue.first;
+      if (next === undefined || this.#inFlight >= this.#limit.value) return;
       const waitMs = this.#waitMs(next.verb);
       if (waitMs > 0) {
         this.#timer?.cancel();
         this.#timer = this.#clock.after(waitMs, () => this.#pump());
-        break;
+        return;
       }
-      // Without this, the sent entry would keep its answer in memory until the queue is compacted.
-      this.#queue[this.#head] = undefined;
-      this.#head++;
-      if (this.#head === this.#queue.length || (this.#head >= compactAt && this.#head * 2 >= this.#queue.length)) {
-        this.#queue = this.#queue.slice(this.#head);
-        this.#head = 0;
-      }
+      this.#queue.shift();
       void this.#send(next);
     }
   }

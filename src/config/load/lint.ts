@@ -1,6 +1,6 @@
 // Warns about settings that are valid but probably a mistake: two writers of one object, patches that the host can bypass,
 // rights that the chart does not grant. Expressions and paths are checked elsewhere.
-import { isRecord } from '../../object/text/json.ts';
+import { isRecord, recordsIn } from '../../object/text/json.ts';
 import { type Fault, type FaultWords, quoted, warning } from '../fault.ts';
 import type { PatchEntry, PatchReference, Settings } from '../settings/settings.ts';
 import type { Positions } from '../yaml/positions.ts';
@@ -221,10 +221,7 @@ const sidecarPath = [...statefulSetPath, 'sidecarContainers'];
 /** The containers of Hostward among the sidecars in the values of vCluster. Kubernetes also calls an init container that goes on so. */
 export function sidecarsIn(vcluster: unknown): readonly unknown[] {
   const found = statefulSetPath.reduce<unknown>((at, key) => (isRecord(at) ? at[key] : undefined), vcluster);
-  const listOf = (key: string): Record<string, unknown>[] => {
-    const list = isRecord(found) ? found[key] : undefined;
-    return Array.isArray(list) ? list.filter(isRecord) : [];
-  };
+  const listOf = (key: string) => recordsIn(isRecord(found) ? found[key] : undefined);
   const goingOn = listOf('initContainers').filter((one) => one['restartPolicy'] === 'Always');
   return [...listOf('sidecarContainers'), ...goingOn].filter((one) =>
     /hostward/.test(`${one['name']} ${one['image']}`),

@@ -3,7 +3,7 @@ import { at, items, mapAt, setDefault, text } from '../../apiserver/kinds/fields
 import { allVerbs, type Kind } from '../../apiserver/kinds/kind.ts';
 import { type FieldError, forbiddenField, requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { isRecord } from '../../object/text/json.ts';
+import { inKeyOrder, isRecord } from '../../object/text/json.ts';
 import { podColumns } from './shapes/columns.ts';
 
 export const podKind: Kind = {
@@ -143,18 +143,7 @@ function fixedPart(object: KubeObject): unknown {
   const { activeDeadlineSeconds: _deadline, tolerations: _tolerations, ...spec } = mapAt(object, 'spec');
   const imageless = (list: string) => items(spec, list).map((container) => ({ ...(container as object), image: '' }));
   const fixed = { ...spec, containers: imageless('containers'), initContainers: imageless('initContainers') };
-  return sortedMembers(fixed);
-}
-
-/** Sorts members, so that equal values have equal JSON texts. */
-function sortedMembers(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortedMembers);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, member]) => [name, sortedMembers(member)]),
-  );
+  return inKeyOrder(fixed);
 }
 
 function podErrors(object: KubeObject, old: KubeObject | undefined): FieldError[] {

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { WrittenText } from '../../apiserver/kinds/kind.ts';
 import type { AuditedRequest } from '../../apiserver/kinds/kit.ts';
-import { isRecord } from '../../object/text/json.ts';
+import { inKeyOrder, isRecord } from '../../object/text/json.ts';
 import { type AccessRequest, requestText } from '../scope/request.ts';
 
 export interface AuditSubject {
@@ -152,16 +152,9 @@ function writtenObject({ kind, text }: WrittenText): WrittenObject {
 function scopeDigest(scope: unknown): string {
   if (scope === undefined || scope === null) return 'none';
   return createHash('sha256')
-    .update(JSON.stringify(sorted(scope)))
+    .update(JSON.stringify(inKeyOrder(scope)))
     .digest('hex')
     .slice(0, digits);
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isRecord(value)) return value;
-  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([field, inner]) => [field, sorted(inner)]));
 }
 
 function textOf(value: unknown): string {

@@ -7,7 +7,7 @@ import {
   requiredValue,
   unsupportedValue,
 } from '../../object/meta/field-error.ts';
-import { isRecord } from '../../object/text/json.ts';
+import { isRecord, textsIn } from '../../object/text/json.ts';
 import { isResourcePattern, overlappingPatterns, patternWords } from './patterns/resource-patterns.ts';
 import { isURLPattern, urlPatternWords } from './patterns/url-patterns.ts';
 import { type RequestTarget, type RuleEntry, type RuleResources, requestTargets } from './scope.ts';
@@ -158,8 +158,7 @@ function textOf(item: Record<string, unknown>, field: string): string {
 }
 
 function textsOf(item: Record<string, unknown>, field: string, path: string, errors: FieldError[]): string[] {
-  const value = item[field];
-  const texts = Array.isArray(value) ? value.filter((text) => typeof text === 'string') : [];
+  const texts = textsIn(item[field]);
   if (texts.length > maxItems) errors.push(tooMany(`${path}.${field}`, texts.length));
   return texts.slice(0, maxItems);
 }

@@ -2,7 +2,7 @@
 // here). Out: the entries, every fault with its field, and warnings for deprecated fields.
 import { isDnsLabel } from '../../config/settings/text-rules.ts';
 import { type FieldError, invalidValue, requiredValue, unsupportedValue } from '../../object/meta/field-error.ts';
-import { isRecord } from '../../object/text/json.ts';
+import { isRecord, recordsIn, textsIn } from '../../object/text/json.ts';
 import { parseRule } from './parse-rule.ts';
 import { all, type Entry, type InstanceName, type RoleName, roleNames, type Scope } from './scope.ts';
 
@@ -156,12 +156,4 @@ function listedIn(entry: Record<string, unknown>): number {
     if (!Array.isArray(member)) return sum;
     return member.filter(isRecord).reduce((inner, item) => inner + listedIn(item), sum + member.length);
   }, 0);
-}
-
-function recordsIn(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
-}
-
-function textsIn(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }

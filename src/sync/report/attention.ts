@@ -1,6 +1,7 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
 import { andMore, counted } from '../../object/text/in-words.ts';
+import { textsIn } from '../../object/text/json.ts';
 import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
 import { needsPerson, type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
@@ -99,9 +100,9 @@ function countOf(status: StatusJson, group: string): number {
 
 function configurationItems(status: StatusJson): AttentionItem[] {
   const late = status['newConfigurationNotTakenOver'];
-  const waiting = textsOf(status['settingsWaitForRestart']);
+  const waiting = textsIn(status['settingsWaitForRestart']);
   return [
-    ...textsOf(status['newConfigurationIsInvalid']).map((fault) => {
+    ...textsIn(status['newConfigurationIsInvalid']).map((fault) => {
       const remedy = 'correct the file; until then the configuration before it is in force';
       return item('configuration', 'ConfigurationInvalid', fault, {
         remedy,
@@ -133,7 +134,7 @@ function outageItems(asked: Asked): AttentionItem[] {
     troubleItem(asked, `${say(cluster)} cluster`, { reason: say(kind), message: say(message) }, Number(seconds)),
   );
   const known = new Set(outages.map(({ message }) => message));
-  const troubles = textsOf(status['waitingFor']).filter((one) => ![...known].some((message) => one.includes(message)));
+  const troubles = textsIn(status['waitingFor']).filter((one) => ![...known].some((message) => one.includes(message)));
   const waiting = troubles.map((message) => troubleItem(asked, 'clusters', { reason: 'Unreachable', message }));
   const found = [...outages, ...waiting];
   return found.length > 0 ? found : lateItems(asked);
@@ -152,7 +153,7 @@ function rightsItems(status: StatusJson): AttentionItem[] {
   const remedy = { remedy: 'grant the verbs', command: configuredCommand(status, 'doctor') };
   return Object.values(status).flatMap((block) =>
     isFacts(block)
-      ? textsOf(block['missingVerbs']).map((message) => item('permissions', 'MissingVerbs', message, remedy))
+      ? textsIn(block['missingVerbs']).map((message) => item('permissions', 'MissingVerbs', message, remedy))
       : [],
   );
 }
@@ -231,7 +232,7 @@ function managementItems({ status, address }: Asked): AttentionItem[] {
   if (!isFacts(management)) return [];
   const soon = Number(management['expiringWithinSevenDays'] ?? 0);
   return [
-    ...textsOf(management['troubles']).map((message) =>
+    ...textsIn(management['troubles']).map((message) =>
       item('management API', 'Trouble', message, {
         remedy: 'see what the message names',
         command: statusCommand(status, '--all', address),
@@ -239,7 +240,7 @@ function managementItems({ status, address }: Asked): AttentionItem[] {
     ),
     ...(soon > 0
       ? [
-          item('access keys', 'EndingSoon', endingKeys(soon, textsOf(management['nextKeysToEnd'])), {
+          item('access keys', 'EndingSoon', endingKeys(soon, textsIn(management['nextKeysToEnd'])), {
             remedy: 'make new ones before',
             command: configuredCommand(status, 'keys list', { isFilesOnly: true }),
           }),
@@ -283,10 +284,6 @@ function item(
 
 function rowsOf(value: unknown): StatusJson[] {
   return Array.isArray(value) ? value.filter(isFacts) : [];
-}
-
-function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
 /** The members that are texts. */

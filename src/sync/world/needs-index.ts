@@ -3,42 +3,42 @@
 import type { Key } from '../../object/meta/object.ts';
 import { needsOf, type ObjectRef, type SyncedKind, type VirtualItem } from '../plan/kind.ts';
 
-/** Which object needs which other one, to be read in both directions. */
-class Links {
-  readonly #needed = new Map<Key, string>();
+/** Which object points to which other one, to be read in both directions. */
+export class Links {
+  readonly #targets = new Map<Key, string>();
   readonly #objects = new Map<string, Set<Key>>();
 
-  note(object: Key, needed: string | undefined): void {
-    const before = this.#needed.get(object);
-    if (before === needed) return;
+  note(object: Key, target: string | undefined): void {
+    const before = this.#targets.get(object);
+    if (before === target) return;
     if (before !== undefined) this.#forget(object, before);
-    if (needed === undefined) return;
-    this.#needed.set(object, needed);
-    const objects = this.#objects.get(needed) ?? new Set();
-    this.#objects.set(needed, objects.add(object));
+    if (target === undefined) return;
+    this.#targets.set(object, target);
+    const objects = this.#objects.get(target) ?? new Set();
+    this.#objects.set(target, objects.add(object));
   }
 
-  neededBy(object: Key): string | undefined {
-    return this.#needed.get(object);
+  targetOf(object: Key): string | undefined {
+    return this.#targets.get(object);
   }
 
-  objectsOf(needed: string): readonly Key[] {
-    return [...(this.#objects.get(needed) ?? [])];
+  objectsOf(target: string): readonly Key[] {
+    return [...(this.#objects.get(target) ?? [])];
   }
 
-  entries(): Iterable<readonly [needed: string, objects: ReadonlySet<Key>]> {
+  entries(): Iterable<readonly [target: string, objects: ReadonlySet<Key>]> {
     return this.#objects.entries();
   }
 
   get size(): number {
-    return this.#needed.size;
+    return this.#targets.size;
   }
 
-  #forget(object: Key, needed: string): void {
-    this.#needed.delete(object);
-    const objects = this.#objects.get(needed);
+  #forget(object: Key, target: string): void {
+    this.#targets.delete(object);
+    const objects = this.#objects.get(target);
     objects?.delete(object);
-    if (objects?.size === 0) this.#objects.delete(needed);
+    if (objects?.size === 0) this.#objects.delete(target);
   }
 }
 
@@ -55,7 +55,7 @@ export class NeedsIndex {
 
   /** The Service that an object named when it was last noted. */
   serviceOf({ kind, needs }: SyncedKind, key: Key): Key | undefined {
-    return needs === undefined ? key : this.#services.get(kind)?.neededBy(key);
+    return needs === undefined ? key : this.#services.get(kind)?.targetOf(key);
   }
 
   /** The keys of the objects that a Service decides about. */

@@ -10,8 +10,7 @@ import type { HostPlace } from '../plan/placement.ts';
 import type { Facts } from '../plan/step.ts';
 import { Candidates } from './candidates.ts';
 import type { Behind } from './copies-behind.ts';
-import { CopyIndex } from './copy-index.ts';
-import type { NeedsIndex } from './needs-index.ts';
+import { Links, type NeedsIndex } from './needs-index.ts';
 import type { Registry } from './registry.ts';
 import type { NameView, ServiceNames } from './service-names.ts';
 import type { Circumstances, Rules, Windows } from './sources.ts';
@@ -26,7 +25,8 @@ export class World<R extends Rules = Rules> {
   readonly names: ServiceNames;
   readonly candidates: Candidates;
   readonly #needs: NeedsIndex;
-  readonly #copies = new CopyIndex();
+  /** The keys that the annotations of copies name. A new mapping of namespaces leaves copies in their old places. */
+  readonly #copies = new Links();
   #rules: R;
 
   /** `life` is of the sync that this world belongs to. */
@@ -282,7 +282,7 @@ export class World<R extends Rules = Rules> {
   #straysOf(key: Key, place: HostPlace | undefined): HostItem[] {
     const { placement } = this.#rules.translation;
     const strays: HostItem[] = [];
-    for (const hostKey of this.#copies.hostKeysOf(key)) {
+    for (const hostKey of this.#copies.objectsOf(key)) {
       const host = this.windows.host.get(hostKey);
       if (host === undefined || isSamePlace(host, place)) continue;
       // Away from the key's own place the six are no proof without our marker: another virtual cluster writes them too.

@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { parseListen } from '../../../config/settings/text-rules.ts';
 import { firstLines } from '../../../object/text/in-words.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, recordsIn } from '../../../object/text/json.ts';
 import { auditSpaceWarnings } from '../../line/audit-space.ts';
 import { CommandFault } from '../../line/context.ts';
 import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
@@ -59,13 +59,9 @@ const mostTroubles = 5;
 function troublesIn(status: Record<string, unknown>): string[] {
   const slices = isRecord(status['endpointSlices']) ? status['endpointSlices'] : {};
   const rows = [status, slices].flatMap((kind) => {
-    const lists = [kind['trouble'], kind['contested']].map((list) =>
-      Array.isArray(list) ? list.filter(isRecord) : [],
-    );
-    const [troubles = [], contested = []] = lists;
     return [
-      ...troubles.map(({ object, state, message }) => `${object}: ${state}, ${message}`),
-      ...contested.map(({ object, by }) => `${object}: Contested, ${by} keeps changing its copy`),
+      ...recordsIn(kind['trouble']).map(({ object, state, message }) => `${object}: ${state}, ${message}`),
+      ...recordsIn(kind['contested']).map(({ object, by }) => `${object}: Contested, ${by} keeps changing its copy`),
     ];
   });
   return firstLines(rows, mostTroubles);

@@ -10,7 +10,7 @@ import { type StoreSettings, secretsFolder } from '../../../config/settings/mana
 import { silentLog } from '../../../log.ts';
 import { provesSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
 import { counted, firstLines } from '../../../object/text/in-words.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, recordsIn } from '../../../object/text/json.ts';
 import { Seals } from '../../../store/kubernetes/seals.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
@@ -213,7 +213,7 @@ const isProtected: Check = {
 function guards(spec: unknown, namespace: string): boolean {
   if (!isRecord(spec) || !isRecord(spec['matchConstraints'])) return false;
   const { resourceRules } = spec['matchConstraints'];
-  const rules = Array.isArray(resourceRules) ? resourceRules.filter(isRecord) : [];
+  const rules = recordsIn(resourceRules);
   const has = (list: unknown, ...wanted: string[]) => Array.isArray(list) && wanted.some((one) => list.includes(one));
   return (
     rules.some(({ resources, operations }) => has(resources, 'secrets', '*') && has(operations, 'DELETE', '*')) &&

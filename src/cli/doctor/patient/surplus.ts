@@ -2,7 +2,7 @@
 // that every account of a cluster has are not counted.
 import type { Connection } from '../../../cluster/wire/connection.ts';
 import type { Permission } from '../../../cluster/wire/probe.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, textsIn } from '../../../object/text/json.ts';
 import type { ResourceRule } from './shipped-rules.ts';
 
 /** Granted to all by the roles that every Kubernetes has. */
@@ -34,18 +34,14 @@ export async function heldRights(connection: Connection, namespace: string): Pro
 }
 
 function ruleOf(rule: Record<string, unknown>): ResourceRule {
-  const names = texts(rule['resourceNames']);
+  const names = textsIn(rule['resourceNames']);
   const suffix = names.length === 0 ? '' : ` ${names.join(', ')}`;
   return {
-    verbs: texts(rule['verbs']),
-    apiGroups: texts(rule['apiGroups']),
+    verbs: textsIn(rule['verbs']),
+    apiGroups: textsIn(rule['apiGroups']),
     // A right on named objects is smaller than one on all of them; its names stay in the text.
-    resources: texts(rule['resources']).map((one) => `${one}${suffix}`),
+    resources: textsIn(rule['resources']).map((one) => `${one}${suffix}`),
   };
-}
-
-function texts(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }
 
 /** A line for each resource, with the verbs that nothing allows. */

@@ -1,10 +1,12 @@
 // Answers the playground: what the patches of a text make of the objects of another text, forward and back. In: the texts of a case.
 // Out: differences, matches, messages, and every fault at its place. The code is that of check and render: this file contains no
 // rule of its own. It must never read a file, and never know who asks.
+
 import type { Fault } from '../../../config/fault.ts';
 import { loadConfiguration } from '../../../config/load/load.ts';
 import { knownSettings, withPatches } from '../../../daemon/options/load-patches.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { inKeyOrder } from '../../../object/text/json.ts';
 import { lineDifference } from '../../../object/text/line-diff.ts';
 import {
   type ChangedObject,
@@ -23,7 +25,7 @@ import { tryExpressions } from '../checks/try-expressions.ts';
 import { isOfflineKind } from '../offline-kinds.ts';
 import type { OfflineMeans } from '../offline-patches.ts';
 import { type OfflineRender, renderOffline } from '../offline-render.ts';
-import { objectsText, sorted, withoutServerFields } from '../print-objects.ts';
+import { objectsText, withoutServerFields } from '../print-objects.ts';
 import { objectsIn, refuseDuplicates } from '../read-objects.ts';
 import { wantedObjects } from '../wanted-objects.ts';
 import { parseDocuments, toYaml } from '../yaml-text.ts';
@@ -241,7 +243,7 @@ function wayOf(
 }
 
 function changedObject(before: KubeObject, { name, object }: { name: string; object: KubeObject }): ChangedObject {
-  const textOf = (one: KubeObject) => toYaml(sorted(withoutServerFields(one)));
+  const textOf = (one: KubeObject) => toYaml(inKeyOrder(withoutServerFields(one)));
   const lines = lineDifference(textOf(before), textOf(object));
   const shown = lines.slice(0, playgroundLimits.shownLines);
   const [side, ...rest] = name.split(' ');

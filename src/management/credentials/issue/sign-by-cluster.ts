@@ -12,7 +12,7 @@ import { type Clock, pause } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { forbidden } from '../../../object/meta/status.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, recordsIn } from '../../../object/text/json.ts';
 import { type InstanceRef, instanceText } from '../kubeconfig/names.ts';
 import { instanceGroupResource } from './asked.ts';
 import { badGateway, gatewayTimeout, upstreamFault } from './upstream-fault.ts';
@@ -74,7 +74,7 @@ async function signed(cluster: VirtualCluster, { id, instance, clock, log }: Sig
 
 function certificateIn({ status }: KubeObject, instance: InstanceRef): string | undefined {
   const { certificate, conditions } = isRecord(status) ? status : {};
-  for (const condition of Array.isArray(conditions) ? conditions.filter(isRecord) : []) {
+  for (const condition of recordsIn(conditions)) {
     const why = String(condition['message'] ?? condition['reason'] ?? '').slice(0, longestReason);
     if (condition['type'] === 'Denied') throw denied(instance, why);
     if (condition['type'] === 'Failed')

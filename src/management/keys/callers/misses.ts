@@ -6,14 +6,12 @@ import type { Clock } from '../../../clock.ts';
 import { serviceUnavailable } from '../../../object/meta/status.ts';
 import type { Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
-import { TokenBucket } from '../../../token-bucket.ts';
+import { TokenBucket, TokenBuckets } from '../../../token-bucket.ts';
 
 /** A pipeline that starts a dozen jobs with a new key passes; somebody who tries keys does not make the host busy. */
 const ofOneSource = { burst: 20, perSecond: 2 };
 /** All sources together; looks at one time share one question to the host. */
 const ofAll = { burst: 200, perSecond: 50 };
-/** Remembered sources. With more, the oldest is forgotten, and the limit of all holds. */
-const maxSources = 10_000;
 
 export interface MissesParts {
   store: Pick<Store, 'currentRevision'>;
@@ -24,7 +22,7 @@ export interface MissesParts {
 
 export class Misses {
   readonly #parts: MissesParts;
-  readonly #sources = new Map<string, TokenBucket>();
+  readonly #sources = new TokenBuckets(ofOneSource);
   #all: TokenBucket | undefined;
 
   constructor(parts: MissesParts) {
@@ -36,21 +34,12 @@ export class Misses {
     const { store, followers, clock } = this.#parts;
     const nowMs = clock.now();
     this.#all ??= new TokenBucket(ofAll, nowMs);
-    const waitMs = this.#bucketOf(source, nowMs).take(nowMs) || this.#all.take(nowMs);
+    const waitMs = this.#sources.of(source, nowMs).take(nowMs) || this.#all.take(nowMs);
     if (waitMs > 0) throw unknownYet(Math.ceil(waitMs / 1000));
     const revision = await store.currentRevision({ fresh: true }).catch(() => undefined);
     // Who follows the store has the change one turn later, but for one that has lost its watch just now.
     await new Promise((resolve) => setImmediate(resolve));
     if (revision === undefined || !followers.have(revision)) throw unknownYet(1);
-  }
-
-  #bucketOf(source: string, nowMs: number): TokenBucket {
-    const bucket = this.#sources.get(source) ?? new TokenBucket(ofOneSource, nowMs);
-    this.#sources.delete(source);
-    this.#sources.set(source, bucket);
-    const [oldest] = this.#sources.keys();
-    if (this.#sources.size > maxSources && oldest !== undefined) this.#sources.delete(oldest);
-    return bucket;
   }
 }
 

@@ -1,7 +1,7 @@
 // The facts of a key that authentication needs, read from its object once for each version.
 
 import type { KubeObject } from '../../../object/meta/object.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, textsIn } from '../../../object/text/json.ts';
 import { cidrsAnnotation, type SourceNetworks, sourceNetworks } from '../../scope/patterns/source-networks.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import type { KeyTimes } from './expiry.ts';
@@ -38,7 +38,7 @@ export function keyFacts(object: KubeObject, record: KeyRecord, scopes = new Rec
     },
     isDeleted: deletionTimestamp !== undefined,
     isDisabled: spec['disabled'] === true,
-    groups: Array.isArray(groups) ? groups.filter((group) => typeof group === 'string') : [],
+    groups: textsIn(groups),
     scoped: scope === null ? undefined : new KeyScope(JSON.stringify(scope), scopes),
     networks: cidrs === undefined ? undefined : sourceNetworks(cidrs),
     networksText: cidrs,

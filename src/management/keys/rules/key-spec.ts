@@ -1,7 +1,7 @@
 // The spec of an OwnedAccessKey as the rules read it. Values of a wrong type are left out: the schema has reported them.
 
 import type { KubeObject } from '../../../object/meta/object.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, textsIn } from '../../../object/text/json.ts';
 import type { SubjectName } from '../../scope/directory.ts';
 
 export interface KeySpec {
@@ -30,7 +30,7 @@ export function keySpec(object: KubeObject): KeySpec {
     user: text('user'),
     team: text('team'),
     subject: text('subject'),
-    groups: Array.isArray(groups) ? groups.filter((group) => typeof group === 'string') : [],
+    groups: textsIn(groups),
     key: text('key'),
     disabled: spec['disabled'] === true,
     ttl: typeof ttl === 'number' ? ttl : 0,

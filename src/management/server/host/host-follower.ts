@@ -1,7 +1,8 @@
 // Follows the records of the host: one whole list, then every change in order, and on from the last one after each interruption. In: a
 // connection. Out: calls of the listener. Its steps and pauses are those of a window, but it keeps no objects and loses no change.
-import { type Clock, pause } from '../../../clock.ts';
+import type { Clock } from '../../../clock.ts';
 import { listPages } from '../../../cluster/window/list-pages.ts';
+import { pauseBefore } from '../../../cluster/window/reflector.ts';
 import {
   afterList,
   afterWatch,
@@ -78,16 +79,10 @@ export class HostFollower {
     }
   }
 
-  async #wait({ delayMs, isAnswered }: ReflectorStep): Promise<void> {
-    if (delayMs <= 0) return;
-    const { clock, connection } = this.#options;
-    const woken = new AbortController();
-    const notBeforeMs = clock.now() + Math.min(delayMs, watchFloorMs / 4);
-    // Each beat asks the host, so its return is noticed at once.
-    const forget = connection.subscribe(() => isAnswered === false && woken.abort());
-    await pause(clock, delayMs, AbortSignal.any([this.#interrupt.signal, woken.signal]));
-    forget();
-    if (woken.signal.aborted) await pause(clock, notBeforeMs - clock.now(), this.#interrupt.signal);
+  /** Each beat asks the host, so its return is noticed at once. */
+  async #wait(step: ReflectorStep): Promise<void> {
+    if (step.delayMs <= 0) return;
+    await pauseBefore(step, { ...this.#options, signal: this.#interrupt.signal, floorMs: watchFloorMs / 4 });
   }
 
   #note(step: ReflectorStep): void {

@@ -3,7 +3,7 @@
 // value of which the tenant would get only a part, and an expression that fails instead.
 import { compileExpression } from '../../../expression/language/compile.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
-import { isLabelValue, mayBe, type Pair, pairsOf, textsFor, valuesOf } from './round-trip.ts';
+import { examplesOf, isLabelValue, mayBe, type Pair, textsFor, valuesOf } from './round-trip.ts';
 import { runOnSamples, type Trial } from './sample-run.ts';
 
 /** A host value that somebody may write by hand, and of which the tenant would get only a part. */
@@ -17,13 +17,7 @@ export interface CutExample {
 }
 
 export async function findCuts(patches: readonly CompiledPatch[], trial: Trial): Promise<CutExample[]> {
-  const found: CutExample[] = [];
-  for (const pair of pairsOf(patches)) {
-    if (trial.isTimeUp()) break;
-    const example = await cutExample(pair, trial);
-    if (example !== undefined) found.push(example);
-  }
-  return found;
+  return examplesOf(patches, trial, (pair) => cutExample(pair, trial));
 }
 
 async function cutExample(pair: Pair, trial: Trial): Promise<CutExample | undefined> {

@@ -22,16 +22,25 @@ export interface Pair {
   back: CompiledPatch & { back: CompiledExpression };
 }
 
-/** `wentBoth` hears of each pair that took a sample both ways: only of such a pair it can be said that it restores values. */
-export async function findCounterExamples(
+/** `wentBoth` is called with each pair that took a sample both ways: only such a pair can be said to restore values. */
+export function findCounterExamples(
   patches: readonly CompiledPatch[],
   trial: Trial,
   wentBoth: (pair: Pair) => void = () => {},
 ): Promise<CounterExample[]> {
-  const found: CounterExample[] = [];
+  return examplesOf(patches, trial, (pair) => counterExample(pair, trial, wentBoth));
+}
+
+/** What is found for each pair until the time is up. */
+export async function examplesOf<T>(
+  patches: readonly CompiledPatch[],
+  trial: Trial,
+  exampleOf: (pair: Pair) => Promise<T | undefined>,
+): Promise<T[]> {
+  const found: T[] = [];
   for (const pair of pairsOf(patches)) {
     if (trial.isTimeUp()) break;
-    const example = await counterExample(pair, trial, wentBoth);
+    const example = await exampleOf(pair);
     if (example !== undefined) found.push(example);
   }
   return found;
