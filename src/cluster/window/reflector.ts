@@ -2,11 +2,11 @@
 // watching, retrying and stopped. In: objects from lists and watches. Out: changes of the cache, reported to the sink. Must
 // never know what the objects are for.
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Clock, pause } from '../../clock.ts';
+import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { WindowMetrics } from '../metrics.ts';
-import type { Connection } from '../wire/connection.ts';
+import { type Connection, pauseBefore } from '../wire/connection.ts';
 import { type WindowScope, watchPath } from '../wire/scope.ts';
 import type { Cache, Gathering } from './cache.ts';
 import { EventIntake, type ReflectorSink } from './event-intake.ts';
@@ -289,23 +289,4 @@ export class Reflector<T extends Item> {
     // A running watch may advance before the answer arrives, so the version is read first.
     return checkVersion({ ...this.#options, signal: this.#interrupt.signal, known: this.#intake.reached });
   }
-}
-
-/** Waits before a step, and no longer when a server that could not be reached answers somebody again, or has another address now. */
-export async function pauseBefore(
-  { delayMs, isAnswered }: Pick<ReflectorStep, 'delayMs' | 'isAnswered'>,
-  {
-    clock,
-    connection,
-    signal,
-    floorMs,
-  }: { clock: Clock; connection: Connection; signal: AbortSignal; floorMs: number },
-): Promise<void> {
-  // An answer over an old connection does not show that a new one can be opened: windows would wake each other without end.
-  const notBeforeMs = clock.now() + Math.min(delayMs, floorMs);
-  const woken = new AbortController();
-  const forget = connection.subscribe(() => isAnswered === false && woken.abort());
-  await pause(clock, delayMs, AbortSignal.any([signal, woken.signal]));
-  forget();
-  if (woken.signal.aborted) await pause(clock, notBeforeMs - clock.now(), signal);
 }

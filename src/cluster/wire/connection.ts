@@ -1,4 +1,5 @@
 // The interface between the callers of an API server and the transport: one request with one answer, or one stream.
+import { type Clock, pause } from '../../clock.ts';
 import type { Answer } from '../answer.ts';
 import type { AddressState, ClusterIdentity } from './same-cluster.ts';
 
@@ -88,4 +89,23 @@ export interface ClusterConnection extends Connection {
   readonly address: AddressState;
   /** Reads the credentials at once. */
   reread(): Promise<void>;
+}
+
+/** Waits before a step, and no longer when a server that could not be reached answers somebody again, or has another address now. */
+export async function pauseBefore(
+  { delayMs, isAnswered }: { delayMs: number; isAnswered?: boolean },
+  {
+    clock,
+    connection,
+    signal,
+    floorMs,
+  }: { clock: Clock; connection: Connection; signal: AbortSignal; floorMs: number },
+): Promise<void> {
+  // An answer over an old connection does not show that a new one can be opened: windows would wake each other without end.
+  const notBeforeMs = clock.now() + Math.min(delayMs, floorMs);
+  const woken = new AbortController();
+  const forget = connection.subscribe(() => isAnswered === false && woken.abort());
+  await pause(clock, delayMs, AbortSignal.any([signal, woken.signal]));
+  forget();
+  if (woken.signal.aborted) await pause(clock, notBeforeMs - clock.now(), signal);
 }

@@ -1,6 +1,7 @@
 // The errors of a single evaluation, in words that reveal no secret: neither the value itself nor a long text of foreign origin
 // appears in a message.
-import { realmLimits } from '../limits.ts';
+import { realmLimits, sandboxLimits } from '../limits.ts';
+import type { RanOut } from '../sandbox/sandbox.ts';
 
 export type EvaluationErrorKind = 'syntax' | 'rejected' | 'threw' | 'timeout' | 'memory' | 'size' | 'type' | 'crash';
 
@@ -11,6 +12,20 @@ export interface EvaluationError {
   position?: { line: number; column: number };
   /** Set when a later try may succeed: the wait before that try. */
   retryAfterMs?: number;
+}
+
+/** The error of an expression whose request ran out. */
+export function errorOf(outcome: RanOut): EvaluationError {
+  switch (outcome.kind) {
+    case 'timeout':
+      return { kind: 'timeout', message: 'expression did not finish in time' };
+    case 'memory':
+      return { kind: 'memory', message: `expression needed more than ${sandboxLimits.isolateMemoryMb} MB` };
+    case 'crash':
+      return { kind: 'crash', message: plainMessage(outcome.message, undefined) };
+    default:
+      return outcome satisfies never;
+  }
 }
 
 /** A shorter value is likely to be an ordinary word, and removing it would garble the message. */

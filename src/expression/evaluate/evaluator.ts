@@ -13,7 +13,7 @@ import { harnessSource, type SandboxSetup } from '../realm/harness.ts';
 import type { RanOut, Sandbox } from '../sandbox/sandbox.ts';
 import { type AnswerFault, type GroupAnswer, isList, readAnswers, resultsOf } from './answer.ts';
 import { AnswerMemory, type AnswerMemoryOptions, isJson } from './answer-memory.ts';
-import { type EvaluationError, plainMessage } from './evaluation-error.ts';
+import { type EvaluationError, errorOf, plainMessage } from './evaluation-error.ts';
 import type { ExpressionMetrics, Quarantined } from './expression-metrics.ts';
 import { Offenders, type Suspicion } from './offenders.ts';
 import { countOf, type EvaluationRequest, fillGaps, type GroupResult, type ValueGroup } from './request.ts';
@@ -291,17 +291,4 @@ function setupOf(options: EvaluatorOptions): SandboxSetup {
     timeoutMs: options.softMs ?? sandboxLimits.softMs,
     callsPerIsolate: sandboxLimits.callsPerIsolate,
   };
-}
-
-function errorOf(outcome: RanOut): EvaluationError {
-  switch (outcome.kind) {
-    case 'timeout':
-      return { kind: 'timeout', message: 'expression did not finish in time' };
-    case 'memory':
-      return { kind: 'memory', message: `expression needed more than ${sandboxLimits.isolateMemoryMb} MB` };
-    case 'crash':
-      return { kind: 'crash', message: plainMessage(outcome.message, undefined) };
-    default:
-      return outcome satisfies never;
-  }
 }

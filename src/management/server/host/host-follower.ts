@@ -2,7 +2,6 @@
 // connection. Out: calls of the listener. Its steps and pauses are those of a window, but it keeps no objects and loses no change.
 import type { Clock } from '../../../clock.ts';
 import { listPages } from '../../../cluster/window/list-pages.ts';
-import { pauseBefore } from '../../../cluster/window/reflector.ts';
 import {
   afterList,
   afterWatch,
@@ -14,7 +13,7 @@ import {
 } from '../../../cluster/window/reflector-steps.ts';
 import { checkVersion } from '../../../cluster/window/version-check.ts';
 import { watchOnce } from '../../../cluster/window/watch-session.ts';
-import type { Connection } from '../../../cluster/wire/connection.ts';
+import { type Connection, pauseBefore } from '../../../cluster/wire/connection.ts';
 import { type WindowScope, watchPath } from '../../../cluster/wire/scope.ts';
 import type { Log } from '../../../log.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
