@@ -1,4 +1,5 @@
 import { loadConfiguration } from '../../../src/config/load/load.ts';
+import { allows } from '../../../src/management/scope/allows.ts';
 import { Directory, type KeyGroups, type Subject, type SubjectName } from '../../../src/management/scope/directory.ts';
 import { parseScope } from '../../../src/management/scope/parse-scope.ts';
 import type { AccessRequest, Destination, ScopedRequest } from '../../../src/management/scope/request.ts';
@@ -87,4 +88,11 @@ function destination(place: string | undefined): Destination {
   if (kind === 'vc') return { kind: 'ProjectVirtualCluster', project: first, virtualCluster: second };
   if (kind === 'space') return { kind: 'ProjectSpace', project: first, space: second };
   return { kind: 'Management' };
+}
+
+/** Whether the shop allows the request to a key of this person with these scopes. */
+export function answer(who: string, text: string, ...scopes: unknown[]): boolean {
+  const given = scopes.map((value) => (value === undefined ? undefined : scope(value)));
+  const credential = { subject: subject(who), keyName: 'own', scopes: given.length === 0 ? [undefined] : given };
+  return allows(shop, credential, request(text)).allowed;
 }

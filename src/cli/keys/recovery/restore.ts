@@ -14,38 +14,44 @@ export async function restore(context: Context, options: Options): Promise<ExitC
     });
   const { server } = await configuredServer(context, options);
   const journal = options.texts('journal').map((file) => resolve(context.cwd, file));
-  const restored = await tried(server.dataDir, async () => {
-    const { restore: run } = await import('../../../management/audit/recovery/restore.ts');
-    return run({
+  const { dataDir } = server;
+  const inUse = {
+    message: `the database in ${dataDir} is in use`,
+    hint: 'stop the daemon, restore, and start it again',
+  };
+  const run = async () => {
+    const { restore: restoreFrom } = await import('../../../management/audit/recovery/restore.ts');
+    return restoreFrom({
       from: resolve(context.cwd, operand),
-      dataDir: server.dataDir,
+      dataDir,
       journal: journal.length === 0 ? undefined : journal,
       trustsKeys: options.has('trust-keys'),
       clock: context.clock,
     });
-  });
+  };
+  const restored = await tried('nothing was restored', run, (code) => (code === 'STORE_LOCKED' ? inUse : undefined));
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(restored, undefined, 2)}\n`);
   else context.stdout.write(textOf(restored, options.has('trust-keys')));
   return exitCodes.fine;
 }
 
-async function tried(dataDir: string, run: () => Promise<Restored>): Promise<Restored> {
+/** Runs what a command does to a store. A fault of the store ends the command with a sentence that begins with the outcome. */
+export async function tried<T>(
+  outcome: string,
+  run: () => Promise<T>,
+  storeFault: (code: string, message: string) => { message: string; hint: string } | undefined,
+): Promise<T> {
   try {
     return await run();
-  } catch (thrown) {
-    if (thrown instanceof RestoreFault) {
-      const hint = thrown.hint === undefined ? {} : { hint: thrown.hint };
-      throw new CommandFault(exitCodes[thrown.side], `nothing was restored: ${thrown.message}`, {
-        cause: thrown,
-        ...hint,
-      });
+  } catch (cause) {
+    if (cause instanceof RestoreFault) {
+      const hint = cause.hint === undefined ? {} : { hint: cause.hint };
+      throw new CommandFault(exitCodes[cause.side], `${outcome}: ${cause.message}`, { cause, ...hint });
     }
-    if ((thrown as { code?: string }).code === 'STORE_LOCKED')
-      throw new CommandFault(exitCodes.environment, `nothing was restored: the database in ${dataDir} is in use`, {
-        cause: thrown,
-        hint: 'stop the daemon, restore, and start it again',
-      });
-    throw thrown;
+    const { code = '', message = '' } = cause as { code?: string; message?: string };
+    const found = storeFault(code, message);
+    if (found === undefined) throw cause;
+    throw new CommandFault(exitCodes.environment, `${outcome}: ${found.message}`, { cause, hint: found.hint });
   }
 }
 

@@ -2,20 +2,21 @@
 import { resolve } from 'node:path';
 import type { ManagementServerSettings } from '../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../log.ts';
-import { RestoreFault } from '../../../management/audit/recovery/restore-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line/context.ts';
 import { requireManagement } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import { configuredServer } from '../client/reach-server.ts';
+import { tried } from './restore.ts';
 
 export async function storeMigrate(context: Context, options: Options): Promise<ExitCode> {
   const [from, to] = [await serverIn(context, options, 'from'), await serverIn(context, options, 'to')];
   const { clock, environment } = context;
   const progress = progressOf(context);
-  const migrated = await tried('nothing may be served yet', async () => {
+  const run = async () => {
     const { migrate } = await import('../../../management/server/moving/migrate.ts');
     return migrate({ from, to, clock, log: silentLog, environment, progress });
-  });
+  };
+  const migrated = await tried('nothing may be served yet', run, storeFault);
   const { records, digest, revision } = migrated;
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(migrated, undefined, 2)}\n`);
   else
@@ -32,10 +33,11 @@ export async function storeRecover(context: Context, options: Options): Promise<
   const { server } = await configuredServer(context, options);
   const others = options.texts('journals').map((folder) => resolve(context.cwd, folder));
   const { clock, environment } = context;
-  const recovered = await tried('nothing was recovered', async () => {
+  const run = async () => {
     const { recover } = await import('../../../management/server/moving/recover.ts');
     return recover({ server, others, trustsKeys: options.has('trust-keys'), clock, log: silentLog, environment });
-  });
+  };
+  const recovered = await tried('nothing was recovered', run, storeFault);
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(recovered, undefined, 2)}\n`);
   else {
     const { keys, deleted, changed, disabled, revision, foundAt, journals } = recovered;
@@ -54,13 +56,12 @@ export async function storeRecover(context: Context, options: Options): Promise<
 export async function storeSeal(context: Context, options: Options): Promise<ExitCode> {
   const { server } = await configuredServer(context, options);
   const { clock, environment } = context;
-  const sealed = await tried(
-    'the store is not sealed yet, and no server starts on it if some records are',
-    async () => {
-      const { sealStore } = await import('../../../management/server/moving/seal.ts');
-      return sealStore({ server, clock, log: silentLog, environment, progress: progressOf(context) });
-    },
-  );
+  const run = async () => {
+    const { sealStore } = await import('../../../management/server/moving/seal.ts');
+    return sealStore({ server, clock, log: silentLog, environment, progress: progressOf(context) });
+  };
+  const outcome = 'the store is not sealed yet, and no server starts on it if some records are';
+  const sealed = await tried(outcome, run, storeFault);
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(sealed, undefined, 2)}\n`);
   else
     context.stdout.write(
@@ -92,19 +93,7 @@ async function serverIn(context: Context, options: Options, name: 'from' | 'to')
   return managementServer;
 }
 
-async function tried<T>(outcome: string, run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (thrown) {
-    if (thrown instanceof RestoreFault) {
-      const hint = thrown.hint === undefined ? {} : { hint: thrown.hint };
-      throw new CommandFault(exitCodes[thrown.side], `${outcome}: ${thrown.message}`, { cause: thrown, ...hint });
-    }
-    const { code, message } = thrown as { code?: string; message?: string };
-    if (code?.startsWith('STORE_') !== true) throw thrown;
-    throw new CommandFault(exitCodes.environment, `${outcome}: ${message}`, {
-      cause: thrown,
-      hint: 'stop every server that uses the store, and look whether the cluster answers',
-    });
-  }
+function storeFault(code: string, message: string): { message: string; hint: string } | undefined {
+  const hint = 'stop every server that uses the store, and look whether the cluster answers';
+  return code.startsWith('STORE_') ? { message, hint } : undefined;
 }

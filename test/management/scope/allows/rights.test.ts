@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { allows } from '../../../../src/management/scope/allows.ts';
-import { request, scope, shop, subject } from '../scopes.ts';
+import { answer, request, scope, shop, subject } from '../scopes.ts';
 
 const keys = 'ownedaccesskeys.management.platform';
 
@@ -9,12 +9,6 @@ const tokens = 'directclusterendpointtokens.management.platform';
 const instances = 'virtualclusterinstances.management.platform';
 
 const kubeconfig = 'virtualclusterinstances/kubeconfig.management.platform';
-
-function answer(who: string, text: string, ...scopes: unknown[]): boolean {
-  const given = scopes.map((value) => (value === undefined ? undefined : scope(value)));
-  const credential = { subject: subject(who), keyName: 'own', scopes: given.length === 0 ? [undefined] : given };
-  return allows(shop, credential, request(text)).allowed;
-}
 
 describe('the key of a kubeconfig', () => {
   it.each([

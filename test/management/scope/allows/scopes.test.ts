@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { actsAsAdministrator, allows } from '../../../../src/management/scope/allows.ts';
-import { request, scope, shop, subject } from '../scopes.ts';
+import { answer, request, scope, shop, subject } from '../scopes.ts';
 
 const keys = 'ownedaccesskeys.management.platform';
 
@@ -11,12 +11,6 @@ const revocations = 'revocations.management.platform';
 const reports = 'agentreports.management.platform';
 
 const kubeconfig = 'virtualclusterinstances/kubeconfig.management.platform';
-
-function answer(who: string, text: string, ...scopes: unknown[]): boolean {
-  const given = scopes.map((value) => (value === undefined ? undefined : scope(value)));
-  const credential = { subject: subject(who), keyName: 'own', scopes: given.length === 0 ? [undefined] : given };
-  return allows(shop, credential, request(text)).allowed;
-}
 
 describe('roles', () => {
   const role = (name: string, rest: object = {}) => ({ roles: [{ role: name, ...rest }] });

@@ -1,23 +1,9 @@
 import { load } from 'js-yaml';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Bench, type Body, keysPath, openBench } from '../bench.ts';
+import { describe, expect, it } from 'vitest';
+import { type Body, keysPath } from '../bench.ts';
+import { bench, get, root, setUp } from './stage.ts';
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await openBench({
-    settings: { keys: { maxTTL: 0, requireExpiry: false, allowSupplied: true, perOwner: 500 } },
-  });
-  for (const name of ['a', 'b', 'c', 'd']) await bench.keyFor(name, { user: 'alice', displayName: `key ${name}` });
-  await bench.keyFor('of-bob', { user: 'bob' });
-});
-
-afterAll(() => bench.stop());
-
-const root = '/kubernetes/management';
-
-const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
-  bench.ask('GET', path, { headers });
+setUp();
 
 describe('a list of large objects', () => {
   const table = 'application/json;as=Table;g=meta.k8s.io;v=v1';

@@ -1,22 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, type Bench, type Body, keysPath, openBench, until } from '../bench.ts';
+import { describe, expect, it } from 'vitest';
+import { type Answer, type Body, keysPath, until } from '../bench.ts';
+import { bench, get, root, setUp } from './stage.ts';
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await openBench({
-    settings: { keys: { maxTTL: 0, requireExpiry: false, allowSupplied: true, perOwner: 500 } },
-  });
-  for (const name of ['a', 'b', 'c', 'd']) await bench.keyFor(name, { user: 'alice', displayName: `key ${name}` });
-  await bench.keyFor('of-bob', { user: 'bob' });
-});
-
-afterAll(() => bench.stop());
-
-const root = '/kubernetes/management';
-
-const get = (path: string, headers: Record<string, string> = {}): Promise<Answer> =>
-  bench.ask('GET', path, { headers });
+setUp();
 
 const namesOf = ({ body }: Answer): unknown[] =>
   (body['items'] as unknown as Body[]).map((item) => item['metadata']?.['name']);
