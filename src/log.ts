@@ -4,10 +4,10 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import { safeText } from './safe-text.ts';
 
 export type Log = Logger;
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-export const logFormats = ['auto', 'json', 'text'] as const;
+const logFormats = ['auto', 'json', 'text'] as const;
 export type LogFormat = (typeof logFormats)[number];
 
 export function createLog(options: { level: LogLevel; destination?: DestinationStream }): Log {

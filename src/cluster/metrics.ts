@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 import { type Metrics, readSeries } from '../metrics.ts';
 import type { Answer } from './answer.ts';
 
-export const restartReasons = [
+const restartReasons = [
   'ended',
   'broken',
   'silent',

@@ -108,7 +108,7 @@ function linesOf(texts: ReadonlyMap<string, string>, file: string): readonly str
 }
 
 /** Sorts by file in the order of the command line, then by position; the entry that counts unlisted faults is last. */
-export function sortFaults(faults: readonly Fault[], files: readonly string[]): Fault[] {
+function sortFaults(faults: readonly Fault[], files: readonly string[]): Fault[] {
   const ranks = new Map(files.map((file, at) => [file, at]));
   const rank = ({ code, file }: Fault): number => {
     if (code === moreCode) return files.length;

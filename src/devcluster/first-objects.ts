@@ -1,4 +1,5 @@
-// Creates the first objects of a cluster: four namespaces, and a Service with Endpoints for the API server itself.
+// Creates the first objects of a cluster: four namespaces, a Service with Endpoints for the API server itself, and the roles and
+// bindings that every cluster has from the start.
 import { isIP } from 'node:net';
 import { text } from '../apiserver/kinds/fields.ts';
 import type { Call } from '../apiserver/kinds/kit.ts';
@@ -7,9 +8,14 @@ import { negotiate } from '../apiserver/request/negotiate.ts';
 import { parseTarget } from '../apiserver/request/target.ts';
 import type { ApiServer } from '../apiserver/server.ts';
 import { createObject } from '../apiserver/verbs/create-object.ts';
-import { storageKey } from '../apiserver/wire/stored-text.ts';
+import { changeIfPresent, systemCall } from '../apiserver/verbs/system-call.ts';
+import { fromStoredText, storageKey, storagePrefix } from '../apiserver/wire/stored-text.ts';
 import type { KubeObject } from '../object/meta/object.ts';
 import { apiServiceAddress, type ClusterAddresses } from './kinds/addresses/cluster-addresses.ts';
+import { clusterRoleKind } from './kinds/rbac-kinds.ts';
+import { rbacGroup } from './kinds/role-validation.ts';
+import { aggregated } from './rbac/aggregation.ts';
+import bootstrap from './rbac/bootstrap-roles.json' with { type: 'json' };
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -55,7 +61,7 @@ async function claimUsed(server: ApiServer, addresses: ClusterAddresses): Promis
   }
 }
 
-export async function ensure(server: ApiServer, collection: string, object: KubeObject): Promise<void> {
+async function ensure(server: ApiServer, collection: string, object: KubeObject): Promise<void> {
   const target = parseTarget('POST', collection);
   const kind = server.kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new Error(`write first objects: no kind is served at "${collection}"`);
@@ -75,4 +81,25 @@ export async function ensure(server: ApiServer, collection: string, object: Kube
   if (record !== undefined) return;
   kind.strategy.setDefaults?.(object);
   await createObject(call, object, { dryRun: false });
+}
+
+/** Also gathers the rules of aggregated roles once. */
+export async function writeBootstrapRoles(server: ApiServer): Promise<void> {
+  for (const [plural, objects] of Object.entries(bootstrap)) {
+    for (const object of structuredClone(objects) as unknown as KubeObject[])
+      await ensure(server, `/apis/${rbacGroup}/v1/${plural}`, object);
+  }
+  await gatherRules(server);
+}
+
+async function gatherRules({ kit }: ApiServer): Promise<void> {
+  const page = await kit.store.list(storagePrefix(clusterRoleKind, ''));
+  if (page.kind !== 'page') throw new Error('gather the rules of aggregated roles: the store has no list of roles');
+  const roles = page.records.map(({ value, revision }) => fromStoredText(value, clusterRoleKind, revision));
+  for (const { metadata, rules } of aggregated(roles) as (KubeObject & { rules: unknown[] })[]) {
+    const call = systemCall(kit, clusterRoleKind, { namespace: '', name: metadata.name ?? '' });
+    await changeIfPresent(call, metadata.uid ?? '', (role) => {
+      role['rules'] = rules;
+    });
+  }
 }

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 const namespacesResource = { group: '', resource: 'namespaces' };
 const undeletable = new Set(['default', 'kube-system', 'kube-public']);
 
-export function namespaceKey(name: string): string {
+function namespaceKey(name: string): string {
   return `/registry/namespaces/${name}`;
 }
 

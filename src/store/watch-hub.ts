@@ -78,7 +78,7 @@ interface HubWatchOptions {
   left(watch: HubWatch): void;
 }
 
-export class HubWatch implements StoreWatch {
+class HubWatch implements StoreWatch {
   #ended: StoreWatch['ended'] = 'open';
   /** Everything up to this revision was handed out, or does not concern this watch. */
   #after: number;

@@ -17,7 +17,7 @@ const openAnswers = new WeakMap<Socket, Set<ServerResponse>>();
  * Requests of one connection without an answer. Clients of this API wait for each answer, and browsers too. Node reads all requests of a
  * packet, five hundred of them, before the first can be answered.
  */
-export const mostUnanswered = 8;
+const mostUnanswered = 8;
 
 /** Must be called after the server has its listener: a request beyond the limit never reaches it. */
 function boundUnanswered(server: Server): void {

@@ -36,7 +36,7 @@ export interface WordTrust {
 }
 
 /** Replaces a word that the journal must not remember. */
-export const otherLabel = 'other';
+const otherLabel = 'other';
 
 /** More combinations than the kinds, namespaces and clients of a test or a demo have; at 300 bytes each half a megabyte. */
 const countsMax = 2_000;

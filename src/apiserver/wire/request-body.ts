@@ -11,7 +11,7 @@ import { type ProtobufReader, protobufType } from '../kinds/protobuf-body.ts';
 import { badRequest, StatusFault } from '../request/status-fault.ts';
 import { duplicateFields } from './duplicate-fields.ts';
 
-export const objectTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
+const objectTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 
 export function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0);
@@ -78,7 +78,7 @@ export async function parseObjectBody(
 }
 
 /** `kind` is the expected kind, for the message. */
-export function parseJsonText(text: string, kind?: string): ParsedBody {
+function parseJsonText(text: string, kind?: string): ParsedBody {
   if (isTooDeep(text)) throw nestedTooDeep();
   let value: unknown;
   try {

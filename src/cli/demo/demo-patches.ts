@@ -68,7 +68,7 @@ function patchedSubset(subset: Subset): Subset {
   return { ...subset, addresses: subset.addresses.map((address) => ({ ...address, ip: hostIp(address.ip) })) };
 }
 
-export function hostIp(ip: string): string {
+function hostIp(ip: string): string {
   return ip.startsWith('10.30.') ? `10.130.${ip.slice('10.30.'.length)}` : ip;
 }
 

@@ -27,7 +27,7 @@ const indent = ' '.repeat(2 + wordWidth + 2 + 'HW-000'.length + 2);
 const widest = 160;
 const narrowest = 80;
 
-export function textReport(judged: JudgedFindings, columns: number | undefined): string {
+function textReport(judged: JudgedFindings, columns: number | undefined): string {
   const width = Math.max(narrowest, Math.min(columns ?? widest, widest));
   const lines = categories.flatMap((category) => categoryLines(judged, category, width));
   return `${[...lines, ...summary(judged)].join('\n')}\n`;
@@ -80,7 +80,7 @@ function summary({ findings, hidden, suppressed, isInterrupted }: JudgedFindings
   ];
 }
 
-export function jsonReport({ findings, hidden, suppressed, exitCode, isInterrupted }: JudgedFindings): string {
+function jsonReport({ findings, hidden, suppressed, exitCode, isInterrupted }: JudgedFindings): string {
   const checks = findings.map((finding) => ({ ...named(finding), page: pageOf(finding.code) }));
   const report = { exitCode, isInterrupted, checks, hidden, suppressed: suppressed.map(named) };
   return `${JSON.stringify(report, undefined, 2)}\n`;

@@ -29,7 +29,7 @@ export function offlineKinds(settings: Settings, compiled: LoadedPatches): reado
   ];
 }
 
-export const offlineKindNames: readonly string[] = ['Endpoints', 'EndpointSlice'];
+const offlineKindNames: readonly string[] = ['Endpoints', 'EndpointSlice'];
 
 export function isOfflineKind({ kind }: KubeObject): boolean {
   return offlineKindNames.includes(kind ?? '');

@@ -62,7 +62,7 @@ export async function reviewAll(
 /** `unknown` when the server does not offer access reviews, or when the review failed. */
 export type AccessReview = 'allowed' | 'denied' | 'unknown';
 
-export async function reviewAccess(connection: Connection, permission: Permission): Promise<AccessReview> {
+async function reviewAccess(connection: Connection, permission: Permission): Promise<AccessReview> {
   const { verb, group, resource, namespace } = permission;
   const body = {
     apiVersion: 'authorization.k8s.io/v1',

@@ -70,7 +70,7 @@ export function isDnsLabel(text: string): boolean {
 }
 
 /** Kubernetes, kubeadm and Hostward reserve names with these beginnings. */
-export const reservedBeginnings = ['system:', 'kubeadm:', 'hostward:'] as const;
+const reservedBeginnings = ['system:', 'kubeadm:', 'hostward:'] as const;
 
 /** Names of users and groups must fit into a header and a field selector. */
 export function identityProblem(text: string): TextProblem | undefined {

@@ -5,7 +5,7 @@ import { Gauge } from 'prom-client';
 import type { Metrics } from '../../metrics.ts';
 
 /** Two hundred samples a second cost a thousandth of a core. A stall reads at most this much too short. */
-export const delayResolutionMs = 5;
+const delayResolutionMs = 5;
 const quantiles = [0.5, 0.99, 1];
 
 /** Each scrape shows the delays since the scrape before. */

@@ -29,7 +29,7 @@ import { type ContentScope, openContentWindows } from './references.ts';
  * Watches the Services of mapped host namespaces, because there a Service of the host may already use a name. In its own
  * namespace a virtual cluster shares no names.
  */
-export function openHostServices(
+function openHostServices(
   mappings: CompiledMappings | undefined,
   options: {
     hostNamespace: string;
@@ -59,7 +59,7 @@ function matcherOf(mappings: CompiledMappings | undefined, namespaces: readonly 
 
 type Keeps = (object: KubeObject) => boolean;
 
-export function openHostWindow<T extends Item>(
+function openHostWindow<T extends Item>(
   mappings: CompiledMappings | undefined,
   options: {
     namespaces: readonly string[];

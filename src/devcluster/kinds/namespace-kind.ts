@@ -48,7 +48,7 @@ export const namespaceKind: Kind = {
 /** Keeps a deleted namespace until its contents are gone. */
 export const contentFinalizer = 'kubernetes';
 
-export const nameLabel = 'kubernetes.io/metadata.name';
+const nameLabel = 'kubernetes.io/metadata.name';
 
 function labelWithName(object: KubeObject): void {
   const { metadata } = object;

@@ -53,7 +53,7 @@ function* grants(policy: Policy, user: User, namespace: string): Generator<Grant
   }
 }
 
-export function roleMissing({ kind, name }: RoleRef): string {
+function roleMissing({ kind, name }: RoleRef): string {
   return `${kind.toLowerCase()}.rbac.authorization.k8s.io ${quoted(name)} not found`;
 }
 

@@ -14,7 +14,7 @@ import { file, readTar, type TarEntry, writeTar } from './tar.ts';
 export const userId = 65532;
 
 /** Where the program lies in the image. */
-export const programFolder = 'opt/hostward';
+const programFolder = 'opt/hostward';
 
 const nodeNames = { amd64: 'x64', arm64: 'arm64' } as const;
 

@@ -8,7 +8,7 @@ export interface ReleasedFile {
 }
 
 export const statementType = 'https://in-toto.io/Statement/v1';
-export const provenanceType = 'https://slsa.dev/provenance/v1';
+const provenanceType = 'https://slsa.dev/provenance/v1';
 
 interface Build {
   readonly version: string;

@@ -8,7 +8,7 @@ import { statementType } from './provenance.ts';
 
 const bundleType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 const payloadType = 'application/vnd.in-toto+json';
-export const signatureType = 'https://sigstore.dev/cosign/sign/v1';
+const signatureType = 'https://sigstore.dev/cosign/sign/v1';
 
 export interface Statement {
   readonly predicateType: string;

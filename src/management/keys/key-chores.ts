@@ -66,7 +66,7 @@ export class GraceChore implements Chore {
 const lookAgainMs = 1_000;
 
 /** Writes down once that a key has expired: time makes no event, and `kubectl wait` waits for one. Uses move no resourceVersion. */
-export class ExpiryNotes {
+class ExpiryNotes {
   readonly #kit: Kit;
   readonly #kind: Kind;
   readonly #book: KeyBook;

@@ -58,7 +58,7 @@ function isInstance(entrance: Entrance | undefined): entrance is InstanceEntranc
   return entrance !== undefined && 'holder' in entrance;
 }
 
-export function bearerOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
+function bearerOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
   const { tokens, others } = bearersInProtocols(headers['sec-websocket-protocol']);
   const count = countOf(rawHeaders, 'authorization') + tokens.length;
   if (count > 1) throw badRequest('send one token, found several');

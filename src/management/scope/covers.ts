@@ -23,7 +23,7 @@ export function covers(parents: readonly MaybeScope[], child: MaybeScope): Cover
   return { covered: false, unscoped: false, entries: outside.map(({ path }) => path) };
 }
 
-export function coversEntry(parent: Entry, child: Entry): boolean {
+function coversEntry(parent: Entry, child: Entry): boolean {
   switch (child.kind) {
     case 'project':
       if (parent.kind === 'project') return holdsName(parent.project, child.project);

@@ -113,7 +113,7 @@ export function areWithin(entries: Iterable<readonly [key: string, value: string
 const mostBytesOfCharacter = 3;
 
 /** `numbersEntries`: the path of a fault says which entry has it; a real server names the list alone. */
-export function validateOwnerReferences(
+function validateOwnerReferences(
   references: readonly OwnerReference[],
   path: string,
   numbersEntries = false,
@@ -143,7 +143,7 @@ export function validateOwnerReferences(
   });
 }
 
-export function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
+function validateFinalizers(finalizers: readonly string[], path: string): FieldError[] {
   const errors = errorsOfEach(finalizers, (finalizer) =>
     labelKeyProblems(finalizer).map((problem) => invalidValue(path, finalizer, problem)),
   );

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 
 /** The length of the longest DNS-1123 label; vCluster limits every generated name to it. */
-export const maxNameLength = 63;
+const maxNameLength = 63;
 
 const hashedHeadLength = 52;
 const hashDigits = 10;
@@ -14,7 +14,7 @@ function sha256Hex(text: string): string {
 }
 
 /** Joins the parts with "-". Over 63 bytes, a digest replaces the tail, and "-" replaces every ".-" of the result. */
-export function safeConcatName(...parts: string[]): string {
+function safeConcatName(...parts: string[]): string {
   const joined = parts.join('-');
   if (Buffer.byteLength(joined) <= maxNameLength) return joined;
   const bytes = Buffer.from(joined, 'utf8');

@@ -13,8 +13,8 @@ const label1035Pattern = new RegExp(`^${label1035Chars}$`);
 const qualifiedPattern = new RegExp(`^${qualifiedChars}$`);
 const labelValuePattern = new RegExp(`^${labelValueChars}$`);
 
-export const dnsLabelMaxLength = 63;
-export const dnsSubdomainMaxLength = 253;
+const dnsLabelMaxLength = 63;
+const dnsSubdomainMaxLength = 253;
 const labelPartMaxLength = 63;
 
 const labelRule =

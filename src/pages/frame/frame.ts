@@ -11,7 +11,7 @@ export interface PolicyOptions {
 }
 
 /** Nothing is loaded from elsewhere, nothing frames the page, and no script may make HTML from text. */
-export function contentSecurityPolicy({ styleNonce, hasForm = false }: PolicyOptions = {}): string {
+function contentSecurityPolicy({ styleNonce, hasForm = false }: PolicyOptions = {}): string {
   return [
     "default-src 'none'",
     "script-src 'self'",

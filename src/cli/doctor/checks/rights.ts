@@ -16,7 +16,7 @@ import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
 
 const leases = 'leases';
 
-export function neededBy(patient: Patient): Permissions {
+function neededBy(patient: Patient): Permissions {
   const { settings, loaded } = patient;
   const needs = { settings, isDryRun: false, needsLease: needsLease(settings, false) };
   const references = referenceSettings(settings, loaded.compiled);

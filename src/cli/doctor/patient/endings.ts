@@ -20,7 +20,7 @@ const lastPart = 0.2;
 
 const block = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
-export function certificateEndings(what: string, pem: string | undefined): Ending[] {
+function certificateEndings(what: string, pem: string | undefined): Ending[] {
   return [...(pem ?? '').matchAll(block)].flatMap(([text]) => {
     try {
       const { validFromDate: begins, validToDate: ends } = new X509Certificate(text);

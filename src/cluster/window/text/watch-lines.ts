@@ -8,7 +8,7 @@ import { excerpt } from '../../errors.ts';
 import { retryAfterSecondsMs } from '../../wire/status-answer.ts';
 
 /** Above the 1.5 MiB that etcd stores, with room for escapes and managedFields. */
-export const lineLimitBytes = 4 * 1024 * 1024;
+const lineLimitBytes = 4 * 1024 * 1024;
 
 const newline = 0x0a;
 

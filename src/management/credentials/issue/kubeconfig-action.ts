@@ -29,7 +29,7 @@ import { type IssueParts, instanceNamed, leftSeconds, type MadeKey } from './ask
 import { ingressPlace } from './ingress-place.ts';
 
 /** In the answer: when the credential in the kubeconfig ends. */
-export const expiresAnnotation = 'hostward.dev/expires';
+const expiresAnnotation = 'hostward.dev/expires';
 
 export function kubeconfigAction(parts: IssueParts, certificateForm: MakeForm): SubresourceAction {
   return async (body, ctx) => {

@@ -23,7 +23,7 @@ const requestTimeoutMs = 5_000;
 const pageSize = 500;
 
 export const issueLabel = 'hostward.dev/issue';
-export const issuerLabel = 'hostward.dev/issuer';
+const issuerLabel = 'hostward.dev/issuer';
 
 export class VirtualCluster {
   readonly #connection: Connection;

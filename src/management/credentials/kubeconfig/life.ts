@@ -22,7 +22,7 @@ export const yearSeconds = 365 * daySeconds;
 /** A token that ends sooner is of no use to a person either. */
 export const shortestSeconds = shortestCertificateSeconds;
 /** The CSR API counts seconds in 32 bits with a sign. */
-export const longestSeconds = 2_147_483_647;
+const longestSeconds = 2_147_483_647;
 
 const path = 'spec.certificateTTL';
 

@@ -67,7 +67,7 @@ export function changedRecords(
   return changed;
 }
 
-export function isRetired(record: NamedRecord, nowMs: number): boolean {
+function isRetired(record: NamedRecord, nowMs: number): boolean {
   return record.removedMs !== undefined && nowMs >= record.removedMs + comesBackWithinMs;
 }
 

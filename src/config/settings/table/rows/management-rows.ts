@@ -18,7 +18,7 @@ const url: SettingShape = { kind: 'text', rule: 'url' };
 const listen: SettingShape = { kind: 'text', rule: 'listen' };
 
 /** A hundred years, which is also the longest ttl of a key. */
-export const longestTTLSeconds = 3_153_600_000;
+const longestTTLSeconds = 3_153_600_000;
 const seconds: SettingShape = { kind: 'integer', from: 0, to: longestTTLSeconds };
 
 /** The quota protects the store, so it can be large but not absent. */
