@@ -195,12 +195,12 @@ function contestedItems(asked: Asked): AttentionItem[] {
 function objectItem(asked: Asked, { kind, settings }: StatusJson, row: StatusJson): AttentionItem {
   const [object, state] = [say(row['object']), say(row['state'])];
   const reason = state.split('/')[1] ?? state;
-  const about = { object, ...textsIn({ kind, settings, hostObject: row['hostObject'], by: row['by'] }) };
+  const about = { object, ...textMembers({ kind, settings, hostObject: row['hostObject'], by: row['by'] }) };
   const trouble = { ...about, reason, message: say(row['message']) };
   const found = troubleItem(asked, object, trouble, Number(row['sinceSeconds']));
   // With one client or another, and while its repair waits: it is the same fight.
   const group = reason === 'Contested' ? reason : state;
-  return { ...found, object, ...textsIn({ kind }), group, ...(group === state && { listedState: state }) };
+  return { ...found, object, ...textMembers({ kind }), group, ...(group === state && { listedState: state }) };
 }
 
 function referenceItems(asked: Asked): AttentionItem[] {
@@ -287,7 +287,7 @@ function rowsOf(value: unknown): StatusJson[] {
 }
 
 /** The members that are texts. */
-function textsIn<Name extends string>(facts: Record<Name, unknown>): { [_ in Name]?: string } {
+function textMembers<Name extends string>(facts: Record<Name, unknown>): { [_ in Name]?: string } {
   const found = Object.entries(facts).filter((entry) => typeof entry[1] === 'string');
   return Object.fromEntries(found.map(([name, text]) => [name, say(text)])) as { [_ in Name]?: string };
 }
