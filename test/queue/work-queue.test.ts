@@ -1,43 +1,12 @@
 import fc from 'fast-check';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { silentLog } from '../../src/log.ts';
-import { createMetrics, type Metrics } from '../../src/metrics.ts';
 import type { QueuePart } from '../../src/queue/queue-part.ts';
 import { WorkQueue } from '../../src/queue/work-queue.ts';
-import { settle, VirtualClock } from '../virtual-clock.ts';
+import { settle } from '../virtual-clock.ts';
+import { clock, makeQueue, metrics, renew, setUp } from './stage.ts';
 
-let clock: VirtualClock;
-let metrics: Metrics;
-
-beforeEach(() => {
-  clock = new VirtualClock();
-  metrics = createMetrics();
-});
-
-function makeQueue(laneOf?: (key: string) => string, random = () => 0): QueuePart {
-  const options = { name: 'test', random, log: silentLog, metrics };
-  return new WorkQueue(clock).part(laneOf === undefined ? options : { ...options, laneOf });
-}
-
-describe('hurry()', () => {
-  test('tries the concerned keys at once, each once, and leaves the other delays', async () => {
-    const queue = makeQueue();
-    const worked: string[] = [];
-    queue.work(2, (key) => void worked.push(key));
-    for (let failure = 0; failure < 20; failure++) queue.retry('failed');
-    queue.addAfter('other', 60_000);
-    await clock.advance(1000);
-    worked.length = 0;
-    queue.addAfter('failed', 60_000);
-    queue.hurry((key) => key === 'failed');
-    await queue.whenIdle();
-    expect(worked).toEqual(['failed']);
-    expect([queue.delayed, queue.failures('failed')]).toEqual([1, 20]);
-    await clock.advance(60_000);
-    await settle();
-    expect(worked).toEqual(['failed', 'other']);
-  });
-});
+setUp();
 
 describe('add()', () => {
   test('many additions of one key cause one run of the worker', async () => {
@@ -166,155 +135,6 @@ test('ten thousand keys that need no I/O do not block the event loop', async () 
   expect(turns).toBeGreaterThanOrEqual(18);
 });
 
-describe('feed()', () => {
-  function* counted(count: number, asked: { keys: number }): Generator<string> {
-    for (let index = 0; index < count; index++) {
-      asked.keys++;
-      yield `fed/${index}`;
-    }
-  }
-
-  test('works through the source to its end, in its order', async () => {
-    const queue = makeQueue();
-    const worked: string[] = [];
-    queue.work(2, (key) => void worked.push(key));
-    queue.feed('all', ['a', undefined, 'b', undefined], 4);
-    await queue.whenIdle();
-    expect(worked).toEqual(['a', 'b']);
-    expect(await metrics.metrics()).toContain('hostward_queue_added_total{queue="test"} 2');
-  });
-
-  test('reads only as many keys as workers can take, and counts the remaining keys as waiting', async () => {
-    const queue = makeQueue();
-    const asked = { keys: 0 };
-    queue.work(2, () => new Promise<void>(() => {}));
-    queue.feed('all', counted(100_000, asked), 100_000);
-    await settle();
-    expect(asked.keys).toBeLessThan(200);
-    expect(queue.waiting + queue.running).toBe(100_000);
-    expect(queue.isIdle).toBe(false);
-    const stopped = queue.stop(0);
-    expect(queue.waiting).toBe(0);
-    await clock.advance(1);
-    expect(await stopped).toBe(false);
-  });
-
-  test('a key in another lane does not wait for the end of the source', async () => {
-    const queue = makeQueue((key) => key.slice(0, key.indexOf('/')));
-    const worked: string[] = [];
-    queue.work(1, (key) => {
-      worked.push(key);
-      if (key === 'fed/500') queue.add('live/a');
-    });
-    queue.feed('all', counted(10_000, { keys: 0 }), 10_000);
-    await queue.whenIdle();
-    expect(worked).toHaveLength(10_001);
-    expect(worked.indexOf('live/a')).toBeLessThan(510);
-  });
-
-  test('a source replaces an earlier source of the same name', async () => {
-    const queue = makeQueue();
-    const worked: string[] = [];
-    queue.feed('all', ['old/a', 'old/b'], 2);
-    queue.feed('all', ['new/a'], 1);
-    queue.feed('audit', ['audit/a'], 1);
-    queue.work(1, (key) => void worked.push(key));
-    await queue.whenIdle();
-    expect(worked).toEqual(['new/a', 'audit/a']);
-  });
-
-  test('a key of the source that a worker has goes out again, because the source may report a newer change', async () => {
-    const queue = makeQueue();
-    const ends: (() => void)[] = [];
-    queue.work(2, () => new Promise<void>((resolve) => ends.push(resolve)));
-    queue.add('a');
-    await settle();
-    queue.feed('all', ['a'], 1);
-    await settle();
-    expect(ends).toHaveLength(1);
-    ends[0]?.();
-    await settle();
-    expect(ends).toHaveLength(2);
-  });
-
-  test('does not block the event loop, however little work a key needs', async () => {
-    const queue = makeQueue();
-    let turns = 0;
-    let isDone = false;
-    const count = (): void => {
-      turns++;
-      if (!isDone) setImmediate(count);
-    };
-    setImmediate(count);
-    queue.work(8, () => {});
-    queue.feed('all', counted(20_000, { keys: 0 }), 20_000);
-    await queue.whenIdle();
-    isDone = true;
-    expect(turns).toBeGreaterThan(20);
-  });
-});
-
-describe('addAfter()', () => {
-  test('keeps the earliest of several times, with one timer for all keys', async () => {
-    const queue = makeQueue();
-    const worked: [string, number][] = [];
-    queue.work(1, (key) => void worked.push([key, clock.now()]));
-    queue.addAfter('a', 500);
-    queue.addAfter('b', 300);
-    queue.addAfter('a', 100);
-    queue.addAfter('a', 900);
-    expect(clock.pendingTimers).toBe(1);
-    await clock.advance(1_000);
-    expect(worked).toEqual([
-      ['a', 100],
-      ['b', 300],
-    ]);
-  });
-});
-
-describe('retry()', () => {
-  test('waits 5 ms, doubling up to 60 s, until forget()', async () => {
-    const queue = makeQueue();
-    const atMs: number[] = [];
-    queue.work(1, (key) => {
-      atMs.push(clock.now());
-      if (atMs.length < 20) queue.retry(key);
-      else queue.forget(key);
-    });
-    queue.add('a');
-    await clock.advance(1_000_000);
-    const waits = atMs.slice(1).map((at, index) => at - (atMs[index] ?? 0));
-    expect(waits.slice(0, 4)).toEqual([5, 10, 20, 40]);
-    expect(Math.max(...waits)).toBe(60_000);
-    expect(queue.failures('a')).toBe(0);
-  });
-
-  test('keys that failed together are not retried together', async () => {
-    const waits: number[] = [];
-    for (const random of [0, 0.25, 0.5]) {
-      clock = new VirtualClock();
-      metrics = createMetrics();
-      const queue = makeQueue(undefined, () => random);
-      queue.work(1, () => void waits.push(clock.now()));
-      queue.retry('a');
-      await clock.advance(10);
-    }
-    expect(waits).toEqual([5, 5.625, 6.25]);
-  });
-
-  test('an error of the worker is logged as a bug, and the key is retried', async () => {
-    const queue = makeQueue();
-    let calls = 0;
-    queue.work(1, () => {
-      if (++calls === 1) throw new Error('a bug');
-    });
-    queue.add('a');
-    await clock.advance(10);
-    expect(calls).toBe(2);
-    expect(await metrics.metrics()).toContain('hostward_queue_worker_errors_total{queue="test"} 1');
-  });
-});
-
 describe('stop()', () => {
   test('hands out no more keys and waits for running work', async () => {
     const queue = makeQueue();
@@ -383,8 +203,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
 test('under random use a key never goes to two workers, and work always follows its last addition', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { maxLength: 40 }), fc.integer({ min: 1, max: 3 }), async (acts, concurrency) => {
-      clock = new VirtualClock();
-      metrics = createMetrics();
+      renew();
       const queue = makeQueue((name) => String(Number(name) % 2));
       const running = new Map<string, { end: () => void; fail: (error: Error) => void }>();
       const owed = new Set<string>();
@@ -421,66 +240,6 @@ test('under random use a key never goes to two workers, and work always follows 
     }),
     { numRuns: 60 },
   );
-});
-
-describe('aside()', () => {
-  test('gives the worker back when a wait elsewhere takes long, however many keys wait there', async () => {
-    const queue = makeQueue();
-    const worked: string[] = [];
-    let release: () => void = () => {};
-    const sandbox = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    queue.work(4, async (key) => {
-      if (key.startsWith('patched')) await queue.aside(key, sandbox);
-      worked.push(key);
-    });
-    for (let at = 0; at < 70; at++) queue.add(`patched ${at}`);
-    queue.add('plain');
-    await clock.advance(19);
-    expect(worked).toEqual([]);
-    for (let passed = 0; passed < 500 && worked.length === 0; passed += 20) await clock.advance(20);
-    expect(worked).toEqual(['plain']);
-    // Now all of them wait elsewhere, and a new one goes at once.
-    queue.add('next');
-    await clock.advance(0);
-    expect(worked).toEqual(['plain', 'next']);
-    release();
-    await queue.whenIdle();
-    expect(worked).toHaveLength(72);
-  });
-
-  test('keeps a key to one worker, and its news', async () => {
-    const queue = makeQueue();
-    const ends: (() => void)[] = [];
-    let began = 0;
-    queue.work(1, async (key) => {
-      began++;
-      await queue.aside(key, new Promise<void>((resolve) => ends.push(resolve)));
-    });
-    queue.add('a');
-    await clock.advance(50);
-    queue.add('a');
-    await clock.advance(50);
-    expect(began).toBe(1);
-    ends[0]?.();
-    await clock.advance(50);
-    expect(began).toBe(2);
-    ends[1]?.();
-    await queue.whenIdle();
-    expect(queue.running).toBe(0);
-  });
-
-  test('costs a wait that fails nothing but its failure', async () => {
-    const queue = makeQueue();
-    let failed = 0;
-    queue.work(1, async (key) => {
-      await queue.aside(key, Promise.reject(new Error('gone'))).catch(() => failed++);
-    });
-    queue.add('a');
-    await queue.whenIdle();
-    expect([failed, queue.running]).toEqual([1, 0]);
-  });
 });
 
 describe('part()', () => {

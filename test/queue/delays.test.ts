@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { settle } from '../virtual-clock.ts';
+import { clock, makeQueue, metrics, renew, setUp } from './stage.ts';
+
+setUp();
+
+describe('hurry()', () => {
+  test('tries the concerned keys at once, each once, and leaves the other delays', async () => {
+    const queue = makeQueue();
+    const worked: string[] = [];
+    queue.work(2, (key) => void worked.push(key));
+    for (let failure = 0; failure < 20; failure++) queue.retry('failed');
+    queue.addAfter('other', 60_000);
+    await clock.advance(1000);
+    worked.length = 0;
+    queue.addAfter('failed', 60_000);
+    queue.hurry((key) => key === 'failed');
+    await queue.whenIdle();
+    expect(worked).toEqual(['failed']);
+    expect([queue.delayed, queue.failures('failed')]).toEqual([1, 20]);
+    await clock.advance(60_000);
+    await settle();
+    expect(worked).toEqual(['failed', 'other']);
+  });
+});
+
+describe('addAfter()', () => {
+  test('keeps the earliest of several times, with one timer for all keys', async () => {
+    const queue = makeQueue();
+    const worked: [string, number][] = [];
+    queue.work(1, (key) => void worked.push([key, clock.now()]));
+    queue.addAfter('a', 500);
+    queue.addAfter('b', 300);
+    queue.addAfter('a', 100);
+    queue.addAfter('a', 900);
+    expect(clock.pendingTimers).toBe(1);
+    await clock.advance(1_000);
+    expect(worked).toEqual([
+      ['a', 100],
+      ['b', 300],
+    ]);
+  });
+});
+
+describe('retry()', () => {
+  test('waits 5 ms, doubling up to 60 s, until forget()', async () => {
+    const queue = makeQueue();
+    const atMs: number[] = [];
+    queue.work(1, (key) => {
+      atMs.push(clock.now());
+      if (atMs.length < 20) queue.retry(key);
+      else queue.forget(key);
+    });
+    queue.add('a');
+    await clock.advance(1_000_000);
+    const waits = atMs.slice(1).map((at, index) => at - (atMs[index] ?? 0));
+    expect(waits.slice(0, 4)).toEqual([5, 10, 20, 40]);
+    expect(Math.max(...waits)).toBe(60_000);
+    expect(queue.failures('a')).toBe(0);
+  });
+
+  test('keys that failed together are not retried together', async () => {
+    const waits: number[] = [];
+    for (const random of [0, 0.25, 0.5]) {
+      renew();
+      const queue = makeQueue(undefined, () => random);
+      queue.work(1, () => void waits.push(clock.now()));
+      queue.retry('a');
+      await clock.advance(10);
+    }
+    expect(waits).toEqual([5, 5.625, 6.25]);
+  });
+
+  test('an error of the worker is logged as a bug, and the key is retried', async () => {
+    const queue = makeQueue();
+    let calls = 0;
+    queue.work(1, () => {
+      if (++calls === 1) throw new Error('a bug');
+    });
+    queue.add('a');
+    await clock.advance(10);
+    expect(calls).toBe(2);
+    expect(await metrics.metrics()).toContain('hostward_queue_worker_errors_total{queue="test"} 1');
+  });
+});
