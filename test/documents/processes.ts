@@ -10,7 +10,11 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 const launcherIn = (version: string) => join(version, 'src/launcher/hostward.mjs');
 
 export class Processes {
-  readonly environment: Record<string, string> = { PATH: process.env['PATH'] ?? '' };
+  /** What Node has compiled saves half of a start; a reader does not have it, and sees the same. */
+  readonly environment: Record<string, string> = {
+    PATH: process.env['PATH'] ?? '',
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
+  };
   #folder: string | undefined;
   readonly #running: ChildProcess[] = [];
 

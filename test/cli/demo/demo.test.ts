@@ -49,7 +49,8 @@ const assets = kubeAssets();
 /** As in the terminal of a newcomer, in a folder where npx knows no hostward. */
 function inShell(script: string): Promise<{ code: number | null; out: string }> {
   const tools = assets.found?.folder ?? folder;
-  const environment = { PATH: `${folder}:${tools}:${process.env['PATH']}`, HOME: folder };
+  const { NODE_COMPILE_CACHE } = process.env;
+  const environment = { PATH: `${folder}:${tools}:${process.env['PATH']}`, HOME: folder, NODE_COMPILE_CACHE };
   const child = spawn('/bin/sh', ['-e', '-c', script], { cwd: folder, env: environment });
   let out = '';
   child.stdout.on('data', (part) => (out += part));
@@ -65,7 +66,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   expect(isTrue()).toBe(true);
 }
 
-describe('hostward demo', () => {
+describe('hostward demo', { timeout: 60_000 }, () => {
   it('plays its story between two embedded clusters, and every step passes', async () => {
     const on = scene();
     const code = await runCommandLine(real(on), ['demo', '--once', '-o', 'json']);
@@ -80,68 +81,68 @@ describe('hostward demo', () => {
     expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
   }, 60_000);
 
-  it('prints changes as lines until a stop signal, and ends with 0', async () => {
+  // One demo for what its commands do: a start of three servers is most of the time of each.
+  describe('while it runs', () => {
     const on = scene();
-    const end = runCommandLine(real(on), ['demo']);
-    await until(() => on.out().includes('in sync after'));
-    expect(on.out()).toContain(
-      `cd ${join(folder, '.hostward')}\nkubectl --kubeconfig virtual.kubeconfig get endpoints -A\n`,
-    );
-    on.send('stop');
-    on.send('stop');
-    expect(await end).toBe(0);
-    expect(on.out()).toMatch(/\d+ changes arrived; lag from watch to watch: median .* ms/);
-  }, 60_000);
+    let end: Promise<number>;
+    beforeAll(async () => {
+      end = runCommandLine(real(on), ['demo']);
+      await until(() => on.out().includes('in sync after'));
+    });
+    afterAll(async () => {
+      on.send('stop');
+      await end;
+    });
 
-  it('makes, shows and disables an access key with the five commands that it prints', async () => {
-    const on = scene();
-    const end = runCommandLine(real(on), ['demo']);
-    await until(() => on.out().includes('in sync after'));
-    const commands = /disable it:\n((?:.+\n){5})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
-    for (const line of commands) expect(line.length).toBeLessThanOrEqual(80);
-    const [enter, create, kubeconfig, look, disable] = commands;
-    const made = await inShell([enter, create].join('\n'));
-    const key = readFileSync(join(folder, '.hostward', 'me.key'), 'utf8');
-    expect([made.code, /^mpk_\S+\n$/.test(key)]).toEqual([0, true]);
-    if (assets.found !== undefined) {
-      expect(look).toBe('kubectl get ownedaccesskeys');
-      const looked = await inShell([enter, kubeconfig, look].join('\n'));
-      expect(looked).toMatchObject({ code: 0, out: expect.stringMatching(/^me +admin +Active +/m) });
-      expect((await inShell([enter, kubeconfig, disable].join('\n'))).out).toContain('patched');
-      const refused = await inShell([enter, kubeconfig, `${look} 2>&1`].join('\n'));
-      expect(refused).toEqual({ code: 1, out: expect.stringContaining('the access key is disabled') });
-    }
-    on.send('stop');
-    expect(await end).toBe(0);
-    expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
-  }, 60_000);
+    it('makes, shows and disables an access key with the five commands that it prints', async () => {
+      const commands = /disable it:\n((?:.+\n){5})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
+      for (const line of commands) expect(line.length).toBeLessThanOrEqual(80);
+      const [enter, create, kubeconfig, look, disable] = commands;
+      const made = await inShell([enter, create].join('\n'));
+      const key = readFileSync(join(folder, '.hostward', 'me.key'), 'utf8');
+      expect([made.code, /^mpk_\S+\n$/.test(key)]).toEqual([0, true]);
+      if (assets.found !== undefined) {
+        expect(look).toBe('kubectl get ownedaccesskeys');
+        const looked = await inShell([enter, kubeconfig, look].join('\n'));
+        expect(looked).toMatchObject({ code: 0, out: expect.stringMatching(/^me +admin +Active +/m) });
+        expect((await inShell([enter, kubeconfig, disable].join('\n'))).out).toContain('patched');
+        const refused = await inShell([enter, kubeconfig, `${look} 2>&1`].join('\n'));
+        expect(refused).toEqual({ code: 1, out: expect.stringContaining('the access key is disabled') });
+      }
+    });
 
-  it('leads into the virtual cluster and the host with the commands that it prints', async () => {
-    const on = scene();
-    const end = runCommandLine(real(on), ['demo']);
-    await until(() => on.out().includes('in sync after'));
-    const commands = /make a direct token and use it:\n((?:.+\n){6})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
-    for (const line of commands) expect(line.length).toBeLessThanOrEqual(80);
-    const [enter, fetch] = commands;
-    expect((await inShell([enter, fetch].join('\n'))).code).toBe(0);
-    expect(readFileSync(join(folder, '.hostward', 'mine.kubeconfig'), 'utf8')).toContain('/virtualcluster/demo');
-    if (assets.found !== undefined) {
-      const typed = await inShell(commands.join('\n'));
-      expect(typed).toMatchObject({ code: 0, out: expect.stringMatching(/^payments +mainframe +10\./m) });
-      expect(typed.out).toMatch(/^vcluster-demo +Active +/m);
-      const disable = `KUBECONFIG=keys.kubeconfig kubectl patch oak alice --type merge -p '{"spec":{"disabled":true}}'`;
-      await inShell(`.hostward/hostward keys create me --admin -c .hostward/keys.yaml > .hostward/me.key`);
-      expect((await inShell([enter, disable].join('\n'))).out).toContain('patched');
-      const refused = await inShell([enter, `${commands.at(-1)} 2>&1`].join('\n'));
-      expect(refused).toMatchObject({
-        code: 1,
-        out: expect.stringContaining('the access key of the token was changed, disabled'),
-      });
-    }
-    on.send('stop');
-    expect(await end).toBe(0);
-    expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
-  }, 60_000);
+    it('leads into the virtual cluster and the host with the commands that it prints', async () => {
+      const commands = /make a direct token and use it:\n((?:.+\n){6})/.exec(on.out())?.[1]?.trim().split('\n') ?? [];
+      for (const line of commands) expect(line.length).toBeLessThanOrEqual(80);
+      const [enter, fetch] = commands;
+      expect((await inShell([enter, fetch].join('\n'))).code).toBe(0);
+      expect(readFileSync(join(folder, '.hostward', 'mine.kubeconfig'), 'utf8')).toContain('/virtualcluster/demo');
+      if (assets.found !== undefined) {
+        const typed = await inShell(commands.join('\n'));
+        expect(typed).toMatchObject({ code: 0, out: expect.stringMatching(/^payments +mainframe +10\./m) });
+        expect(typed.out).toMatch(/^vcluster-demo +Active +/m);
+        const disable = `KUBECONFIG=keys.kubeconfig kubectl patch oak alice --type merge -p '{"spec":{"disabled":true}}'`;
+        await inShell(`.hostward/hostward keys create other --admin -c .hostward/keys.yaml > .hostward/me.key`);
+        expect((await inShell([enter, disable].join('\n'))).out).toContain('patched');
+        const refused = await inShell([enter, `${commands.at(-1)} 2>&1`].join('\n'));
+        expect(refused).toMatchObject({
+          code: 1,
+          out: expect.stringContaining('the access key of the token was changed, disabled'),
+        });
+      }
+    });
+
+    it('prints changes as lines until a stop signal, ends with 0, and leaves its folder empty', async () => {
+      expect(on.out()).toContain(
+        `cd ${join(folder, '.hostward')}\nkubectl --kubeconfig virtual.kubeconfig get endpoints -A\n`,
+      );
+      on.send('stop');
+      on.send('stop');
+      expect(await end).toBe(0);
+      expect(on.out()).toMatch(/\d+ changes arrived; lag from watch to watch: median .* ms/);
+      expect(readdirSync(join(folder, '.hostward'))).toEqual([]);
+    });
+  });
 
   it('keeps the kubeconfigs of a running demo, and prints its own', async () => {
     const [first, second] = [scene(), scene()];

@@ -36,7 +36,8 @@ afterAll(async () => {
 });
 
 function run(script: string): Promise<{ code: number | null; out: string; err: string }> {
-  const environment = { PATH: `${folder}:${process.env['PATH']}`, HOME: folder };
+  const { NODE_COMPILE_CACHE } = process.env;
+  const environment = { PATH: `${folder}:${process.env['PATH']}`, HOME: folder, NODE_COMPILE_CACHE };
   const child = spawn('/bin/sh', ['-eu', '-c', script], { cwd: folder, env: environment });
   let out = '';
   let err = '';
