@@ -30,6 +30,7 @@ export async function auditVerify(context: Context, options: Options): Promise<E
     if (chain.seen !== undefined) lines.push(chain.seen.text);
     json.push({ isWhole: chain.isWhole, before: chain.before, files: chain.found.map(fileJson), ...chain.seen?.json });
   }
+  const isDamaged = !isWhole;
   const missing = missingIn(heads, await Promise.all(chains.map(replicaOf)));
   lines.push(...missing.map(({ text }) => text));
   isWhole &&= missing.length === 0;
@@ -39,7 +40,7 @@ export async function auditVerify(context: Context, options: Options): Promise<E
     print(context, json.length === 1 ? { ...only, isWhole, ...missed } : { isWhole, chains: json, ...missed });
   } else for (const line of lines) context.stdout.write(`${line}\n`);
   if (log.note !== undefined) context.stderr.write(`${log.note}\n`);
-  if (!isWhole) context.stderr.write(`${afterDamage}\n`);
+  if (isDamaged) context.stderr.write(`${afterDamage}\n`);
   return isWhole ? exitCodes.fine : exitCodes.input;
 }
 

@@ -89,7 +89,7 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
   if (options.secretsFolder !== options.folder) await makeFolder(options.secretsFolder, 0o700);
   // From here on no other process has the folder.
   await database.start().catch((error: unknown) => {
-    throw withWayOut(error);
+    throw withWayOut(error, database);
   });
   const opened: { stop(): Promise<void> }[] = [database];
   try {
@@ -99,7 +99,7 @@ export async function openParts(options: OpenOptions): Promise<OpenParts> {
   } catch (error) {
     for (const part of opened.reverse()) await part.stop();
     // Damage may lie where only the keys are read.
-    throw withWayOut(error);
+    throw withWayOut(error, database);
   }
 }
 
@@ -210,9 +210,12 @@ async function partsOf(
 }
 
 /** The store knows no command that mends it. */
-function withWayOut(error: unknown): unknown {
+function withWayOut(error: unknown, { shared }: Database): unknown {
   if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') return error;
-  const wayOut = 'bring back a backup with "hostward restore FOLDER", which moves the damaged file aside';
+  const wayOut =
+    shared === undefined
+      ? 'bring back a backup with "hostward restore FOLDER", which moves the damaged file aside'
+      : 'put the old data of that Secret back; see `hostward docs replicas`';
   return new StoreFault(error.code, `${error.message}; ${wayOut}`, { cause: error });
 }
 

@@ -9,7 +9,7 @@ import type { Log } from '../../../log.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { Follower, Followers } from '../../../store/follow/follower.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store, StoredRecord } from '../../../store/store.ts';
 
 export const configurationKey = '/management/configuration';
 
@@ -33,6 +33,7 @@ export interface RulingParts {
 
 /** A replica that is replaced by one with another file is forgotten after ten seconds. */
 const lookEveryMs = 6_000;
+const heardWithinMs = 10_000;
 /** A record of the host holds a mebibyte. */
 const longestPlain = 400_000;
 const mostAttempts = 10;
@@ -45,6 +46,9 @@ export class RulingConfiguration {
   /** In the store. */
   #stored: Configuration | undefined;
   #storedRevision = 0;
+  #heardMs = Number.NEGATIVE_INFINITY;
+  /** Why the one in the store cannot be read. */
+  #unreadable: string | undefined;
   #said = '';
   #timer: Timer | undefined;
   #changed: () => void = () => undefined;
@@ -121,11 +125,14 @@ export class RulingConfiguration {
   get trouble(): string | undefined {
     const { generation, digest } = this.#own;
     const stored = this.#stored;
+    if (this.#unreadable !== undefined)
+      return `each replica follows its own configuration, because the one in the store cannot be read: ${this.#unreadable}; delete that Secret`;
     const others = this.#parts.others();
     if (others.some((name) => name.startsWith(`${generation} `) && name !== this.name))
       return `two replicas have different users, teams, projects or clusters in configurations of one generation, ${generation}: ${digest === stored?.digest ? 'those of this one rule' : 'those of the other one rule'}; give both the same file, or the right one a higher hostward.management.generation`;
     if (stored === undefined || stored.digest === digest || stored.generation <= generation) return undefined;
-    if (others.includes(nameOf(stored))) return undefined;
+    // Who has just written it says so with its next heartbeat.
+    if (others.includes(nameOf(stored)) || this.#parts.clock.now() - this.#heardMs < heardWithinMs) return undefined;
     return `a configuration of generation ${stored.generation} rules, which no replica has any more, and this one has generation ${generation}: set hostward.management.generation to ${stored.generation + 1} or more for its users, teams, projects and clusters to count`;
   }
 
@@ -134,7 +141,7 @@ export class RulingConfiguration {
     const before = this.rules;
     this.#stored = read(value);
     this.#storedRevision = revision;
-    this.#say();
+    if (before !== this.rules) this.#heardMs = this.#parts.clock.now();
     if (before !== this.rules) this.#changed();
   }
 
@@ -142,8 +149,8 @@ export class RulingConfiguration {
   async #settle(): Promise<void> {
     const { store } = this.#parts;
     for (let attempt = 1; attempt <= mostAttempts; attempt++) {
-      const { record } = await store.get(configurationKey, { fresh: true });
-      if (record !== undefined) this.#heard(record.value, record.revision);
+      const record = await this.#readStored();
+      if (this.#unreadable !== undefined) break;
       if (record !== undefined && !this.#mayReplace(read(record.value))) break;
       const value = write(this.#own);
       const written = await store.write(configurationKey, { expect: record?.revision ?? 0, value });
@@ -157,7 +164,21 @@ export class RulingConfiguration {
     this.#say();
   }
 
-  #mayReplace(stored: Configuration): boolean {
+  async #readStored(): Promise<StoredRecord | undefined> {
+    try {
+      const { record } = await this.#parts.store.get(configurationKey, { fresh: true });
+      if (record !== undefined) this.#heard(record.value, record.revision);
+      this.#unreadable = undefined;
+      return record;
+    } catch (error) {
+      if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') throw error;
+      this.#unreadable = error.message;
+      return undefined;
+    }
+  }
+
+  #mayReplace(stored: Configuration | undefined): boolean {
+    if (stored === undefined) return true;
     const { generation, digest } = this.#own;
     if (stored.digest === digest || stored.generation !== generation) return stored.generation < generation;
     return !this.#parts.others().includes(nameOf(stored));
@@ -182,7 +203,7 @@ export function compareWith(
   value: string,
 ): { kind: 'same' | 'newer' | 'differs' } | { kind: 'older'; than: number } {
   const [own, stored] = [configurationOf(settings), read(value)];
-  if (own.digest === stored.digest) return { kind: 'same' };
+  if (stored === undefined || own.digest === stored.digest) return { kind: 'same' };
   if (own.generation < stored.generation) return { kind: 'older', than: stored.generation };
   return { kind: own.generation > stored.generation ? 'newer' : 'differs' };
 }
@@ -194,7 +215,11 @@ function nameOf({ generation, digest }: Configuration): string {
 function configurationOf(settings: ManagementSettings): Configuration {
   const { generation = 0, administrators, users, teams, clusters, projects } = settings;
   const ruled = { administrators, users, teams, clusters, projects };
-  return { generation, digest: createHash('sha256').update(sortedText(ruled)).digest('hex'), ruled };
+  return { generation, digest: digestOf(ruled), ruled };
+}
+
+function digestOf(ruled: Ruled): string {
+  return createHash('sha256').update(sortedText(ruled)).digest('hex');
 }
 
 /** Two files may name the same settings in another order. */
@@ -210,8 +235,14 @@ function write({ generation, digest, ruled }: Configuration): string {
   return JSON.stringify({ generation, digest, ...content });
 }
 
-function read(value: string): Configuration {
-  const { packed, ...plain } = JSON.parse(value) as Configuration & { packed?: string };
-  if (packed === undefined) return plain;
-  return { ...plain, ruled: JSON.parse(inflateRawSync(Buffer.from(packed, 'base64')).toString()) as Ruled };
+/** Undefined for one that somebody has changed by hand. */
+function read(value: string): Configuration | undefined {
+  try {
+    const { generation, digest, packed, ruled } = JSON.parse(value) as Configuration & { packed?: string };
+    const content = packed === undefined ? ruled : JSON.parse(inflateRawSync(Buffer.from(packed, 'base64')).toString());
+    if (!Number.isSafeInteger(generation) || digestOf(content) !== digest) return undefined;
+    return { generation, digest, ruled: content };
+  } catch {
+    return undefined;
+  }
 }

@@ -209,7 +209,7 @@ export class HostDatabase extends KubernetesStore {
       first === undefined
         ? []
         : [
-            `${unusable.size} records in ${place} are not believed and let nobody in; the first is ${first[0]}: ${first[1]}; the log names all`,
+            `${unusable.size} records in ${place} are not believed and let nobody in; the first is ${first[0]}: ${first[1]}; the log names all, and \`hostward doctor\` says what to do`,
           ];
     return {
       ...{ place, replica: this.#replica },
