@@ -9,10 +9,10 @@ import { boundariesOf } from './play/boundaries.ts';
 import { measuredBounds } from './play/bounds.ts';
 import { play } from './play/run.ts';
 import { greatestSeed, placedSchedule, scenarioOf } from './play/schedule.ts';
-import { soak } from './play/soak.ts';
+import { type SoakRound, soak } from './play/soak.ts';
 import { learn } from './play/worker.ts';
 import { WorkerProcess } from './play/worker-process.ts';
-import { ReportFault, ReportFile } from './report/report-file.ts';
+import { MistakeReport, ReportFault, ReportFile } from './report/report-file.ts';
 import { type SeedLine, Tally } from './report/tally.ts';
 import { storyNames } from './traffic/stories.ts';
 
@@ -20,9 +20,9 @@ const usage = `npm run rig -- --seeds N [--from SEED] [--report FILE] [--jobs N]
 npm run rig -- --replay SEED                                         plays one seed and says each step
 npm run rig -- --boundaries [--story NAME]                           kills the daemon at every boundary of every write
 npm run rig -- --bounds                                              each bound of the daemon, measured beside its limit
-npm run rig -- --soak SEED [--minutes N]                             an hour of virtual time with reloads: memory and handles
-npm run rig -- --mutants                                             plants mistakes in src/sync/plan: the model must disagree with each
-npm run rig -- --holes                                               puts holes back that were mended, and others: each is found within 500 seeds
+npm run rig -- --soak SEED [--minutes N] [--seconds N]               an hour of virtual time with reloads: memory and handles
+npm run rig -- --mutants [--report FILE]                             plants mistakes in src/sync/plan: the model must disagree with each
+npm run rig -- --holes [--report FILE]                               puts holes back that were mended, and others: each is found within 500 seeds
 npm run rig -- --mutant NAME                                         plants one of them
 `;
 /** Minimising takes a minute, and the first failures say most. */
@@ -44,7 +44,8 @@ async function command(words: readonly string[]): Promise<number> {
       story: { type: 'string' },
       first: { type: 'boolean', default: false },
       soak: { type: 'string' },
-      minutes: { type: 'string', default: '60' },
+      minutes: { type: 'string' },
+      seconds: { type: 'string' },
       mutants: { type: 'boolean', default: false },
       mutant: { type: 'string' },
       holes: { type: 'boolean', default: false },
@@ -53,17 +54,14 @@ async function command(words: readonly string[]): Promise<number> {
   });
   if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
   const jobs = wholeNumber('--jobs', values.jobs, 1, 256);
-  if (values.mutant !== undefined) return playMutants(jobs, mutantsNamed(values.mutant));
-  if (values.holes || values.mutants)
-    return playMutants(
-      jobs,
-      mutants.filter(({ kind }) => (kind === 'plan') === values.mutants),
-    );
-  if (values.soak !== undefined)
-    return playSoak(
-      wholeNumber('--soak', values.soak, 0, greatestSeed),
-      wholeNumber('--minutes', values.minutes, 35, 100_000),
-    );
+  const report = values.report === undefined ? undefined : () => new MistakeReport(values.report ?? '', commit());
+  if (values.mutant !== undefined)
+    return playMutants({ jobs, chosen: mutantsNamed(values.mutant), report: report?.() });
+  if (values.holes || values.mutants) {
+    const chosen = mutants.filter(({ kind }) => (kind === 'plan') === values.mutants);
+    return playMutants({ jobs, chosen, report: report?.() });
+  }
+  if (values.soak !== undefined) return playSoak(values.soak, values);
   if (values.bounds) return playBounds();
   if (values.boundaries) return playBoundaries(values.story);
   if (values.seeds === undefined) throw new UsageFault('say --seeds N, --replay SEED or --boundaries');
@@ -117,10 +115,20 @@ async function playBounds(): Promise<number> {
   return bad === 0 ? 0 : 1;
 }
 
-async function playSoak(seed: number, minutes: number): Promise<number> {
-  const { faults, bytesInMinute } = await soak(seed, minutes, (round) => print(JSON.stringify(round)));
+/** An hour of virtual time takes a minute, and a time on the wall as many virtual minutes as it has room for. */
+async function playSoak(
+  seedText: string,
+  times: { minutes?: string | undefined; seconds?: string | undefined },
+): Promise<number> {
+  const seed = wholeNumber('--soak', seedText, 0, greatestSeed);
+  const seconds = times.seconds === undefined ? undefined : wholeNumber('--seconds', times.seconds, 1, 1_000_000);
+  const minutes = wholeNumber('--minutes', times.minutes ?? (seconds === undefined ? '60' : '100000'), 35, 100_000);
+  const tell = (round: SoakRound): void => print(JSON.stringify(round));
+  const { faults, rounds, bytesInMinute } = await soak({ seed, minutes, seconds, tell });
   for (const fault of faults) print(fault);
-  print(`${minutes} minutes, the heap grows by ${Math.round(bytesInMinute)} bytes a minute, ${faults.length} faults`);
+  print(
+    `${rounds.at(-1)?.minute ?? 0} minutes, the heap grows by ${Math.round(bytesInMinute)} bytes a minute, ${faults.length} faults`,
+  );
   return faults.length === 0 ? 0 : 1;
 }
 
@@ -200,9 +208,10 @@ async function playMany(given: {
   );
   const missed = tally.missed();
   if (missed.length > 0) print(`reached in fewer than ${tally.least} schedules: ${missed.join(', ')}`);
-  if (tally.fewPairs !== undefined) print(tally.fewPairs);
+  const pairFaults = [...(tally.fewPairs === undefined ? [] : [tally.fewPairs]), ...tally.pairFaults()];
+  for (const fault of pairFaults) print(fault);
   for (const { seed } of tally.failures.slice(0, 20)) print(`npm run rig -- --replay ${seed}`);
-  return tally.failures.length + missed.length + broken.length === 0 && tally.fewPairs === undefined ? 0 : 1;
+  return tally.failures.length + missed.length + broken.length + pairFaults.length === 0 ? 0 : 1;
 }
 
 async function tellShort(worker: WorkerProcess, { seed, violations }: SeedLine): Promise<void> {

@@ -5,7 +5,7 @@ import { mutants, planted } from './mutants/mutants.ts';
 import { boundariesOf } from './play/boundaries.ts';
 import { Chance } from './play/random.ts';
 import { play } from './play/run.ts';
-import { cells, learnedSchedule, placedSchedule } from './play/schedule.ts';
+import { cells, learnedSchedule, pairName, pairs, placedSchedule, scenarioOf } from './play/schedule.ts';
 import { playSeed } from './play/worker.ts';
 import type { Act } from './traffic/acts.ts';
 import { drawScenario } from './traffic/draw.ts';
@@ -99,6 +99,25 @@ describe('a run', { timeout }, () => {
     expect((await play({ seed: 1, scenario, faults: [] })).violations).toEqual([]);
   });
 
+  it('a daemon refuses a server of another CA until its kubeconfig names that one', async () => {
+    const story = storyOf('objects are made');
+    const fault = {
+      class: 'F24',
+      recipe: 'rotated CA',
+      side: 'host',
+      verb: 'watch',
+      nth: 1,
+      times: 1,
+      ms: 20_000,
+    } as const;
+    const { violations, struck } = await play({
+      seed: 1,
+      scenario: { ...story, isTls: true },
+      faults: [{ ...fault, size: 1 }],
+    });
+    expect([struck.length, violations]).toEqual([1, []]);
+  });
+
   it('draws another scenario for another seed', () => {
     const drawn = [1, 2, 3, 4].map((seed) => JSON.stringify(drawScenario(new Chance(seed, 'scenario'))));
     expect(new Set(drawn).size).toBe(4);
@@ -110,6 +129,21 @@ it('the first faults of the seeds go through all cells', () => {
   const learned = learnedSchedule(0);
   const first = cells.map((_, seed) => placedSchedule(seed, learned, { seen }).faults[0]);
   expect(new Set(first.map((one) => `${one?.recipe} ${one?.side} ${one?.verb}`)).size).toBe(cells.length);
+});
+
+it.each([0, 5_000_000])('the seeds of a landing place every pair of classes: from %i on', (from) => {
+  const placed = new Set<string>();
+  for (let seed = from; seed < from + 500; seed++) {
+    const { scenario } = learnedSchedule(seed);
+    const { hostward } = scenario.configurations[0] as { hostward: { leaderElection: string } };
+    const isAsked = ({ verb }: (typeof cells)[number]): boolean =>
+      verb !== 'lease' || hostward.leaderElection === 'always';
+    const seen = new Map(cells.filter(isAsked).map(({ side, verb }) => [`${side} ${verb}`, 1]));
+    const { faults } = placedSchedule(seed, { seed: scenarioOf(seed), scenario, faults: [] }, { seen });
+    for (const [at, one] of faults.entries())
+      for (const other of faults.slice(at + 1)) placed.add(pairName(one.class, other.class));
+  }
+  expect(pairs.filter(([one, other]) => !placed.has(pairName(one, other)))).toEqual([]);
 });
 
 describe('a planted mistake', () => {

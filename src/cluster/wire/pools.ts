@@ -10,8 +10,11 @@ export interface PoolsOptions {
   name: string;
   log: Log;
   /** Opens the sockets; absent = TCP, and TLS where the server's address says so. */
-  connector?: buildConnector.connector | undefined;
+  connector?: SocketOpener | undefined;
 }
+
+/** Is given the certificates with which a connection over TLS is opened. */
+export type SocketOpener = (tls: buildConnector.BuildOptions) => buildConnector.connector;
 
 export interface Wires {
   access: ClusterAccess;
@@ -86,7 +89,7 @@ export class Pools {
       allowH2: false,
       keepAliveTimeout: keepAliveMs,
       keepAliveMaxTimeout: keepAliveMs,
-      connect: this.#options.connector ?? { ...tls, timeout: connectTimeoutMs },
+      connect: this.#options.connector?.(tls) ?? { ...tls, timeout: connectTimeoutMs },
     });
   }
 

@@ -1,6 +1,5 @@
 // Carries requests to one API server: keeps connections open, renews credentials, enforces deadlines, and explains network
 // errors. In: an ApiRequest. Out: an Answer or a stream. Must never know what the bodies mean.
-import type { buildConnector } from 'undici';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
@@ -18,7 +17,7 @@ import {
 import { Exchange, type Exchanged } from './exchange.ts';
 import { explain, pathOnly, unreached } from './explain.ts';
 import { FollowedAccess } from './followed-access.ts';
-import { Pools, type Wires } from './pools.ts';
+import { Pools, type SocketOpener, type Wires } from './pools.ts';
 import type { AddressState, ClusterIdentity } from './same-cluster.ts';
 import { retryAfterMs, toAnswer } from './status-answer.ts';
 import { type Streamed, Streaming } from './streaming.ts';
@@ -32,7 +31,7 @@ export interface ConnectionOptions {
   seenWarnings?: Set<string>;
   version?: string;
   /** Opens the sockets; absent = TCP, and TLS where the server's address says so. */
-  connector?: buildConnector.connector | undefined;
+  connector?: SocketOpener | undefined;
 }
 
 const defaultTimeoutMs = 30_000;

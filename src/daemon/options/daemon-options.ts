@@ -1,7 +1,8 @@
 // The daemon as the commands see it: the options it needs, and the interface it offers.
-import type { buildConnector } from 'undici';
+
 import type { Clock } from '../../clock.ts';
 import type { ClusterFault } from '../../cluster/errors.ts';
+import type { SocketOpener } from '../../cluster/wire/pools.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../config/settings/management-settings.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { SandboxSetup } from '../../expression/realm/harness.ts';
@@ -29,7 +30,7 @@ export interface DaemonOptions {
   /** Path of the Node program that starts the sandbox process; needed when there are patches. */
   nodePath?: string;
   /** Open the sockets to the clusters, in place of TCP and TLS. */
-  connectors?: Readonly<Record<'virtual' | 'host', buildConnector.connector>>;
+  connectors?: Readonly<Record<'virtual' | 'host', SocketOpener>>;
   /** Opens the sandbox, in place of a process. */
   openSandbox?: (setup: SandboxSetup) => Sandbox;
   /** Makes the management API when the configuration has one. */

@@ -27,7 +27,7 @@ beforeEach(async () => {
     credentials: plainCredentials(server.url),
     clock,
     log: silentLog,
-    connector: (_options, done) => {
+    connector: () => (_options, done) => {
       attempts++;
       if (isRefusing) process.nextTick(() => done(Object.assign(new Error('not found'), { code: 'ENOTFOUND' }), null));
       else {

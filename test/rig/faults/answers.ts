@@ -42,6 +42,7 @@ export const answersEffects = {
     return { kind: 'delayAnswer', ms: fault.placed.ms };
   }),
   delayLong: forAWhile((fault) => ({ kind: 'delay', ms: fault.placed.size })),
+  delayAnswerLong: forAWhile((fault) => ({ kind: 'delayAnswer', ms: fault.placed.size })),
   /** A mutating webhook labels everything that is written. */
   webhook: forAWhile(
     ({ placed }, { verb, resource }) =>

@@ -1,7 +1,7 @@
 // Effects on the events of watches: lost, doubled, late, in another order, cut off, or no events at all.
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
 import { garbage } from './garbage.ts';
-import { type Effect, type LiveFault, onLines, statusBody } from './live-fault.ts';
+import { type Effect, isSynced, type LiveFault, onLines, statusBody } from './live-fault.ts';
 
 /** How many lines are hit, by size. */
 const few = (fault: LiveFault): boolean => fault.struck < fault.placed.size;
@@ -55,6 +55,16 @@ export const linesEffects = {
     line: (fault, _watch, line) => {
       if (line.type !== 'BOOKMARK') return undefined;
       fault.strike();
+      return [];
+    },
+  },
+  /** A bookmark arrives, and then nothing any more: the connection is half open. All others are well. */
+  silentWatch: {
+    line: (fault, watch, { type }, text) => {
+      if (fault.hasStruck || type !== 'BOOKMARK' || !isSynced(watch.passing.resource)) return undefined;
+      fault.strike();
+      watch.send(`${text}\n`);
+      setImmediate(() => watch.hold());
       return [];
     },
   },

@@ -1,15 +1,35 @@
 // Effects on whole API servers and the way to them: connections, addresses, restarts, backups, compaction.
+import type { Meddling } from '../proxy/fault-proxy.ts';
 import { type Effect, failure, type LiveFault, onTurn } from './live-fault.ts';
 
 export const serversEffects = {
   connectError: {
+    request: (fault, _passing, isTurn) => (isTurn && !fault.hasStruck ? cutOff(fault) : undefined),
+    connect: (fault) => (fault.isLasting ? { error: failure(fault.recipe.text ?? '') } : undefined),
+  },
+  /** The server shows such a certificate for a while, and in a run without TLS connections fail as if it did. */
+  badCertificate: {
     request: (fault, _passing, isTurn) => {
       if (!isTurn || fault.hasStruck) return undefined;
-      fault.strike(fault.placed.ms);
-      fault.world.proxies[fault.placed.side].reset();
-      return { kind: 'cut', when: 'before' };
+      const { world, placed, recipe } = fault;
+      world.showCertificate(placed.side, recipe.certificate ?? 'expired');
+      fault.later(placed.ms, () => world.showCertificate(placed.side, 'good'));
+      return cutOff(fault);
     },
-    connect: (fault) => (fault.isLasting ? { error: failure(fault.recipe.text ?? '') } : undefined),
+    connect: (fault) =>
+      fault.isLasting && !fault.world.hasTls ? { error: failure(fault.recipe.text ?? '') } : undefined,
+  },
+  /** The server has a certificate of another authority, and a while later the kubeconfigs name it. Without TLS connections fail meanwhile. */
+  rotateAuthority: {
+    request: (fault, _passing, isTurn) => {
+      if (!isTurn || fault.hasStruck) return undefined;
+      const { world, placed } = fault;
+      world.showCertificate(placed.side, 'otherCa');
+      fault.later(placed.ms, () => world.nameAuthority(placed.side, 'otherCa'));
+      return cutOff(fault);
+    },
+    connect: (fault) =>
+      fault.isLasting && !fault.world.hasTls ? { error: failure(fault.recipe.text ?? '') } : undefined,
   },
   /** What is open stays dead for good, as behind a firewall that has lost its state; nothing new can be opened for a while. */
   blackhole: {
@@ -99,6 +119,13 @@ export const serversEffects = {
       former.get(fault) === hostname ? { error: failure('ECONNREFUSED') } : undefined,
   },
 } satisfies Record<string, Effect>;
+
+/** Every connection ends, and for the time of the fault no new one is as it was. */
+function cutOff(fault: LiveFault): Meddling {
+  fault.strike(fault.placed.ms);
+  fault.world.proxies[fault.placed.side].reset();
+  return { kind: 'cut', when: 'before' };
+}
 
 /** As long as the daemon waits for a connection. */
 const connectTimeoutMs = 10_000;

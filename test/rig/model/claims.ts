@@ -5,7 +5,7 @@ import { type Translated, translate } from './patches/translate.ts';
 import { isMirror, isRefusedPayload, isWanted, serviceNameOf } from './policy.ts';
 import type { History } from './words/history.ts';
 import { annotationsOf, isMap, keyOf, listBelow, objectKey, own } from './words/json.ts';
-import { namedBy } from './words/marks.ts';
+import { namedBy, ownerOf } from './words/marks.ts';
 import type { PatchEntry, Settings, SyncedKind } from './words/settings.ts';
 import type { PlainObject } from './words/types.ts';
 
@@ -93,19 +93,54 @@ function serviceThatHolds(
   const copied = named && keyOf('Service', named.namespace, named.name);
   if (copied !== undefined && rivals.includes(copied)) return copied;
   const theirs = claims.filter((claim) => rivals.includes(serviceKeyOf(claim)));
-  const standing = theirs.find((claim) => {
-    const host = history.now('host', claim.hostKey);
-    const by = host && namedBy(host);
-    return by?.name === claim.virtual.metadata.name && by.namespace === claim.virtual.metadata.namespace;
-  });
-  const oldest = [...theirs].sort((one, other) =>
-    `${age(one.virtual)} ${serviceKeyOf(one)}` < `${age(other.virtual)} ${serviceKeyOf(other)}` ? -1 : 1,
-  );
-  const holder = standing ?? oldest[0];
+  const standing = history.isUntouched('host', hostKey)
+    ? incumbentOf(theirs, history)
+    : theirs.find((claim) => isCopyOf(history.now('host', claim.hostKey), claim));
+  const holder = standing ?? oldestOf(theirs, serviceKeyOf);
   return holder === undefined ? '' : serviceKeyOf(holder);
 }
 
 const age = (object: PlainObject): string => object.metadata.creationTimestamp;
+
+const oldestOf = (claims: readonly Claim[], keyOfClaim: (claim: Claim) => string): Claim | undefined => {
+  const rank = (claim: Claim): string => `${age(claim.virtual)} ${keyOfClaim(claim)}`;
+  return [...claims].sort((one, other) => (rank(one) < rank(other) ? -1 : 1))[0];
+};
+
+function isCopyOf(host: PlainObject | undefined, { virtual }: Claim): boolean {
+  const named = host && namedBy(host);
+  return named?.name === virtual.metadata.name && named.namespace === virtual.metadata.namespace;
+}
+
+/**
+ * Who held a name that several want (DESIGN 3.13). What stands there now tells it where something was still moving: then the order of
+ * events has decided. Where nobody has touched the incumbent of the last calm point, or all claimants stood there and the place was free,
+ * the rule alone decides, and what the daemon has made of it says nothing.
+ */
+function incumbentOf(claims: readonly Claim[], history: History): Claim | undefined {
+  const isStill = (claim: Claim): boolean =>
+    history.isUntouched('virtual', objectKey(claim.virtual)) &&
+    history.isUntouched('virtual', serviceKeyOf(claim)) &&
+    history.isUntouched('host', claim.hostKey) &&
+    !isMirror(claim.virtual);
+  if (history.point.hasSeenAll === true && history.isOneConfiguration) {
+    const { naming } = claims[0]?.around.settings ?? {};
+    const held = claims.find((claim) => {
+      const host = history.start('host', claim.hostKey);
+      return (
+        isStill(claim) &&
+        isCopyOf(host, claim) &&
+        naming !== undefined &&
+        host !== undefined &&
+        ownerOf(host, claim.virtual.metadata, naming) === 'ours'
+      );
+    });
+    if (held !== undefined) return held;
+    const isFree = (claim: Claim): boolean => history.start('host', claim.hostKey) === undefined;
+    if (claims.every((claim) => isStill(claim) && isFree(claim))) return undefined;
+  }
+  return claims.find((claim) => isCopyOf(history.now('host', claim.hostKey), claim));
+}
 
 /** The incumbent keeps the name while it is a claimant; else the oldest one has it, then the smallest key. */
 export function holdersOf(claims: readonly Claim[], history: History): ReadonlyMap<string, Claim> {
@@ -113,19 +148,7 @@ export function holdersOf(claims: readonly Claim[], history: History): ReadonlyM
   for (const claim of claims) byHost.set(claim.hostKey, [...(byHost.get(claim.hostKey) ?? []), claim]);
   const holders = new Map<string, Claim>();
   for (const [hostKey, rivals] of byHost) {
-    const host = history.now('host', hostKey);
-    const named = host === undefined ? undefined : namedBy(host);
-    const incumbent = rivals.find(
-      ({ virtual }) => virtual.metadata.name === named?.name && virtual.metadata.namespace === named.namespace,
-    );
-    const ordered = [...rivals].sort((one, other) => {
-      const [a, b] = [
-        `${age(one.virtual)} ${objectKey(one.virtual)}`,
-        `${age(other.virtual)} ${objectKey(other.virtual)}`,
-      ];
-      return a < b ? -1 : 1;
-    });
-    const holder = incumbent ?? ordered[0];
+    const holder = incumbentOf(rivals, history) ?? oldestOf(rivals, ({ virtual }) => objectKey(virtual));
     if (holder !== undefined) holders.set(hostKey, holder);
   }
   return holders;

@@ -271,7 +271,10 @@ class Judgement {
     if (!isSynced(host.kind) || !settings.isOn[host.kind]) return false;
     const deeds = history.deedsOn('host', objectKey(host));
     const sinceMs = deeds.at(-1)?.atMs ?? 0;
-    const isLater = (key: string): boolean => history.deedsOn('virtual', key).some(({ atMs }) => atMs >= sinceMs);
+    // What a fault has kept from the daemon came later than it was done.
+    const isLate = history.point.hasSeenAll !== true;
+    const isLater = (key: string): boolean =>
+      history.deedsOn('virtual', key).some(({ atMs }) => isLate || atMs >= sinceMs);
     const wasLoaded = this.all.slice(1).some((one) => one.sinceMs >= sinceMs);
     const hasClaimed = (virtual: PlainObject, service: PlainObject): boolean =>
       this.all.some((one) => isWanted(virtual, (key) => (key === objectKey(service) ? service : undefined), one));

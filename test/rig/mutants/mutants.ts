@@ -12,18 +12,25 @@ export interface Mutant {
 
 /** The seeds and stories that found them last. They are asked first, so that a run takes a minute; if one finds nothing any more, all others are asked. */
 export const lastFoundBy: Readonly<Record<string, number | string>> = {
-  'virtual changes lose against host changes': 48,
-  'host edits never flow back': 76,
+  'virtual changes lose against host changes': 'both sides edit a key that has crossed',
+  'host edits never flow back': 'a key that has crossed is edited on the host',
   'keys without a base are taken from the host': 'a copy loses its base, and its object an annotation',
   'owner references are not mended': 'a native object is taken over',
-  'what patches made stays when they are gone': 472,
+  'what patches made stays when they are gone': 'a patch that has made a key goes',
   'reverted edits stay on the host': 'a key that only an expression makes is edited on the host',
-  'excluded keys stay on the host': 268,
+  'excluded keys stay on the host': 'a key is excluded',
   'the base survives a new uid': 'a host edit meets an object made anew',
   'marker labels are not mended': 'marks are damaged',
   'the six are not mended': 'marks are damaged',
+  'copies have no owner': 'objects are made',
+  'a copy that the host keeps goes': 'the host keeps a copy whose object goes',
+  'a copy of another controller is written': 'a copy belongs to another controller',
+  'the keys of controllers flow back': 'a key that controllers keep is edited on the host',
+  'the youngest claimant wins': 'two objects want a name that nobody has',
+  'an incumbent gives way': 'an older object wants the name of a copy',
+  'any copy may be deleted': 'a Service goes, and the copy behind it loses its name',
   'a foreign object counts as native': 'the place of a copy is taken by another virtual cluster',
-  'denied networks pass': 24,
+  'denied networks pass': 'a network is denied',
   'multicast addresses pass': 'an address turns into one that is refused everywhere',
   'a failed patch is written all the same': 'a patch begins to fail',
   'copies of objects that are gone stay': 'the tenant deletes',
@@ -116,6 +123,12 @@ export const mutants: readonly Mutant[] = [
     'ownerReferences: repairOwners(host.ownerReferences, input.owner),',
     'ownerReferences: undefined,',
   ),
+  plan(
+    'copies have no owner',
+    'owner.ts',
+    "if (owner.kind !== 'present') return undefined;",
+    'if (owner !== undefined) return undefined;',
+  ),
   plan('the base is never written', 'update-patch.ts', 'change.annotations.set(baseKey, text);', ';'),
   plan(
     'the youngest claimant wins',
@@ -141,6 +154,19 @@ export const mutants: readonly Mutant[] = [
     "{ kind: 'ours', isDeletable: annotatedKey === key }",
     "{ kind: 'ours', isDeletable: true }",
   ),
+  plan(
+    'a copy that the host keeps goes',
+    'decide/removal.ts',
+    "if (host.annotations?.[skipBackSyncKey] !== 'true' ||",
+    "if (host.annotations?.[skipBackSyncKey] !== 'never' ||",
+  ),
+  plan(
+    'a copy of another controller is written',
+    'decide/decide.ts',
+    '  const left = handsOff(host, virtual, translation.kind);\n  if (left !== undefined) return done(left);\n  if (host.isDeleting)',
+    '  if (host.isDeleting)',
+  ),
+  plan('the keys of controllers flow back', 'keys/reserved-keys.ts', "key === 'service.kubernetes.io/headless' ||", ''),
   plan(
     'multicast addresses pass',
     'address-policy.ts',
@@ -217,6 +243,12 @@ export const mutants: readonly Mutant[] = [
     replace:
       "    case 'gone':\n      return { next: 'list', delayMs: 20_000, reason: end.kind, trouble: end.message, failed };\n    case 'fault':",
   },
+  other(
+    'no certificate is checked',
+    'cluster/wire/pools.ts',
+    'const tls = {\n      rejectUnauthorized,',
+    'const tls = {\n      rejectUnauthorized: false,',
+  ),
   other(
     'a watch is resumed one revision too late',
     'cluster/window/reflector.ts',

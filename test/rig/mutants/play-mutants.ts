@@ -4,29 +4,34 @@ import type { Violation } from '../oracles/board.ts';
 import { seedsOfScenario } from '../play/schedule.ts';
 import type { ToWorker } from '../play/worker.ts';
 import { WorkerProcess } from '../play/worker-process.ts';
+import type { MistakeLine, MistakeReport } from '../report/report-file.ts';
 import { meetingNames, storyNames } from '../traffic/stories.ts';
 import { lastFoundBy, type Mutant } from './mutants.ts';
 
 /** A mistake that so many seeds do not find is not found by a landing's gate. */
 const seeds = 500;
 
-interface Verdict {
-  found?: string;
-  /** What another oracle says of a mistake that the model has not noticed. */
-  beside?: string;
+/** A run that was stopped goes on from here. */
+const triesOfLine = 10;
+
+export interface MutantsOptions {
+  jobs: number;
+  chosen: readonly Mutant[];
+  /** Goes on where an earlier run has stopped. */
+  report: MistakeReport | undefined;
 }
 
-export async function playMutants(jobs: number, chosen: readonly Mutant[]): Promise<number> {
+export async function playMutants({ jobs, chosen, report }: MutantsOptions): Promise<number> {
   const left = [...chosen];
   const living: string[] = [];
   const startedMs = performance.now();
   const playNext = async (): Promise<void> => {
     for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
-      const { found, beside } = await playMutant(mutant);
+      const { found, beside, tried } = await playMutant(mutant, report);
       if (found === undefined) living.push(mutant.name);
       const other = beside === undefined ? '' : `, but ${beside}`;
       process.stdout.write(
-        `${found === undefined ? 'LIVES' : 'found'}  ${mutant.kind}: ${mutant.name}  ${found ?? `${seeds} seeds${other}`}\n`,
+        `${found === undefined ? 'LIVES' : 'found'}  ${mutant.kind}: ${mutant.name}  ${found ?? `${tried} stories and seeds${other}`}\n`,
       );
     }
   };
@@ -38,22 +43,29 @@ export async function playMutants(jobs: number, chosen: readonly Mutant[]): Prom
   return living.length === 0 ? 0 : 1;
 }
 
-async function playMutant({ name, kind }: Mutant): Promise<Verdict> {
+async function playMutant({ name, kind }: Mutant, report: MistakeReport | undefined): Promise<MistakeLine> {
+  const known = report?.done.get(name);
+  if (known?.isOver === true) return known;
   const worker = new WorkerProcess(name);
   const isOfPlan = kind === 'plan';
-  let beside: string | undefined;
+  let line: MistakeLine = known ?? { mistake: name, tried: 0, isOver: false };
   try {
-    for (const message of triesOf(name, isOfPlan)) {
+    for (const message of triesOf(name, isOfPlan).slice(line.tried)) {
       const answer = await worker.ask(message);
       if (answer.did === 'fail') throw new Error(`play the mistake "${name}": ${answer.error}`);
       if (answer.did !== 'play') continue;
       const { violations } = answer.line;
       const one = isOfPlan ? violations.find(({ oracle }) => oracle === 'model') : violations[0];
       const where = message.do === 'story' ? `"${message.name}"` : `seed ${message.seed}`;
-      if (one !== undefined) return { found: said(where, one) };
-      if (violations[0] !== undefined) beside ??= said(where, violations[0]);
+      line = { ...line, tried: line.tried + 1 };
+      if (violations[0] !== undefined) line = { beside: said(where, violations[0]), ...line };
+      if (one !== undefined) line = { ...line, isOver: true, found: said(where, one) };
+      if (line.isOver) break;
+      if (line.tried % triesOfLine === 0) report?.add(line);
     }
-    return beside === undefined ? {} : { beside };
+    line = { ...line, isOver: true };
+    report?.add(line);
+    return line;
   } finally {
     worker.end();
   }

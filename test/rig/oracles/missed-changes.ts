@@ -31,5 +31,5 @@ export class MissedChanges implements WorldEars {
 
 /** Also a watch that stays open and silent for longer than a proof takes. */
 function hidesChanges({ recipe }: LiveFault): boolean {
-  return liars.has(recipe.class) || recipe.effect === 'blackhole';
+  return liars.has(recipe.class) || recipe.effect === 'blackhole' || recipe.effect === 'silentWatch';
 }

@@ -26,14 +26,16 @@ export class ModelOracle {
   readonly #world: World;
   readonly #board: Board;
   readonly #model: Model;
+  readonly #hasSeenAll: () => boolean;
   #before: Holding = { virtual: [], host: [] };
   #from: Record<RigSide, number> = { virtual: 0, host: 0 };
   #configurations = 0;
 
-  constructor(world: World, board: Board, model: Model) {
+  constructor(world: World, board: Board, options: { model: Model; hasSeenAll: () => boolean }) {
     this.#world = world;
     this.#board = board;
-    this.#model = model;
+    this.#model = options.model;
+    this.#hasSeenAll = options.hasSeenAll;
   }
 
   /** Called before a daemon starts. */
@@ -58,6 +60,7 @@ export class ModelOracle {
       before: this.#before,
       deeds: this.#deeds(),
       now,
+      hasSeenAll: this.#hasSeenAll(),
     };
     for (const { kind, what } of judge(this.#model(structuredClone(point)), now)) this.#board.say('model', kind, what);
     this.#turn(now);

@@ -1,4 +1,4 @@
-// The safety rules S1 to S7, on every request that a proxy sees. They know the API and the rules of DESIGN, and nothing of how the daemon works.
+// The safety rules S1 to S8, on every request that a proxy sees. They know the API and the rules of DESIGN, and nothing of how the daemon works.
 
 import type { World, WorldEars } from '../play/world.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
@@ -25,6 +25,8 @@ export class RequestOracle implements WorldEars {
   readonly #board: Board;
   /** By virtual kind, key and uid: the newest version that was written to the host. */
   readonly #newest = new Map<string, number>();
+  /** By daemon: when it sent the last renewal of its lease that was answered. */
+  readonly #provenMs = new Map<string, number>();
   /** After a restore from a backup older translations are right again. */
   hasTurnedBack = false;
   /** A daemon without a memory cannot know that its first list is old. */
@@ -36,6 +38,12 @@ export class RequestOracle implements WorldEars {
   }
 
   passed(passing: Passing): void {
+    if (!this.#world.isTrusted(passing.side))
+      this.#board.say(
+        'S8',
+        'untrusted server',
+        `${passing.daemon} speaks to the ${passing.side} cluster, whose certificate it has to refuse: ${passing.path}`,
+      );
     if (!isWrite(passing)) return;
     const body = bodyOf(passing);
     const at = `${passing.method} ${passing.path.split('?')[0]} by ${passing.daemon}`;
@@ -61,7 +69,17 @@ export class RequestOracle implements WorldEars {
         'an old lease',
         `${at}: the lease was renewed ${this.#world.clock.now() - (last?.atMs ?? 0)} ms ago`,
       );
+    } else if (this.#world.clock.now() - (this.#provenMs.get(daemon) ?? 0) > leaseMsOf(this.#world.configuration)) {
+      this.#board.say(
+        'S6',
+        'an unproven lease',
+        `${at}: the last renewal that was answered was sent at ${(this.#provenMs.get(daemon) ?? 0) / 1000} s`,
+      );
     }
+  }
+
+  given({ verb, method, daemon, atMs }: Passing, status: number): void {
+    if (verb === 'lease' && method !== 'GET' && status < 300) this.#provenMs.set(daemon, atMs);
   }
 
   #host(passing: Passing, body: Body, at: string): void {
@@ -163,7 +181,7 @@ export class RequestOracle implements WorldEars {
   #mayBeRefused(object: Marked, resource: string): boolean {
     const text = JSON.stringify(object);
     const managedBy = object.metadata.labels?.['endpointslice.kubernetes.io/managed-by'];
-    return /boom|239\.|"10\.6\./.test(text) || (resource === 'endpointslices' && managedBy !== undefined);
+    return /boom|239\.|"10\.6\.|controlled-by/.test(text) || (resource === 'endpointslices' && managedBy !== undefined);
   }
 
   #virtual({ verb, method, resource, namespace, name }: Passing, body: Body, at: string): void {

@@ -16,6 +16,9 @@ const everyMs = 1_000;
 /** `status` calls a change that is younger "on the way", and speaks of it once a second. */
 const patienceMs = 5_000;
 const toleranceMs = 2_000;
+/** So long without any answer is an outage, and what failed in it is tried again so soon after its end, however far back-off has grown. */
+const outageMs = 20_000;
+const triedAgainWithinMs = 20_000;
 /** The lag of one change may differ by this much from what the proxy measured. */
 const lagToleranceMs = 100;
 
@@ -35,8 +38,16 @@ interface Known {
   withheld: number;
   /** By object, uid and version: when the line about it was delivered. */
   delivered: Map<string, number>;
+  /** A fault has touched one of its requests, so that it may have to wait. */
+  isDisturbed: boolean;
+  /** By resource and key of the host: when it was told that somebody has removed a copy. */
+  removedMs: Map<string, number>;
   /** By path: the first failure of a write that has not succeeded since. */
   failedMs: Map<string, number>;
+  /** Since when no request of its host has been answered. */
+  silentSinceMs: number | undefined;
+  /** The last time when the host answered nothing for long. */
+  outage: { fromMs: number; untilMs: number } | undefined;
   /** By path: the last write that brought a change across. */
   crossedMs: Map<string, number>;
   /** By kind: the lag that the proxy measured, of so many changes. */
@@ -66,7 +77,11 @@ export class Truth implements WorldEars {
       newsMs: this.#world.clock.now(),
       withheld: 0,
       delivered: new Map(),
+      isDisturbed: false,
+      removedMs: new Map(),
       failedMs: new Map(),
+      silentSinceMs: undefined,
+      outage: undefined,
       crossedMs: new Map(),
       owed: new Map(),
       reported: new Map(),
@@ -94,6 +109,7 @@ export class Truth implements WorldEars {
     const change = this.#written(side, resource, key, revision);
     if (change?.by?.daemon === daemon) return;
     known.newsMs = this.#world.clock.now();
+    if (side === 'host' && type === 'DELETED') known.removedMs.set(`${resource} ${key}`, known.newsMs);
     const version = versionIn(change?.after as Marked | undefined);
     if (side !== 'virtual' || version === undefined) return;
     const id = `${resource} ${change?.after?.metadata.uid} ${version}`;
@@ -108,7 +124,9 @@ export class Truth implements WorldEars {
   }
 
   madeUp(passing: Passing, status: number): void {
+    this.#of(passing.daemon).isDisturbed = true;
     this.#outages.failed(passing, status);
+    if (status === 0 && passing.side === 'host') this.#of(passing.daemon).silentSinceMs ??= this.#world.clock.now();
     if (isWrite(passing)) this.#failed(passing, status);
   }
 
@@ -123,6 +141,8 @@ export class Truth implements WorldEars {
     const isWhole = passing.fate === undefined || passing.fate === 'delay';
     if (isWhole) this.#outages.answered(passing, status);
     const known = this.#of(daemon);
+    known.isDisturbed ||= passing.fate !== undefined;
+    if (isWhole && passing.side === 'host') this.#heard(known);
     if (isNews(passing, known.withheld)) known.newsMs = this.#world.clock.now();
     if (!isWrite(passing)) return;
     if (status >= 400 || !isWhole) this.#failed(passing, isWhole ? status : 0);
@@ -130,6 +150,13 @@ export class Truth implements WorldEars {
       this.#crossed(passing, known);
       known.failedMs.delete(bare(passing.path));
     }
+  }
+
+  #heard(known: Known): void {
+    const nowMs = this.#world.clock.now();
+    const fromMs = known.silentSinceMs;
+    known.silentSinceMs = undefined;
+    if (fromMs !== undefined && nowMs - fromMs >= outageMs) known.outage = { fromMs, untilMs: nowMs };
   }
 
   /** A write has been answered. Until then the daemon had to say that something waits. */
@@ -146,10 +173,18 @@ export class Truth implements WorldEars {
           `${daemon} said at ${liedMs / 1000} s that all has crossed: ${path} had failed at ${failedMs / 1000} s`,
         );
     }
+    const { outage } = known;
+    if (failedMs !== undefined && outage !== undefined && failedMs >= outage.fromMs && failedMs <= outage.untilMs)
+      if (known.newsMs <= outage.untilMs + toleranceMs && nowMs > outage.untilMs + triedAgainWithinMs)
+        this.#say(
+          'tried again late',
+          `${daemon} wrote ${path} at ${nowMs / 1000} s; its host answers again since ${outage.untilMs / 1000} s`,
+        );
     const done = this.#world.clusters.host.store.written.findLast(
       ({ by }) => by?.request === id && by.daemon === daemon,
     );
     const copy = done?.after as Marked | undefined;
+    this.#madeAgain(passing, known, copy);
     const version = versionIn(copy);
     if (copy === undefined || versionIn(done?.before as Marked | undefined) === version) return;
     const deliveredMs = known.delivered.get(`${resource} ${ownedUidOf(copy)} ${version}`);
@@ -170,6 +205,21 @@ export class Truth implements WorldEars {
     const { kind } = kindOfResource[resource];
     const owed = known.owed.get(kind) ?? { ms: 0, changes: 0 };
     known.owed.set(kind, { ms: owed.ms + nowMs - sinceMs, changes: owed.changes + 1 });
+  }
+
+  /** A copy that somebody has removed is made again because of that event, and not because a proof of the caches comes by. */
+  #madeAgain({ verb, resource, daemon }: Passing, known: Known, copy: Marked | undefined): void {
+    if (verb !== 'create' || copy === undefined) return;
+    const id = `${resource} ${copy.metadata.namespace}/${copy.metadata.name}`;
+    const removedMs = known.removedMs.get(id);
+    known.removedMs.delete(id);
+    if (removedMs === undefined || known.isDisturbed || known.withheld > 0) return;
+    const nowMs = this.#world.clock.now();
+    if (nowMs > Math.max(removedMs, known.newsMs) + triedAgainWithinMs)
+      this.#say(
+        'made again late',
+        `${daemon} made ${id} at ${nowMs / 1000} s; it was removed at ${removedMs / 1000} s`,
+      );
   }
 
   still(): void {

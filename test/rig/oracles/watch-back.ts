@@ -38,6 +38,8 @@ export class WatchBack implements WorldEars {
   #awaited: AwaitedWatch[] = [];
   readonly #noted = new Set<LiveFault>();
   readonly #bookmarked = new WeakSet<OpenWatch>();
+  /** How long each watch took that was away while no other fault had struck. */
+  readonly tookMs: number[] = [];
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
@@ -61,6 +63,7 @@ export class WatchBack implements WorldEars {
     const [{ fault, sinceMs, withinMs }] = this.#awaited.splice(at, 1) as [AwaitedWatch];
     if (fault !== this.#alone) return;
     const tookMs = this.#world.clock.now() - sinceMs;
+    this.tookMs.push(tookMs);
     if (tookMs > withinMs)
       this.#board.say(
         'bound',
@@ -109,6 +112,9 @@ export class WatchBack implements WorldEars {
       this.#noted.add(fault);
       for (const { passing } of watchesAtStrike)
         this.#await(fault, passing, { sinceMs: endMs, withinMs: backWithinMs });
+    } else if (recipe.name === 'silent watch' && hit !== undefined) {
+      this.#noted.add(fault);
+      this.#await(fault, hit.passing, { sinceMs: firstMs, withinMs: silentWithinMs });
     } else if (recipe.name === 'DNS change') {
       this.#noted.add(fault);
       for (const watch of watchesAtStrike) {

@@ -44,6 +44,8 @@ export interface Played {
   virtualMs: number;
   /** From the end of all acts and faults to the last write of a daemon. */
   settledMs: number;
+  /** How long watches were away that the only fault of the run took. */
+  watchesBackMs: readonly number[];
 }
 
 export interface PlayOptions {
@@ -68,7 +70,8 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
   let requests = 0;
   const requestOracle = new RequestOracle(world, board);
   const expectationOf = await loadModel();
-  const model = expectationOf && new ModelOracle(world, board, expectationOf);
+  const hasSeenAll = (): boolean => !faults.some(({ hasStruck }) => hasStruck);
+  const model = expectationOf && new ModelOracle(world, board, { model: expectationOf, hasSeenAll });
   const ends = new EndOracle({ world, board, faults, faultless, model });
   world.ears.push({
     passed: (passing) => {
@@ -83,15 +86,17 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
       for (const { hasStruck, recipe } of faults) {
         if (!hasStruck) continue;
         requestOracle.hasTurnedBack ||= recipe.class === 'F36';
-        requestOracle.wasLiedTo ||= liars.has(recipe.class);
+        // An empty list is doubted, and nothing goes because of it.
+        requestOracle.wasLiedTo ||= liars.has(recipe.class) && recipe.effect !== 'emptyList';
       }
     },
   });
+  const watchBack = new WatchBack(world, board, faults);
   // Behind the ear that says what has struck.
   world.ears.push(
     requestOracle,
     ends,
-    new WatchBack(world, board, faults),
+    watchBack,
     new RetryAfter(world, board),
     new FailOver(world, board, faults),
     new Truth(world, board),
@@ -118,6 +123,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
       requests,
       virtualMs: world.clock.now(),
       settledMs: ends.settledMs,
+      watchesBackMs: watchBack.tookMs,
     };
   } finally {
     await world.stop();

@@ -1,10 +1,11 @@
 // Makes the schedule of a seed. Several seeds share a scenario: it is learned once without faults, and each seed then places other faults at
-// requests that were seen. The first fault of a seed goes through all cells of the table in turn, and two more through all pairs of classes.
+// requests that were seen. The first fault of a seed goes through all cells of the table in turn, and two more complete the pairs of classes.
 import type { FaultVerb, PlacedFault } from '../faults/placed.ts';
 import type { Recipe } from '../faults/recipes/recipe.ts';
 import { recipes } from '../faults/recipes/recipes.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { drawScenario } from '../traffic/draw.ts';
+import { drawFeatures, type Features } from '../traffic/features.ts';
 import { Chance } from './random.ts';
 import type { Played, Schedule } from './run.ts';
 
@@ -33,17 +34,24 @@ export const cells: readonly Cell[] = recipes.flatMap((recipe) =>
 
 export const classes: readonly string[] = [...new Set(recipes.map((one) => one.class))];
 
-/** Nearly every fault found by hand needed two at once: every seed has one of these pairs placed, and seeds in a row go through all. */
+/** Nearly every fault found by hand needed two at once. */
 export const pairs: readonly (readonly [string, string])[] = classes.flatMap((one, at) =>
   classes.slice(at + 1).map((other) => [one, other] as const),
 );
 
-/** A class that needs two daemons, whom one scenario in five has: half of those have it placed. */
-const ofTwoDaemons = 'F41';
-const shareOfTwo = 0.5;
+/** So many seeds in a row, from a multiple of it on, place every pair: as many as a landing plays. */
+export const seedsOfPlan = 500;
+/** What a scenario must have for a class, beyond a request that it can strike. */
+const needs: Readonly<Record<string, (features: Features) => boolean>> = {
+  F40: ({ variants }) => variants[0]?.leaderElection === 'always',
+  F41: ({ daemons }) => daemons > 1,
+};
+/** Few scenarios have what these need, so such a scenario places them first. */
+const rarity: Readonly<Record<string, number>> = { F40: 3, F41: 9 };
 
-/** Strides without a common divisor with the number of cells, or of pairs, visit all of them. */
+/** A stride without a common divisor with the number of cells visits all of them. */
 const stride = 101;
+/** Where the search for a pair begins: so that equal ones do not always give the first. */
 const pairStride = 236;
 
 export function learnedSchedule(seed: number): Schedule {
@@ -55,10 +63,9 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
   const chance = new Chance(seed, 'faults');
   const possible = cells.filter(({ side, verb }) => (seen.get(`${side} ${verb}`) ?? 0) > 0);
   const faults: PlacedFault[] = [];
-  const turn = (seed * stride) % cells.length;
-  const first = [...cells.slice(turn), ...cells.slice(0, turn)].find((cell) => possible.includes(cell));
+  const first = firstCell(seed, (cell) => possible.includes(cell));
   if (first !== undefined) faults.push(placed(first, chance, seen));
-  const [one, other] = pairOf(seed, learned.scenario.daemons, chance);
+  const [one, other] = pairOf(seed);
   for (const name of [one, other]) {
     const fitting = possible.filter(({ recipe }) => recipe.class === name);
     if (fitting.length > 0 && faults.every((fault) => fault.class !== name))
@@ -67,12 +74,71 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
   return { seed: learned.seed, scenario: learned.scenario, faults };
 }
 
-export function pairOf(seed: number, daemons: number, chance: Chance): readonly [string, string] {
-  const [one, other] = pairs[(seed * pairStride) % pairs.length] as readonly [string, string];
-  if (daemons > 1 && chance.isHit(shareOfTwo))
-    return [ofTwoDaemons, one === ofTwoDaemons ? other : chance.isHit(0.5) ? one : other];
-  return [one, other];
+function firstCell(seed: number, isPossible: (cell: Cell) => boolean): Cell | undefined {
+  const turn = (seed * stride) % cells.length;
+  return [...cells.slice(turn), ...cells.slice(0, turn)].find(isPossible);
 }
+
+/** The two classes that a seed places beside its first fault. */
+export function pairOf(seed: number): readonly [string, string] {
+  const from = seed - (seed % seedsOfPlan);
+  if (plan?.from !== from) plan = { from, pairs: planOf(from) };
+  return plan.pairs[seed - from] as readonly [string, string];
+}
+
+let plan: { from: number; pairs: readonly (readonly [string, string])[] } | undefined;
+
+/**
+ * Three faults of a seed make three pairs. Each seed takes the two classes that, with each other and with the class of its first fault, bring
+ * most of what its forerunners have not placed, and its scenario can have.
+ */
+function planOf(from: number): (readonly [string, string])[] {
+  const counts = new Map<string, number>();
+  const worth = (one: string, other: string): number =>
+    one === other ? 0 : ((rarity[one] ?? 1) + (rarity[other] ?? 1)) * 4 ** -(counts.get(pairName(one, other)) ?? 0);
+  const count = (one: string, other: string): void =>
+    void counts.set(pairName(one, other), (counts.get(pairName(one, other)) ?? 0) + 1);
+  return Array.from({ length: seedsOfPlan }, (_, nth) => {
+    const seed = from + nth;
+    const features = featuresOf(seed);
+    const isFit = (name: string): boolean => needs[name]?.(features) ?? true;
+    const hasLease = needs['F40']?.(features) === true;
+    const first = firstCell(seed, ({ recipe, verb }) => (verb !== 'lease' || hasLease) && isFit(recipe.class));
+    const name = first?.recipe.class ?? '';
+    const others = new Map(classes.map((other) => [other, worth(name, other)]));
+    const turn = (seed * pairStride) % pairs.length;
+    let best: { pair: readonly [string, string]; gain: number } | undefined;
+    for (let at = 0; at < pairs.length; at++) {
+      const pair = pairs[(turn + at) % pairs.length] as readonly [string, string];
+      const [one, other] = pair;
+      if (one === name || other === name || !isFit(one) || !isFit(other)) continue;
+      const gain = worth(one, other) + (others.get(one) ?? 0) + (others.get(other) ?? 0);
+      if (best === undefined || gain > best.gain) best = { pair, gain };
+    }
+    const [one, other] = best?.pair ?? (pairs[0] as readonly [string, string]);
+    for (const [a, b] of [
+      [name, one],
+      [name, other],
+      [one, other],
+    ] as const)
+      count(a, b);
+    return [one, other];
+  });
+}
+
+/** The same for both orders. */
+export function pairName(one: string, other: string): string {
+  return one < other ? `${one} ${other}` : `${other} ${one}`;
+}
+
+/** The first that a scenario draws. */
+function featuresOf(seed: number): Features {
+  const scenario = scenarioOf(seed);
+  if (drawn?.scenario !== scenario) drawn = { scenario, features: drawFeatures(new Chance(scenario, 'scenario')) };
+  return drawn.features;
+}
+
+let drawn: { scenario: number; features: Features } | undefined;
 
 function placed({ recipe, side, verb }: Cell, chance: Chance, seen: Played['seen']): PlacedFault {
   return {

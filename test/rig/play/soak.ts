@@ -23,7 +23,11 @@ const calmMs = 75_000;
 
 export interface SoakRound {
   minute: number;
+  /** By the clock on the wall. */
+  seconds: number;
   heapBytes: number;
+  /** Sockets, timers and the like that Node holds for this process. */
+  handles: number;
   timers: number;
   connections: number;
   watches: number;
@@ -35,11 +39,17 @@ export interface Soaked {
   bytesInMinute: number;
 }
 
-export async function soak(
-  seed: number,
-  minutes: number,
-  tell: (round: SoakRound) => void = () => {},
-): Promise<Soaked> {
+export interface SoakOptions {
+  seed: number;
+  minutes: number;
+  /** Ends after so many seconds on the wall, whatever the virtual minutes say. */
+  seconds?: number | undefined;
+  tell?: (round: SoakRound) => void;
+}
+
+export async function soak({ seed, minutes, seconds, tell = () => {} }: SoakOptions): Promise<Soaked> {
+  const startedMs = performance.now();
+  const elapsed = (): number => Math.round((performance.now() - startedMs) / 1000);
   const chance = new Chance(seed, 'soak');
   const features = featuresOf(chance);
   const configurations = configurationsOf(features);
@@ -48,20 +58,20 @@ export async function soak(
   const world = new World({ ...features, configurations, before, acts: [] }, seed);
   const board = new Board(() => world.clock.now());
   const expectationOf = await loadModel();
-  const model = expectationOf && new ModelOracle(world, board, expectationOf);
+  const model = expectationOf && new ModelOracle(world, board, { model: expectationOf, hasSeenAll: () => true });
   const rounds: SoakRound[] = [];
   try {
     await world.prepare();
     model?.begin();
     await world.begin();
-    for (let minute = 1; minute <= minutes; minute++) {
+    for (let minute = 1; minute <= minutes && elapsed() < (seconds ?? Number.POSITIVE_INFINITY); minute++) {
       await playMinute(world, draw, chance.whole(configurations.length));
       if (minute % everyMinutes !== 0) continue;
       await world.advance(calmMs);
       model?.check();
       await forget(world);
       model?.begin();
-      rounds.push(measured(world, minute));
+      rounds.push(measured(world, { minute, seconds: elapsed() }));
       tell(rounds.at(-1) as SoakRound);
     }
   } finally {
@@ -73,7 +83,7 @@ export async function soak(
   if (settled.length < 3)
     faults.push(`${minutes} minutes are too short to tell a slope; wanted ${(warmRounds + 3) * everyMinutes}`);
   if (bytesInMinute > mostBytesInMinute) faults.push(`the heap grows by ${Math.round(bytesInMinute)} bytes a minute`);
-  for (const kind of ['timers', 'connections', 'watches'] as const) {
+  for (const kind of ['handles', 'timers', 'connections', 'watches'] as const) {
     // Configurations differ in what they need, so a single round may have few.
     const first = Math.max(0, ...settled.slice(0, Math.ceil(settled.length / 2)).map((round) => round[kind]));
     const last = settled.at(-1)?.[kind] ?? 0;
@@ -110,10 +120,11 @@ async function forget(world: World): Promise<void> {
   world.configurations.splice(0, world.configurations.length - 1);
 }
 
-function measured(world: World, minute: number): SoakRound {
+function measured(world: World, time: Pick<SoakRound, 'minute' | 'seconds'>): SoakRound {
   collect();
   return {
-    minute,
+    ...time,
+    handles: process.getActiveResourcesInfo().length,
     heapBytes: process.memoryUsage().heapUsed,
     timers: world.clock.pendingTimers,
     connections: rigSides.reduce((sum, side) => sum + world.proxies[side].openWires, 0),

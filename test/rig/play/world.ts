@@ -7,6 +7,7 @@ import { kubeconfigText } from '../../../src/apiserver/tls/kubeconfig.ts';
 import { FaultProxy, type OpenWatch, type ProxyEars } from '../proxy/fault-proxy.ts';
 import type { Passing, WatchedLine } from '../proxy/passing.ts';
 import { loadModulesBefore, readFilesAsBefore, readFilesAtOnce } from '../stage/prompt-files.ts';
+import { type RigCertificates, rigCertificates } from '../stage/rig-certificates.ts';
 import { RigClock } from '../stage/rig-clock.ts';
 import { RigCluster, type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { RigDaemon } from '../stage/rig-daemon.ts';
@@ -47,6 +48,9 @@ export class World {
   readonly configurations: { configuration: object; sinceMs: number }[] = [];
   /** Daemons that did not end in time after SIGTERM. */
   readonly overdue: string[] = [];
+  /** What the kubeconfigs name, where a run has TLS. */
+  readonly authorities: Record<RigSide, string> = { virtual: '', host: '' };
+  #certificates: Readonly<Record<RigSide, RigCertificates>> | undefined;
   readonly hostnames: Record<RigSide, string> = { virtual: 'virtual.rig', host: 'host.rig' };
   /** Nothing is ever set back behind these. */
   readonly preparedRevision: Record<RigSide, number> = { virtual: 0, host: 0 };
@@ -96,7 +100,10 @@ export class World {
   /** Everything that stands there before a daemon starts. */
   async prepare(): Promise<void> {
     await loadModulesBefore();
+    if (this.scenario.isTls === true) this.#certificates = await rigCertificates();
     readFilesAtOnce();
+    for (const side of rigSides) this.showCertificate(side, 'good');
+    for (const side of rigSides) this.nameAuthority(side, 'good');
     for (const side of rigSides) await this.clusters[side].start();
     await this.people.prepare();
     for (const act of this.scenario.before) await this.act(act);
@@ -138,9 +145,35 @@ export class World {
   #kubeconfig(side: RigSide, daemon: string): string {
     const path = join(this.#folder, `${side}-${daemon}`);
     const token = this.#tokens.get(daemon) ?? '';
-    const url = `http://${this.hostnames[side]}`;
-    writeFileSync(path, kubeconfigText({ name: side, url, caPem: '', token, user: daemon }), { mode: 0o600 });
+    const url = `${this.#certificates === undefined ? 'http' : 'https'}://${this.hostnames[side]}`;
+    const caPem = this.authorities[side];
+    writeFileSync(path, kubeconfigText({ name: side, url, caPem, token, user: daemon }), { mode: 0o600 });
     return path;
+  }
+
+  get hasTls(): boolean {
+    return this.#certificates !== undefined;
+  }
+
+  /** Whether whoever heeds the kubeconfigs may speak to the server. */
+  isTrusted(side: RigSide): boolean {
+    const { certificate } = this.proxies[side];
+    const { good, otherCa }: Partial<RigCertificates> = this.#certificates?.[side] ?? {};
+    return (
+      certificate === undefined ||
+      (this.authorities[side] === good?.caPem ? certificate === good : certificate === otherCa)
+    );
+  }
+
+  /** New connections meet it. */
+  showCertificate(side: RigSide, which: keyof RigCertificates): void {
+    this.proxies[side].certificate = this.#certificates?.[side][which];
+  }
+
+  /** The kubeconfigs name the authority of that certificate from now on. */
+  nameAuthority(side: RigSide, which: keyof RigCertificates): void {
+    this.authorities[side] = this.#certificates?.[side][which].caPem ?? '';
+    for (const { name } of this.everyDaemon) this.#kubeconfig(side, name);
   }
 
   /** The API server gets another address, which the kubeconfigs name from now on. */

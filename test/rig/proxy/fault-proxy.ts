@@ -1,6 +1,8 @@
 // The proxy between the daemons and one API server. It sees every request, answer and watch event, and asks the meddlers of the run what
 // becomes of each: at the level of sockets, of HTTP and of watch events. Without a meddler everything passes as it is.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { createServer as createTlsServer } from 'node:tls';
 import { MemoryWire } from '../stage/memory-wire.ts';
 import type { RigClock } from '../stage/rig-clock.ts';
 import { type RigCluster, requestHeader } from '../stage/rig-cluster.ts';
@@ -28,6 +30,8 @@ export interface OpenWatch {
   readonly passing: Passing;
   /** Its connection is dead, and neither side knows. */
   readonly isHeld: boolean;
+  /** From now on nothing arrives on its connection, in neither direction, and nobody is told. */
+  hold(): void;
   send(text: string): void;
   end(): void;
   cut(): void;
@@ -60,12 +64,15 @@ export class FaultProxy {
   readonly cluster: RigCluster;
   meddlers: Meddler[] = [];
   readonly watches = new Set<OpenWatch>();
+  /** What the server shows to daemons; undefined = they come without TLS. */
+  certificate: { certPem: string; keyPem: string } | undefined;
   readonly wires = new Map<MemoryWire, string>();
   readonly #clock: RigClock;
   readonly #note: () => void;
   readonly #ears: ProxyEars;
   readonly #server: Server;
-  readonly #daemonOf = new WeakMap<object, string>();
+  /** By the socket that the server reads. */
+  readonly #cameBy = new WeakMap<object, { wire: MemoryWire; daemon: string }>();
   #requests = 0;
 
   constructor(options: { cluster: RigCluster; clock: RigClock; note: () => void; ears: ProxyEars }) {
@@ -98,11 +105,26 @@ export class FaultProxy {
       const wire = new MemoryWire(this.#note);
       for (const [old] of this.wires) if (!old.isOpen) this.wires.delete(old);
       this.wires.set(wire, daemon);
-      this.#daemonOf.set(wire.server, daemon);
       for (const one of this.meddlers) one.wire?.(wire, daemon);
-      this.#server.emit('connection', wire.server);
+      this.#accept(wire, daemon);
       done(null, wire.client);
     });
+  }
+
+  #accept(wire: MemoryWire, daemon: string): void {
+    const serve = (socket: Duplex): void => {
+      this.#cameBy.set(socket, { wire, daemon });
+      this.#server.emit('connection', socket);
+    };
+    if (this.certificate === undefined) {
+      serve(wire.server);
+      return;
+    }
+    const { certPem: cert, keyPem: key } = this.certificate;
+    // One for each connection, so that it knows which one it is, and no session outlives its certificate.
+    const secured = createTlsServer({ cert, key }, serve);
+    secured.once('tlsClientError', () => wire.reset());
+    secured.emit('connection', wire.server);
   }
 
   get openWires(): number {
@@ -128,7 +150,7 @@ export class FaultProxy {
     const passing = passingOf({
       id: ++this.#requests,
       side: this.cluster.side,
-      daemon: this.#daemonOf.get(request.socket) ?? '',
+      daemon: this.#cameBy.get(request.socket)?.daemon ?? '',
       method,
       path: url,
       headers,
@@ -224,11 +246,15 @@ export class FaultProxy {
     const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
     response.writeHead(200, { ...headers, ...(meddling?.kind === 'change' && meddling.headers) });
     response.flushHeaders();
-    const wire = this.#wireOf(response);
+    const wire = this.#wireBehind(response);
     const watch: OpenWatch = {
       passing,
       get isHeld() {
         return wire?.isHeld === true;
+      },
+      hold: () => {
+        wire?.hold('client');
+        wire?.hold('server');
       },
       send: (text) => void (response.writable && response.write(text)),
       end: () => {
@@ -281,12 +307,12 @@ export class FaultProxy {
     response.end(typeof body === 'string' ? body : JSON.stringify(body));
   }
 
-  #wireOf({ socket }: ServerResponse): MemoryWire | undefined {
-    return [...this.wires.keys()].find((one) => one.server === (socket as unknown));
+  #wireBehind({ socket }: ServerResponse): MemoryWire | undefined {
+    return socket === null ? undefined : this.#cameBy.get(socket)?.wire;
   }
 
   #reset(response: ServerResponse): void {
-    const wire = this.#wireOf(response);
+    const wire = this.#wireBehind(response);
     if (wire === undefined) response.destroy();
     else wire.reset();
   }

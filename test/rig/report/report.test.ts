@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { cells } from '../play/schedule.ts';
 import { sightNames } from '../traffic/sights.ts';
-import { ReportFile } from './report-file.ts';
+import { MistakeReport, ReportFile } from './report-file.ts';
 import { Tally } from './tally.ts';
 
 describe('the report', () => {
+  const firsts = cells.filter(({ recipe }, at) => cells.findIndex((one) => one.recipe.class === recipe.class) === at);
   const line = (seed: number, reached: boolean) => {
-    const firsts = cells.filter(({ recipe }, at) => cells.findIndex((one) => one.recipe.class === recipe.class) === at);
     const hard = { nth: 1, times: 1, ms: 0, size: 1 };
     const faults = firsts.map(({ recipe, side, verb }) => ({
       class: recipe.class,
@@ -41,6 +41,18 @@ describe('the report', () => {
     expect(busy.missed()).toEqual([]);
   });
 
+  it('names the pairs of classes that a whole plan of seeds has not placed', () => {
+    const [half, whole, full] = [new Tally(), new Tally(), new Tally()];
+    const none = { placed: [], struck: [] };
+    for (let seed = 0; seed < 500; seed++) {
+      if (seed < 499) half.add({ ...line(seed, true), ...none });
+      whole.add({ ...line(seed, true), ...none });
+      full.add({ ...line(seed, true), ...(seed > 0 && none) });
+    }
+    expect([half.pairFaults(), full.pairFaults()]).toEqual([[], []]);
+    expect(whole.pairFaults()).toContain('F1 F2: no seed has placed this pair');
+  });
+
   describe('in a file', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-rig-report-'));
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -68,6 +80,18 @@ describe('the report', () => {
     ])('of something else is refused in one sentence: %j', (given, sentence) => {
       opened('other');
       expect(() => opened('other', given)).toThrow(sentence);
+    });
+
+    it('of planted mistakes goes on where each search has stopped', () => {
+      const path = join(folder, 'mistakes');
+      const first = new MistakeReport(path, 'abc');
+      first.add({ mistake: 'a', tried: 10, isOver: false });
+      first.add({ mistake: 'a', tried: 20, isOver: false });
+      first.add({ mistake: 'b', tried: 3, isOver: true, found: 'seed 2' });
+      const again = new MistakeReport(path, 'abc');
+      expect(again.done.get('a')?.tried).toBe(20);
+      expect(again.done.get('b')).toMatchObject({ isOver: true, found: 'seed 2' });
+      expect(() => new MistakeReport(path, 'def')).toThrow('it is of commit abc, and this is def');
     });
 
     it('that is none is refused in one sentence', () => {

@@ -1,5 +1,7 @@
 // One daemon of a run, whole, in this process: with a clock of its own, sockets of the fault proxies, and its log in memory. It can be
 // stopped well, killed at any moment, held as by SIGSTOP, and its wall clock can jump.
+import { buildConnector } from 'undici';
+import type { SocketOpener } from '../../../src/cluster/wire/pools.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
 import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
@@ -44,10 +46,20 @@ export class RigDaemon {
     this.#options = options;
     this.clock = new DaemonClock(options.clock);
     const { settings, patches } = this.#load(options.configuration);
-    const connector = (side: RigSide) => (at: { hostname: string }, done: (...result: never[]) => void) => {
-      if (this.isAlive) options.proxies[side].connect({ daemon: this.name, hostname: at.hostname }, done as never);
-      return undefined as never;
-    };
+    const connector =
+      (side: RigSide): SocketOpener =>
+      (tls) => {
+        // Its own limit runs on the clock of the machine, and what it remembers of sessions goes when memory is collected.
+        const secure = buildConnector({ ...tls, timeout: 0, maxCachedSessions: 0, allowH2: false });
+        return (at, done) => {
+          if (!this.isAlive) return;
+          options.proxies[side].connect({ daemon: this.name, hostname: at.hostname }, (error, socket) => {
+            if (error !== null) done(error, null);
+            else if (at.protocol === 'https:') secure({ ...at, httpSocket: socket as never }, done);
+            else done(null, socket as never);
+          });
+        };
+      };
     this.#daemon = daemonModule.assembleDaemon({
       settings,
       ...(patches && { patches, nodePath: process.execPath }),
@@ -59,7 +71,7 @@ export class RigDaemon {
       metrics: this.metrics,
       environment: { POD_NAME: options.name },
       version: 'rig',
-      connectors: { virtual: connector('virtual') as never, host: connector('host') as never },
+      connectors: { virtual: connector('virtual'), host: connector('host') },
       openSandbox: (setup) => this.#openSandbox(setup),
     });
   }

@@ -55,6 +55,8 @@ export interface Scenario {
   configurations: readonly object[];
   daemons: number;
   isMapped: boolean;
+  /** Daemons speak TLS with both API servers. */
+  isTls?: boolean;
   kinds: readonly Synced[];
   /** Before the daemon starts. */
   before: readonly Act[];

@@ -6,6 +6,10 @@ import { configurationsOf, drawFeatures, type Features, turned } from './feature
 
 /** Few names, so that acts meet; the last pair meets on one host name, the long one is hashed there. */
 const names = ['web', 'api', 'a', 'a-x-b', `long-${'n'.repeat(50)}`];
+const sharing: readonly At[] = [
+  { namespace: 't1', name: 'a-x-b' },
+  { namespace: 'b-x-t1', name: 'a' },
+];
 const labelKeys = ['app', 'tier', 'team', 'release'];
 const annotationKeys = ['note', 'example.com/tier', 'example.com/secret', 'hidden'];
 const values = ['one', 'two', 'x-three', 'secret-a', 'boom'];
@@ -39,8 +43,8 @@ export function drawScenario(chance: Chance): Scenario {
   const more = chance.isHit(0.4) ? turned(features, chance) : features;
   if (more !== features)
     acts.splice(-1, 0, { do: 'reload', configuration: more.variants.length - 1 }, { do: 'wait', ms: 4_000 });
-  const { daemons, isMapped, kinds } = features;
-  return { configurations: configurationsOf(more), daemons, isMapped, kinds, before, acts };
+  const { daemons, isMapped, isTls, kinds } = features;
+  return { configurations: configurationsOf(more), daemons, isMapped, isTls, kinds, before, acts };
 }
 
 export class Draw {
@@ -98,7 +102,10 @@ export class Draw {
     const managedBy = this.#chance.weigh<string | undefined>([
       [6, undefined],
       [2, 'tenant.example.com'],
-      [2, 'endpointslicemirroring-controller.k8s.io'],
+      [
+        this.#features.variants.some(({ isMirrored }) => isMirrored) ? 6 : 2,
+        'endpointslicemirroring-controller.k8s.io',
+      ],
       [1, 'endpointslice-controller.k8s.io'],
     ]);
     const type = this.#chance.isHit(0.15) ? 'IPv6' : 'IPv4';
@@ -148,6 +155,8 @@ export class Draw {
       [3, () => [{ do: 'reload', configuration: chance.whole(this.#features.reloads + 1) }]],
       [2, () => [{ do: chance.isHit(0.5) ? 'restart' : 'kill', daemon: chance.whole(this.#features.daemons) }]],
       [2, () => this.#rival(at, resource)],
+      [2, () => this.#contest(resource)],
+      [2, () => this.#editsAgain({ resource, at, field, key })],
       [3, () => this.#editsUnseen({ resource, at, field, key })],
       ...(this.#features.hasReferences
         ? ([
@@ -257,6 +266,27 @@ export class Draw {
       () => name(chance.pick(['virtual', 'host']), chance.pick(['secret-a', 'two', null])),
       () => ({ do: 'removeContent', side: chance.pick(['virtual', 'host']), resource: 'secrets', at: secret }),
     );
+  }
+
+  /** The host changes one key twice, the second time while the first change may be on its way back. */
+  #editsAgain(edited: { resource: Synced; at: At; field: 'labels' | 'annotations'; key: string }): Act[] {
+    const [one, other] = [this.#chance.pick(values), this.#chance.pick(values)];
+    const edit = (value: string): Act => ({ do: 'edit', side: 'host', ...edited, value });
+    return [edit(one), { do: 'wait', ms: this.#chance.pick([0, 300, 2_000]) }, edit(other)];
+  }
+
+  /** Two objects want one name of the host, a second apart, and vCluster has copied neither Service: only age and place decide. */
+  #contest(resource: Synced): Act[] {
+    const chance = this.#chance;
+    const [one, other] = (chance.isHit(0.5) ? sharing : [...sharing].reverse()) as [At, At];
+    const founded = (at: At): Act[] => {
+      const service: Act = { do: 'service', at, hasSelector: false, isCopied: false };
+      const acts = [service, this.#make(at, resource)];
+      return chance.isHit(0.5) ? acts : acts.reverse();
+    };
+    // A daemon that was away finds both at once.
+    const downs = chance.isHit(0.5) ? this.#downs() : [];
+    return [...downs, ...founded(one), { do: 'wait', ms: 1_100 }, ...founded(other)];
   }
 
   /** A program of the host that undoes our writes, several times in a second. */

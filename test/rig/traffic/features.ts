@@ -5,6 +5,7 @@ import { mappedNamespace, type Synced, tenantNamespaces } from './acts.ts';
 export interface Features {
   kinds: readonly Synced[];
   isMapped: boolean;
+  isTls: boolean;
   daemons: number;
   hasReferences: boolean;
   /** How many other configurations a reload can choose. */
@@ -92,6 +93,7 @@ export function drawFeatures(chance: Chance): Features {
   return {
     kinds,
     isMapped: chance.isHit(0.25),
+    isTls: chance.isHit(0.15),
     daemons,
     hasReferences: variants.some(({ patches }) => patches.includes('reference')),
     reloads,
@@ -110,7 +112,7 @@ function drawVariant(
     denied: chance.isHit(0.15) ? ['10.6.0.0/16'] : [],
     leaderElection,
     leaseDurationSeconds,
-    isMirrored: chance.isHit(0.15),
+    isMirrored: chance.isHit(0.25),
     keepsNodeName: chance.isHit(0.8),
     setOwner: chance.isHit(0.8),
     exports: chance.isHit(0.7),

@@ -60,7 +60,7 @@ export class People {
       case 'endpoints':
         return this.#put('virtual', 'endpoints', act.at, {
           metadata: { ...act.at, labels: act.labels, annotations: act.annotations },
-          subsets: subsetsOf(act.isHostile ? '239.1.1.1' : addressOf(act.version)),
+          subsets: subsetsOf(act.isHostile ? '239.1.1.1' : addressOf(act.version), targetOf(act)),
         });
       case 'slice':
         return this.#put('virtual', 'endpointslices', act.at, {
@@ -70,6 +70,7 @@ export class People {
             {
               addresses: [act.type === 'IPv6' ? `fd00::${act.version.toString(16)}` : addressOf(act.version)],
               nodeName: 'n1',
+              ...targetOf(act),
             },
           ],
           ports,
@@ -217,8 +218,19 @@ function addressOf(version: number): string {
   return `10.${version % 9}.${Math.floor(version / 250)}.${(version % 250) + 1}`;
 }
 
-function subsetsOf(ip: string): object[] {
-  return [{ addresses: [{ ip }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }];
+/** Every third payload says which Pod has its address. */
+function targetOf({ at, version }: { at: At; version: number }): object {
+  const targetRef = {
+    kind: 'Pod',
+    namespace: at.namespace,
+    name: 'pod-a',
+    uid: '11111111-2222-4333-a444-555555555555',
+  };
+  return version % 3 === 0 ? { targetRef } : {};
+}
+
+function subsetsOf(ip: string, target: object = {}): object[] {
+  return [{ addresses: [{ ip, ...target }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }];
 }
 
 export function hostEdit(resource: Synced): object {

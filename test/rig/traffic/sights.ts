@@ -31,6 +31,7 @@ function patchesOf(configuration: object): string {
 const sights: Readonly<Record<string, (world: World) => boolean>> = {
   'both kinds': ({ scenario }) => scenario.kinds.length === 2,
   'mapped namespaces': ({ scenario }) => scenario.isMapped,
+  'TLS with both clusters': ({ scenario }) => scenario.isTls === true,
   'two replicas': ({ scenario }) => scenario.daemons > 1,
   'patches changed by a reload': ({ configurations }) =>
     configurations.some(

@@ -37,7 +37,8 @@ interface Story {
   before?: readonly Act[];
   acts: readonly Act[];
   patches?: readonly object[];
-  other?: object;
+  /** What a reload puts in place of the first configuration. */
+  other?: { patches?: readonly object[]; hostward?: object };
   isMapped?: true;
 }
 
@@ -147,7 +148,23 @@ const unseen = (...acts: readonly Act[]): readonly Act[] => [
   ...acts.flatMap((act): Act[] => [act, { do: 'wait', ms: 10 }]),
   { do: 'wait', ms: 4_000 },
 ];
+const note = (side: 'virtual' | 'host', key: string, value: string): Act => ({
+  ...{ do: 'edit', side, resource: 'endpoints', at: web, field: 'annotations' },
+  ...{ key, value },
+});
 const damage = (mark: string): Act => ({ do: 'damage', resource: 'endpoints', at: web, mark, value: null });
+
+/** Both are "a-x-b-x-t1-x-vc" on the host. The one that is made first is not the first of the alphabet. */
+const older: At = { namespace: 't1', name: 'a-x-b' };
+const younger: At = { namespace: 'b-x-t1', name: 'a' };
+const calm: Act = { do: 'calm' };
+/** A Service that vCluster has not copied: it says nothing about who gets its name. */
+const uncopied = (at: At): Act => ({ do: 'service', at, hasSelector: false, isCopied: false });
+const bare = (at: At, version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
+const sliceOf = (at: At, named: string, version: number): Act => ({
+  ...{ do: 'slice', at, service: named, version },
+  ...{ labels: {}, type: 'IPv4' },
+});
 
 /** Two things meet that a seed seldom brings together: they show what a mistake in the plan does, and are not played with crashes. */
 const meetings: Readonly<Record<string, Story>> = {
@@ -169,6 +186,78 @@ const meetings: Readonly<Record<string, Story>> = {
         at: web,
       }),
     ],
+  },
+  'a Service goes, and the copy behind it loses its name': {
+    before: stood,
+    acts: [
+      pause,
+      ...unseen(
+        { do: 'remove', side: 'virtual', resource: 'services', at: web },
+        damage('vcluster.loft.sh/object-name'),
+      ),
+    ],
+  },
+  'two objects want a name that nobody has': {
+    before: [uncopied(older), bare(older, 1), pause, uncopied(younger), bare(younger, 2)],
+    acts: [pause],
+  },
+  'two slices of different Services want a name that nobody has': {
+    before: [
+      ...[service(), sliceOf(older, web.name, 1), pause],
+      ...[service({ namespace: younger.namespace, name: 'api' }), sliceOf(younger, 'api', 2)],
+    ],
+    acts: [pause],
+  },
+  'an older object wants the name of a copy': {
+    before: [bare(older, 1), pause, uncopied(younger), bare(younger, 2)],
+    acts: [pause, calm, uncopied(older), pause],
+  },
+  'the host keeps a copy whose object goes': {
+    before: stood,
+    acts: [
+      ...[pause, note('host', 'vcluster.loft.sh/skip-backsync', 'true'), pause],
+      ...[{ do: 'remove', side: 'virtual', resource: 'endpoints', at: web } as Act, pause],
+    ],
+  },
+  'a copy belongs to another controller': {
+    before: stood,
+    acts: [pause, note('host', 'vcluster.loft.sh/controlled-by', 'other'), pause, endpoints(3), pause],
+  },
+  'an object belongs to another controller': {
+    before: stood,
+    acts: [pause, note('virtual', 'vcluster.loft.sh/controlled-by', 'other'), pause],
+  },
+  'a key that controllers keep is edited on the host': {
+    before: stood,
+    acts: [pause, note('host', 'service.kubernetes.io/headless', 'h'), pause, calm, endpoints(3), pause],
+  },
+  'a key that has crossed is edited on the host': {
+    before: stood,
+    acts: [pause, calm, edit('host', 'endpoints', 'x', 'app'), pause],
+  },
+  'both sides edit a key that has crossed': {
+    before: stood,
+    acts: [pause, calm, ...unseen(edit('host', 'endpoints', 'h', 'app'), edit('virtual', 'endpoints', 'v', 'app'))],
+  },
+  'a patch that has made a key goes': {
+    before: stood,
+    acts: [pause, { do: 'reload', configuration: 1 }, pause],
+    patches: [{ path: 'metadata.annotations["cluster"]', expression: '"vc"', onMissing: 'create' }],
+    other: {},
+  },
+  'a key is excluded': {
+    before: stood,
+    acts: [pause, { do: 'reload', configuration: 1 }, pause],
+    other: { hostward: { exclude: { labels: ['app'] } } },
+  },
+  'a network is denied': {
+    before: stood,
+    acts: [pause, calm, { do: 'reload', configuration: 1 }, pause],
+    other: { hostward: { addressPolicy: { deny: ['10.0.0.0/8'] } } },
+  },
+  'the owner of all copies is made anew': {
+    before: stood,
+    acts: [pause, { do: 'owner', exists: false }, pause, { do: 'owner', exists: true }, pause],
   },
   'a key that only an expression makes is edited on the host': {
     before: stood,
@@ -204,10 +293,10 @@ export const meetingNames: readonly string[] = Object.keys(meetings);
 
 export function storyOf(name: string): Scenario {
   const { before = [], acts, patches = [], other, isMapped = false } = (stories[name] ?? meetings[name]) as Story;
-  const first = configurationOf(patches, isMapped);
-  const second = (other as { patches?: readonly object[] } | undefined)?.patches;
+  const first = configurationOf(patches, { isMapped });
   return {
-    configurations: second === undefined ? [first] : [first, configurationOf(second, isMapped)],
+    configurations:
+      other === undefined ? [first] : [first, configurationOf(other.patches ?? [], { isMapped, ...other })],
     daemons: 1,
     isMapped,
     kinds: both,
@@ -216,7 +305,10 @@ export function storyOf(name: string): Scenario {
   };
 }
 
-function configurationOf(patches: readonly object[], isMapped: boolean): object {
+function configurationOf(
+  patches: readonly object[],
+  { isMapped, hostward = {} }: { isMapped: boolean; hostward?: object },
+): object {
   const byName = Object.fromEntries(tenantNamespaces.map((name) => [name, mappedNamespace(name)]));
   return {
     sync: {
@@ -227,6 +319,9 @@ function configurationOf(patches: readonly object[], isMapped: boolean): object 
         ...(isMapped && { namespaces: { enabled: true, mappings: { byName } } }),
       },
     },
-    hostward: { endpoints: { enabled: true }, endpointSlices: { enabled: true }, leaderElection: 'never' },
+    hostward: {
+      ...{ endpoints: { enabled: true }, endpointSlices: { enabled: true }, leaderElection: 'never' },
+      ...hostward,
+    },
   };
 }

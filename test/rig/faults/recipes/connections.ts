@@ -1,11 +1,12 @@
 // Certificates, names, connections and the bytes on them: F24 to F33.
-import { everything, lateMs, type Recipe, requests, soonMs } from './recipe.ts';
+import { everything, lateMs, type Recipe, reads, requests, soonMs } from './recipe.ts';
 
 export const connectionRecipes: readonly Recipe[] = [
   {
     class: 'F24',
     name: 'expired certificate',
-    effect: 'connectError',
+    effect: 'badCertificate',
+    certificate: 'expired',
     text: 'CERT_HAS_EXPIRED',
     verbs: everything,
     ms: [5_000, 40_000],
@@ -14,10 +15,30 @@ export const connectionRecipes: readonly Recipe[] = [
   {
     class: 'F24',
     name: 'certificate of another CA',
-    effect: 'connectError',
+    effect: 'badCertificate',
+    certificate: 'otherCa',
     text: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
     verbs: everything,
     ms: [5_000],
+    boundMs: lateMs,
+  },
+  {
+    class: 'F24',
+    name: 'certificate for another name',
+    effect: 'badCertificate',
+    certificate: 'otherName',
+    text: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    verbs: reads,
+    ms: [5_000],
+    boundMs: lateMs,
+  },
+  {
+    class: 'F24',
+    name: 'rotated CA',
+    effect: 'rotateAuthority',
+    text: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    verbs: reads,
+    ms: [500, 20_000],
     boundMs: lateMs,
   },
   {
@@ -68,6 +89,7 @@ export const connectionRecipes: readonly Recipe[] = [
     ms: [20_000, 100_000],
     boundMs: lateMs,
   },
+  { class: 'F28', name: 'silent watch', effect: 'silentWatch', verbs: ['watch'], boundMs: lateMs },
   { class: 'F28', name: 'no answer', effect: 'hang', verbs: requests, times: [1, 2], boundMs: 75_000 },
   {
     class: 'F29',

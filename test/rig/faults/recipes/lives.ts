@@ -41,6 +41,16 @@ export const lifeRecipes: readonly Recipe[] = [
     boundMs: 40_000,
   },
   {
+    class: 'F40',
+    name: 'lease is answered late',
+    effect: 'delayAnswerLong',
+    verbs: ['lease'],
+    sides: ['host'],
+    ms: [30_000],
+    size: [4_000, 9_000],
+    boundMs: 40_000,
+  },
+  {
     class: 'F41',
     name: 'one daemon cannot reach its lease',
     effect: 'partitionLease',

@@ -1,5 +1,7 @@
 // The form of a recipe: a fault class as data, with the verbs that it strikes and the time after which everything must be well again. What its effect
 // does stands in ../effects.ts.
+
+import type { RigCertificates } from '../../stage/rig-certificates.ts';
 import type { RigSide } from '../../stage/rig-cluster.ts';
 import type { EffectName } from '../effects.ts';
 import type { FaultVerb } from '../placed.ts';
@@ -17,6 +19,8 @@ export interface Recipe {
   status?: number;
   text?: string;
   message?: string;
+  /** What the server shows instead of its own. */
+  certificate?: Exclude<keyof RigCertificates, 'good'>;
   headers?: Readonly<Record<string, string>>;
   /** After the end of the fault everything is as it would be without it, within this time. */
   boundMs: number;

@@ -69,6 +69,8 @@ export interface CalmPoint {
    * the incumbent of a contested name, and what others own. It never takes from it what the daemon has to compute.
    */
   readonly now: Holding;
+  /** No fault has struck so far: the daemon saw every change at once and in order, or all of them together at its start. */
+  readonly hasSeenAll?: boolean;
 }
 
 /** A field that the rules leave open. */
