@@ -147,6 +147,8 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
 
     it.each([
       [['sync.enabled=false'], 'so nothing would be installed'],
+      [['sync.resources.limits.memry=1Gi'], "'/sync/resources/limits': additional properties 'memry' not allowed"],
+      [['management.enabled=true', 'management.volume.size=large'], "'large' does not match pattern"],
       [
         ['management.enabled=true', 'management.replicas=2'],
         'management.replicas is 2, and a database file serves one',
