@@ -10,13 +10,18 @@ import { recordLabel, recordType } from '../src/management/server/host/host-secr
 import { ApiClient } from '../test/contract/client.ts';
 import { freePorts } from '../test/free-ports.ts';
 import { startKube } from '../test/kube/start/start.ts';
+import { startEmbedded } from '../test/kube/store/embedded-host.ts';
 import { daemonEnvironment, launcherFlags } from './launcher.ts';
 import { cpuMsOf, end, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { median } from './statistics.ts';
 
 const { values: args } = parseArgs({
-  options: { rounds: { type: 'string', default: '7' }, reads: { type: 'string', default: '3000' } },
+  options: {
+    rounds: { type: 'string', default: '7' },
+    reads: { type: 'string', default: '3000' },
+    embedded: { type: 'boolean', default: false },
+  },
 });
 const rounds = Number(args.rounds);
 const reads = Number(args.reads);
@@ -81,11 +86,12 @@ async function inTurns(count: number, run: (n: number) => Promise<number>): Prom
 }
 
 async function measure(): Promise<void> {
-  const kube = await startKube({ name: 'replica-speed' });
+  // An embedded host says something of reads, which do not ask it, and nothing of creates.
+  const kube = args.embedded === true ? await startEmbedded('') : await startKube({ name: 'replica-speed' });
   const admin = new ApiClient({ url: kube.url, caPem: kube.caPem, token: kube.adminToken });
   const sides: Side[] = [];
   try {
-    await kube.kubectl('create', 'namespace', namespace);
+    await admin.request('POST', '/api/v1/namespaces', { body: { metadata: { name: namespace } } });
     const kubernetes = { kubeconfig: kube.kubeconfigPath, namespace };
     const store = { kubernetes, maxRecords: 1_000_000, maxBytes: 4_000_000_000 };
     const file = await side('file', {});
