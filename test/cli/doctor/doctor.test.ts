@@ -25,4 +25,13 @@ describe('hostward doctor', () => {
     expect(at, out).toBeGreaterThan(0);
     expect(lines[at + 1]).toBe(`${' '.repeat(lines[at]?.indexOf('hostward upstream') ?? 0)}${commands[1]}`);
   });
+
+  it('says of a configuration without sync that the names are not used, with a command that shows it', async () => {
+    const text = JSON.stringify({ hostward: { management: { users: [{ name: 'alice' }] } } });
+    const { of } = await stage.findings([], { text });
+    const mend = 'hostward check --config /home/vcluster.yaml --vcluster-name vc --host-namespace vcluster-vc';
+    expect(of('HW-102')).toMatchObject({ verdict: 'warning', mend });
+    expect(of('HW-102')?.details?.join()).toContain('--vcluster-name: "vc" is not used');
+    expect(of('HW-105')?.says).toBe('the management API');
+  });
 });

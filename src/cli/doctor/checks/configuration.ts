@@ -82,17 +82,24 @@ function credentialFiles({ settings, loaded }: Patient): string[] {
   return [...kubeconfigs, ...named];
 }
 
+/** With the same names, because without them check would find something else. */
 function checkCommand(patient: Patient): string {
-  return patient.command(['check', ...patient.options.texts('config').map((name) => `--config ${name}`)].join(' '));
+  const { options } = patient;
+  const files = options.texts('config').map((name) => `--config ${name}`);
+  const names = ['vcluster-name', 'host-namespace'].flatMap((name) => {
+    const value = options.text(name);
+    return value === undefined ? [] : [`--${name} ${value}`];
+  });
+  return patient.command(['check', ...files, ...names].join(' '));
 }
 
 const isSwitchedOn: Check = {
   code: 'HW-105',
   needs: ['HW-101'],
-  async look({ settings }) {
+  async look({ settings, hasSync }) {
     const kinds = [
-      ...(settings.endpointsEnabled ? ['Endpoints'] : []),
-      ...(settings.endpointSlices.enabled ? ['EndpointSlices'] : []),
+      ...(hasSync && settings.endpointsEnabled ? ['Endpoints'] : []),
+      ...(hasSync && settings.endpointSlices.enabled ? ['EndpointSlices'] : []),
       ...(settings.managementServer ? ['the management API'] : []),
     ];
     if (kinds.length > 0) return ok(kinds.join(', '));
