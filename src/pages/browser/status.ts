@@ -66,7 +66,7 @@ function gone(): void {
     banner.setAttribute('role', 'alert');
     byId('main')?.prepend(banner);
   }
-  const words = `The daemon does not answer since ${clock(goneSince)}. What stands here is older.`;
+  const words = `The daemon has not answered since ${clock(goneSince)}. What is shown here is older.`;
   if (banner.textContent !== words) banner.textContent = words;
 }
 

@@ -196,7 +196,7 @@ describe.skipIf(found.program === undefined)(`the status pages in Chromium${reas
       const banner = page.getByRole('alert');
       await banner.waitFor({ timeout: 15_000 });
       expect(await banner.innerText()).toMatch(
-        /^The daemon does not answer since 20.*Z\. What stands here is older\.$/,
+        /^The daemon has not answered since 20.*Z\. What is shown here is older\.$/,
       );
       await expectAccessible(page);
       expect(await page.locator('#verdict').innerText()).toBe(known);

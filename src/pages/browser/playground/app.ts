@@ -149,7 +149,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
           if (mark.text === 'hostEdited') setTab('back');
           goTo.current[mark.text]?.(mark.line, mark.column);
         }} />
-        ${last !== undefined && last !== answer && html`<p class="message">What stands below is from before the fault.</p>`}
+        ${last !== undefined && last !== answer && html`<p class="message">What is shown below is from before the fault.</p>`}
         <div id="panel-forward" role="tabpanel" aria-labelledby="tab-forward" hidden=${tab !== 'forward'}>
           ${last?.forward && html`<${WayResult} way=${last.forward} roundTrips=${last.roundTrips} unchanged="No patch changes this object." />`}
         </div>
