@@ -34,4 +34,13 @@ describe('CallerLimits', () => {
     const held = (['connections', 'requests', 'proxied', 'bodies'] as const).map((one) => limits.open(one));
     expect(held).toEqual([0, 0, 0, 0]);
   });
+
+  it('counts a connection once for each credential on it, and gives it back when it closes', () => {
+    const limits = new CallerLimits();
+    const socket = new Socket();
+    for (const credential of ['key', 'key', 'another', 'key']) limits.connects(socket, credential);
+    expect(limits.open('connections')).toBe(2);
+    socket.emit('close', false);
+    expect(limits.open('connections')).toBe(0);
+  });
 });

@@ -148,6 +148,7 @@ describe('checkSecret()', () => {
 
   it('refuses peppers that are too short or too many', () => {
     expect(() => new Peppers([])).toThrow('wanted 1 to 4');
+    expect(new Peppers([1, 2, 3, 4].map(pepper)).newest.version).toBe(4);
     expect(() => new Peppers([1, 2, 3, 4, 5].map(pepper))).toThrow('found 5');
     expect(() => new Peppers([{ version: 1, bytes: new Uint8Array(16) }])).toThrow('wanted 32 bytes');
   });
