@@ -24,6 +24,7 @@ options:
   --minutes N  stops after so long; with --report the next call goes on
   --patience N gives suites N times the time that a quiet machine needs (1)
   --workers N  so many processes of suites at once (2)
+  --near       asks the nearest suites alone: what they do not notice stays unplayed, for a later run
   --deep       asks every suite that reaches the fault, not only the nearest
 `;
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -81,8 +82,13 @@ async function command(words: readonly string[]): Promise<number> {
         unplayed++;
         continue;
       }
-      const line =
-        known ?? (await meet(mutant, { copy, finder, isDeep: values.deep, isShort: values.short, patience }));
+      const { near: isNear, deep: isDeep, short: isShort } = values;
+      const line = known ?? (await meet(mutant, { copy, finder, isNear, isDeep, isShort, patience }));
+      if (isNear && line.by === undefined) {
+        print(`not by the nearest  ${line.name}${line.late === undefined ? '' : `  (late: ${line.late})`}`);
+        unplayed++;
+        continue;
+      }
       lines.push(line);
       if (known !== undefined) continue;
       print(
@@ -102,13 +108,14 @@ async function command(words: readonly string[]): Promise<number> {
 interface Table {
   copy: HouseCopy;
   finder: SuiteFinder;
+  isNear: boolean;
   isDeep: boolean;
   isShort: boolean;
   patience: number;
 }
 
 /** The suites meet the fault, nearest first, until one notices it. */
-async function meet(mutant: Mutant, { copy, finder, isDeep, isShort, patience }: Table): Promise<Met> {
+async function meet(mutant: Mutant, { copy, finder, isNear, isDeep, isShort, patience }: Table): Promise<Met> {
   const startMs = performance.now();
   const line = (by: string | undefined, late?: string): Met => ({
     name: mutant.name,
@@ -127,6 +134,7 @@ async function meet(mutant: Mutant, { copy, finder, isDeep, isShort, patience }:
     const { near, room, wide } = finder.of(mutant.file);
     const first = await copy.meets(near, nearMs * patience);
     if (first.kind === 'failed') return line(first.by);
+    if (isNear) return line(undefined, lateIn(first));
     // What was late is asked again with the others, in peace.
     const rest = [
       ...(first.kind === 'late' ? near : []),
@@ -170,6 +178,7 @@ function parse(words: readonly string[]) {
         short: { type: 'boolean', default: false },
         living: { type: 'boolean', default: false },
         record: { type: 'boolean', default: false },
+        near: { type: 'boolean', default: false },
         deep: { type: 'boolean', default: false },
         report: { type: 'string' },
         room: { type: 'string' },

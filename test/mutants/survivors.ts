@@ -11,4 +11,22 @@ export const survivors: readonly { name: string; reason: string }[] = [
     reason:
       'the first step always exists, and no field below the top of a kind that is synced has the name of a top-level field of its own kind, so comparing the names decides nothing',
   },
+  {
+    name: 'src/sync/report/look/object-detail.ts: "||" becomes "&&" in "if (request.side !== \'host\' || request.verb === \'get\') return undefined;" at 30',
+    reason:
+      'a write to the virtual side takes over what the host shows already, so that the difference of the host is empty either way',
+  },
+  {
+    name: 'src/sync/report/status.ts: ">" becomes ">=" in "if (all.count > mostLooks && blocked >= all.count) return { count: 0, oldestMs: undefined …" at 16',
+    reason:
+      'it decides for exactly 2,000 waiting changes whether each is looked at, and the limit is about the time that the looks take',
+  },
+  {
+    name: 'src/store/sqlite/log-table.ts: "||" becomes "&&" in "return isWhole || next === undefined ? { revisions } : { revisions, next };" at 19',
+    reason: 'behind the last part of the log one more part is read, which is empty, and what is found is the same',
+  },
+  {
+    name: 'src/store/sqlite/sqlite-worker.ts: a thousand times the limit in "const largestCheckedLogBytes = 512 * 1024 * 1024;" at 31',
+    reason: 'a test would need a log of half a gibibyte, a size that no log reaches',
+  },
 ];
