@@ -30,6 +30,17 @@ const light: readonly [pattern: string, flags: string][] = [
 ];
 
 describe('patternWeight()', () => {
+  // What stands in braces is searched once more for each repetition, and once where it is repeated not at all.
+  it.each([
+    ['(?:a?b?)', 2],
+    ['(?:a?b?){0}', 2],
+    ['(?:a?b?){1}', 2],
+    ['(?:a?){9}', 4],
+    ['(?:a?b?){10}', 8],
+  ])('of %s is %i', (pattern, weight) => {
+    expect(patternWeight(pattern, false)).toBe(weight);
+  });
+
   it.each(heavy)(
     'is above the limit for /%s/%s, which is refused as a literal and from a value',
     async (pattern, flags) => {

@@ -204,11 +204,30 @@ describe('a request to a cluster behind the server', () => {
     await until(() => watch.events.length === 1, 'the event');
     const startedMs = performance.now();
     expect(await behind.bench.ask('DELETE', `${keysPath}/short-lived`)).toMatchObject({ code: 200 });
-    await watch.ended;
+    let isEnded = false;
+    void watch.ended.then(() => {
+      isEnded = true;
+    });
+    await until(() => isEnded, 'the end of the watch');
     expect(performance.now() - startedMs).toBeLessThan(1_000);
     const object = { kind: 'Status', code: 401, reason: 'Unauthorized', message: 'the access key was deleted' };
     expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object });
     expect(await ask('GET', `${instance}${pods}`, { key })).toMatchObject({ code: 401 });
+  });
+
+  it('a log of a key that dies breaks off, and has no event of a watch at its end', async () => {
+    behind.answerWith((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write('{"level":"info"}\n');
+    });
+    const key = await behind.bench.keyFor('short-log', { user: 'alice' });
+    const client = await rawClient(behind.bench);
+    const headers = [`Authorization: Bearer ${key}`, 'Connection: close'];
+    client.write(requestText(`GET ${instance}${pods}/web/log?follow=true HTTP/1.1`, headers));
+    await until(() => client.text().includes('info'), 'the first line');
+    expect(await behind.bench.ask('DELETE', `${keysPath}/short-log`)).toMatchObject({ code: 200 });
+    await until(() => client.socket.closed, 'the end of the log');
+    expect(client.text()).not.toContain('ERROR');
   });
 
   it('encoded slashes and dot steps do not leave the project', async () => {

@@ -129,7 +129,10 @@ describe('a session through the server', () => {
       socket.resume();
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n');
     });
-    expect(await answerTo(`GET ${exec}`, websocket)).toMatch(/^HTTP\/1.1 502 /);
+    const client = await open(`GET ${exec}`, websocket);
+    await until(() => client.text() !== '', 'the answer');
+    expect(client.text()).toMatch(/^HTTP\/1.1 502 /);
+    await client.closed;
   });
 
   it('ends within a second with its key, and stands in the audit log with its bytes', async () => {

@@ -269,7 +269,11 @@ describe('instances and reviews', () => {
     const path = '/kubernetes/management/apis/authentication.k8s.io/v1/selfsubjectreviews';
     expect(await bench.ask('POST', path, { key: alice, body: {} })).toMatchObject({
       code: 201,
-      body: { status: { userInfo: { username: 'alice', extra: { 'hostward.dev/key': ['alice-1'] } } } },
+      body: {
+        status: {
+          userInfo: { username: 'alice', uid: expect.any(String), extra: { 'hostward.dev/key': ['alice-1'] } },
+        },
+      },
     });
   });
 });

@@ -84,6 +84,13 @@ describe('the way back', () => {
     expect(trace).toEqual([{ patch: 0, path, at: path, before: 'b', after: 'b-x' }]);
   });
 
+  it('traces nothing of the trial whether the virtual object could still be patched', async () => {
+    const path = 'metadata.labels.team';
+    const both = { path, expression: 'value + "-x"', reverseExpression: 'value.slice(0, -2)' };
+    const { trace } = await back([both], { labels: { team: 'b-x' } });
+    expect(trace).toEqual([{ patch: 0, path, at: path, before: 'b-x', after: 'b' }]);
+  });
+
   it('holds back a value that it fails on, and counts and traces that', async () => {
     const path = 'metadata.labels.team';
     const { values, totals, trace } = await back([{ path, reverseExpression: thrown }], { labels: { team: 'b' } });
