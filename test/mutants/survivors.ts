@@ -29,4 +29,16 @@ export const survivors: readonly { name: string; reason: string }[] = [
     name: 'src/store/sqlite/sqlite-worker.ts: a thousand times the limit in "const largestCheckedLogBytes = 512 * 1024 * 1024;" at 31',
     reason: 'a test would need a log of half a gibibyte, a size that no log reaches',
   },
+  {
+    name: 'src/expression/sandbox/isolate.ts: a thousand times the limit in "const ownCodeMs = 30_000;" at 18',
+    reason: 'it limits code of our own, which always ends; the watchdog is stricter wherever a shorter time matters',
+  },
+  {
+    name: 'src/expression/sandbox/worker.ts: ">" becomes ">=" in "if (wasIdle && this.#inFlight.length > 0) state.watchdog.start();" at 41',
+    reason: 'a watchdog that is started with nothing to watch sees so at its first look, and stops',
+  },
+  {
+    name: 'src/store/kubernetes/succession.ts: ">" becomes ">=" in "if (this.#beats.length > samples) this.#beats.shift();" at 27',
+    reason: 'the beats of 118 seconds are kept instead of those of 120, a bound that has room on both sides',
+  },
 ];
