@@ -26,10 +26,6 @@ export const survivors: readonly { name: string; reason: string }[] = [
     reason: 'behind the last part of the log one more part is read, which is empty, and what is found is the same',
   },
   {
-    name: 'src/store/sqlite/sqlite-worker.ts: a thousand times the limit in "const largestCheckedLogBytes = 512 * 1024 * 1024;" at 31',
-    reason: 'a test would need a log of half a gibibyte, a size that no log reaches',
-  },
-  {
     name: 'src/expression/sandbox/isolate.ts: a thousand times the limit in "const ownCodeMs = 30_000;" at 18',
     reason: 'it limits code of our own, which always ends; the watchdog is stricter wherever a shorter time matters',
   },
