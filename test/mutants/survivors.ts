@@ -37,4 +37,8 @@ export const survivors: readonly { name: string; reason: string }[] = [
     name: 'src/store/kubernetes/succession.ts: ">" becomes ">=" in "if (this.#beats.length > samples) this.#beats.shift();" at 27',
     reason: 'the beats of 118 seconds are kept instead of those of 120, a bound that has room on both sides',
   },
+  {
+    name: 'src/store/sqlite/sqlite-worker.ts: a thousand times the limit in "const largestCheckedLogBytes = 512 * 1024 * 1024;" at 31',
+    reason: 'a test would need a log of half a gibibyte, a size that no log reaches',
+  },
 ];
