@@ -26,10 +26,6 @@ export const survivors: readonly { name: string; reason: string }[] = [
     reason: 'behind the last part of the log one more part is read, which is empty, and what is found is the same',
   },
   {
-    name: 'src/expression/sandbox/isolate.ts: a thousand times the limit in "const ownCodeMs = 30_000;" at 18',
-    reason: 'it limits code of our own, which always ends; the watchdog is stricter wherever a shorter time matters',
-  },
-  {
     name: 'src/expression/sandbox/worker.ts: ">" becomes ">=" in "if (wasIdle && this.#inFlight.length > 0) state.watchdog.start();" at 41',
     reason: 'a watchdog that is started with nothing to watch sees so at its first look, and stops',
   },
