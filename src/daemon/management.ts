@@ -50,7 +50,9 @@ export class RunningManagement {
       const message = `starting the management API: ${setting ? `${setting}: ` : ''}${messageOf(error)}`;
       const fix = setting
         ? `correct ${setting}, or what it names`
-        : 'check hostward.management.dataDir; `hostward docs bad-days` tells how to bring its files back';
+        : managementServer.store?.kubernetes === undefined
+          ? 'check hostward.management.dataDir; `hostward docs bad-days` tells how to bring its files back'
+          : 'check hostward.management.store.kubernetes, secretsDir and dataDir; `hostward doctor` looks at each, `hostward docs replicas` tells the rest';
       return [{ code: 'MANAGEMENT_NOT_STARTED', message, fix }];
     }
   }

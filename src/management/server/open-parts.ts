@@ -212,11 +212,15 @@ async function partsOf(
 /** The store knows no command that mends it. */
 function withWayOut(error: unknown, { shared }: Database): unknown {
   if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') return error;
+  const { code, message, cause } = error;
+  const ofRecord = message.includes('a newer version')
+    ? 'start that version here too'
+    : 'put the old data of that Secret back, or see `hostward docs replicas`';
   const wayOut =
     shared === undefined
       ? 'bring back a backup with "hostward restore FOLDER", which moves the damaged file aside'
-      : 'put the old data of that Secret back; see `hostward docs replicas`';
-  return new StoreFault(error.code, `${error.message}; ${wayOut}`, { cause: error });
+      : ofRecord;
+  return new StoreFault(code, `${message}; ${wayOut}`, { cause });
 }
 
 const random = (count: number) => randomBytes(count);

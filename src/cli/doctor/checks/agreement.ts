@@ -62,14 +62,18 @@ export function lateSecrets(proof: string | undefined, { peppers }: Secrets, fol
 }
 
 export function notBelieved({ unusable, meta }: StoredRecords, namespace: string): Finding | undefined {
+  const [verb, effect] = unusable.length === 1 ? ['is', 'lets'] : ['are', 'let'];
   if (unusable.length > 0)
-    return warning(`${counted(unusable.length, 'record')} in ${namespace} is not believed and lets nobody in`, {
-      details: firstLines(
-        unusable.map(({ name, why }) => `${name}: ${why}`),
-        namesShown,
-      ),
-      mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put its old data back`,
-    });
+    return warning(
+      `${counted(unusable.length, 'record')} in ${namespace} ${verb} not believed and ${effect} nobody in`,
+      {
+        details: firstLines(
+          unusable.map(({ name, why }) => `${name}: ${why}`),
+          namesShown,
+        ),
+        mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put its old data back`,
+      },
+    );
   if (typeof meta !== 'object' || meta.store !== undefined) return undefined;
   return warning(`the records in ${namespace} have no seals, so that one that somebody makes by hand is believed`, {
     mend: 'when every replica is of this version: stop all of them, and run "hostward store seal" once',

@@ -129,6 +129,9 @@ function sealKeysOf(more: unknown, auditKey: Uint8Array): SealKey[] {
 
 const wayOut = 'bring it back from a backup, or see `hostward docs bad-days` for a lost pepper';
 
+const ofTwo =
+  'give all replicas the same secretsDir, and another installation a namespace of its own: `hostward doctor` says which it is';
+
 export const proofKey = '/management/secrets-proof';
 const proofText = 'hostward';
 
@@ -148,7 +151,7 @@ export async function checkSecrets(
   const { record } = await store.get(proofKey, { fresh: true });
   if (record !== undefined && !provesSecrets(record.value, secrets))
     throw new Error(
-      `read ${join(folder, secretsName)}: the secrets belong to another server, so that every key of the database would be refused; ${wayOut}`,
+      `read ${join(folder, secretsName)}: the secrets belong to another server, so that every key of the database would be refused; ${isShared ? ofTwo : wayOut}`,
     );
   const known = record === undefined ? undefined : pepperInUse(record.value, peppers);
   if (known?.isHere === false) return { kind: 'late', wanted: known.version };

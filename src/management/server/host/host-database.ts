@@ -25,9 +25,9 @@ import { HostSecrets } from './host-secrets.ts';
 import {
   type OtherReplica,
   type ReplicaWords,
+  replicaRow,
   type Shared,
   type SharedStatus,
-  versionNames,
   wordsIn,
 } from './shared-store.ts';
 
@@ -157,7 +157,8 @@ export class HostDatabase extends KubernetesStore {
 
   override async start(): Promise<void> {
     try {
-      this.#saidBefore = wordsIn((await this.replicaRecord(this.#replica)) ?? '');
+      // A host that does not answer is told of by what follows.
+      this.#saidBefore = wordsIn((await this.replicaRecord(this.#replica).catch(() => undefined)) ?? '');
       await super.start();
       if (this.#setBackIn === this.epoch)
         throw new StoreFault('STORE_ROLLED_BACK', `Cannot open the store in ${this.place}: ${wayOutOfRollback}`);
@@ -213,18 +214,7 @@ export class HostDatabase extends KubernetesStore {
           ];
     return {
       ...{ place, replica: this.#replica },
-      replicas: live.map(({ replica, about, heardMsAgo }) => {
-        const { lagMs, sweeps, configuration, peppers, tokenKeys } = wordsIn(about);
-        return {
-          replica,
-          heardSecondsAgo: Math.round(heardMsAgo / 100) / 10,
-          lagMs: replica === this.#replica ? Math.round(silentMs) : lagMs,
-          sweeps: sweeps === true ? ('yes' as const) : undefined,
-          generation: configuration === undefined ? undefined : Number(configuration.split(' ')[0]),
-          peppers: versionNames(peppers),
-          tokenKeys: versionNames(tokenKeys),
-        };
-      }),
+      replicas: live.map((one) => replicaRow(one, one.replica === this.#replica ? Math.round(silentMs) : undefined)),
       isSealed: this.sealedAs !== undefined,
       aside: unusable.size,
       sweeper: live.find(({ about }) => wordsIn(about).sweeps === true)?.replica,

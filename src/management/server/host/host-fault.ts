@@ -10,6 +10,9 @@ export function hostFault(verb: string, name: string, answer: Exclude<Answer, { 
   const isRefused = answer.kind === 'forbidden' || answer.kind === 'refused';
   return new StoreFault(
     isRefused ? 'STORE_HOST_REFUSED' : 'STORE_HOST_FAILED',
-    `Cannot ${verb} record "${name}": ${why}`,
+    `Cannot ${verb} record "${name}": ${answer.kind === 'forbidden' ? `${role}: ` : ''}${why}`,
   );
 }
+
+/** Ahead of the host's own words, which are long. */
+const role = 'grant this account the Role of `hostward docs replicas`';

@@ -1,5 +1,6 @@
 // What a store that several replicas use says of them, and what they tell each other: each writes it into its heartbeat.
 import { isRecord } from '../../../object/text/json.ts';
+import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
 
 /** What one replica says of itself. A replica of an older version leaves things out. */
 export interface ReplicaWords {
@@ -97,7 +98,21 @@ function isHead(value: unknown): value is { line: number; digest: string } {
   return isRecord(value) && Number.isSafeInteger(value['line']) && typeof value['digest'] === 'string';
 }
 
+/** For `hostward status`. `silentMs`: of this replica, which knows it better than its last heartbeat. */
+export function replicaRow({ replica, about, heardMsAgo }: LiveReplica, silentMs: number | undefined): ReplicaStatus {
+  const { lagMs, sweeps, configuration, peppers, tokenKeys } = wordsIn(about);
+  return {
+    replica,
+    heardSecondsAgo: Math.round(heardMsAgo / 100) / 10,
+    lagMs: silentMs ?? lagMs,
+    sweeps: sweeps === true ? 'yes' : undefined,
+    generation: configuration === undefined ? undefined : Number(configuration.split(' ')[0]),
+    peppers: versionNames(peppers),
+    tokenKeys: versionNames(tokenKeys),
+  };
+}
+
 /** Versions as they are told: what comes first is known to people, and the rest tells two secrets of one version apart. */
-export function versionNames(versions: readonly string[] | undefined): string | undefined {
+function versionNames(versions: readonly string[] | undefined): string | undefined {
   return versions?.map((version) => version.split(' ')[0]).join(', ');
 }

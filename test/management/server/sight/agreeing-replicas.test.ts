@@ -122,7 +122,7 @@ describe('versions of secrets', () => {
 
   it('must be those of the store: another folder, or none, is no start', async () => {
     await expect(both.make('c').open()).rejects.toThrow(
-      /wanted the secrets of the keys in the database, found no such file/,
+      /it is sealed, and the secrets are missing; bring secretsDir back/,
     );
     both.copySecrets('a', 'd');
     const { secretsDir } = both.folders('d');
