@@ -1,6 +1,7 @@
 // Keeps a certificate authority in a folder, as `ca.crt` and `ca.key`, so that clients still trust the server after a restart.
 // Creates the authority when both files are missing.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pause, systemClock } from '../../clock.ts';
 import { type Authority, makeAuthority } from './certificates.ts';
@@ -14,6 +15,7 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
     if (fault === undefined) return { certPem, keyPem };
     throw new Error(`read the authority in ${folder}: ${fault}; ${wayOut}`);
   }
+  if (keyPem !== undefined && (await isYoung(join(folder, 'ca.key'), now))) return authorityOfOther(folder, keyPem);
   if (certPem !== undefined || keyPem !== undefined) {
     const there = certPem === undefined ? 'ca.key' : 'ca.crt';
     throw new Error(`read the authority in ${folder}: wanted ca.crt and ca.key, found ${there} alone; ${wayOut}`);
@@ -32,6 +34,14 @@ export async function authorityIn(folder: string, clusterName: string, now: Date
   return created;
 }
 
+/** Another replica may be between its two writes; after a crash nobody is. */
+async function isYoung(path: string, now: Date): Promise<boolean> {
+  const { mtimeMs } = await stat(path);
+  return Math.abs(now.getTime() - mtimeMs) < youngMs;
+}
+
+const youngMs = 5_000;
+
 /** It writes its certificate next. */
 async function authorityOfOther(folder: string, keyPem: string): Promise<Authority> {
   for (let attempt = 1; attempt <= mostLooks; attempt++) {
@@ -43,7 +53,7 @@ async function authorityOfOther(folder: string, keyPem: string): Promise<Authori
 }
 
 const lookEveryMs = 50;
-const mostLooks = 100;
+const mostLooks = 40;
 
 const wayOut =
   'bring both back from a backup, or move both away for a new authority, which every client must then be told to trust';

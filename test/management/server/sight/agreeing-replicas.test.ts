@@ -116,7 +116,7 @@ describe('versions of secrets', () => {
     const keysOf = () => statusOf(a)?.replicas.every(({ tokenKeys }) => tokenKeys?.includes(', '));
     await both.until(() => keysOf() === true, 'the new key on both');
     await both.until(() => statusOf(a)?.sweeper !== undefined, 'a sweeper');
-    await both.untilLater(() => signs() === next?.slice(0, 12), [a, b], 20_000, 'the use of the new key');
+    await both.untilLater(() => signs() === next?.slice(0, 12), [a, b], 100_000, 'the use of the new key');
     await both.until(() => statusOf(b)?.secrets?.tokenKey === next?.slice(0, 12), 'the use on the other replica');
   });
 
@@ -160,6 +160,7 @@ describe('versions of secrets', () => {
 
 describe('the end of the audit log in the store', () => {
   it('shows at the next start that lines were cut off', async () => {
+    await both.pass(0, [a, b]);
     await both.makeKey(b, 'last-line');
     // A list waits for the own heartbeat.
     await both.client(b).request('GET', keysPath);

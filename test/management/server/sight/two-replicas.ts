@@ -11,6 +11,8 @@ import { ApiClient } from '../../../contract/client.ts';
 import { newNamespace } from '../../../contract/store/on-host.ts';
 import { keysPath, type MovedClock, movedClock, people, until } from '../bench.ts';
 
+const fireEveryMs = 200;
+
 export interface Replica {
   readonly name: string;
   readonly dataDir: string;
@@ -25,6 +27,7 @@ export class TwoReplicas {
   #host: Devcluster | undefined;
   readonly #opened: ManagementApi[] = [];
   admin = '';
+  #firedMs = 0;
 
   async start(): Promise<void> {
     this.#host = await startDevcluster({ name: 'host' });
@@ -121,12 +124,19 @@ export class TwoReplicas {
   async until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
     await until(
       async () => {
-        for (const delayMs of [2_000, 4_000, 6_000]) this.clock.fire(delayMs);
+        this.#fire();
         return await isSo();
       },
       what,
-      60_000,
+      50_000,
     );
+  }
+
+  /** A heartbeat that finds its replica deaf opens the watch again, which must have time to open. */
+  #fire(): void {
+    if (performance.now() - this.#firedMs < fireEveryMs) return;
+    this.#firedMs = performance.now();
+    for (const delayMs of [2_000, 4_000, 6_000]) this.clock.fire(delayMs);
   }
 
   async stop(): Promise<void> {
