@@ -74,4 +74,17 @@ describe('reservations of supplied values', () => {
     await clock.advance(60 * 60 * 1000);
     expect(await records()).toEqual([]);
   });
+
+  it('of a replica whose heartbeat is gone are removed after two minutes, and those of a living one are kept', async () => {
+    const { both, clock, records, sweeps, living } = await twoReplicas();
+    await both[0].reserve('dead', 'a-value');
+    await both[1].reserve('under-way', 'another-value');
+    [sweeps[0], sweeps[1]] = [false, true];
+    both[1].start();
+    await clock.advance(3 * 60 * 1000);
+    expect(await records()).toHaveLength(2);
+    living.splice(0, 1);
+    await clock.advance(30_000);
+    expect((await records()).map(({ value }) => JSON.parse(value).uid)).toEqual(['under-way']);
+  });
 });
