@@ -13,7 +13,7 @@ import { Changes } from './changes.ts';
 import { type CheckedSettings, checkContent, checkRights, checkStart } from './clusters/checks.ts';
 import { Clusters, isRecent } from './clusters/connections.ts';
 import { HostWarnings } from './clusters/host-warnings.ts';
-import { needsLease, openDaemonLease, openWriters, standbyBehindIn } from './clusters/lease.ts';
+import { leaderlessIn, needsLease, openDaemonLease, openWriters, standbyBehindIn } from './clusters/lease.ts';
 import { Outages } from './clusters/outages.ts';
 import { Gauges } from './gauges.ts';
 import { RunningManagement } from './management.ts';
@@ -162,8 +162,9 @@ class AssembledDaemon implements Daemon {
     });
     this.#lease?.start();
     this.#gauges.start();
-    const standbyBehind = () => standbyBehindIn(this.#lease);
-    const reached = { connections: { virtual, host }, ...writers, isHostRecent, isLeading, standbyBehind };
+    const standbyBehind = () => standbyBehindIn(this.#lease, this.#options.clock);
+    const leaderless = () => leaderlessIn(this.#lease, this.#options.clock);
+    const reached = { connections: { virtual, host }, ...writers, isHostRecent, isLeading, standbyBehind, leaderless };
     await this.#cluster.begin(reached);
   }
 

@@ -2,7 +2,8 @@
 import type { Timer } from '../clock.ts';
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Sync } from '../sync/loop/sync.ts';
-import { differenceCount, objectCounts } from '../sync/report/status.ts';
+import { isRelieved, objectCounts } from '../sync/report/object-list.ts';
+import { differenceCount } from '../sync/report/status.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { DaemonOptions } from './options/daemon-options.ts';
 import { wantsWrites } from './report.ts';
@@ -56,11 +57,11 @@ export function setGauges(sync: Sync, { isLeader }: { isLeader: boolean }): void
   metrics.backflowFailed.set(ledger.backflowFailures.size);
   metrics.deletesWithheld.set(sync.massDelete.guard.size);
   metrics.differences.set(differenceCount(sync));
-  metrics.objects.set({ state: 'inSync' }, objectCounts(sync)['inSync'] ?? 0);
+  const { virtual: _, retrying: retry = 0, ...counts } = objectCounts(sync);
+  for (const [state, count] of Object.entries({ ...counts, retry })) metrics.objects.set({ state }, count);
   for (const [name, count] of ledger.counts()) {
     const [state, reason] = name.split('/');
-    if (reason === undefined) metrics.objects.set({ state: state ?? '' }, count);
-    else if (state === 'refused') metrics.refused.set({ reason }, count);
+    if (state === 'refused' && reason !== undefined) metrics.refused.set({ reason }, isRelieved(sync) ? 0 : count);
   }
   sync.options.references?.setGauges();
 }

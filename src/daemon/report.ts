@@ -18,7 +18,7 @@ import {
 import { outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
 import type { DatedVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
 import type { Clusters } from './clusters/connections.ts';
-import { leadershipOf, leaseTrouble, standbyBehindIn } from './clusters/lease.ts';
+import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { RunningManagement } from './management.ts';
 import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
@@ -235,8 +235,9 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     isSwitchedOff: !syncs(settings),
     waitsFor: hasBegun ? undefined : `the ${waitsFor(view)}`,
     outages: [...unreached, ...view.outages.current()],
-    standbyBehind: standbyBehindIn(lease),
-    leaseTrouble: leaseTrouble(lease, clock),
+    standbyBehind: standbyBehindIn(lease, clock),
+    leaderCommand: leaderCommand(lease, options),
+    leaderless: leaderlessIn(lease, clock),
     isDryRun: options.isDryRun,
   });
   const more = [

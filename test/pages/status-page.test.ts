@@ -181,11 +181,15 @@ describe('what needs a person', () => {
 
   it('has something whenever the verdict is not well', () => {
     const text = 'nothing is written: the lease cannot be read or renewed: Unauthorized';
-    const verdict = { state: 'standby', isWell: false, sentence: text, parts: [{ part: text }] };
+    const verdict = { state: 'leaderless', isWell: false, sentence: text, parts: [{ part: text }] };
     expect(attentionOf({ verdict })).toMatchObject([
-      { reason: 'standby', message: text, command: expect.stringContaining('doctor') },
+      { reason: 'leaderless', message: text, command: expect.stringContaining('doctor') },
     ]);
     expect(attentionOf({ verdict: { ...verdict, state: 'starting' } })).toEqual([]);
+    const standby = { verdict: { state: 'standby', isWell: true, sentence: 'standby: hostward-1 does the writing' } };
+    const { text: page } = statusMain(standby, [], { asOf: new Date(0) });
+    expect(page).toContain('This replica is a standby: the page of the leader knows what needs a person');
+    expect(page).not.toContain('Nothing needs a person');
   });
 
   it('quotes names for the shell, so that a copied command runs nothing of a name', () => {

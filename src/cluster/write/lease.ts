@@ -29,8 +29,17 @@ export interface LeaseOptions {
 
 export type LeaseState =
   | { kind: 'idle' }
-  /** `troubleSinceMs`: since when every look at the lease and every renewal has failed. */
-  | { kind: 'standby'; holder: string | undefined; trouble: string | undefined; troubleSinceMs?: number }
+  /**
+   * `troubleSinceMs`: since when every look at the lease and every renewal has failed. `isRenewed`: this process has seen the holder
+   * take or renew the lease; without it, the holder may be a process that was killed.
+   */
+  | {
+      kind: 'standby';
+      holder: string | undefined;
+      trouble: string | undefined;
+      troubleSinceMs?: number;
+      isRenewed?: true;
+    }
   | { kind: 'leading'; sinceMs: number }
   | { kind: 'stopped' };
 
@@ -84,6 +93,8 @@ class HeldLease implements Lease {
   #heldUntilMs = Number.NEGATIVE_INFINITY;
   /** The lease as last read, and the time when it was first read in this state. */
   #seen: SeenLease | undefined;
+  /** Who last took or renewed the lease while this process looked. */
+  #renewedBy: string | undefined;
   #expiry: Timer | undefined;
   #ended = new AbortController();
   #running: Promise<void> | undefined;
@@ -164,6 +175,7 @@ class HeldLease implements Lease {
       holder: holder === '' ? undefined : holder,
       trouble,
       ...(trouble !== undefined && { troubleSinceMs: sinceMs ?? nowMs }),
+      ...(holder !== '' && holder === this.#renewedBy && { isRenewed: true }),
     });
   }
 
@@ -276,7 +288,11 @@ class HeldLease implements Lease {
     const resourceVersion = (lease.metadata as KubeObject['metadata'] | undefined)?.resourceVersion;
     if (resourceVersion === undefined) return 'the answer about the lease is no Lease';
     if (this.#seen?.resourceVersion === resourceVersion && !this.#seen.isGone) return undefined;
-    this.#seen = { lease, resourceVersion, record: recordOf(lease), sinceMs: this.#clock.now(), isGone: false };
+    const record = recordOf(lease);
+    const before = this.#seen?.record;
+    const isNews = before?.holderIdentity !== record.holderIdentity || before.renewTime !== record.renewTime;
+    if (before !== undefined && isNews) this.#renewedBy = record.holderIdentity;
+    this.#seen = { lease, resourceVersion, record, sinceMs: this.#clock.now(), isGone: false };
     return undefined;
   }
 

@@ -6,6 +6,7 @@ import { type Lease, openLease } from '../../cluster/write/lease.ts';
 import { openWriter } from '../../cluster/write/open-writer.ts';
 import type { Writer } from '../../cluster/write/writer.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { shellWord } from '../../safe-text.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import type { Outages } from './outages.ts';
 
@@ -69,9 +70,33 @@ export function leaseTrouble(lease: Lease | undefined, clock: Clock): string | u
   return clock.now() - lease.state.troubleSinceMs >= toldAfterMs ? lease.state.trouble : undefined;
 }
 
-/** Who writes instead of this process. */
-export function standbyBehindIn(lease: Lease | undefined): string | undefined {
-  return lease?.state.kind === 'standby' ? (lease.state.holder ?? 'another replica') : undefined;
+/** Who writes instead of this process: somebody whose lease can be read, and who has renewed it since this process started. */
+export function standbyBehindIn(lease: Lease | undefined, clock: Clock): string | undefined {
+  if (lease?.state.kind !== 'standby' || leaseTrouble(lease, clock) !== undefined) return undefined;
+  return lease.state.isRenewed ? lease.state.holder : undefined;
+}
+
+/** Why this process writes nothing although nobody is known to write instead. */
+export function leaderlessIn(lease: Lease | undefined, clock: Clock): string | undefined {
+  if (lease?.state.kind !== 'standby' || standbyBehindIn(lease, clock) !== undefined) return undefined;
+  const { holder, trouble } = lease.state;
+  const told = holder === undefined ? trouble : leaseTrouble(lease, clock);
+  if (told !== undefined) return `the lease cannot be read or renewed: ${told}`;
+  return holder === undefined
+    ? 'this process waits for the lease'
+    : `this process waits for the lease of ${holder}, which has not been renewed since this process started`;
+}
+
+/** Leads to the page of the replica that writes; in a pod its identity begins with the name of the pod. */
+export function leaderCommand(
+  lease: Lease | undefined,
+  { clock, environment, settings }: Pick<DaemonOptions, 'clock' | 'environment' | 'settings'>,
+): string | undefined {
+  const leader = standbyBehindIn(lease, clock);
+  if (leader === undefined || !environment['KUBERNETES_SERVICE_HOST']) return undefined;
+  const pod = leader.replace(/_[^_]*$/, '');
+  const port = settings.listen.split(':').at(-1) as string;
+  return `kubectl -n ${shellWord(settings.hostNamespace)} port-forward ${shellWord(`pod/${pod}`)} ${port}`;
 }
 
 export function leadershipOf(lease: Lease | undefined, { isDryRun }: Pick<DaemonOptions, 'isDryRun'>): string {

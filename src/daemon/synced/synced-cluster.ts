@@ -44,6 +44,8 @@ export interface ReachedSides {
   isLeading: () => boolean;
   /** Who writes instead of this process. */
   standbyBehind?: () => string | undefined;
+  /** Why nobody is known to write. */
+  leaderless?: () => string | undefined;
 }
 
 export class SyncedCluster {

@@ -1,6 +1,6 @@
 // The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` shows, folded.
 // In: the daemon's status as plain data. Out: HTML. Facts and words are those of the command.
-import { type AttentionGroup, type AttentionItem, attentionGroups } from '../../sync/report/attention.ts';
+import { type AttentionGroup, type AttentionItem, attentionGroups, isStandby } from '../../sync/report/attention.ts';
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
 import { isFacts, type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
@@ -54,7 +54,7 @@ export function statusMain(
   const rest = Object.fromEntries(Object.entries(status).filter(([name]) => !known.has(name)));
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict)}
-<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionGroups(status, address))}</section>
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionGroups(status, address), isStandby(status))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(status, hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest)}`;
 }
@@ -66,9 +66,10 @@ function verdictHtml({ isWell, sentence, since, parts, ...more }: StatusJson): H
 ${Array.isArray(parts) && html`<ul class="quiet">${parts.filter(isFacts).map(({ part, since }) => html`<li><time datetime="${say(since)}">${say(since)}</time> ${say(part)}</li>`)}</ul>\n`}</div>`;
 }
 
-function attentionHtml(groups: readonly AttentionGroup[]): Html {
+function attentionHtml(groups: readonly AttentionGroup[], isStandby: boolean): Html {
   const sum = groups.reduce((total, { count }) => total + count, 0);
-  if (sum === 0) return html`<h2 id="attention-title">Nothing needs a person</h2>`;
+  if (sum === 0)
+    return html`<h2 id="attention-title">${isStandby ? 'This replica is a standby: the page of the leader knows what needs a person' : 'Nothing needs a person'}</h2>`;
   return html`<h2 id="attention-title">${sum} ${sum === 1 ? 'thing needs' : 'things need'} a person</h2>
 <ul class="attention">
 ${groups.map(groupHtml)}</ul>`;

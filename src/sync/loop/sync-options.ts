@@ -29,6 +29,8 @@ export interface EngineOptions {
   isHostRecent: boolean;
   /** Who writes instead of this process, where a lease says so. */
   standbyBehind?: () => string | undefined;
+  /** Why this process does not write although nobody is known to write instead. */
+  leaderless?: () => string | undefined;
   /** Names and content for reference patches; without them, names follow from rules alone. */
   references?: References;
 }

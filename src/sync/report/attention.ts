@@ -36,6 +36,7 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
   const asked = { status, address };
   const found = [
     ...outageItems(asked),
+    ...worstPart(asked, 'leaderless').map((message) => troubleItem(asked, 'lease', { reason: 'leaderless', message })),
     ...configurationItems(status),
     ...rightsItems(status),
     ...objectItems(asked),
@@ -142,11 +143,15 @@ function outageItems(asked: Asked): AttentionItem[] {
 
 /** A cluster that answers nothing any more is known as an outage only after its time limits; until then changes wait. */
 function lateItems(asked: Asked): AttentionItem[] {
-  const { verdict } = asked.status;
-  if (!isFacts(verdict) || verdict['state'] !== 'behind') return [];
-  const [first] = rowsOf(verdict['parts']);
-  const message = say(first?.['part'] ?? verdict['sentence']).replace(/^behind: /, '');
-  return [troubleItem(asked, 'changes', { reason: 'Behind', message })];
+  return worstPart(asked, 'behind').map((message) =>
+    troubleItem(asked, 'changes', { reason: 'Behind', message: message.replace(/^behind: /, '') }),
+  );
+}
+
+/** The first part of a verdict of this state; empty for another one. */
+function worstPart({ status: { verdict } }: Asked, state: string): string[] {
+  if (!isFacts(verdict) || verdict['state'] !== state) return [];
+  return [say(rowsOf(verdict['parts'])[0]?.['part'] ?? verdict['sentence'])];
 }
 
 function rightsItems(status: StatusJson): AttentionItem[] {
@@ -164,7 +169,7 @@ function blocksOf(status: StatusJson): StatusJson[] {
 }
 
 /** A replica that waits for its turn knows nothing of objects, or what it knew when it had the lease. */
-function isStandby({ verdict }: StatusJson): boolean {
+export function isStandby({ verdict }: StatusJson): boolean {
   return isFacts(verdict) && verdict['state'] === 'standby';
 }
 

@@ -1,5 +1,5 @@
 // Lists every object that sync knows, one row each, for `hostward status --all`. A generator makes the rows on demand, because
-// a list of a hundred thousand objects would need too much memory.
+// a list of a hundred thousand objects would need too much memory. Counts them by the same states.
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { knownState } from './object-status.ts';
@@ -68,4 +68,39 @@ export function rowOf(sync: Sync, key: Key): ObjectRow {
     ...(contestedBy !== undefined && { contestedBy }),
     ...(provenSecondsAgo !== undefined && { provenSecondsAgo }),
   };
+}
+
+/** Virtual objects by state: the states that `knownState` gives each of them, counted without a look at each. */
+export function objectCounts(sync: Sync): Record<string, number> {
+  const { ledger } = sync;
+  const { virtual } = sync.world.windows;
+  if (isRelieved(sync)) {
+    const gone = [...ledger.keys()].filter((key) => !virtual.has(key)).length;
+    const left = virtual.size + gone;
+    return { virtual: virtual.size, inSync: 0, ineligible: 0, refused: 0, waiting: 0, left, retrying: 0 };
+  }
+  const counts = ledger.counts();
+  const of = (name: string): number => counts.get(name) ?? 0;
+  // While nobody is known to write, nobody knows whether both sides are still equal.
+  const unsure = sync.options.leaderless?.() === undefined ? 0 : ledger.inSync - gapKeys(sync).size;
+  return {
+    virtual: virtual.size,
+    inSync: ledger.inSync - unsure,
+    ineligible: of('ineligible'),
+    refused: of('refused'),
+    waiting: of('waiting') + unsure,
+    left: of('left'),
+    retrying: of('retry'),
+  };
+}
+
+/** Whether another replica writes: what this one knows of objects is from before that one began, or nothing. */
+export function isRelieved({ options }: Pick<Sync, 'options'>): boolean {
+  return options.standbyBehind?.() !== undefined;
+}
+
+/** Objects in sync of which a part does not cross. */
+function gapKeys({ ledger }: Pick<Sync, 'ledger'>): Set<Key> {
+  const all = [...ledger.lapses.keys(), ...ledger.backflowFailures.keys()];
+  return new Set(all.filter((key) => ledger.entry(key) === undefined));
 }

@@ -152,13 +152,17 @@ export function knownState({ ledger, contest, referrers, options }: Sync, key: K
   // What this process knows is from before another one began to write, or nothing.
   if (leader !== undefined) return { state: 'left/Standby', message: standbySentence(leader) };
   const entry = ledger.entry(key);
+  const leaderless = options.leaderless?.();
   if (entry !== undefined)
     return { state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceMs: entry.sinceMs };
   const lapse = ledger.lapses.get(key);
   if (lapse !== undefined) return { state: 'inSync/PatchFailed', message: lapse };
   const failed = backflowMessage(ledger.backflowFailures.get(key));
   if (failed !== undefined) return { state: 'inSync/BackflowFailed', message: failed };
-  if (ledger.settledAt(key) === undefined) return { state: 'pending' };
+  const message = leaderless && leaderlessSentence(leaderless);
+  if (ledger.settledAt(key) === undefined) return { state: 'pending', ...(message !== undefined && { message }) };
+  // Both sides may have changed since they were last equal.
+  if (message !== undefined) return { state: leaderlessState, message };
   // In sync only until its next change.
   if (contest.rivalOf(key) !== undefined) return { state: 'inSync/Contested' };
   return referenceTrouble(referrers?.behind(key) ?? []) ?? { state: 'inSync' };
@@ -177,6 +181,14 @@ function referenceTrouble(references: readonly ReferenceBehind[]): KnownState | 
 export function standbySentence(leader: string): string {
   return `this replica is a standby and sends nothing: ${leader} leads`;
 }
+
+/** For whoever looks at a replica that does not write, while nobody is known to write. */
+export function leaderlessSentence(why: string): string {
+  return `nothing is written: ${why}`;
+}
+
+/** Of an object that was in sync while there was a leader. */
+export const leaderlessState = 'waiting/Leaderless';
 
 export function sentenceOf(outcome: Outcome): string {
   if (outcome.kind === 'inSync') return 'in sync';

@@ -41,6 +41,15 @@ const doctor: Advice = ({ status, message }) => ({
   command: configuredCommand(status, 'doctor'),
 });
 
+/** A lease that somebody else left behind ends by itself. */
+const leaderless: Advice = (trouble) =>
+  trouble.message.includes('waits for the lease')
+    ? {
+        remedy: 'nothing, if the lease is renewed or runs out; this shows it',
+        command: `${hostKubectl(trouble.status)} --namespace ${shellWord(say(trouble.status['hostNamespace']))} get lease ${shellWord(`hostward-${say(trouble.status['virtualCluster'])}`)} --output yaml`,
+      }
+    : doctor(trouble);
+
 const advices: Readonly<Record<string, Advice>> = {
   AddressRefused: (trouble) => ({
     remedy: trouble.message.includes('always refused')
@@ -53,6 +62,7 @@ const advices: Readonly<Record<string, Advice>> = {
     command: onHost(trouble, 'edit'),
   }),
   Behind: doctor,
+  Leaderless: leaderless,
   Contested: (trouble) => ({
     remedy: `stop what writes the copy${trouble.by === undefined ? '' : ` as "${trouble.by}"`}, or leave the copy to it with the annotation ${controlledByKey} on the copy; this shows each change with its writer`,
     command: onHost(trouble, 'get', ' --watch --output yaml --show-managed-fields'),
@@ -104,7 +114,7 @@ const advices: Readonly<Record<string, Advice>> = {
     ...doctor(trouble),
     remedy: 'nothing, if it passes; otherwise see whether the API server answers, and to whom',
   }),
-  standby: doctor,
+  leaderless,
   unresolved: (trouble) => ({
     remedy: 'create the object, or correct the name that the patch reads; this lists what is there',
     command: virtual(trouble, 'get', { isList: true }),
@@ -133,6 +143,7 @@ export function objectRemedy(
   { object, kind, state, message = '', hostObject, contestedBy, references = [] }: RemediedObject,
 ): Remedy | undefined {
   const [outcome, reason] = state.split('/') as [string, string?];
+  if (state === 'pending' && message !== '') return remedyOf({ status, address, reason: 'Leaderless', message });
   const isWell = outcome !== 'unresolved' && outcome !== 'retry' && reason === undefined;
   if (isWell || !needsPerson(state)) return undefined;
   const behind = references.find(({ standing }) => standing === 'unresolved' || standing.startsWith('refused/'));

@@ -7,6 +7,7 @@ import type { Outcome, WaitReason } from '../plan/step.ts';
 import { namelessRival } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import { type Difference, type LedgerEntry, labelOf } from '../world/ledger.ts';
+import { isRelieved, objectCounts } from './object-list.ts';
 import { sentenceOf } from './object-status.ts';
 import { type ProvenCount, provenCount, seconds } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
@@ -61,7 +62,7 @@ export function syncStatus(sync: Sync): SyncStatus {
     ...(sync.massDelete.doubts.length > 0 && { listsInDoubt: sync.massDelete.doubts }),
     ...(inTrouble.size > 0 && { troubleByState: Object.fromEntries(inTrouble) }),
     trouble: troubles(sync, { now, inTrouble }),
-    contested: sync.contest.contested().map(({ key, manager, sinceMs }) => ({
+    contested: (isRelieved(sync) ? [] : sync.contest.contested()).map(({ key, manager, sinceMs }) => ({
       object: key,
       ...hostPlaceOf(sync, key),
       by: manager ?? namelessRival,
@@ -202,23 +203,10 @@ function contentDifferences({ options, kind }: Sync): Iterable<{ object: string;
   return options.references?.differences(kind) ?? [];
 }
 
-/** Virtual objects by state. */
-export function objectCounts(sync: Sync): Record<string, number> {
-  const counts = sync.ledger.counts();
-  const of = (name: string): number => counts.get(name) ?? 0;
-  return {
-    virtual: sync.world.windows.virtual.size,
-    inSync: sync.ledger.inSync,
-    ineligible: of('ineligible'),
-    refused: of('refused'),
-    waiting: of('waiting'),
-    left: of('left'),
-    retrying: of('retry'),
-  };
-}
-
 /** State → number of objects in `trouble`. */
-function troubleCounts({ ledger }: Sync): Map<string, number> {
+function troubleCounts(sync: Sync): Map<string, number> {
+  if (isRelieved(sync)) return new Map();
+  const { ledger } = sync;
   const counts = ledger.counts();
   const isSplit = (kind: string) => [...counts].some(([name, count]) => count > 0 && name.startsWith(`${kind}/`));
   const all = new Map(

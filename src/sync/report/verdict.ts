@@ -9,6 +9,8 @@ export type VerdictState =
   | 'unreadable'
   | 'unwritable'
   | 'standby'
+  /** A lease is needed, and neither this process nor anybody else is known to hold it. */
+  | 'leaderless'
   | 'dryRun'
   | 'blocked'
   | 'behind'
@@ -53,8 +55,10 @@ export interface VerdictFacts {
   waitsFor: string | undefined;
   outages: readonly Outage[];
   standbyBehind: string | undefined;
-  /** Why the lease can neither be read nor renewed. */
-  leaseTrouble: string | undefined;
+  /** Leads to the page of that replica, where it can be known. */
+  leaderCommand?: string | undefined;
+  /** Why nobody is known to write. */
+  leaderless: string | undefined;
   isDryRun: boolean;
   /** Objects that a dry run would write. */
   differences: number;
@@ -82,11 +86,11 @@ export function verdictOf(facts: VerdictFacts): Verdict {
     return unwell(outage.kind, [...[outage, ...others].map(outagePart), ...besideOutage(facts)]);
   if (waitsFor !== undefined)
     return unwell('starting', [{ name: 'starting', text: `starting: waiting for ${waitsFor}` }]);
-  if (facts.leaseTrouble !== undefined) {
-    const text = `nothing is written: the lease cannot be read or renewed: ${facts.leaseTrouble}`;
-    return unwell('standby', [{ name: 'lease', text }]);
+  if (facts.leaderless !== undefined) {
+    const text = `nothing is written: ${facts.leaderless}`;
+    return unwell('leaderless', [{ name: 'lease', text }, ...besideOutage(facts)]);
   }
-  if (facts.standbyBehind !== undefined) return well('standby', `standby: ${facts.standbyBehind} does the writing`);
+  if (facts.standbyBehind !== undefined) return well('standby', standbyText(facts.standbyBehind, facts.leaderCommand));
   if (facts.isDryRun) {
     const { differences } = facts;
     const writes = `${differences === 0 ? 'nothing' : counted(differences, 'object')} would be written`;
@@ -107,6 +111,12 @@ export function worsened(verdict: Verdict, texts: readonly string[]): Verdict {
   const more = texts.map((text) => ({ name: text, text }));
   const parts = verdict.isWell ? [...more, ...verdict.parts] : [...verdict.parts, ...more];
   return unwell(verdict.state, parts);
+}
+
+/** A standby does not know what needs a person; its verdict says who does. */
+function standbyText(leader: string, command: string | undefined): string {
+  const way = command === undefined ? '' : `, by way of ${command}`;
+  return `standby: ${leader} does the writing, and its page knows what needs a person${way}`;
 }
 
 /** What an operator must mend is reported during the outage too, so that it does not begin again when the outage ends. */

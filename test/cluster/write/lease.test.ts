@@ -139,7 +139,7 @@ test('the first replica takes the lease at once, the second stands by and says w
   await clock.advance(60_000);
   expect(a.lease.isHeld()).toBe(true);
   expect(b.lease.isHeld()).toBe(false);
-  expect(b.lease.state).toEqual({ kind: 'standby', holder: 'a', trouble: undefined });
+  expect(b.lease.state).toEqual({ kind: 'standby', holder: 'a', trouble: undefined, isRenewed: true });
   expect(a.states).toEqual(['standby', 'leading']);
 });
 
@@ -230,7 +230,7 @@ describe('a holder loses the lease', () => {
     };
     await clock.advance(1_000);
     expect(a.lease.isHeld()).toBe(false);
-    expect(a.lease.state).toEqual({ kind: 'standby', holder: 'thief', trouble: undefined });
+    expect(a.lease.state).toEqual({ kind: 'standby', holder: 'thief', trouble: undefined, isRenewed: true });
   });
 
   test('but not because one answer to a renewal was lost', async () => {
@@ -339,4 +339,18 @@ test('under random link faults two replicas never hold the lease at once, and on
     }),
     { numRuns: 15 },
   );
+});
+
+test('a holder counts as alive only once its lease was seen renewed: the lease of a killed process stays behind', async () => {
+  const killed = replica('killed');
+  killed.lease.start();
+  await clock.advance(1_000);
+  killed.link.state = 'cut';
+  const a = replica('a');
+  a.lease.start();
+  await clock.advance(3_000);
+  expect(a.lease.state).toEqual({ kind: 'standby', holder: 'killed', trouble: undefined });
+  killed.link.state = 'up';
+  await clock.advance(5_000);
+  expect(a.lease.state).toEqual({ kind: 'standby', holder: 'killed', trouble: undefined, isRenewed: true });
 });

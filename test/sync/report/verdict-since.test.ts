@@ -49,7 +49,7 @@ describe('VerdictSince', () => {
     const [since, fine] = [new VerdictSince(), { isSwitchedOff: false, waitsFor: undefined, isDryRun: false }];
     const facts = {
       ...fine,
-      ...{ outages: [], standbyBehind: undefined, leaseTrouble: undefined, ownerMissing: undefined },
+      ...{ outages: [], standbyBehind: undefined, leaderless: undefined, ownerMissing: undefined },
       ...{ differences: 0, objects: 3, waiting: 0, oldestSeconds: 0 },
       blocked: new Map([['AddressRefused', 3]]),
       gaps: new Map([['PatchFailed', 1]]),

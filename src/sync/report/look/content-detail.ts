@@ -8,7 +8,7 @@ import type { ContentSync } from '../../loop/content/content-sync.ts';
 import type { Reference } from '../../references/reference-names.ts';
 import type { Referrer } from '../../references/registry.ts';
 import { labelOf } from '../../world/ledger.ts';
-import { standbySentence } from '../object-status.ts';
+import { leaderlessSentence, leaderlessState, standbySentence } from '../object-status.ts';
 
 export interface ContentDetail {
   kind: string;
@@ -27,13 +27,15 @@ export interface ContentLook {
   referrersOf(reference: Reference): readonly Referrer[];
   /** Who writes instead of this process. */
   leader: string | undefined;
+  /** Why nobody is known to write. */
+  leaderless: string | undefined;
 }
 
 /** Undefined when neither side has it, and nothing refers to it. */
 export function contentDetail(
   { world, ledger }: ContentSync,
   object: Key,
-  { salt, referrersOf, leader }: ContentLook,
+  { salt, referrersOf, leader, leaderless }: ContentLook,
 ): ContentDetail | undefined {
   const salted = (digest: string): string => createHmac('sha256', salt).update(digest).digest('hex').slice(0, 16);
   const virtual = world.windows.virtual.get(object);
@@ -50,7 +52,7 @@ export function contentDetail(
       ? { state: 'left/Standby', message: standbySentence(leader) }
       : isUnresolved
         ? { state: 'unresolved', message: 'neither cluster has it' }
-        : standingIn(ledger.entry(object)?.outcome, referrers.length > 0)),
+        : standingIn(ledger.entry(object)?.outcome, { isReferenced: referrers.length > 0, leaderless })),
     ...(referrers.length > 0 && { referredToBy: referrers.slice(0, mostReferrers) }),
     ...(virtual && { virtual: { resourceVersion: virtual.resourceVersion, digest: salted(virtual.digest) } }),
     ...(copy && {
@@ -67,9 +69,15 @@ export function contentDetail(
 /** More would only fill the page; the count of references is in the status. */
 const mostReferrers = 20;
 
-function standingIn(outcome: ContentOutcome | undefined, isReferenced: boolean): { state: string; message?: string } {
+function standingIn(
+  outcome: ContentOutcome | undefined,
+  { isReferenced, leaderless }: { isReferenced: boolean; leaderless: string | undefined },
+): { state: string; message?: string } {
   if (outcome === undefined) return { state: isReferenced ? 'pending' : 'not referenced' };
-  if (outcome.kind === 'settled') return { state: outcome.as };
+  if (outcome.kind === 'settled')
+    return leaderless === undefined
+      ? { state: outcome.as }
+      : { state: leaderlessState, message: leaderlessSentence(leaderless) };
   return { state: labelOf(outcome), ...('message' in outcome && { message: outcome.message }) };
 }
 

@@ -15,7 +15,14 @@ import { viewOf } from '../../patch/set/view.ts';
 import { decide } from '../../plan/decide/decide.ts';
 import { draftHost } from '../../plan/draft.ts';
 import { type Facts, freshMemory, type PatchFailure, type PlannedRequest, type PlanStep } from '../../plan/step.ts';
-import { type ObjectStatus, patchedFacts, sentenceOf, standbySentence, statusOf } from '../object-status.ts';
+import {
+  leaderlessSentence,
+  type ObjectStatus,
+  patchedFacts,
+  sentenceOf,
+  standbySentence,
+  statusOf,
+} from '../object-status.ts';
 import { seconds } from '../proven-times.ts';
 import { wordsOf } from '../words.ts';
 
@@ -92,22 +99,23 @@ function yamlOf(value: unknown): string {
   return text.length <= longestText ? text : `# ${text.length} characters, too long to show\n`;
 }
 
-function planSentence(step: PlanStep, { isDryRun, standbyBehind }: Sync['options']): string {
+function planSentence(step: PlanStep, { isDryRun, standbyBehind, leaderless }: Sync['options']): string {
   const leader = standbyBehind?.();
-  if (leader !== undefined) {
+  const why = leaderless?.();
+  if (leader !== undefined || why !== undefined) {
     const isWrite = step.kind === 'request' && step.request.verb !== 'get';
     const would = isWrite ? `; if it led, it would send ${step.request.side} ${step.request.verb}` : '';
-    return `${standbySentence(leader)}${would}`;
+    return `${leader === undefined ? leaderlessSentence(why as string) : standbySentence(leader)}${would}`;
   }
   if (step.kind === 'done')
     return step.outcome.kind === 'inSync' ? 'nothing is to be written' : `nothing: ${sentenceOf(step.outcome)}`;
   const { request } = step;
-  const why = 'reason' in request ? `: ${request.reason}` : '';
+  const because = 'reason' in request ? `: ${request.reason}` : '';
   return request.verb === 'get'
     ? 'the next pass reads the object again'
     : isDryRun
-      ? `nothing is sent in a dry run; without it the next pass would send ${request.side} ${request.verb}${why}`
-      : `the next pass sends ${request.side} ${request.verb}${why}`;
+      ? `nothing is sent in a dry run; without it the next pass would send ${request.side} ${request.verb}${because}`
+      : `the next pass sends ${request.side} ${request.verb}${because}`;
 }
 
 function diffOf(step: PlanStep, host: Json | undefined): string | undefined {

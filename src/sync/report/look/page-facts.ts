@@ -36,8 +36,9 @@ export interface PageSources {
 export function createPageFacts({ clock, syncs, contents, referrersOf }: PageSources): PageFacts {
   const salt = randomBytes(32);
   const contentsOf = (key: Key): ContentDetail[] => {
-    const leader = syncs()[0]?.options.standbyBehind?.();
-    return [...contents()].flatMap((content) => contentDetail(content, key, { salt, referrersOf, leader }) ?? []);
+    const { standbyBehind, leaderless } = syncs()[0]?.options ?? {};
+    const how = { salt, referrersOf, leader: standbyBehind?.(), leaderless: leaderless?.() };
+    return [...contents()].flatMap((content) => contentDetail(content, key, how) ?? []);
   };
   return {
     changes: () =>
