@@ -3,8 +3,9 @@ import { systemClock } from '../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../src/log.ts';
 import { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
+import type { HostListener, HostRecord } from '../../src/store/kubernetes/host-records.ts';
 import type { KubernetesStoreOptions } from '../../src/store/kubernetes/kubernetes-store.ts';
-import { replicaData, replicaName } from '../../src/store/kubernetes/record-format.ts';
+import { metaName, nameOf, replicaData, replicaName } from '../../src/store/kubernetes/record-format.ts';
 import type { StoreEvent } from '../../src/store/store.ts';
 import { connectionTo, type NumberedStore, newNamespace, numberingOf, storeOn } from '../contract/store/on-host.ts';
 import { storeContract } from '../contract/store/store.ts';
@@ -106,6 +107,39 @@ describe('kubernetes stores of two replicas', () => {
     expect(one.trouble).toMatch(/^it was set back: the record of this replica there is its beat \d+, and beat \d+ was/);
     expect([heard.length, two.trouble]).toEqual([1, undefined]);
     await records.stop();
+  });
+
+  it('notice a host that was set back behind their last beat, by an older version of a record that they have seen end', async () => {
+    const namespace = await newNamespace(host);
+    const records = new HostSecrets({
+      ...{ clock: systemClock, random: Math.random, log: silentLog },
+      ...{ connection: connectionTo(host), namespace, replica: 'one' },
+    });
+    let follower: HostListener | undefined;
+    const follow = records.follow.bind(records);
+    records.follow = (listener) => {
+      follower = listener;
+      follow(listener);
+    };
+    const [store] = [storeOn(host, namespace, { host: records })];
+    open.push(store);
+    await store.start();
+    await store.write('/revoked', { expect: 0, value: '"1"' });
+    await store.write('/kept', { expect: 0, value: '"1"' });
+    const all = [metaName, replicaName('one'), nameOf('/revoked'), nameOf('/kept')];
+    const copy = await Promise.all(all.map(async (name) => (await records.get(name)) as HostRecord));
+    const [, own, ...others] = copy as [HostRecord, HostRecord, ...HostRecord[]];
+    // Records at the versions that were seen, and one that has changed since, are an ordinary list.
+    follower?.listed(
+      [...copy.slice(0, 1), { ...own, version: own.version + 1 }, ...others],
+      await store.currentRevision(),
+    );
+    expect(store.trouble).toBeUndefined();
+    await store.write('/revoked', { expect: undefined, value: undefined });
+    const version = (await store.currentRevision({ fresh: true })) + 1_000;
+    follower?.listed(copy, version);
+    expect(store.trouble).toMatch(/^it was set back: record ".*" is at version \d+ there, and was seen at \d+$/);
+    await expect(store.write('/a', { expect: 0, value: '1' })).rejects.toMatchObject({ code: 'STORE_ROLLED_BACK' });
   });
 
   it('go on after their own record was edited or deleted by hand', async () => {

@@ -20,7 +20,7 @@ import { metaName, nameOf, recordData } from './record-format.ts';
 import { RecordReader, type RecordReaderOptions } from './record-reader.ts';
 import { Seals } from './seals.ts';
 import { mustHaveRoom, type StoreSize } from './store-size.ts';
-import { Succession } from './succession.ts';
+import { olderThanSeen, Succession } from './succession.ts';
 
 export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordReaderOptions {
   host: HostRecords;
@@ -341,11 +341,12 @@ export class KubernetesStore extends TimelineStore {
     this.replicas.clear();
     this.#keys.clear();
     this.#bytes = 0;
-    const atMs = this.clock.now();
-    const versions: Version[] = [];
+    const [atMs, versions] = [this.clock.now(), [] as Version[]];
     for (const found of records) {
       const newest = before.newest(found.data['key'] ?? '');
       const known = this.#hasListed ? { newest, offset: former, missedAfter } : undefined;
+      const older = known && olderThanSeen(found, known);
+      if (older !== undefined) this.#setBack(older);
       const read = this.#reader.read(found, this.#meta.now.offset, known);
       if (read.kind === 'replica') this.replicas.hear(read);
       this.#reader.note(found.name, read, newest?.record);

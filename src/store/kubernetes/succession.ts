@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts';
 import type { StoredRecord } from '../store.ts';
 import type { Version } from '../timeline.ts';
 import type { HostRecord } from './host-records.ts';
-import { versionsIn } from './record-format.ts';
+import { nameOf, versionsIn } from './record-format.ts';
 
 /**
  * Who writes a record anew has read the store in the last seconds, or answers nothing. Much longer than that, because a process may
@@ -83,6 +83,16 @@ export class Succession {
       if (version.record?.value === value) return true;
     return false;
   }
+}
+
+/**
+ * Versions of a host only rise, so a whole list that holds an older one of a record than was seen, even of its end, shows an older host:
+ * a replica whose own beats are all there has no other sign. Whoever puts a record back by hand gives it a new version.
+ */
+export function olderThanSeen({ name, version }: HostRecord, { newest, offset }: Predecessor): string | undefined {
+  const seen = newest === undefined ? 0 : newest.revision - offset;
+  if (seen <= version || newest === undefined || nameOf(newest.key) !== name) return undefined;
+  return `it was set back: record "${name}" is at version ${version} there, and was seen at ${seen}`;
 }
 
 const tooOld = 'it is an older version of this record, which somebody has put back by hand';

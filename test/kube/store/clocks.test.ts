@@ -19,11 +19,12 @@ const ahead: Clock = { ...systemClock, wallTime: () => new Date(Date.now() + apa
 const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
 
 describe.skipIf(assets.found === undefined)('two replicas whose clocks are half a minute apart', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hostward-clocks-'));
+  let folder: string;
   let host: EmbeddedHost;
   const apis: ManagementApi[] = [];
   let admin: string;
   beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'hostward-clocks-'));
     const isEmbedded = process.env['HOSTWARD_EMBEDDED_HOST'] === '1';
     host = isEmbedded ? await startEmbedded(assets.found?.kubectl ?? '') : await startKube({ name: 'clocks' });
     const kubernetes = { kubeconfig: host.kubeconfigPath, namespace: await newNamespace(host) };

@@ -1,6 +1,6 @@
 // Two versions side by side on one namespace, as during a rolling update: this one, and the last one that knew no seals.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -25,10 +25,11 @@ describe.skipIf(reason !== undefined)(
   () => {
     let host: EmbeddedHost;
     let replicas: Replicas;
-    const sources = mkdtempSync(join(tmpdir(), 'hostward-older-'));
-    const program = join(sources, 'src', 'main.ts');
+    let sources: string;
+    let program: string;
     beforeAll(async () => {
-      mkdirSync(sources, { recursive: true });
+      sources = mkdtempSync(join(tmpdir(), 'hostward-older-'));
+      program = join(sources, 'src', 'main.ts');
       symlinkSync(join(root, 'node_modules'), join(sources, 'node_modules'));
       const archive = `git -C '${root}' -c safe.directory='*' archive ${older} src package.json | tar -x -C '${sources}'`;
       expect(spawnSync('sh', ['-c', archive]).status).toBe(0);
