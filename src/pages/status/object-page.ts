@@ -6,7 +6,7 @@ import type { Remedy } from '../../sync/report/remedies.ts';
 import { type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
 import { factsHtml, tableHtml } from './facts-html.ts';
-import { objectPath } from './object-paths.ts';
+import { objectLink, objectPath } from './object-paths.ts';
 
 export interface FoundDetails {
   objects: readonly ObjectDetail[];
@@ -30,7 +30,7 @@ export function objectMain(key: string, { objects, contents }: FoundDetails, rea
     ...contents.filter((one) => isShown(one.kind)).map((one) => contentHtml(one, reading)),
   ];
   return html`<h1>${key}</h1>
-${kinds.length > 1 && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && html`<p>Neither cluster has ${kind ?? 'an object'} of this name.</p>`}${shown}`;
+${kinds.length > 1 && objectPath(key) !== undefined && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && html`<p>Neither cluster has ${kind ?? 'an object'} of this name.</p>`}${shown}`;
 }
 
 function remedyHtml(found: Remedy | undefined): Html | undefined {
@@ -77,9 +77,7 @@ function toneOf({ state, contestedBy }: { state: string; contestedBy?: string })
 /** `Secret shop/tls` leads to the page of that object. */
 function referenceCell(column: string, { object }: StatusJson): Html | undefined {
   const [kind, key] = say(object).split(' ') as [string, string?];
-  return column === 'object' && key !== undefined
-    ? html`<a href="${objectPath(key, kind)}">${object as string}</a>`
-    : undefined;
+  return column === 'object' && key !== undefined ? objectLink(object as string, key, kind) : undefined;
 }
 
 /** Lines are text; their first character says what they are, so that colour is not needed to read them. */

@@ -3,7 +3,7 @@ import type { ObjectPage, ObjectPageQuery } from '../../sync/report/look/object-
 import { isFacts, type StatusJson, say, stateOrder } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
 import { tableHtml } from './facts-html.ts';
-import { objectPath, objectsPath } from './object-paths.ts';
+import { objectLink, objectsPath } from './object-paths.ts';
 
 /** As many as a person scrolls through. */
 const rowsPerPage = 100;
@@ -41,9 +41,7 @@ ${rows.length > 0 && tableOf(rows.map((row) => inOrder({ ...row })))}${linksHtml
 /** All rows at once: the page is the fold. */
 function tableOf(rows: readonly StatusJson[]): Html {
   const cellOf = (column: string, row: StatusJson): Html | undefined =>
-    column === 'object'
-      ? html`<a href="${objectPath(say(row['object']), kindOf(row))}">${say(row['object'])}</a>`
-      : undefined;
+    column === 'object' ? objectLink(say(row['object']), say(row['object']), kindOf(row)) : undefined;
   return tableHtml('Objects', rows, { cellOf, rowsShown: rowsPerPage });
 }
 

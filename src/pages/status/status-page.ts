@@ -6,7 +6,7 @@ import { isFacts, type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
 import { type ChartLine, chartHtml } from './chart.ts';
 import { blockHtml, factsHtml } from './facts-html.ts';
-import { objectPath } from './object-paths.ts';
+import { objectLink } from './object-paths.ts';
 
 /** The fields of each section, in order; every other field is in the last one. */
 const sections: readonly { id: string; title: string; fields: readonly string[] }[] = [
@@ -95,8 +95,7 @@ ${folded.map(itemHtml)}</ul>${left > 0 && html`<p class="quiet">and ${left} that
 }
 
 function itemHtml({ about, object, kind, reason, message, sinceSeconds, remedy, command }: AttentionItem): Html {
-  const name =
-    object === undefined ? html`<strong>${about}</strong>` : html`<a href="${objectPath(object, kind)}">${about}</a>`;
+  const name = object === undefined ? html`<strong>${about}</strong>` : objectLink(about, object, kind);
   return html`<li><p>${name} <span class="reason">${reason}</span>${sinceSeconds !== undefined && html` <span class="quiet">for ${say(sinceSeconds)} s</span>`}</p>
 <p>${message}</p>
 <p class="remedy">${remedy}: <code>${command}</code></p></li>

@@ -5,6 +5,7 @@ import { type Key, keyOf } from '../../object/meta/object.ts';
 import { andMore } from '../../object/text/in-words.ts';
 import { shownKey } from '../plan/excerpt.ts';
 import type { Facts } from '../plan/step.ts';
+import { whyNothing } from './impossible-name.ts';
 import type { Reference } from './reference-names.ts';
 import type { ReferencePorts } from './reference-ports.ts';
 import { type CountedReference, type ReferenceRegistry, targetOf } from './registry.ts';
@@ -20,8 +21,6 @@ export interface ReferenceBehind {
   standing: string;
   message?: string;
 }
-
-const unresolved: ContentStanding = { standing: 'unresolved', message: 'neither cluster has it' };
 
 export type ContentStanding = Pick<ReferenceBehind, 'standing' | 'message'>;
 
@@ -84,7 +83,10 @@ export class Referrers {
   behind(key: Key): ReferenceBehind[] {
     return this.#registry.referencesOf({ kind: this.#kind, key }).map((one) => {
       const written: ContentStanding = { standing: one.standing };
-      const { standing, message } = one.standing === 'unresolved' ? unresolved : (this.#contentOf(one) ?? written);
+      const { standing, message } =
+        one.standing === 'unresolved'
+          ? { standing: one.standing, message: whyNothing(one) }
+          : (this.#contentOf(one) ?? written);
       return { object: targetOf(one), standing, ...(message !== undefined && { message }) };
     });
   }

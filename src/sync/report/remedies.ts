@@ -4,6 +4,7 @@
 import { splitKey } from '../../object/meta/object.ts';
 import { shellWord } from '../../safe-text.ts';
 import { controlledByKey } from '../plan/keys/reserved-keys.ts';
+import { impossibleText } from '../references/impossible-name.ts';
 import { configuredCommand, hostKubectl, settingPlace, statusCommand, virtualKubectl } from './own-commands.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
 
@@ -116,7 +117,9 @@ const advices: Readonly<Record<string, Advice>> = {
   }),
   leaderless,
   unresolved: (trouble) => ({
-    remedy: 'create the object, or correct the name that the patch reads; this lists what is there',
+    remedy: trouble.message.includes(impossibleText)
+      ? "correct in the tenant's object the name that the patch reads; this lists what is there"
+      : 'create the object, or correct the name that the patch reads; this lists what is there',
     command: virtual(trouble, 'get', { isList: true }),
   }),
   unwritable: doctor,

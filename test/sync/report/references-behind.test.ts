@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { objectMain } from '../../../src/pages/status/object-page.ts';
+import { objectLink, objectPath } from '../../../src/pages/status/object-paths.ts';
+import { statusMain } from '../../../src/pages/status/status-page.ts';
 import { attentionGroups, attentionOf } from '../../../src/sync/report/attention.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { joinedStatus, objectStatus } from '../../../src/sync/report/object-status.ts';
@@ -116,6 +118,43 @@ describe('a reference that leads nowhere', () => {
       'kubectl --namespace default get secret',
     ]);
   });
+});
+
+describe('a reference by a name that no object can have', () => {
+  it('is no link, which a browser would take elsewhere, and wants another name', async () => {
+    const { pageOf, told } = await begin({}, { k: '../../metrics' }, []);
+    const page = await pageOf('default/web');
+    expect(page).toContain('Secret default/../../metrics: no object can have this name');
+    expect(page).toContain('correct in the tenant&#39;s object the name that the patch reads');
+    expect(page).not.toMatch(/href="[^"]*metrics/);
+    const { text } = statusMain(told(), [], { asOf: new Date(0) });
+    expect(text).toContain('default/web refers to it and no object can have this name</p>');
+    expect(text).not.toMatch(/href="[^"]*metrics/);
+  });
+
+  it.each(['shop/..', 'shop/.', 'shop/a/b', '../x', 'shop/', 'shop', 'shop/<b>'])('as %s', (key) => {
+    expect(objectPath(key, 'Secret')).toBeUndefined();
+    expect(objectLink(`Secret ${key}`, key).text).not.toContain('href');
+  });
+
+  it('while dots inside a name are as good as any letter', () => {
+    expect(objectPath('shop/a..b.c')).toBeUndefined();
+    expect(objectPath('shop/a.b', 'Secret')).toBe('/objects/shop/a.b?kind=Secret');
+  });
+});
+
+it('the metrics count the references with nothing behind them, as the status does', async () => {
+  const { told } = await begin({}, { k: 'none' }, []);
+  const series = async () => {
+    world.references.setGauges();
+    return (await world.metrics.metrics()).match(
+      /^hostward_reference_objects\{kind="Secret",state="unresolved"\} (\d+)$/m,
+    );
+  };
+  expect(told()).toMatchObject({ references: { Secret: { unresolved: 1 } } });
+  expect((await series())?.[1]).toBe('1');
+  await world.change(() => world.virtual.put('secrets', secret('none')));
+  expect((await series())?.[1]).toBe('0');
 });
 
 describe('content that only waits', () => {

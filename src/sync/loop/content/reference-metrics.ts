@@ -1,10 +1,12 @@
 // Metrics and status of references. Metrics are at zero from the start and hold counts only: names of Secrets must not appear there.
+
 import { Counter, Gauge } from 'prom-client';
 import type { Metrics } from '../../../metrics.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { contentKinds } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
 import { importableLabel } from '../../plan/keys/reserved-keys.ts';
+import { isPossible, whyNothing } from '../../references/impossible-name.ts';
 import type { CountedReference, Referrer } from '../../references/registry.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
 
@@ -31,13 +33,13 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
   });
   const objects = new Gauge({
     name: 'hostward_reference_objects',
-    help: 'Objects behind references by state',
+    help: 'Objects behind references by state, and as unresolved the references with nothing behind them',
     labelNames: ['kind', 'state'],
     registers,
   });
   for (const { kind } of contentKinds) {
     for (const request of requests) asked.inc({ kind, request }, 0);
-    for (const state of contentStates) objects.set({ kind, state }, 0);
+    for (const state of [...contentStates, 'unresolved']) objects.set({ kind, state }, 0);
   }
   return {
     request: (kind, request) => asked.inc({ kind, request }),
@@ -62,8 +64,10 @@ export function contentStatus(
   for (const { reference, referrer } of unresolved) {
     count++;
     const object = keyOf(reference.namespace, reference.name);
-    const message = `${referrer.key} refers to it and neither cluster has it; create it, or give a host object of this name the label ${importableLabel}=true`;
-    note(object, 'unresolved', message);
+    const why = isPossible(reference)
+      ? `${whyNothing(reference)}; create it, or give a host object of this name the label ${importableLabel}=true`
+      : whyNothing(reference);
+    note(object, 'unresolved', `${referrer.key} refers to it and ${why}`);
   }
   return {
     ...Object.fromEntries(countsOf(ledger)),

@@ -246,8 +246,10 @@ export class References {
   }
 
   setGauges(): void {
-    for (const [kind, sync] of this.#syncs)
+    for (const [kind, sync] of this.#syncs) {
       for (const [state, count] of countsOf(sync.ledger)) this.#series.objects(kind, state, count);
+      this.#series.objects(kind, 'unresolved', [...this.registry.unresolved(kind)].length);
+    }
   }
 
   /** Undefined when no kind crosses and no leftover copy is known. */

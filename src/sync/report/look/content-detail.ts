@@ -1,10 +1,12 @@
 // What is behind a name as a Secret or a ConfigMap, without a single value: keys, sizes and digests. In: a running sync of
 // content and a key. Out: plain data. Values stay where they are.
+
 import { createHmac } from 'node:crypto';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { type Content, digestOf } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
 import type { ContentSync } from '../../loop/content/content-sync.ts';
+import { whyNothing } from '../../references/impossible-name.ts';
 import type { Reference } from '../../references/reference-names.ts';
 import type { Referrer } from '../../references/registry.ts';
 import { labelOf } from '../../world/ledger.ts';
@@ -51,7 +53,7 @@ export function contentDetail(
     ...(leader !== undefined
       ? { state: 'left/Standby', message: standbySentence(leader) }
       : isUnresolved
-        ? { state: 'unresolved', message: 'neither cluster has it' }
+        ? { state: 'unresolved', message: whyNothing(reference) }
         : standingIn(ledger.entry(object)?.outcome, { isReferenced: referrers.length > 0, leaderless })),
     ...(referrers.length > 0 && { referredToBy: referrers.slice(0, mostReferrers) }),
     ...(virtual && { virtual: { resourceVersion: virtual.resourceVersion, digest: salted(virtual.digest) } }),
