@@ -47,6 +47,8 @@ export class RulingConfiguration {
   #stored: Configuration | undefined;
   #storedRevision = 0;
   #heardMs = Number.NEGATIVE_INFINITY;
+  /** When another replica has written the one in the store. */
+  #writtenMs = Number.NEGATIVE_INFINITY;
   /** Why the one in the store cannot be read. */
   #unreadable: string | undefined;
   #said = '';
@@ -140,6 +142,7 @@ export class RulingConfiguration {
     if (revision <= this.#storedRevision) return;
     const before = this.rules;
     this.#stored = read(value);
+    if (this.#storedRevision > 0 && !this.#isOwn) this.#writtenMs = this.#parts.clock.now();
     this.#storedRevision = revision;
     if (before !== this.rules) this.#heardMs = this.#parts.clock.now();
     if (before !== this.rules) this.#changed();
@@ -181,7 +184,9 @@ export class RulingConfiguration {
     if (stored === undefined) return true;
     const { generation, digest } = this.#own;
     if (stored.digest === digest || stored.generation !== generation) return stored.generation < generation;
-    return !this.#parts.others().includes(nameOf(stored));
+    // Who has just written it says so with its next heartbeat.
+    const isNew = this.#parts.clock.now() - this.#writtenMs < heardWithinMs;
+    return !isNew && !this.#parts.others().includes(nameOf(stored));
   }
 
   #say(): void {
