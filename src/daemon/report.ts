@@ -15,7 +15,7 @@ import {
   verdictFacts,
   waitingObjects,
 } from '../sync/report/status.ts';
-import { outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
+import { missingRightSentence, outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
 import type { DatedVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
 import type { Clusters } from './clusters/connections.ts';
 import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
@@ -49,7 +49,7 @@ export interface DaemonView {
   notApplied?: string | undefined;
 }
 
-/** Whether the configuration asks for the management API only. */
+/** Whether there is nothing but the management API. */
 export function isManagementAlone({ virtualClusterName, management }: Settings): boolean {
   return virtualClusterName === '' && management !== undefined;
 }
@@ -135,7 +135,7 @@ export function statusOf(view: DaemonView): unknown {
   const { clock, version, isDryRun } = view.options;
   const { virtualClusterName, hostNamespace, namespaces } = view.settings;
   const references = view.references.status();
-  const outages = view.outages.current();
+  const [outages, missingRights] = [view.outages.current(), view.outages.missingRights()];
   const management = view.management.status();
   if (isManagementAlone(view.settings)) return aloneStatus(view, management);
   return {
@@ -153,6 +153,7 @@ export function statusOf(view: DaemonView): unknown {
     ...addressesOf(view),
     ...(clusters.troubles.length > 0 && { waitingFor: clusters.troubles }),
     ...(outages.length > 0 && { outages }),
+    ...(missingRights.length > 0 && { missingRights }),
     ...(sync && syncStatus(sync)),
     ...((slices.sync || slices.missing.length > 0) && {
       endpointSlices: {
@@ -242,6 +243,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   });
   const more = [
     ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
+    ...view.outages.missingRights().map(missingRightSentence),
     ...(view.notApplied === undefined ? [] : [lateSentence(view.notApplied)]),
     ...foundLies(view),
     ...notTaken(view),

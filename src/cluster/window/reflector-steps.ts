@@ -22,6 +22,8 @@ export interface ReflectorStep {
   failed?: FailedKind;
   /** The server answered, although not with what was wanted. */
   isAnswered?: boolean;
+  /** It lets us not read this resource, and perhaps others. */
+  isForbidden?: boolean;
   /** Before the next watch, check that the server has not gone back in time. */
   checkVersion?: boolean;
 }
@@ -35,6 +37,7 @@ export type WatchEnd =
       retryAfterMs: number | undefined;
       message: string;
       isAnswered: boolean;
+      isForbidden?: boolean;
     };
 
 /** The server was unreachable, overloaded or refused us. The first success resets these counts. */
@@ -95,7 +98,13 @@ export function afterWatch(end: WatchEnd, history: History, random: () => number
     return { next: 'watch', delayMs: Math.max(0, watchFloorMs - history.watchedMs), reason: 'ended' };
   const failed = failedKind(end, history.wasOpened);
   const waitMs = pauseMs(failed, history.failures, random);
-  const about = { reason: end.kind, trouble: end.message, failed, isAnswered: isAnswered(end) };
+  const about = {
+    reason: end.kind,
+    trouble: end.message,
+    failed,
+    isAnswered: isAnswered(end),
+    isForbidden: isForbidden(end),
+  };
   switch (end.kind) {
     case 'broken':
     case 'silent':
@@ -130,6 +139,10 @@ function isAnswered(end: FailedWatch): boolean {
   return end.kind === 'throttled' || end.kind === 'failed' || end.kind === 'refused' ? end.isAnswered : true;
 }
 
+function isForbidden(end: FailedWatch): boolean {
+  return end.kind === 'failed' && end.isForbidden === true;
+}
+
 /** The server has answered, and the next step is another list. */
 const listAgain = { next: 'list', isAnswered: true } as const;
 
@@ -154,7 +167,8 @@ export function afterList(
       const asked = answer.kind === 'throttled' || answer.kind === 'failed' ? (answer.retryAfterMs ?? 0) : 0;
       const reason = answer.kind === 'throttled' || answer.kind === 'failed' ? answer.kind : 'refused';
       const delayMs = Math.max(asked, pauseFor(failed));
-      return { next: 'list', delayMs, reason, trouble: answer.message, failed, isAnswered };
+      const isForbidden = answer.kind === 'forbidden';
+      return { next: 'list', delayMs, reason, trouble: answer.message, failed, isAnswered, isForbidden };
     }
     default:
       return result satisfies never;

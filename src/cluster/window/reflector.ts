@@ -153,7 +153,7 @@ export class Reflector<T extends Item> {
 
   #note(step: ReflectorStep): void {
     if (step.trouble === undefined || this.#isStopped) return;
-    const { failed = 'unreached', isAnswered = false, trouble } = step;
+    const { failed = 'unreached', isAnswered = false, isForbidden = false, trouble } = step;
     // A spoilt answer still shows that the server answers us.
     if (isSpoilt(failed)) this.#servedAgain();
     this.#failures[failed] = (this.#failures[failed] ?? 0) + 1;
@@ -161,7 +161,7 @@ export class Reflector<T extends Item> {
     const { connection, scope, log, clock } = this.#options;
     const { sinceMs, unservedMs = clock.now() } = this.#trouble ?? {};
     const beganMs = this.#trouble?.isAnswered === isAnswered ? sinceMs : undefined;
-    this.#trouble = { message: trouble, sinceMs: beganMs ?? clock.now(), isAnswered, unservedMs };
+    this.#trouble = { message: trouble, sinceMs: beganMs ?? clock.now(), isAnswered, isForbidden, unservedMs };
     const where = { cluster: connection.name, resource: scope.ref.resource, namespace: scope.namespace };
     log.warn(
       { ...where, reason: step.reason, next: step.next, delayMs: Math.round(step.delayMs), trouble: step.trouble },

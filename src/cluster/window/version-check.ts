@@ -32,7 +32,13 @@ export async function checkVersion({ connection, scope, signal, known }: Version
     };
   // A server that has just started refuses every client, so a refusal proves nothing about its versions.
   if (answer.kind === 'forbidden' || answer.kind === 'unauthorized')
-    return { kind: 'failed', retryAfterMs: undefined, message: answer.message, isAnswered: true };
+    return {
+      kind: 'failed',
+      retryAfterMs: undefined,
+      message: answer.message,
+      isAnswered: true,
+      isForbidden: answer.kind === 'forbidden',
+    };
   if (answer.kind !== 'ok') return undefined;
   const list = readList(answer.object, scope.ref);
   if (list.kind === 'fault') return list;

@@ -216,7 +216,8 @@ class WatchSession {
         // Rights and credentials may come back without a new list, and the cache stays valid until then.
         const isOurs = answer.kind !== 'unauthorized' && answer.kind !== 'forbidden';
         const kind = isOurs ? 'refused' : 'failed';
-        return { kind, retryAfterMs: undefined, message: answer.message, isAnswered: true };
+        const isForbidden = answer.kind === 'forbidden';
+        return { kind, retryAfterMs: undefined, message: answer.message, isAnswered: true, isForbidden };
       }
       default:
         return end satisfies never;

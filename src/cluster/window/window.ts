@@ -82,6 +82,8 @@ export interface WindowTrouble {
   sinceMs: number;
   /** The server answers, so it can be reached. */
   isAnswered: boolean;
+  /** It does not let us read this resource. */
+  isForbidden?: boolean;
   /** Since when reads fail, also for other reasons than this one. */
   unservedMs: number;
 }

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
+import type { WindowTrouble } from '../../cluster/window/window.ts';
 import { readSeries } from '../../metrics.ts';
 import { type Outage, outageSentence } from '../../sync/report/verdict.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
@@ -15,6 +16,18 @@ type Side = (typeof sides)[number];
 const noticedAfterMs = 2_000;
 /** Long enough for the restart of an API server. */
 export const unreadyAfterMs = 30_000;
+
+/** A right that is missing on one resource. */
+export interface MissingRight {
+  cluster: Side;
+  /** The cluster, the resource and where in it. */
+  window: string;
+  /** Wall time, RFC 3339. */
+  since: string;
+  seconds: number;
+  /** In the words of the server: the verb and the resource. */
+  message: string;
+}
 
 export interface WatchedOutages {
   windows: () => readonly OpenedWindow[];
@@ -88,16 +101,38 @@ export class Outages {
     }
   }
 
+  /** What one server lets us not read, while it lets us read something else. */
+  missingRights(): MissingRight[] {
+    return sides.flatMap((cluster) =>
+      this.#forbidden(cluster).flatMap(({ name, trouble }) =>
+        this.#outage(cluster, 'unreadable', trouble).map(({ since, seconds, message }) => ({
+          ...{ cluster, window: name, since, seconds, message },
+        })),
+      ),
+    );
+  }
+
+  /** The windows whose reads are forbidden; none where that is so for all of a cluster, which is an outage. */
+  #forbidden(cluster: Side): { name: string; trouble: WindowTrouble }[] {
+    const windows = this.#windowsOf(cluster);
+    const found = windows.flatMap(({ name, window: { trouble } }) => (trouble?.isForbidden ? [{ name, trouble }] : []));
+    return found.length < windows.length ? found : [];
+  }
+
+  #windowsOf(cluster: Side): readonly OpenedWindow[] {
+    return this.#watched.windows().filter(({ name }) => name.startsWith(`${cluster} `));
+  }
+
   sentences(): string[] {
     return this.current().map(outageSentence);
   }
 
   /** The oldest trouble of the windows. A server that answers one of them can be reached, although others wait for their next try. */
   #unread(cluster: Side): Outage | undefined {
-    const windows = this.#watched
-      .windows()
-      .flatMap(({ name, window }) => (name.startsWith(`${cluster} `) ? window : []));
-    const oldest = windows.flatMap(({ trouble }) => trouble ?? []).toSorted((a, b) => a.sinceMs - b.sinceMs)[0];
+    const missing = new Set(this.#forbidden(cluster).map(({ trouble }) => trouble));
+    const windows = this.#windowsOf(cluster).map(({ window }) => window);
+    const troubles = windows.flatMap(({ trouble }) => (trouble === undefined || missing.has(trouble) ? [] : trouble));
+    const oldest = troubles.toSorted((a, b) => a.sinceMs - b.sinceMs)[0];
     if (oldest === undefined) return undefined;
     const isReached = windows.some(({ trouble, lastHeardMs }) => trouble?.isAnswered ?? lastHeardMs > oldest.sinceMs);
     return this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', oldest)[0];

@@ -38,7 +38,7 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
     ...outageItems(asked),
     ...worstPart(asked, 'leaderless').map((message) => troubleItem(asked, 'lease', { reason: 'leaderless', message })),
     ...configurationItems(status),
-    ...rightsItems(status),
+    ...rightsItems(asked),
     ...objectItems(asked),
     ...contestedItems(asked),
     ...referenceItems(asked),
@@ -154,13 +154,14 @@ function worstPart({ status: { verdict } }: Asked, state: string): string[] {
   return [say(rowsOf(verdict['parts'])[0]?.['part'] ?? verdict['sentence'])];
 }
 
-function rightsItems(status: StatusJson): AttentionItem[] {
+function rightsItems(asked: Asked): AttentionItem[] {
+  const { status } = asked;
   const remedy = { remedy: 'grant the verbs', command: configuredCommand(status, 'doctor') };
-  return Object.values(status).flatMap((block) =>
-    isFacts(block)
-      ? textsIn(block['missingVerbs']).map((message) => item('permissions', 'MissingVerbs', message, remedy))
-      : [],
+  const unread = rowsOf(status['missingRights']).map(({ window, message, seconds }) =>
+    troubleItem(asked, say(window), { reason: 'Forbidden', message: say(message) }, Number(seconds)),
   );
+  const unsynced = Object.values(status).flatMap((block) => (isFacts(block) ? textsIn(block['missingVerbs']) : []));
+  return [...unread, ...unsynced.map((message) => item('permissions', 'MissingVerbs', message, remedy))];
 }
 
 /** The status itself and its block for each further kind. */

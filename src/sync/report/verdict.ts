@@ -192,6 +192,15 @@ export function outageSentence({ cluster, kind, since, message }: Outage): strin
   return `${cannot[kind]} the ${cluster} cluster since ${since}: ${message}`;
 }
 
+/** One missing right stops what needs it, and nothing else. */
+export function missingRightSentence({
+  cluster,
+  since,
+  message,
+}: Pick<Outage, 'cluster' | 'since' | 'message'>): string {
+  return `a right is missing in the ${cluster} cluster since ${since}: ${message}`;
+}
+
 function outagePart(outage: Outage): VerdictPart {
   return { name: `${outage.cluster} ${outage.kind}`, text: outageSentence(outage), since: outage.since };
 }

@@ -6,9 +6,11 @@ import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../../sr
 import type { OpenedWindow } from '../../../src/daemon/synced/windows.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
+import { attentionOf } from '../../../src/sync/report/attention.ts';
 import { listObjects } from '../../../src/sync/report/object-list.ts';
 import type { Verdict } from '../../../src/sync/report/verdict.ts';
 import { VerdictSince } from '../../../src/sync/report/verdict-since.ts';
+import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
 
 let world: FakeWorld;
@@ -307,6 +309,51 @@ describe('a cluster that answers, but not with lists and watches', () => {
     expect(on.verdict().state).toBe(state);
     const told = state === 'unreadable' ? 'gets no lists and watches from' : 'cannot reach';
     expect(on.verdict().sentence).toBe(`${told} the host cluster since 2026-01-01T00:00:04Z: too old`);
+  });
+});
+
+describe('a right that is missing on some resources', () => {
+  const refusal = (resource: string) =>
+    `${resource} is forbidden: User "u" cannot list resource "${resource}" in API group "" in the namespace "h"`;
+  const forbidden = (resource: string) => ({
+    ...{ message: refusal(resource), sinceMs: 4000, unservedMs: 4000, isAnswered: true, isForbidden: true },
+  });
+
+  it('is no outage of the cluster, and each is named with its verb', async () => {
+    const on = await stage();
+    await on.pass(5000);
+    for (const resource of ['secrets', 'configmaps'])
+      on.windows.push({
+        name: `host ${resource}`,
+        window: { ...on.window.window, trouble: forbidden(resource) as never },
+      });
+    await on.pass(3000);
+    const since = '2026-01-01T00:00:04Z';
+    expect(on.verdict()).toMatchObject({
+      state: 'inStep',
+      isWell: false,
+      sentence: `a right is missing in the host cluster since ${since}: ${refusal('secrets')}; a right is missing in the host cluster since ${since}: ${refusal('configmaps')}; in step: 0 objects`,
+    });
+    expect(await on.outageSeconds()).toBe('0');
+    const items = attentionOf(statusOf(on.view) as StatusJson);
+    expect(items.map(({ about, reason, remedy }) => [about, reason, remedy])).toEqual(
+      ['secrets', 'configmaps'].map((resource) => [
+        `host ${resource}`,
+        'Forbidden',
+        `grant "list" of ${resource} in the namespace h; doctor names every verb that is missing`,
+      ]),
+    );
+    on.window.window.trouble = forbidden('endpoints') as never;
+    expect(on.verdict().state).toBe('unreadable');
+  });
+
+  it('does not hide an outage', async () => {
+    const on = await stage();
+    await on.pass(5000);
+    on.windows.push({ name: 'host secrets', window: { ...on.window.window, trouble: forbidden('secrets') as never } });
+    on.window.window.trouble = { message: 'no answer', sinceMs: 4500, unservedMs: 4500, isAnswered: false } as never;
+    await on.pass(3000);
+    expect(on.verdict().sentence).toMatch(/the host cluster since .*: no answer; a right is missing/);
   });
 });
 
