@@ -7,7 +7,7 @@ import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { joinedStatus, objectStatus } from '../../../src/sync/report/object-status.ts';
 import { objectRemedy } from '../../../src/sync/report/remedies.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
-import { type ReferenceOptions, secret } from '../references/fake-references.ts';
+import { hostSecret, type ReferenceOptions, secret } from '../references/fake-references.ts';
 import { start, world } from '../references/reference-stage.ts';
 
 afterEach(() => world.stop());
@@ -155,6 +155,29 @@ it('the metrics count the references with nothing behind them, as the status doe
   expect((await series())?.[1]).toBe('1');
   await world.change(() => world.virtual.put('secrets', secret('none')));
   expect((await series())?.[1]).toBe('0');
+});
+
+describe('keys, sizes and digests without a value', () => {
+  it('of an imported object on both sides', async () => {
+    const { facts, pageOf } = await begin({}, { k: 'shared' }, []);
+    await world.change(() => world.host.put('secrets', hostSecret('shared')));
+    const [detail] = facts.contents('default/shared');
+    expect(detail).toMatchObject({
+      state: 'imported',
+      virtual: { keys: [{ key: 'value', bytes: 4 }] },
+      host: { object: 'vcluster-vc/shared', keys: [{ key: 'value', bytes: 4 }] },
+    });
+    expect(detail?.virtual?.digest).toBe(detail?.host?.digest);
+    expect(await pageOf('default/shared')).not.toContain('aG9zdA');
+  });
+
+  it('of an object that was refused, and has no copy', async () => {
+    const { facts, pageOf } = await begin({}, { k: 'db' }, ['db']);
+    expect(facts.contents('default/db')).toMatchObject([
+      { state: 'refused/Forbidden', virtual: { keys: [{ key: 'value', bytes: 2 }] } },
+    ]);
+    expect(await pageOf('default/db')).not.toContain('djE=');
+  });
 });
 
 describe('content that only waits', () => {

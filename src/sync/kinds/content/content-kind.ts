@@ -8,6 +8,7 @@ import type { KubeObject, OwnerReference } from '../../../object/meta/object.ts'
 import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import { importableLabel, importedFromKey, isReserved, markerLabel } from '../../plan/keys/reserved-keys.ts';
 import { identityOf, isFilled } from '../../plan/kind.ts';
+import { packedSizes } from './key-sizes.ts';
 
 export interface ContentKind {
   kind: 'Secret' | 'ConfigMap';
@@ -53,6 +54,8 @@ export interface VirtualContent extends Carrier {
   type?: string;
   /** Digest of data and binary data. */
   digest: string;
+  /** Its keys with the sizes of their values, packed. */
+  sizes: string;
   /** Present only when it was read for a write. */
   content?: Content;
 }
@@ -78,6 +81,7 @@ export function projectVirtualContent(object: KubeObject): VirtualContent {
     ...(importedFrom && { importedFrom }),
     ...(content.type !== undefined && { type: content.type }),
     digest: isToken(content) ? '' : digestOf(content),
+    sizes: packedSizes(content),
   };
 }
 

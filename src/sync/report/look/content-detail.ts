@@ -3,8 +3,9 @@
 
 import { createHmac } from 'node:crypto';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
-import { type Content, digestOf } from '../../kinds/content/content-kind.ts';
+import { digestOf } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
+import { type KeySize, keySizes, unpackedSizes } from '../../kinds/content/key-sizes.ts';
 import type { ContentSync } from '../../loop/content/content-sync.ts';
 import { whyNothing } from '../../references/impossible-name.ts';
 import type { Reference } from '../../references/reference-names.ts';
@@ -19,8 +20,8 @@ export interface ContentDetail {
   message?: string;
   /** The objects whose names lead to it, as `Endpoints shop/api`. */
   referredToBy?: string[];
-  virtual?: { resourceVersion: string; digest: string };
-  host?: { object: Key; resourceVersion: string; digest: string; keys: { key: string; bytes: number }[] };
+  virtual?: { resourceVersion: string; digest: string; keys: KeySize[] };
+  host?: { object: Key; resourceVersion: string; digest: string; keys: KeySize[] };
 }
 
 export interface ContentLook {
@@ -46,6 +47,9 @@ export function contentDetail(
   const reference = world.referenceOf(object);
   const referrers = referrersOf(reference).map(({ kind, key }) => `${kind} ${key}`);
   if (virtual === undefined && copy === undefined && referrers.length === 0) return undefined;
+  const isImported = world.standingOf(reference) === 'imported';
+  // The object of the host that a tenant imports stands for a copy there.
+  const onHost = copy ?? (isImported ? world.importableAt(world.importPlaceOf(object)) : undefined);
   const isUnresolved = referrers.length > 0 && world.standingOf(reference) === 'unresolved';
   return {
     kind: world.kind.kind,
@@ -56,13 +60,19 @@ export function contentDetail(
         ? { state: 'unresolved', message: whyNothing(reference) }
         : standingIn(ledger.entry(object)?.outcome, { isReferenced: referrers.length > 0, leaderless })),
     ...(referrers.length > 0 && { referredToBy: referrers.slice(0, mostReferrers) }),
-    ...(virtual && { virtual: { resourceVersion: virtual.resourceVersion, digest: salted(virtual.digest) } }),
-    ...(copy && {
+    ...(virtual && {
+      virtual: {
+        resourceVersion: virtual.resourceVersion,
+        digest: salted(virtual.digest),
+        keys: unpackedSizes(virtual.sizes),
+      },
+    }),
+    ...(onHost && {
       host: {
-        object: keyOf(copy.namespace, copy.name),
-        resourceVersion: copy.resourceVersion,
-        digest: salted(digestOf(copy.content)),
-        keys: keysOf(copy.content),
+        object: keyOf(onHost.namespace, onHost.name),
+        resourceVersion: onHost.resourceVersion,
+        digest: salted(digestOf(onHost.content)),
+        keys: keySizes(onHost.content),
       },
     }),
   };
@@ -81,13 +91,4 @@ function standingIn(
       ? { state: outcome.as }
       : { state: leaderlessState, message: leaderlessSentence(leaderless) };
   return { state: labelOf(outcome), ...('message' in outcome && { message: outcome.message }) };
-}
-
-/** Sizes of the values, which are base64 in a Secret. */
-function keysOf({ type, data = {}, binaryData = {} }: Content): { key: string; bytes: number }[] {
-  const bytesOf = (value: string, isBase64: boolean) => Buffer.byteLength(value, isBase64 ? 'base64' : 'utf8');
-  return [
-    ...Object.entries(data).map(([key, value]) => ({ key, bytes: bytesOf(value, type !== undefined) })),
-    ...Object.entries(binaryData).map(([key, value]) => ({ key, bytes: bytesOf(value, true) })),
-  ];
 }
