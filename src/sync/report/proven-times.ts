@@ -32,3 +32,14 @@ export function provenTime({ proven, options }: Sync, key: Key): ProvenTime {
 export function seconds(ms: number): number {
   return Math.round(ms / 100) / 10;
 }
+
+/** The wall time of the first, RFC 3339. */
+export function wallTimeOf(
+  { options: { clock } }: Sync,
+  ...sinceMs: readonly (number | undefined)[]
+): string | undefined {
+  const known = sinceMs.filter((one) => one !== undefined);
+  if (known.length === 0) return undefined;
+  const first = known.reduce((one, other) => Math.min(one, other));
+  return new Date(clock.wallTime().getTime() - (clock.now() - first)).toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -9,7 +9,7 @@ import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import { type Difference, type LedgerEntry, labelOf } from '../world/ledger.ts';
 import { isRelieved, objectCounts } from './object-list.ts';
 import { sentenceOf } from './object-status.ts';
-import { type ProvenCount, provenCount, seconds } from './proven-times.ts';
+import { type ProvenCount, provenCount, seconds, wallTimeOf } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
 
 /** Objects in trouble that one answer lists; the counts are always complete. */
@@ -76,7 +76,15 @@ export function syncStatus(sync: Sync): SyncStatus {
 
 type SyncFacts = Pick<
   VerdictFacts,
-  'differences' | 'objects' | 'ownerMissing' | 'blocked' | 'gaps' | 'waiting' | 'oldestSeconds'
+  | 'differences'
+  | 'objects'
+  | 'ownerMissing'
+  | 'blocked'
+  | 'blockedSince'
+  | 'contestedSince'
+  | 'gaps'
+  | 'waiting'
+  | 'oldestSeconds'
 >;
 
 /** The facts of sync for the verdict on the whole daemon. */
@@ -89,6 +97,8 @@ export function verdictFacts(sync: Sync): SyncFacts {
     objects: sync.world.windows.virtual.size,
     ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')?.message,
     blocked: blockedObjects(sync),
+    blockedSince: wallTimeOf(sync, oldestBlocked(sync)),
+    contestedSince: wallTimeOf(sync, ...sync.contest.contested().map(({ sinceMs }) => sinceMs)),
     gaps: gapsIn(sync),
     waiting: Math.max(dirty.count, sync.queue.waiting),
     oldestSeconds: dirty.oldestMs === undefined ? 0 : (options.clock.now() - dirty.oldestMs) / 1000,
@@ -103,10 +113,27 @@ export function joinedFacts(all: readonly SyncFacts[]): SyncFacts {
     objects: sumOf(({ objects }) => objects),
     ownerMissing: all.find(({ ownerMissing }) => ownerMissing !== undefined)?.ownerMissing,
     blocked: all.map(({ blocked }) => blocked).reduce(summed, new Map()),
+    blockedSince: firstOf(all.map(({ blockedSince }) => blockedSince)),
+    contestedSince: firstOf(all.map(({ contestedSince }) => contestedSince)),
     gaps: all.map(({ gaps }) => gaps).reduce(summed, new Map()),
     waiting: sumOf(({ waiting }) => waiting),
     oldestSeconds: Math.max(0, ...all.map(({ oldestSeconds }) => oldestSeconds)),
   };
+}
+
+function firstOf(times: readonly (string | undefined)[]): string | undefined {
+  return times.filter((one) => one !== undefined).sort()[0];
+}
+
+/** Entries keep the order in which their objects first got one, so that the oldest is among the first, and all need not be looked at. */
+function oldestBlocked({ ledger }: Sync): number | undefined {
+  let [oldest, looks]: [number | undefined, number] = [undefined, 0];
+  for (const [, { outcome, sinceMs }] of ledger.entries()) {
+    if (++looks > mostLooks) break;
+    const isBlocked = outcome.kind === 'refused' || (outcome.kind === 'waiting' && blockingWaits.has(outcome.reason));
+    if (isBlocked && (oldest === undefined || sinceMs < oldest)) oldest = sinceMs;
+  }
+  return oldest;
 }
 
 export function summed(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, number>): Map<string, number> {

@@ -68,6 +68,9 @@ export interface VerdictFacts {
   ownerMissing: string | undefined;
   /** Reason → number of objects that cannot reach the host, or with `Contested` do not stay there, until an operator acts. */
   blocked: ReadonlyMap<string, number>;
+  /** Since when the oldest of them is, and of those that are contested, RFC 3339. */
+  blockedSince?: string | undefined;
+  contestedSince?: string | undefined;
   /** Reason → number of objects or references of which a part does not cross until somebody acts. */
   gaps: ReadonlyMap<string, number>;
   /** Objects with a change that has not reached the other side yet. */
@@ -125,19 +128,24 @@ function besideOutage(facts: VerdictFacts): VerdictPart[] {
 }
 
 /** What keeps objects off the host until an operator acts. */
-function obstaclesOf({ objects, blocked }: VerdictFacts): VerdictPart[] {
+function obstaclesOf({ objects, blocked, blockedSince, contestedSince }: VerdictFacts): VerdictPart[] {
   const { Contested: contested = 0, ...others } = Object.fromEntries(blocked);
   const sum = Object.values(others).reduce((total, count) => total + count, 0);
   const reasons = Object.entries(others).map(([reason, count]) => `${count} ${reason}`);
   const cannotReach = `${sum} of ${counted(objects, 'object')} cannot reach the host (${reasons.join(', ')})`;
-  const found = sum === 0 ? [] : [{ name: 'blocked', text: cannotReach }];
+  const found: VerdictPart[] = sum === 0 ? [] : [partSince('blocked', cannotReach, blockedSince)];
   // Its copy is there, and comes and goes with the writes of the other client.
   if (contested > 0) {
     const keeps = contested === 1 ? 'keeps' : 'keep';
     const text = `${contested} of ${counted(objects, 'object')} ${keeps} being changed on the host by another client (Contested)`;
-    found.push({ name: 'Contested', text });
+    found.push(partSince('Contested', text, contestedSince));
   }
   return found;
+}
+
+/** The objects know since when, also where another replica has led in between. */
+function partSince(name: string, text: string, since: string | undefined): VerdictPart {
+  return { name, text, ...(since !== undefined && { since }) };
 }
 
 /** Nothing new is made without the owner, so that it is the worst. */

@@ -8,8 +8,7 @@ import { createLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { attentionOf } from '../../../src/sync/report/attention.ts';
 import { listObjects } from '../../../src/sync/report/object-list.ts';
-import type { Verdict } from '../../../src/sync/report/verdict.ts';
-import { VerdictSince } from '../../../src/sync/report/verdict-since.ts';
+import { type DatedVerdict, VerdictSince } from '../../../src/sync/report/verdict-since.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { type FakeOptions, FakeWorld, putPair } from '../fake-sync.ts';
 
@@ -88,7 +87,7 @@ async function stage(options: FakeOptions = {}) {
     window,
     windows,
     pass,
-    verdict: () => (statusOf(view) as { verdict: Verdict }).verdict,
+    verdict: () => (statusOf(view) as { verdict: DatedVerdict }).verdict,
     readiness: () => readinessOf(view),
     logged: (message: string) => logged.filter(({ msg }) => msg === message),
     outageSeconds: async () => /outage_seconds\{cluster="host"\} (.*)/.exec(await metrics.metrics())?.[1],
@@ -245,6 +244,22 @@ describe('an outage of the host', () => {
       isWell: true,
       sentence: expect.stringMatching(/its page knows .* kubectl -n h port-forward pod\/hostward-1 9440$/),
     });
+  });
+
+  it('gives a verdict on refused objects their time, also after another replica has led', async () => {
+    const on = await stage();
+    await on.pass(3000);
+    on.host.answer = { kind: 'refused', status: 422, reason: 'Invalid', message: 'no' };
+    await world.change(() => putPair(world, 'web'));
+    await on.pass(2000);
+    const since = on.verdict().since;
+    on.view.lease = { state: { kind: 'standby', holder: 'other', trouble: undefined, isRenewed: true } } as never;
+    await on.pass(4000);
+    expect(on.verdict().state).toBe('standby');
+    on.view.lease = undefined;
+    const [{ sinceSeconds = 0 }] = (statusOf(on.view) as { trouble: [{ sinceSeconds?: number }] }).trouble;
+    expect(on.verdict().since).toBe(since);
+    expect(Date.parse(since)).toBe(Math.floor((world.clock.wallTime().getTime() - sinceSeconds * 1000) / 1000) * 1000);
   });
 
   it('keeps readiness while other objects can be written', async () => {
