@@ -7,7 +7,7 @@ import { forwardSentence } from '../apiserver/local/strangers.ts';
 import type { Clock } from '../clock.ts';
 import type { PageFacts } from '../sync/report/look/page-facts.ts';
 import { statusCommand } from '../sync/report/own-commands.ts';
-import { objectRemedy } from '../sync/report/remedies.ts';
+import { objectRemedies } from '../sync/report/remedies.ts';
 import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
 import { type PageParts, pageReply } from './frame/frame.ts';
@@ -121,7 +121,7 @@ ${main}
       main: objectMain(key, found, {
         kind: query.get('kind') ?? undefined,
         command: statusCommand(status, key, address),
-        remedyFor: (object) => objectRemedy({ status, address }, object),
+        remediesFor: (object) => objectRemedies({ status, address }, object),
       }),
       ...(!isKnown && { status: 404 }),
     };

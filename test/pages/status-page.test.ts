@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
 import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts';
-import { objectRemedy } from '../../src/sync/report/remedies.ts';
+import { objectRemedies } from '../../src/sync/report/remedies.ts';
 import { type StatusJson, say } from '../../src/sync/report/words.ts';
 import { leavesOf, missingFields, textOf } from './fields.ts';
 
@@ -138,10 +138,10 @@ describe('what needs a person', () => {
     const about = { object: 'shop/api', kind: 'Endpoints', hostObject: 'vcluster-shop/api-x-shop-x-vc' };
     const contested = { ...about, state: 'inSync/Contested', contestedBy: 'kubectl-edit' };
     const [item] = attentionOf(rowStatus({ trouble: [], contested: [{ by: 'kubectl-edit', sinceSeconds: 3 }] }));
-    expect(objectRemedy(asked, contested)).toEqual({ remedy: item?.remedy, command: item?.command });
-    expect(objectRemedy(asked, { ...about, state: 'refused/PatchFailed', message: 'patch 3 failed' })?.remedy).toMatch(
-      /^correct sync\.toHost\.endpoints\.patches\[3\] in \/home\/me\/v\.yaml, /,
-    );
+    expect(objectRemedies(asked, contested)).toEqual([{ remedy: item?.remedy, command: item?.command }]);
+    expect(
+      objectRemedies(asked, { ...about, state: 'refused/PatchFailed', message: 'patch 3 failed' })[0]?.remedy,
+    ).toMatch(/^correct sync\.toHost\.endpoints\.patches\[3\] in \/home\/me\/v\.yaml, /);
     for (const state of [
       'inSync',
       'pending',
@@ -150,7 +150,7 @@ describe('what needs a person', () => {
       'waiting/HostDeleting',
       'exported',
     ])
-      expect(objectRemedy(asked, { ...about, state })).toBe(undefined);
+      expect(objectRemedies(asked, { ...about, state })).toEqual([]);
   });
 
   it('says who fights for a copy, how to stop it, and how to see it', () => {

@@ -2,7 +2,9 @@
 // daemon's answer with its verdict last, and an exit code that repeats the verdict for scripts.
 
 import { pause } from '../../clock.ts';
+import { safeText } from '../../safe-text.ts';
 import { statusCommand } from '../../sync/report/own-commands.ts';
+import { objectRemedies, type RemediedObject } from '../../sync/report/remedies.ts';
 import { stateOrder } from '../../sync/report/words.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
@@ -28,8 +30,9 @@ export async function status(context: Context, options: Options): Promise<ExitCo
   const ask = (path: string) => askDaemon(context, address, path);
   const read = async (): Promise<Reading> => {
     const answer = await ask(path);
-    // What is not known gets a command to copy, which the whole status spells.
-    const wantsWhole = wantsRest(options) || !answer.isKnown;
+    // What is not known or not well gets a command to copy, which the whole status spells.
+    const isMended = options.operands.length > 0 && options.choice('output') !== 'json' && !areAllWell(answer.value);
+    const wantsWhole = wantsRest(options) || !answer.isKnown || isMended;
     return readingOf(answer, {
       context,
       options,
@@ -111,7 +114,7 @@ function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address
     return { text: `${JSON.stringify(value, undefined, options.has('watch') ? 0 : 2)}\n`, code, news };
   }
   const { columns } = context.stdout;
-  if (isOne) return { text: statusText(value, columns), code, news };
+  if (isOne) return { text: `${statusText(value, columns)}${remediesText(value, whole, address)}`, code, news };
   if ('objects' in value && Array.isArray(value['objects'])) {
     const { verdict: _, ...facts } = whole ?? {};
     const head = whole === undefined ? '' : `${statusText(facts, columns)}\n`;
@@ -139,9 +142,21 @@ function isDaemonWell({ verdict }: Record<string, unknown>): boolean {
 }
 
 /** Also the objects of other kinds with the same name. */
-function areAllWell(value: Record<string, unknown>): boolean {
+function allOf(value: Record<string, unknown>): Record<string, unknown>[] {
   const others = Object.entries(value).filter(([name]) => name.startsWith('also'));
-  return [value, ...others.map(([, other]) => other as Record<string, unknown>)].every(isObjectWell);
+  return [value, ...others.map(([, other]) => other as Record<string, unknown>)];
+}
+
+function areAllWell(value: Record<string, unknown>): boolean {
+  return allOf(value).every(isObjectWell);
+}
+
+/** What mends the object, with a command that the terminal may fold, and that is copied whole. */
+function remediesText(value: Record<string, unknown>, status: Asked['whole'], address: string): string {
+  if (status === undefined) return '';
+  const all = allOf(value).filter(({ object, state }) => typeof object === 'string' && typeof state === 'string');
+  const found = all.flatMap((one) => objectRemedies({ status, address }, one as unknown as RemediedObject));
+  return found.map(({ remedy, command }) => `\n${safeText(remedy)}:\n  ${command}\n`).join('');
 }
 
 /**

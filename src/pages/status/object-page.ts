@@ -18,7 +18,7 @@ interface Reading {
   /** Shows the same on the command line. */
   command: string;
   /** What a person does about an object in trouble. */
-  remedyFor?: (object: ObjectDetail['status'] | ContentDetail) => Remedy | undefined;
+  remediesFor?: (object: ObjectDetail['status'] | ContentDetail) => readonly Remedy[];
 }
 
 export function objectMain(key: string, { objects, contents }: FoundDetails, reading: Reading): Html {
@@ -33,13 +33,13 @@ export function objectMain(key: string, { objects, contents }: FoundDetails, rea
 ${kinds.length > 1 && objectPath(key) !== undefined && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && html`<p>Neither cluster has ${kind ?? 'an object'} of this name.</p>`}${shown}`;
 }
 
-function remedyHtml(found: Remedy | undefined): Html | undefined {
-  return found && html`<p class="remedy">${found.remedy}: <code>${found.command}</code></p>\n`;
+function remediesHtml(found: readonly Remedy[] = []): Html[] {
+  return found.map(({ remedy, command }) => html`<p class="remedy">${remedy}: <code>${command}</code></p>\n`);
 }
 
 function objectHtml(
   { status, virtual, host, plan, diff, lastWrite, patches }: ObjectDetail,
-  { command, remedyFor }: Reading,
+  { command, remediesFor }: Reading,
 ): Html {
   const id = status.kind ?? 'object';
   const { references: behind = [], ...why } = status;
@@ -47,7 +47,7 @@ function objectHtml(
   return html`<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${status.kind}</h2>
 <p class="verdict ${toneOf(status)}"><strong>${status.state}</strong>${status.message !== undefined && html`: ${status.message}`}${status.contestedBy !== undefined && html`; contested by ${status.contestedBy}, who keeps changing the host copy`}</p>
-${remedyHtml(remedyFor?.(status))}${references.length > 0 && html`<h3>What its references lead to</h3>\n${tableHtml('References', references, { cellOf: referenceCell })}`}<h3>What would be written</h3>
+${remediesHtml(remediesFor?.(status))}${references.length > 0 && html`<h3>What its references lead to</h3>\n${tableHtml('References', references, { cellOf: referenceCell })}`}<h3>What would be written</h3>
 <p>${plan}</p>
 ${diff !== undefined && diffHtml(diff, 'The planned write')}${
   lastWrite &&
@@ -115,12 +115,12 @@ ${yaml === undefined ? html`<p class="quiet">missing</p>` : html`<pre tabindex="
 `;
 }
 
-function contentHtml(detail: ContentDetail, { remedyFor }: Reading): Html {
+function contentHtml(detail: ContentDetail, { remediesFor }: Reading): Html {
   const { kind, state, message, ...facts } = detail;
   return html`<section id="${kind}" aria-labelledby="${kind}-title">
 <h2 id="${kind}-title">${kind}</h2>
 <p class="verdict ${toneOf(detail)}"><strong>${state}</strong>${message !== undefined && html`: ${message}`}</p>
-${remedyHtml(remedyFor?.(detail))}<p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
+${remediesHtml(remediesFor?.(detail))}<p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
 ${factsHtml(facts as unknown as StatusJson)}</section>
 `;
 }

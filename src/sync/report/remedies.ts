@@ -130,7 +130,7 @@ export function remedyOf(trouble: RemediedTrouble): Remedy {
 }
 
 /** The parts of an object's status that its remedy follows from. */
-interface RemediedObject {
+export interface RemediedObject {
   object: string;
   kind?: string;
   state: string;
@@ -140,29 +140,33 @@ interface RemediedObject {
   references?: readonly { object: string; standing: string; message?: string }[];
 }
 
-/** For who looks at one object; undefined when it needs nobody. */
-export function objectRemedy(
+/** For who looks at one object; empty when it needs nobody. */
+export function objectRemedies(
   { status, address }: Pick<RemediedTrouble, 'status' | 'address'>,
   { object, kind, state, message = '', hostObject, contestedBy, references = [] }: RemediedObject,
-): Remedy | undefined {
+): Remedy[] {
   const [outcome, reason] = state.split('/') as [string, string?];
-  if (state === 'pending' && message !== '') return remedyOf({ status, address, reason: 'Leaderless', message });
+  if (state === 'pending' && message !== '') return [remedyOf({ status, address, reason: 'Leaderless', message })];
   const isWell = outcome !== 'unresolved' && outcome !== 'retry' && reason === undefined;
-  if (isWell || !needsPerson(state)) return undefined;
-  const behind = references.find(({ standing }) => standing === 'unresolved' || standing.startsWith('refused/'));
-  if (outcome === 'inSync' && behind !== undefined && reason?.startsWith('Reference')) {
-    const [of, key] = behind.object.split(' ') as [string, string];
-    const why = behind.standing.split('/').at(-1) as string;
-    return remedyOf({ status, address, object: key, kind: of, reason: why, message: behind.message ?? '' });
+  if (isWell || !needsPerson(state)) return [];
+  const behind = references.filter(({ standing }) => standing === 'unresolved' || standing.startsWith('refused/'));
+  if (outcome === 'inSync' && behind.length > 0 && reason?.startsWith('Reference')) {
+    const found = behind.map(({ object: name, standing, message: why = '' }) => {
+      const [of, key] = name.split(' ') as [string, string];
+      const about = { object: key, kind: of, reason: standing.split('/').at(-1) as string, message: why };
+      return remedyOf({ status, address, ...about });
+    });
+    return [...new Map(found.map((one) => [`${one.remedy} ${one.command}`, one])).values()];
   }
   const block = [status, ...Object.values(status)].find((one) => isFacts(one) && one['kind'] === kind);
   const settings = isFacts(block) ? block['settings'] : undefined;
-  return remedyOf({
+  const mended = remedyOf({
     ...{ status, address, object, kind, message, hostObject },
     reason: reason ?? outcome,
     ...(typeof settings === 'string' && { settings }),
     ...(contestedBy !== undefined && { by: contestedBy }),
   });
+  return [mended];
 }
 
 /** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it. */

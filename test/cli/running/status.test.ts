@@ -25,6 +25,7 @@ const oneObject: Record<string, object> = {
   'a/secret': { kind: 'Secret', state: 'refused/Forbidden' },
   'a/both': { state: 'inSync', alsoSecret: { state: 'refused/Forbidden' } },
   'a/standby': { state: 'left/Standby' },
+  'a/taken': { kind: 'Endpoints', object: 'a/taken', hostObject: 'h/taken-x-a-x-vc', state: 'refused/NotOwned' },
   'a/refers': { state: 'inSync', references: [{ object: 'Secret a/s', standing: 'unresolved' }] },
 };
 
@@ -113,6 +114,16 @@ describe('hostward status', () => {
   it('says why nothing answers at a port that no HTTP client connects to', async () => {
     const { code, err } = await status('--address', '127.0.0.1:1');
     expect([code, err]).toEqual([3, expect.stringContaining('which belongs to another protocol')]);
+  });
+
+  it('says below an object in trouble what mends it, as its page does', async () => {
+    const address = await serve();
+    const { out } = await status('a/taken', '--address', address);
+    const [remedy, command] = out.trimEnd().split('\n').slice(-2);
+    expect(remedy).toBe('rename the virtual object, or remove the other object on the host; this shows it:');
+    expect(command).toBe('  kubectl --namespace h get endpoints taken-x-a-x-vc --output yaml');
+    const json = await status('a/taken', '--address', address, '-o', 'json');
+    expect(JSON.parse(json.out)).toMatchObject({ state: 'refused/NotOwned' });
   });
 
   it('ends with 1 for an object that is refused', async () => {

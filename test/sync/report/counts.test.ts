@@ -4,7 +4,7 @@ import { setGauges } from '../../../src/daemon/gauges.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { listObjects, objectCounts } from '../../../src/sync/report/object-list.ts';
-import { objectRemedy } from '../../../src/sync/report/remedies.ts';
+import { objectRemedies } from '../../../src/sync/report/remedies.ts';
 import { syncStatus } from '../../../src/sync/report/status.ts';
 import { edit, FakeWorld, putPair } from '../fake-sync.ts';
 
@@ -66,6 +66,6 @@ it('while nobody is known to write: what is refused stays said, and the rest giv
   const [web] = (await on.details('default/web')).objects;
   expect(web?.plan).toBe(`nothing is written: ${who.why}`);
   const { state = '', message = '' } = web?.status ?? {};
-  const remedy = objectRemedy({ status: {}, address: undefined }, { object: 'default/web', state, message });
+  const [remedy] = objectRemedies({ status: {}, address: undefined }, { object: 'default/web', state, message });
   expect(remedy?.command).toContain('doctor');
 });

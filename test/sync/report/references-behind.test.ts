@@ -5,7 +5,7 @@ import { statusMain } from '../../../src/pages/status/status-page.ts';
 import { attentionGroups, attentionOf } from '../../../src/sync/report/attention.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { joinedStatus, objectStatus } from '../../../src/sync/report/object-status.ts';
-import { objectRemedy } from '../../../src/sync/report/remedies.ts';
+import { objectRemedies } from '../../../src/sync/report/remedies.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { hostSecret, type ReferenceOptions, secret } from '../references/fake-references.ts';
 import { start, world } from '../references/reference-stage.ts';
@@ -36,7 +36,7 @@ async function begin(given: ReferenceOptions, annotations: Record<string, string
     objectMain(key, await facts.details(key), {
       kind: undefined,
       command: 'status',
-      remedyFor: (object) => objectRemedy({ status: {}, address: undefined }, object),
+      remediesFor: (object) => objectRemedies({ status: {}, address: undefined }, object),
     }).text;
   return {
     facts,
@@ -118,6 +118,13 @@ describe('a reference that leads nowhere', () => {
       'kubectl --namespace default get secret',
     ]);
   });
+});
+
+it('gives a remedy for each troubled reference', async () => {
+  const { pageOf } = await begin({}, { k: 'none', c: 'gone' }, []);
+  const page = await pageOf('default/web');
+  expect(page).toContain('<code>kubectl --namespace default get secret</code>');
+  expect(page).toContain('<code>kubectl --namespace default get configmap</code>');
 });
 
 describe('a reference by a name that no object can have', () => {
