@@ -1,5 +1,5 @@
 // A namespace of records is gone: the way back through a backup, a database file and `store migrate`, with commands alone.
-import { cpSync, writeFileSync } from 'node:fs';
+import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newNamespace } from '../../contract/store/on-host.ts';
@@ -54,14 +54,18 @@ describe.skipIf(assets.found === undefined)('a namespace of records that is gone
     const journal = join(replicas.folder, 'a-revocations.log');
     cpSync(join(replicas.folder, 'a', 'revocations.log'), journal);
     await replicas.hostward('restore', backup, '--journal', journal, '--config', file);
+    const unmoved = join(replicas.folder, 'unmoved');
+    cpSync(dataDir, unmoved, { recursive: true });
     await replicas.hostward('store', 'migrate', '--from', file, '--to', config);
     await replicas.replica(0).start();
     await until(async () => (await replicas.get(0, 'kept', kept)).status === 200, 'the kept key');
     expect((await replicas.get(0, 'kept', revoked)).status).toBe(401);
     expect((await replicas.create(0, 'after')).status).toBe(201);
-    await expect(replicas.hostward('store', 'migrate', '--from', file, '--to', config)).rejects.toThrow(
-      'another process has locked it',
-    );
+    const again = () => replicas.hostward('store', 'migrate', '--from', file, '--to', config);
+    await expect(again()).rejects.toThrow('the records were moved already');
+    rmSync(dataDir, { recursive: true });
+    renameSync(unmoved, dataDir);
+    await expect(again()).rejects.toThrow('another process has locked it');
   }, 240_000);
 
   it('gives a first key with no server running', async () => {
