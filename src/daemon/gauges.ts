@@ -3,7 +3,6 @@ import type { Timer } from '../clock.ts';
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import { isRelieved, objectCounts } from '../sync/report/object-list.ts';
-import { differenceCount } from '../sync/report/status.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { DaemonOptions } from './options/daemon-options.ts';
 import { wantsWrites } from './report.ts';
@@ -56,7 +55,7 @@ export function setGauges(sync: Sync, { isLeader }: { isLeader: boolean }): void
   metrics.contested.set(sync.contest.contested().length);
   metrics.backflowFailed.set(ledger.backflowFailures.size);
   metrics.deletesWithheld.set(sync.massDelete.guard.size);
-  metrics.differences.set(differenceCount(sync));
+  metrics.differences.set(ledger.differences.size);
   const { virtual: _, retrying: retry = 0, ...counts } = objectCounts(sync);
   for (const [state, count] of Object.entries({ ...counts, retry })) metrics.objects.set({ state }, count);
   for (const [name, count] of ledger.counts()) {

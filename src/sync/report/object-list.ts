@@ -75,8 +75,7 @@ export function objectCounts(sync: Sync): Record<string, number> {
   const { ledger } = sync;
   const { virtual } = sync.world.windows;
   if (isRelieved(sync)) {
-    const gone = [...ledger.keys()].filter((key) => !virtual.has(key)).length;
-    const left = virtual.size + gone;
+    const left = virtual.size + onlyOnHost(sync);
     return { virtual: virtual.size, inSync: 0, ineligible: 0, refused: 0, waiting: 0, left, retrying: 0 };
   }
   const counts = ledger.counts();
@@ -92,6 +91,19 @@ export function objectCounts(sync: Sync): Record<string, number> {
     left: of('left'),
     retrying: of('retry'),
   };
+}
+
+/** The same with the objects whose virtual side is gone: with them, the states make the sum. */
+export function countsWithGone(sync: Sync): Record<string, number> {
+  const { virtual = 0, ...states } = objectCounts(sync);
+  const gone = onlyOnHost(sync);
+  return { virtual, ...(gone > 0 && { onlyOnHost: gone }), ...states };
+}
+
+function onlyOnHost({ ledger, world }: Sync): number {
+  let gone = 0;
+  for (const key of ledger.keys()) if (!world.windows.virtual.has(key)) gone++;
+  return gone;
 }
 
 /** Whether another replica writes: what this one knows of objects is from before that one began, or nothing. */

@@ -7,7 +7,7 @@ import type { Outcome, WaitReason } from '../plan/step.ts';
 import { namelessRival } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import { type Difference, type LedgerEntry, labelOf } from '../world/ledger.ts';
-import { isRelieved, objectCounts } from './object-list.ts';
+import { countsWithGone, isRelieved } from './object-list.ts';
 import { sentenceOf } from './object-status.ts';
 import { type ProvenCount, provenCount, seconds, wallTimeOf } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
@@ -43,7 +43,7 @@ export function syncStatus(sync: Sync): SyncStatus {
   return {
     kind: kind.kind,
     settings: kind.settingsPath,
-    objects: objectCounts(sync),
+    objects: countsWithGone(sync),
     queue: {
       waiting: queue.waiting,
       running: queue.running,
@@ -222,7 +222,7 @@ function differencesOf(sync: Sync): NonNullable<SyncStatus['differences']> {
 }
 
 /** The number of objects that a dry run would write, the content behind references included. */
-export function differenceCount(sync: Sync): number {
+function differenceCount(sync: Sync): number {
   return sync.ledger.differences.size + [...contentDifferences(sync)].length;
 }
 

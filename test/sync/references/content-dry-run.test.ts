@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { setGauges } from '../../../src/daemon/gauges.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
@@ -146,4 +147,17 @@ describe('a dry run lists the writes of content behind references, and', () => {
     await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
     expect(syncStatus(world.sync).differences).toEqual([]);
   });
+});
+
+it('the metric counts each write under the kind of its object', async () => {
+  const world = await ReferenceWorld.started({ isDryRun: true }, referring);
+  setGauges(world.sync, { isLeader: false });
+  const text = await world.metrics.metrics();
+  await world.stop();
+  const series = text.match(/^hostward_dry_run_differences\{.*$/gm)?.sort();
+  expect(series).toEqual([
+    'hostward_dry_run_differences{kind="ConfigMap"} 0',
+    'hostward_dry_run_differences{kind="Endpoints"} 1',
+    'hostward_dry_run_differences{kind="Secret"} 1',
+  ]);
 });

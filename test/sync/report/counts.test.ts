@@ -69,3 +69,18 @@ it('while nobody is known to write: what is refused stays said, and the rest giv
   const [remedy] = objectRemedies({ status: {}, address: undefined }, { object: 'default/web', state, message });
   expect(remedy?.command).toContain('doctor');
 });
+
+it('in a dry run, whose object to remove is no virtual object: with it the states make the sum', async () => {
+  world = new FakeWorld();
+  for (const name of ['web', 'db']) putPair(world, name);
+  await world.run();
+  await world.stop();
+  world.virtual.remove('endpoints', 'default', 'db');
+  world.virtual.remove('services', 'default', 'db');
+  world.options = { ...world.options, isDryRun: true };
+  await world.run();
+  const { virtual = 0, onlyOnHost = 0, ...states } = syncStatus(world.sync).objects;
+  expect([virtual, onlyOnHost]).toEqual([1, 1]);
+  expect(Object.values(states).reduce((sum, count) => sum + count, 0)).toBe(rows().length);
+  expect(rows()).toHaveLength(virtual + onlyOnHost);
+});

@@ -9,6 +9,7 @@ import { importableLabel } from '../../plan/keys/reserved-keys.ts';
 import { isPossible, whyNothing } from '../../references/impossible-name.ts';
 import type { CountedReference, Referrer } from '../../references/registry.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
+import { dryRunDifferences } from '../pass/metrics.ts';
 
 type ContentLedger = Pick<LedgerPage<ContentOutcome>, 'entries'>;
 
@@ -17,7 +18,8 @@ const listLimit = 100;
 
 export interface ReferenceMetrics {
   request(kind: string, request: string): void;
-  objects(kind: string, state: string, count: number): void;
+  objects(kind: string, ledger: ContentLedger, unresolved: number): void;
+  differences(kind: string, count: number): void;
 }
 
 const requests = ['host create', 'host patch', 'host remove', 'virtual create', 'virtual patch', 'virtual remove'];
@@ -38,12 +40,17 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
     registers,
   });
   for (const { kind } of contentKinds) {
+    dryRunDifferences(registry, kind).set(0);
     for (const request of requests) asked.inc({ kind, request }, 0);
     for (const state of [...contentStates, 'unresolved']) objects.set({ kind, state }, 0);
   }
   return {
     request: (kind, request) => asked.inc({ kind, request }),
-    objects: (kind, state, count) => objects.set({ kind, state }, count),
+    differences: (kind, count) => dryRunDifferences(registry, kind).set(count),
+    objects: (kind, ledger, unresolved) => {
+      for (const [state, count] of [...countsOf(ledger), ['unresolved', unresolved] as const])
+        objects.set({ kind, state }, count);
+    },
   };
 }
 
@@ -77,7 +84,7 @@ export function contentStatus(
   };
 }
 
-export function countsOf(ledger: ContentLedger): Map<string, number> {
+function countsOf(ledger: ContentLedger): Map<string, number> {
   const counts = new Map(contentStates.map((state) => [state, 0]));
   for (const [, { outcome }] of ledger.entries()) {
     const state = stateOf(outcome);

@@ -22,7 +22,7 @@ import type { Difference } from '../../world/ledger.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
-import { contentStatus, countsOf, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
+import { contentStatus, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
 import { gapsOf, troubleWith } from './reference-troubles.ts';
 
 export interface ReferenceSettings {
@@ -246,10 +246,10 @@ export class References {
   }
 
   setGauges(): void {
-    for (const [kind, sync] of this.#syncs) {
-      for (const [state, count] of countsOf(sync.ledger)) this.#series.objects(kind, state, count);
-      this.#series.objects(kind, 'unresolved', [...this.registry.unresolved(kind)].length);
-    }
+    for (const [kind, { ledger }] of this.#syncs)
+      this.#series.objects(kind, ledger, [...this.registry.unresolved(kind)].length);
+    const withheld = Map.groupBy(this.differences(this.#firstKind), ({ object }) => object.split(' ')[0]);
+    for (const { kind } of contentKinds) this.#series.differences(kind, withheld.get(kind)?.length ?? 0);
   }
 
   /** Undefined when no kind crosses and no leftover copy is known. */
@@ -283,7 +283,7 @@ export class References {
   }
 
   /** Every write of content that a dry run has withheld, by the object that it is for. They belong to no referring kind. */
-  *differences(askedBy: string): Generator<{ object: string; writes: readonly Difference[] }> {
+  *differences(askedBy: string | undefined): Generator<{ object: string; writes: readonly Difference[] }> {
     if (askedBy !== this.#firstKind) return;
     for (const [kind, sync] of this.#syncs)
       for (const [key, writes] of sync.ledger.differences) yield { object: `${kind} ${key}`, writes };

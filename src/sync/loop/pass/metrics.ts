@@ -81,7 +81,7 @@ export function createSyncMetrics(registry: Metrics, kind: string): SyncMetrics 
     deletesWithheld: gauge('hostward_sync_deletes_withheld', 'Deletes that wait for a second list'),
     events: counter('hostward_sync_events_total', 'Events on virtual objects', 'outcome'),
     leader: new Bound(leaderIn(registry), {}),
-    differences: gauge('hostward_dry_run_differences', 'Objects that would be written, in a dry run'),
+    differences: dryRunDifferences(registry, kind),
     bugs: counter('hostward_sync_bugs_total', 'Unexpected errors while syncing an object'),
   };
   for (const [reason, zero] of Object.entries(refuseReasons)) metrics.refused.set({ reason }, zero);
@@ -93,6 +93,16 @@ export function createSyncMetrics(registry: Metrics, kind: string): SyncMetrics 
   for (const one of [metrics.contested, metrics.backflowFailed, metrics.deletesWithheld, metrics.differences])
     one.set(0);
   return metrics;
+}
+
+/** Also of kinds that only stand behind references. */
+export function dryRunDifferences(registry: Metrics, kind: string): Bound {
+  const about = {
+    name: 'hostward_dry_run_differences',
+    help: 'Objects that would be written, in a dry run',
+    labels: [],
+  };
+  return new Bound(known(registry, about.name) ?? new Gauge(optionsOf(registry, about)), { kind });
 }
 
 function known(registry: Metrics, name: string): Counter | Gauge | Histogram | undefined {
