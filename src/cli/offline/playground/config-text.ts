@@ -12,8 +12,8 @@ export interface ConfigText {
 /** The name that positions in messages carry. */
 export const configName = 'config.yaml';
 
-/** The first line that says something begins an item of a list. */
-const bareList = /^(?:[ \t]*(?:#[^\n]*)?\r?\n)*([ \t]*)-(?:[ \t]|\r?\n|$)/;
+/** The first line that says something begins an item of a list, or a list in brackets. */
+const bareList = /^(?:[ \t]*(?:#[^\n]*)?\r?\n)*([ \t]*)(?:-(?:[ \t]|\r?\n|$)|\[)/;
 
 const saysNothing = /^(?:\s|#.*)*$/;
 

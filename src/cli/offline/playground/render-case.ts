@@ -70,7 +70,8 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
       refuse('hostBefore'),
     );
     if (forward !== undefined) {
-      draft.forward = wayOf(forward, await plainOf(asked, { virtual, before, forward }), { config, way: 'forward' });
+      const way = wayOf(forward, await plainOf(asked, { virtual, before, forward }), { config, way: 'forward' });
+      draft.forward = { ...way, notes: [...way.notes, ...idleNotes(configuration, virtual)] };
       isRunOut = ranOut(forward);
       for (const { list, patch } of failuresIn(forward)) failing.add(`${list}[${patch}]`);
     }
@@ -99,6 +100,18 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   };
   draft.marks.push(...tried.map((one) => markOf(one, config)).filter(isNews));
   draft.roundTrips = roundTripsOf(loaded, { tried, bothWays, failing });
+}
+
+/** Why no patch does anything, where all of them are for objects of another kind. */
+function idleNotes({ compiled }: Asked['configuration'], virtual: readonly KubeObject[]): string[] {
+  const lists = [
+    { kind: 'Endpoints', place: 'sync.toHost.endpoints.patches', set: compiled.set },
+    { kind: 'EndpointSlice', place: 'sync.toHost.endpointSlices.patches', set: compiled.slices.set },
+  ].filter(({ set }) => set.patches.length > 0);
+  if (lists.some(({ kind }) => virtual.some((one) => one.kind === kind))) return [];
+  return lists.map(
+    ({ kind, place }) => `the patches in ${place} are for objects of kind ${kind}, and there is none here`,
+  );
 }
 
 /** For `.catch()`: objects of the host that are copies of no object of the tenant. */

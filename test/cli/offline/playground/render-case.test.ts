@@ -228,3 +228,28 @@ describe('renderCase()', () => {
     expect(back?.patches).toMatchObject([{ patch: 0, matches: [{ before: 't-bob', after: 'bob' }] }]);
   });
 });
+
+describe('a text that has nothing to do', () => {
+  it.each(['[]', '# none yet\n[]\n'])('is a list without a patch, as %j', async (config) => {
+    const { marks, forward } = await render({ config });
+    expect(marks).toMatchObject([{ code: 'NO_PATCHES', severity: 'warning' }]);
+    expect(forward?.objects).toHaveLength(1);
+  });
+
+  it('may be a list in brackets, whose faults are where they are written', async () => {
+    const { forward } = await render({ config: `[{path: 'metadata.labels["team"]', expression: '"a"'}]` });
+    expect(forward?.patches).toMatchObject([{ matches: [{ before: 'ada', after: 'a' }] }]);
+    const { marks } = await render({ config: `[{path: 'metadata.labels["team"]', expresion: '"a"'}]` });
+    expect(marks).toMatchObject([{ line: 1, column: 36 }]);
+  });
+
+  it('because its patches are for another kind says so', async () => {
+    const config = `hostward: {endpointSlices: {enabled: true}}
+sync: {toHost: {endpointSlices: {patches: [{path: 'metadata.labels["team"]', expression: '"a"'}]}}}
+`;
+    expect((await render({ config })).forward?.notes).toContain(
+      'the patches in sync.toHost.endpointSlices.patches are for objects of kind EndpointSlice, and there is none here',
+    );
+    expect((await render({ config: list(`'"a"'`) })).forward?.notes).toEqual([]);
+  });
+});
