@@ -265,7 +265,7 @@ export class References {
     };
     for (const settings of this.configurations)
       for (const objectKind of syncedKinds)
-        for (const virtualKey of this.history.keysOf('virtual'))
+        for (const virtualKey of this.history.everKeysOf('virtual'))
           if (settings.isOn[objectKind] && virtualKey.startsWith(`${objectKind} `))
             for (const virtual of this.history.versions('virtual', virtualKey))
               render({ settings, virtual, host: undefined, nameOnHost });

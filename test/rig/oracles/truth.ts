@@ -48,8 +48,12 @@ interface Known {
   silentSinceMs: number | undefined;
   /** The last time when the host answered nothing for long. */
   outage: { fromMs: number; untilMs: number } | undefined;
+  /** Versions that have crossed; who writes one again mends an edit on the host. */
+  brought: Set<string>;
   /** By path: the last write that brought a change across. */
   crossedMs: Map<string, number>;
+  /** Writes whose answer has not come: a lag ends with it, also when a watch has shown the change before. */
+  unanswered: Set<number>;
   /** By kind: the lag that the proxy measured, of so many changes. */
   owed: Map<string, { ms: number; changes: number }>;
   /** By kind, at the last sample. */
@@ -82,6 +86,8 @@ export class Truth implements WorldEars {
       failedMs: new Map(),
       silentSinceMs: undefined,
       outage: undefined,
+      brought: new Set(),
+      unanswered: new Set(),
       crossedMs: new Map(),
       owed: new Map(),
       reported: new Map(),
@@ -123,7 +129,16 @@ export class Truth implements WorldEars {
     );
   }
 
+  passed(passing: Passing): void {
+    if (isWrite(passing)) this.#of(passing.daemon).unanswered.add(passing.id);
+  }
+
+  given(passing: Passing): void {
+    this.#of(passing.daemon).unanswered.delete(passing.id);
+  }
+
   madeUp(passing: Passing, status: number): void {
+    this.given(passing);
     this.#of(passing.daemon).isDisturbed = true;
     this.#outages.failed(passing, status);
     if (status === 0 && passing.side === 'host') this.#of(passing.daemon).silentSinceMs ??= this.#world.clock.now();
@@ -186,9 +201,12 @@ export class Truth implements WorldEars {
     const copy = done?.after as Marked | undefined;
     this.#madeAgain(passing, known, copy);
     const version = versionIn(copy);
-    if (copy === undefined || versionIn(done?.before as Marked | undefined) === version) return;
-    const deliveredMs = known.delivered.get(`${resource} ${ownedUidOf(copy)} ${version}`);
-    if (deliveredMs === undefined) return;
+    if (copy === undefined) return;
+    const change = `${resource} ${ownedUidOf(copy)} ${version}`;
+    const wasBrought = known.brought.has(change) || versionIn(done?.before as Marked | undefined) === version;
+    known.brought.add(change);
+    const deliveredMs = known.delivered.get(change);
+    if (wasBrought || deliveredMs === undefined) return;
     const sinceMs = Math.max(deliveredMs, known.newsMs);
     const isLie = ({ atMs, state }: Sample): boolean =>
       atMs > sinceMs + patienceMs + toleranceMs && atMs < nowMs && state === 'inStep';
@@ -243,7 +261,7 @@ export class Truth implements WorldEars {
       this.#leadership(daemon, status);
       this.#outages.judge(daemon, status);
       this.#lag(daemon, known, isClean);
-      isZero ||= isClean;
+      isZero ||= isClean && known.unanswered.size === 0;
     }
     if (isZero) this.#zeroMs = nowMs;
   }

@@ -122,7 +122,10 @@ export class World {
     return this.configurations.at(-1)?.configuration as object;
   }
 
+  /** One process has one place: a crash during SIGTERM, or a kill while a start is due, brings no second one. */
   startDaemon(position: number): RigDaemon {
+    const standing = this.daemons[position];
+    if (standing?.isAlive === true) return standing;
     const name = `hostward-${this.everyDaemon.length}`;
     if (!this.#tokens.has(name)) throw new Error(`start a daemon: wanted at most ${mostDaemons} in a run, found more`);
     const daemon = new RigDaemon({

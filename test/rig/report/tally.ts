@@ -36,6 +36,8 @@ const judgedSeeds = 250;
 const landingSeeds = 500;
 /** The table names so many pairs that were not met. */
 const namedPairs = 40;
+/** The plan places every pair; a scenario in which nothing asks for one of the two requests leaves it out. */
+const mostUnplaced = 0.02;
 
 export class Tally {
   readonly #cells = new Map<string, CellCount>();
@@ -132,12 +134,16 @@ export class Tally {
   /** What a whole plan of seeds has not placed without a reason, and what it has met although a reason says that nobody can. */
   pairFaults(): string[] {
     if (![...this.#plans.values()].some((played) => played >= seedsOfPlan)) return [];
-    return pairs.flatMap(([one, other]) => {
-      const name = pairName(one, other);
-      const { placed = 0, met = 0 } = this.#pairs.get(name) ?? {};
-      if (placed === 0 && !(name in pairsApart)) return [`${name}: no seed has placed this pair`];
-      return met > 0 && name in pairsApart ? [`${name}: these seeds have met this pair; take it off the list`] : [];
-    });
+    const of = (isFault: (pair: string) => boolean): string[] =>
+      pairs.map(([one, other]) => pairName(one, other)).filter(isFault);
+    const unplaced = of((pair) => (this.#pairs.get(pair)?.placed ?? 0) === 0 && !(pair in pairsApart));
+    const met = of((pair) => (this.#pairs.get(pair)?.met ?? 0) > 0 && pair in pairsApart);
+    return [
+      ...(unplaced.length > pairs.length * mostUnplaced
+        ? unplaced.map((pair) => `${pair}: no seed has placed this pair`)
+        : []),
+      ...met.map((pair) => `${pair}: these seeds have met this pair; take it off the list`),
+    ];
   }
 
   /** The pairs that were not met, and why. */
@@ -152,7 +158,7 @@ export class Tally {
     const listed = tried.slice(0, namedPairs).map(({ name, placed }) => `${name} (${placed})`);
     const more = tried.length > namedPairs ? `, and ${tried.length - namedPairs} more` : '';
     return [
-      `${this.metPairs} of ${pairs.length} pairs of classes met; ${never.length} not placed by these seeds`,
+      `${this.metPairs} of ${pairs.length} pairs of classes met; ${never.length} not placed by these seeds${never.length > 0 && never.length <= namedPairs ? `: ${never.map(({ name }) => name).join(', ')}` : ''}`,
       ...(tried.length > 0 ? [`placed, and one of the two did not strike: ${listed.join(', ')}${more}`] : []),
     ];
   }

@@ -65,6 +65,11 @@ export class History {
     return [...new Set([...this.lasts[side].keys(), ...this.nows[side].keys(), ...this.starts[side].keys()])].sort();
   }
 
+  /** Those of objects that came and went since the last calm point too. */
+  everKeysOf(side: PlainSide): readonly string[] {
+    return [...new Set([...this.keysOf(side), ...this.deeds[side].keys()])];
+  }
+
   lastObjects(side: PlainSide): readonly PlainObject[] {
     return [...this.lasts[side].values()];
   }
