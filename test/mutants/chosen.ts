@@ -137,15 +137,15 @@ const rows: readonly Row[] = [
   [
     'compare-and-swap lets a stale expectation through',
     'src/store/timeline.ts',
-    'write.expect === undefined || write.expect === (current?.revision ?? 0)',
-    'write.expect === undefined || write.expect <= (current?.revision ?? 0)',
+    'expect === undefined || expect === (current?.revision ?? 0)',
+    'expect === undefined || expect <= (current?.revision ?? 0)',
     'test/rig/store/store-checker.test.ts',
   ],
   [
     'a missing key is deleted with success',
     'src/store/timeline.ts',
-    'if (!holds || (write.value === undefined && current === undefined)) {',
-    'if (!holds) {',
+    'if (value === undefined && current === undefined) return false;',
+    '',
     'test/store/memory-store.test.ts',
   ],
   [
