@@ -65,7 +65,7 @@ describe('docs/metrics.md', () => {
       /^hostward_(access_keys|management|client_certificate|failed_auth|unauthenticated|connections_given|proxied)/,
     );
     const patches = of(/^hostward_(patch|expression|sandbox|reference)_/);
-    const clusters = of(/^hostward_(watch|list|proof|window|request|lease|leader|cluster)/);
+    const clusters = of(/^hostward_(watch|list|proof|window|request|lease|leader|cluster|missing_rights)/);
     const process = of(/^(process|nodejs)_|^hostward_(build|event_loop|config|queue)/);
     const named = new Set([direct, management, patches, clusters, process].flat());
     return [

@@ -56,6 +56,12 @@ export class Outages {
         labels: { cluster },
         read: () => Math.max(0, ...this.current().map((one) => (one.cluster === cluster ? one.seconds : 0))),
       });
+      readSeries(metrics, {
+        name: 'hostward_missing_rights',
+        help: 'Resources that the API server forbids to read, while it allows others',
+        labels: { cluster },
+        read: () => this.missingRights().filter((one) => one.cluster === cluster).length,
+      });
     }
   }
 

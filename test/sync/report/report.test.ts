@@ -91,6 +91,10 @@ async function stage(options: FakeOptions = {}) {
     readiness: () => readinessOf(view),
     logged: (message: string) => logged.filter(({ msg }) => msg === message),
     outageSeconds: async () => /outage_seconds\{cluster="host"\} (.*)/.exec(await metrics.metrics())?.[1],
+    missingRights: async () =>
+      [...(await metrics.metrics()).matchAll(/missing_rights\{cluster="(.*)"\} (.*)/g)].map(
+        ([, side, n]) => `${side} ${n}`,
+      ),
   };
 }
 
@@ -349,7 +353,7 @@ describe('a right that is missing on some resources', () => {
       isWell: false,
       sentence: `a right is missing in the host cluster since ${since}: ${refusal('secrets')}; a right is missing in the host cluster since ${since}: ${refusal('configmaps')}; in step: 0 objects`,
     });
-    expect(await on.outageSeconds()).toBe('0');
+    expect([await on.outageSeconds(), await on.missingRights()]).toEqual(['0', ['virtual 0', 'host 2']]);
     const items = attentionOf(statusOf(on.view) as StatusJson);
     expect(items.map(({ about, reason, remedy }) => [about, reason, remedy])).toEqual(
       ['secrets', 'configmaps'].map((resource) => [
