@@ -53,8 +53,11 @@ function hasUrl(request: ResourceRequest): boolean {
   if (methods[verb] === undefined) return false;
   // The body of a kubeconfig says whether it wants a certificate; that is judged behind the authorisation.
   if (clientCert === true) return false;
-  // A key or a token in a namespace is 404 for everybody, which is a test of its own.
-  if (clusterScoped.has(resource) && namespace !== '') return false;
+  // As Kubernetes has it, the URL of a namespace says that it lies in itself.
+  if (isOneNamespace(request)) {
+    if (namespace !== name) return false;
+    // A key or a token in a namespace is 404 for everybody, which is a test of its own.
+  } else if (clusterScoped.has(resource) && namespace !== '') return false;
   if (subresource !== '') {
     if (!['get', 'create', 'update', 'patch', 'delete'].includes(verb) || name === '') return false;
   } else {
@@ -66,6 +69,10 @@ function hasUrl(request: ResourceRequest): boolean {
   return true;
 }
 
+function isOneNamespace({ resource, name, verb }: ResourceRequest): boolean {
+  return resource === 'namespaces' && name !== '' && !isSelection(verb);
+}
+
 function isSelection(verb: string): boolean {
   return verb === 'list' || verb === 'watch';
 }
@@ -73,7 +80,7 @@ function isSelection(verb: string): boolean {
 function resourceRequest(request: ResourceRequest): WireRequest {
   const { verb, group, resource, subresource, namespace, name } = request;
   const root = group === '' ? '/api/v1' : `/apis/${group}/v1`;
-  const place = namespace === '' ? root : `${root}/namespaces/${namespace}`;
+  const place = namespace === '' || isOneNamespace(request) ? root : `${root}/namespaces/${namespace}`;
   const steps = [place, resource];
   if (name !== '' && !isSelection(verb)) steps.push(name);
   if (subresource !== '') steps.push(subresource);
