@@ -2,7 +2,7 @@
 // a name or an index when it can, and otherwise reads every object, step by step.
 import { expired, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import { compareKeys } from '../../store/key-order.ts';
-import type { ListResult, StoredRecord } from '../../store/store.ts';
+import type { StoredRecord } from '../../store/store.ts';
 import { readStandIn } from '../caller/visibility.ts';
 import type { Call } from '../kinds/kit.ts';
 import { expiredContinue, StatusFault } from '../request/status-fault.ts';
@@ -15,9 +15,6 @@ const turnLength = 1024 * 1024;
 
 /** Records read before other requests get a turn. */
 export const stepRecords = 500;
-
-/** Keys that are read at the same time: a database answers ten questions in little more time than one. */
-const readAtOnce = 20;
 
 export interface Listed {
   records: StoredRecord[];
@@ -63,34 +60,22 @@ async function collectKeys(
   const into = { records, count: 0, chars: 0, most: range.holds ?? Number.POSITIVE_INFINITY };
   const { afterKey } = range;
   const keysLeft = afterKey === undefined ? keys : keys.filter((key) => compareKeys(key, afterKey) > 0);
-  let sinceTurn = 0;
-  for (let at = 0; at < keysLeft.length; ) {
-    const most = range.limit > 0 ? Math.min(readAtOnce, range.limit - into.count) : readAtOnce;
-    const some = keysLeft.slice(at, at + most);
+  for (const [index, key] of keysLeft.entries()) {
     // list() works by prefix; of all keys with this prefix the key itself sorts first.
-    const pages = await Promise.all(some.map((key) => call.kit.store.list(key, { atRevision: revision, limit: 1 })));
-    for (const [index, key] of some.entries()) {
-      const page = pages[index] as ListResult;
-      await call.works?.();
-      if (page.kind === 'futureRevision') {
-        throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
-      }
-      if (page.kind === 'compacted') throw tooOld(call, range, records.at(-1)?.key ?? afterKey);
-      const found = page.records.filter((record) => record.key === key);
-      if (found.length === 0) readStandIn(call);
-      await take(call, into, found, { selection, limit: range.limit });
-      const isFull = range.limit > 0 && into.count >= range.limit;
-      const { count } = into;
-      if (isFull) {
-        const more = at + index + 1 < keysLeft.length ? key : undefined;
-        return { records, count, revision, more, remaining: undefined };
-      }
+    const page = await call.kit.store.list(key, { atRevision: revision, limit: 1 });
+    await call.works?.();
+    if (page.kind === 'futureRevision') {
+      throw new StatusFault(tooLargeResourceVersion(revision, page.currentRevision));
     }
-    at += some.length;
-    sinceTurn += some.length;
-    if (sinceTurn < stepRecords) continue;
-    sinceTurn = 0;
-    await new Promise((resolve) => setImmediate(resolve));
+    if (page.kind === 'compacted') throw tooOld(call, range, records.at(-1)?.key ?? afterKey);
+    const found = page.records.filter((record) => record.key === key);
+    if (found.length === 0) readStandIn(call);
+    await take(call, into, found, { selection, limit: range.limit });
+    const isFull = range.limit > 0 && into.count >= range.limit;
+    const { count } = into;
+    if (isFull)
+      return { records, count, revision, more: index + 1 < keysLeft.length ? key : undefined, remaining: undefined };
+    if (index % stepRecords === stepRecords - 1) await new Promise((resolve) => setImmediate(resolve));
   }
   // Without a key to read, a compacted or future revision would pass unnoticed.
   if (keysLeft.length === 0) await checkRevision(call, range, revision);
