@@ -17,7 +17,7 @@ export class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** Takes a token and answers 0, or answers how many milliseconds there is none. */
+  /** Takes a token and returns 0, or returns the milliseconds until the bucket has one. */
   take(nowMs: number): number {
     const missing = 1 - this.#filled(nowMs);
     if (missing > 0) return Math.max(1, Math.ceil((missing / this.#rate.perSecond) * 1000));
@@ -25,7 +25,7 @@ export class TokenBucket {
     return 0;
   }
 
-  /** Takes a token even where there is none, and answers how many milliseconds the debt lasts, `mostMs` at most. */
+  /** Takes a token also from an empty bucket, and returns the milliseconds that the debt lasts, `mostMs` at most. */
   owe(nowMs: number, mostMs: number): number {
     this.#tokens = Math.max(this.#filled(nowMs) - 1, -(mostMs / 1000) * this.#rate.perSecond);
     return Math.max(0, (-this.#tokens / this.#rate.perSecond) * 1000);

@@ -60,7 +60,7 @@ export class Outages {
         name: 'hostward_missing_rights',
         help: 'Resources that the API server forbids to read, while it allows others',
         labels: { cluster },
-        read: () => this.missingRights().filter((one) => one.cluster === cluster).length,
+        read: () => this.#missingRightsOf(cluster).length,
       });
     }
   }
@@ -109,12 +109,14 @@ export class Outages {
 
   /** What one server lets us not read, while it lets us read something else. */
   missingRights(): MissingRight[] {
-    return sides.flatMap((cluster) =>
-      this.#forbidden(cluster).flatMap(({ name, trouble }) =>
-        this.#outage(cluster, 'unreadable', trouble).map(({ since, seconds, message }) => ({
-          ...{ cluster, window: name, since, seconds, message },
-        })),
-      ),
+    return sides.flatMap((cluster) => this.#missingRightsOf(cluster));
+  }
+
+  #missingRightsOf(cluster: Side): MissingRight[] {
+    return this.#forbidden(cluster).flatMap(({ name, trouble }) =>
+      this.#outage(cluster, 'unreadable', trouble).map(({ since, seconds, message }) => ({
+        ...{ cluster, window: name, since, seconds, message },
+      })),
     );
   }
 

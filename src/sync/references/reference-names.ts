@@ -1,6 +1,6 @@
 // Translates the names of referenced objects to the host and back. In: kind, namespace and name on one side. Out: a place on
-// the other side, or why there is none. The way back remembers nothing, so that it works after a restart: it parses a long name,
-// and finds a generated name by generating the names of the objects that exist now.
+// the other side, or the reason why it has no place there. The way back remembers nothing, so that it works after a restart: it
+// parses a long name, and finds a generated name by generating the names of the objects that exist now.
 import { apiServerKinds } from '../../config/settings/table/patch-rules.ts';
 import { generatedName, hasGivenForm, hostName, splitHostName } from '../../object/meta/names.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';

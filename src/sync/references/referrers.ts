@@ -60,7 +60,7 @@ export class Referrers {
 
   /** Records the result of a pass over a referring object. */
   note({ key, isDeleteWithheld, virtual }: Facts, references: readonly CountedReference[]): void {
-    // The host copy stays for now, so the content behind its names stays as well.
+    // While its delete is withheld, the host copy stays, and with it the content behind its names.
     if (virtual === undefined && isDeleteWithheld) return;
     this.#registry.note({ kind: this.#kind, key }, references);
     const unresolved = references.filter(({ standing }) => standing === 'unresolved');

@@ -51,6 +51,11 @@ const leaderless: Advice = (trouble) =>
       }
     : doctor(trouble);
 
+const otherInPlace: Advice = (trouble) => ({
+  remedy: 'rename the virtual object, or remove the other object on the host; this shows it',
+  command: onHost(trouble, 'get', ' --output yaml'),
+});
+
 const advices: Readonly<Record<string, Advice>> = {
   AddressRefused: (trouble) => ({
     remedy: trouble.message.includes('always refused')
@@ -76,10 +81,7 @@ const advices: Readonly<Record<string, Advice>> = {
     ...doctor(trouble),
     remedy: missingRight(trouble.message) ?? 'grant the verbs that doctor names',
   }),
-  HostNameTaken: (trouble) => ({
-    remedy: 'rename the virtual object, or remove the other object on the host; this shows it',
-    command: onHost(trouble, 'get', ' --output yaml'),
-  }),
+  HostNameTaken: otherInPlace,
   HostNamespaceMissing: (trouble) => ({
     remedy: 'create the host namespace, or correct the mapping in sync.toHost.namespaces',
     command:
@@ -92,10 +94,7 @@ const advices: Readonly<Record<string, Advice>> = {
     command: editVirtual(trouble),
   }),
   NameCollision: (trouble) => ({ ...look(trouble), remedy: 'rename one of the two virtual objects' }),
-  NotOwned: (trouble) => ({
-    remedy: 'rename the virtual object, or remove the other object on the host; this shows it',
-    command: onHost(trouble, 'get', ' --output yaml'),
-  }),
+  NotOwned: otherInPlace,
   OwnerMissing: ({ status }) => ({
     remedy: 'bring the Service of the virtual cluster back on the host',
     command: `${hostKubectl(status)} --namespace ${shellWord(say(status['hostNamespace']))} get service ${shellWord(say(status['virtualCluster']))}`,

@@ -146,7 +146,7 @@ describe.skipIf(assets.found === undefined)(
         /^cannot use the virtual kubeconfig "\/nowhere\/config": ENOENT/,
       ],
       [
-        'a kubeconfig that is none',
+        'a file that is no kubeconfig',
         () => ({ hostKubeconfig: file('none', 'a: [') }),
         /^cannot use the host kubeconfig ".*none": /,
       ],

@@ -144,8 +144,9 @@ export class RulingConfiguration {
     this.#stored = read(value);
     if (this.#storedRevision > 0 && !this.#isOwn) this.#writtenMs = this.#parts.clock.now();
     this.#storedRevision = revision;
-    if (before !== this.rules) this.#heardMs = this.#parts.clock.now();
-    if (before !== this.rules) this.#changed();
+    if (before === this.rules) return;
+    this.#heardMs = this.#parts.clock.now();
+    this.#changed();
   }
 
   /** The own file goes into the store if it is the newest one, or if no living replica has the one there. */

@@ -180,7 +180,8 @@ export function proofOf({ peppers, cipher }: Pick<Secrets, 'peppers' | 'cipher'>
   return JSON.stringify(proof);
 }
 
-function samePeppers(one: string | undefined, other: string): boolean {
+/** Whether two records that stores keep of their secrets are about the same peppers. */
+export function samePeppers(one: string | undefined, other: string): boolean {
   const peppersIn = (text: string) => JSON.stringify((JSON.parse(text) as SecretsProof).peppers);
   return one !== undefined && peppersIn(one) === peppersIn(other);
 }

@@ -11,7 +11,7 @@ import { type ManagementServerSettings, secretsFolder } from '../../../config/se
 import type { Log } from '../../../log.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
-import { databasePath, proofKey } from '../../keys/folder/data-folder.ts';
+import { databasePath, proofKey, samePeppers } from '../../keys/folder/data-folder.ts';
 import { type Database, databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
 import { contentOf, makeEqual, type StoreContent } from './make-equal.ts';
@@ -111,11 +111,6 @@ async function mustBeFree(to: Database, proof: string): Promise<void> {
   throw new RestoreFault('input', 'the new store has records of its own, and they would be lost', {
     hint: 'name an empty namespace or dataDir',
   });
-}
-
-function samePeppers(one: string | undefined, other: string): boolean {
-  const peppersIn = (text: string) => JSON.stringify((JSON.parse(text) as { peppers: unknown }).peppers);
-  return one !== undefined && peppersIn(one) === peppersIn(other);
 }
 
 /** Clients that go on from a revision of the old store must list again. */
