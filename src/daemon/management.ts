@@ -7,6 +7,7 @@ import type { ClusterFault } from '../cluster/errors.ts';
 import { messageOf } from '../cluster/errors.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { settingNaming } from '../config/settings/table/named-files.ts';
+import { StoreFault } from '../store/errors.ts';
 import type { ReadinessPart } from './operations/operations-server.ts';
 import type { DaemonOptions, ManagementService } from './options/daemon-options.ts';
 
@@ -47,7 +48,7 @@ export class RunningManagement {
       if (isListenFault(error)) throw error;
       const setting =
         error instanceof NamedFileFault && settingNaming(error.file, managementServer, place, error.member);
-      const message = `starting the management API: ${setting ? `${setting}: ` : ''}${messageOf(error)}`;
+      const message = `starting the management API: ${setting ? `${setting}: ` : ''}${wholeMessageOf(error)}`;
       const fix = setting
         ? `correct ${setting}, or what it names`
         : managementServer.store?.kubernetes === undefined
@@ -88,4 +89,10 @@ export class RunningManagement {
   async stop(): Promise<void> {
     await this.#api?.close();
   }
+}
+
+/** The store's sentence ends with what mends it, so it is not cut, as other people's text is. */
+function wholeMessageOf(error: unknown): string {
+  if (!(error instanceof StoreFault)) return messageOf(error);
+  return error.cause === undefined ? error.message : `${error.message}: ${messageOf(error.cause)}`;
 }

@@ -78,19 +78,20 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
 
     const run = (program: string, ...words: string[]) =>
       runProgram({ kubeconfig: cluster.kubeconfigPath, folder }, program, ...words);
-    const template = async (...values: string[]) => {
-      const { code, stdout, stderr } = await run(
-        helm,
-        'template',
-        'hw',
-        chart,
-        '--namespace',
-        namespace,
-        ...set(values),
-      );
+    const rendered = async (...values: string[]) => {
+      const words = ['template', 'hw', chart, '--namespace', namespace, ...set(values)];
+      const { code, stdout, stderr } = await run(helm, ...words);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       const documents = parseAllDocuments(stdout).map((document) => document.toJS() as Manifest | null);
       return { text: stdout, manifests: documents.filter((one) => one !== null) };
+    };
+    /** Several tests look at the same ones. */
+    const known = new Map<string, ReturnType<typeof rendered>>();
+    const template = (...values: string[]) => {
+      const key = values.join();
+      const found = known.get(key) ?? rendered(...values);
+      known.set(key, found);
+      return found;
     };
     const rulesOf = ({ manifests }: { manifests: readonly Manifest[] }, kind: string) =>
       manifests.filter((one) => one.kind === kind).flatMap(({ rules }) => rules ?? []);
@@ -324,7 +325,8 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       );
       expect(notes).toContain(`kubectl --namespace ${namespace} delete persistentvolumeclaim hw-hostward-management`);
       await cluster.kubectl('delete', volume, '-n', namespace);
-    });
+      // It looks at everything that a server has, many times.
+    }, 180_000);
 
     it('is installed by the command of docs/quick-start.md', async () => {
       const page = readFileSync(join(root, 'docs', 'quick-start.md'), 'utf8');

@@ -229,7 +229,7 @@ describe.skipIf(reason !== undefined)(
           return configured('stranger', fresh('stranger'), { kubeconfig });
         },
         finds: { 'HW-805': 'stranger lacks 12 rights of 12 in namespace hostward-records' },
-        starts: 'forbidden',
+        starts: 'grant this account the Role of `hostward docs replicas`',
       },
       {
         name: 'the namespace is missing',
@@ -255,7 +255,7 @@ describe.skipIf(reason !== undefined)(
         name: 'two installations are on one namespace',
         path: async () => {
           const own = fresh('second');
-          mkdirSync(own.secretsDir, { mode: 0o700 });
+          mkdirSync(own.secretsDir, { mode: 0o700, recursive: true });
           await openSecrets(own.secretsDir, (count) => randomBytes(count), false);
           const kubeconfig = join(folder, 'writer.kubeconfig');
           writeFileSync(kubeconfig, cluster.kubeconfigFor({ token: 'backup' }), { mode: 0o600 });
