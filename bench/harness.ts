@@ -30,12 +30,12 @@ export class Harness {
   readonly #children = new Set<ChildProcess>();
   readonly #realClusters: KubeCluster[] = [];
 
-  /** Builds the package as npm would install it, in a temporary folder. */
+  /** Builds the package as npm would install it, in a temporary folder: `dist/` of the repository may be somebody else's at this moment. */
   build(plant: Plant): void {
-    execFileSync(process.execPath, [join(root, 'src', 'launcher', 'build.mjs')], { stdio: 'ignore' });
+    const program = join(this.folder, 'package', 'dist');
+    execFileSync(process.execPath, [join(root, 'src', 'launcher', 'build.mjs'), program], { stdio: 'ignore' });
     const launchers = ['hostward.mjs', 'launch.mjs'].map((file) => join('src', 'launcher', file));
-    for (const path of ['dist', 'package.json', ...launchers])
-      cpSync(join(root, path), join(this.folder, 'package', path), { recursive: true });
+    for (const path of ['package.json', ...launchers]) cpSync(join(root, path), join(this.folder, 'package', path));
     symlinkSync(join(root, 'node_modules'), join(this.folder, 'package', 'node_modules'));
     if (plant === 'get') this.plantGet();
   }

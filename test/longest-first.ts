@@ -2,9 +2,11 @@
 // left for the end, where one worker waits for the other.
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What takes ten seconds of processor time or more, longest first. */
+/** What takes ten seconds or more, longest first. */
 const longest = [
   'test/kube/sync/sync.test.ts',
+  'test/kube/store/replica-faults.test.ts',
+  'test/kube/install/chart.test.ts',
   'test/bench/blackbox/blackbox.test.ts',
   'test/sync/live/live.test.ts',
   'test/sync/live/live-faults.test.ts',

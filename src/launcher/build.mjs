@@ -1,13 +1,13 @@
-// Bundles the program into dist/: one small main file, a chunk for each command, and an entry for every file that is started
-// as a process or a worker. npm runs this file before it packs.
+// Bundles the program into dist/, or into the folder that is named: one small main file, a chunk for each command, and an entry for every
+// file that is started as a process or a worker. npm runs this file before it packs.
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleForBrowser } from './browser.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const out = join(root, 'dist');
+const out = resolve(process.argv[2] ?? join(root, 'dist'));
 
 // Native code cannot be bundled; it lies next to the bundle.
 const external = ['isolated-vm'];

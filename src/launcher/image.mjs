@@ -7,13 +7,14 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { mirrorOfThisMachine, newestLock } from './image/debian.ts';
-import { buildImage } from './image/image.ts';
+import { buildImage, fetchParts } from './image/image.ts';
 import { programFiles } from './image/program.ts';
 import { fail } from './launch.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
 const help = `usage: npm run image -- [--out FOLDER] [--lock FILE] [--update-lock] [--mirror URL]
+       npm run image -- --fetch
        npm run image -- --program FOLDER
 
 Writes an OCI image layout for linux/amd64 and linux/arm64, and prints its folder, digest and sizes.
@@ -22,6 +23,7 @@ Writes an OCI image layout for linux/amd64 and linux/arm64, and prints its folde
   --lock FILE      versions and hashes of the Debian packages, by default config/image/debian.lock.json
   --update-lock    asks the mirror for the newest versions, writes them into the lock, and builds with them
   --mirror URL     a mirror of Debian, by default the one that apt uses on this machine
+  --fetch          only downloads what the cache lacks
   --program FOLDER writes only the program's files for this processor into the folder; the Dockerfile uses it
 `;
 
@@ -38,6 +40,7 @@ function run() {
       lock: { type: 'string', default: join(root, 'config', 'image', 'debian.lock.json') },
       mirror: { type: 'string' },
       'update-lock': { type: 'boolean', default: false },
+      fetch: { type: 'boolean', default: false },
       program: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
@@ -53,6 +56,7 @@ function run() {
     lock = newestLock(lock.suite, source);
     writeFileSync(values.lock, `${JSON.stringify(lock, null, 2)}\n`);
   }
+  if (values.fetch) return fetchParts({ root, lock, source });
   bundle();
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const revision = git('rev-parse', 'HEAD');

@@ -31,6 +31,15 @@ export interface ImageOrder {
   readonly created: number;
 }
 
+/** Downloads what the cache lacks for all architectures, and compares it with its locks. */
+export function fetchParts({ root, lock, source }: Pick<ImageOrder, 'root' | 'lock' | 'source'>): void {
+  mkdirSync(source.cache, { recursive: true });
+  for (const architecture of architectures) {
+    baseFiles(lock, architecture, source);
+    nodeFiles(root, nodeNames[architecture], source.cache);
+  }
+}
+
 /** Builds the image for all architectures and says its digest and the compressed size of each architecture. */
 export function buildImage({ root, folder, lock, source, version, revision, created }: ImageOrder) {
   mkdirSync(source.cache, { recursive: true });

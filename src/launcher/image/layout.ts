@@ -4,6 +4,9 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
+/** The highest level takes three times as long and saves 0.4 % of Node. */
+const compression = { level: 6 } as const;
+
 /** The part of an image that belongs to one platform. */
 export interface PlatformImage {
   readonly architecture: string;
@@ -45,7 +48,7 @@ export function writeLayout(folder: string, images: readonly PlatformImage[], fa
   const sizes: Record<string, number> = {};
   const manifests = images.map((image) => {
     const { architecture } = image;
-    const layers = image.layers.map(({ archive }) => blob(mediaTypes.layer, gzipSync(archive, { level: 9 })));
+    const layers = image.layers.map(({ archive }) => blob(mediaTypes.layer, gzipSync(archive, compression)));
     const config = blob(mediaTypes.config, json(imageConfig(image, facts)));
     const manifest = { schemaVersion: 2, mediaType: mediaTypes.manifest, config, layers, annotations: facts.labels };
     sizes[architecture] = layers.reduce((sum, { size }) => sum + size, config.size);
