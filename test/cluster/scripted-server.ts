@@ -164,12 +164,12 @@ export class ScriptedServer {
       script?.behave({ request, response, url });
       return;
     }
-    if (sort === 'list' || sort === 'heads') this.#list(url, response);
+    if (sort === 'list' || sort === 'heads') this.#list(url, response, isPartial);
     else if (sort === 'watch') this.#watch(url, response);
     else sendStatus(response, 404, 'NotFound', 'no such object');
   }
 
-  #list(url: URL, response: ServerResponse): void {
+  #list(url: URL, response: ServerResponse, isPartial: boolean): void {
     const limit = Number(url.searchParams.get('limit') ?? '0') || Number.POSITIVE_INFINITY;
     const token = url.searchParams.get('continue');
     const [atRv, from] = token === null ? [this.rv, 0] : (JSON.parse(token) as [number, number]);
@@ -188,7 +188,11 @@ export class ScriptedServer {
     const items = all.slice(from, from + limit);
     const more = from + limit < all.length ? { continue: JSON.stringify([atRv, from + limit]) } : {};
     const metadata = { resourceVersion: String(atRv), ...more };
-    sendJson(response, 200, { apiVersion: 'v1', kind: `${this.kind}List`, metadata, items });
+    const form = isPartial
+      ? { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadataList' }
+      : { apiVersion: 'v1', kind: `${this.kind}List` };
+    // As kube-apiserver: an empty list of metadata alone has no list.
+    sendJson(response, 200, { ...form, metadata, items: isPartial && items.length === 0 ? null : items });
   }
 
   #watch(url: URL, response: ServerResponse): void {

@@ -19,21 +19,29 @@ export interface ListWriter {
   item(record: StoredRecord): string;
   separator: string;
   tail: string;
+  /** The whole text of a list without items. */
+  empty: string;
 }
 
 export function listWriter(call: Call, meta: ListMeta): ListWriter {
-  const { head, list, item } = listForm(call, {
+  const {
+    form,
+    list,
+    item,
+    none = [],
+  } = listForm(call, {
     resourceVersion: String(meta.revision),
     ...(meta.next === undefined ? {} : { continue: meta.next }),
     ...(meta.remaining === undefined || meta.remaining === 0 ? {} : { remainingItemCount: meta.remaining }),
   });
-  return { head: `${JSON.stringify(head).slice(0, -1)},"${list}":[`, item, separator: ',', tail: ']}' };
+  const head = `${JSON.stringify(form).slice(0, -1)},"${list}":`;
+  return { head: `${head}[`, item, separator: ',', tail: ']}', empty: `${head}${JSON.stringify(none)}}` };
 }
 
 /** The same list in YAML; `dump` writes one value. */
 export function yamlListWriter(call: Call, meta: ListMeta, dump: (value: unknown) => string): ListWriter {
   const json = listWriter(call, meta);
-  const head = JSON.parse(`${json.head}]}`) as Record<string, unknown>;
+  const head = JSON.parse(json.empty) as Record<string, unknown>;
   const list = Object.keys(head).at(-1) as string;
   const { [list]: _none, ...others } = head;
   const opening = `${list}:\n`;
@@ -42,17 +50,28 @@ export function yamlListWriter(call: Call, meta: ListMeta, dump: (value: unknown
     item: (record) => dump({ [list]: [JSON.parse(json.item(record))] }).slice(opening.length),
     separator: '',
     tail: '',
+    empty: dump(head),
   };
 }
 
-/** The members before the list, the name of the list, and the JSON of an item. */
-function listForm(call: Call, metadata: object): { head: object; list: string; item(record: StoredRecord): string } {
+interface ListForm {
+  /** The members before the list. */
+  form: object;
+  /** The name of the list. */
+  list: string;
+  /** The JSON of an item. */
+  item(record: StoredRecord): string;
+  /** The value of a list without items. */
+  none?: [] | null;
+}
+
+function listForm(call: Call, metadata: object): ListForm {
   const { kind, kit, negotiated } = call;
   const shownOf = (record: StoredRecord) => shownFromText(record.value, kind, record.revision);
   switch (negotiated.representation) {
     case 'object':
       return {
-        head: { kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata },
+        form: { kind: `${kind.kind}List`, apiVersion: groupVersionOf(kind), metadata },
         list: 'items',
         item: (record) => itemText(record.value, kind, record.revision, kit.dialect),
       };
@@ -60,15 +79,17 @@ function listForm(call: Call, metadata: object): { head: object; list: string; i
       const { rows: _none, ...head } = tableOf(call, []);
       const row = rowsOf(call);
       return {
-        head: { ...head, metadata },
+        form: { ...head, metadata },
         list: 'rows',
         item: (record) => JSON.stringify(row(shownOf(record))),
       };
     }
     case 'metadata':
       return {
-        head: { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${negotiated.formVersion}`, metadata },
+        form: { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${negotiated.formVersion}`, metadata },
         list: 'items',
+        // As kube-apiserver, whose clients must be able to read it.
+        none: null,
         item: (record) => JSON.stringify(partial(shownOf(record), negotiated)),
       };
     default:

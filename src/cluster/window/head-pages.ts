@@ -7,8 +7,9 @@ import { pageLimit } from './list-pages.ts';
 import { HeadScanner, type ListedHead, type ListFrame } from './text/head-scanner.ts';
 import { compareVersions, isVersion } from './text/resource-version.ts';
 
+const metadataList = 'PartialObjectMetadataList';
 /** The fallback is for servers that know no partial metadata; kube-apiserver knows it since 1.15. */
-const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
+const accept = `application/json;as=${metadataList};g=meta.k8s.io;v=v1,application/json`;
 /** A longer page would stall the event loop, so the next request asks for half as many objects. */
 const pageBytesAim = 2 * 1024 * 1024;
 /** 500 objects of 1.5 MiB exceed this limit; then the proof is given up. */
@@ -60,7 +61,7 @@ export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd
     const { frame } = read;
     if (!isListOf(frame, scope.ref))
       return { kind: 'fault', message: `wanted ${scope.ref.kind}List, found ${frame.kind} of ${frame.apiVersion}` };
-    if (!isVersion(frame.resourceVersion) || !frame.hasItems)
+    if (!isVersion(frame.resourceVersion) || !hasItems(frame))
       return { kind: 'fault', message: 'the list has no items or no usable resourceVersion' };
     resourceVersion ??= frame.resourceVersion;
     if (page === 1 && compareVersions(resourceVersion, reached) < 0)
@@ -79,8 +80,13 @@ export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd
 
 /** A server that knows partial metadata answers with a kind that says nothing about the resource. */
 function isListOf({ kind, apiVersion }: ListFrame, ref: ResourceRef): boolean {
-  if (kind === 'PartialObjectMetadataList') return apiVersion === 'meta.k8s.io/v1';
+  if (kind === metadataList) return apiVersion === 'meta.k8s.io/v1';
   return kind === `${ref.kind}List` && apiVersion === apiVersionOf(ref);
+}
+
+/** kube-apiserver writes `null` for the items of a list of metadata that is empty, and a list for all others. */
+function hasItems({ kind, items }: ListFrame): boolean {
+  return items === 'list' || (items === 'null' && kind === metadataList);
 }
 
 type Page =

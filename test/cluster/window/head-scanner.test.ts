@@ -34,7 +34,7 @@ function parsed(text: string): { heads: ListedHead[]; frame: object } {
       resourceVersion: textAt(list.metadata, 'resourceVersion'),
       continueToken: textAt(list.metadata, 'continue'),
       apiVersion: textAt(list as Record<string, unknown>, 'apiVersion'),
-      hasItems: Array.isArray(list.items),
+      items: Array.isArray(list.items) ? 'list' : list.items === null ? 'null' : 'absent',
     },
   };
 }
@@ -102,7 +102,7 @@ const metadata = shuffled(
 const item = shuffled(fc.tuple(others, metadata).map(([more, head]) => ({ ...more, metadata: head })));
 const list = shuffled(
   fc
-    .tuple(others, fc.array(item, { maxLength: 4 }), filled, filled, fc.option(filled, { nil: undefined }))
+    .tuple(others, fc.option(fc.array(item, { maxLength: 4 })), filled, filled, fc.option(filled, { nil: undefined }))
     .map(([more, items, kind, resourceVersion, token]) => ({
       ...more,
       kind,

@@ -66,6 +66,16 @@ describe('a lost event is mended within the interval and five seconds, and repor
     expect(server.count('list')).toBe(1);
   });
 
+  test('the last object, whose server then has an empty list', async () => {
+    await synced();
+    for (const name of ['a', 'b']) server.remove(name);
+    await until(() => window.size === 1);
+    lose(() => server.remove('c'));
+    await passing(clock, () => window.size === 0, { stepMs: 250, limitMs: 2 * intervalMs });
+    expect(window.proof.missed).toBe(1);
+    await proven(clock.now());
+  });
+
   test('an object that was made again under its name', async () => {
     await synced();
     lose(() => {

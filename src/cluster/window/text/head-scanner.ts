@@ -15,7 +15,7 @@ export interface ListFrame {
   apiVersion: string;
   resourceVersion: string;
   continueToken: string;
-  hasItems: boolean;
+  items: 'absent' | 'null' | 'list';
 }
 
 const quote = 0x22;
@@ -27,6 +27,7 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const bracketBit = 0x20;
+const firstOfNull = 0x6e;
 
 /** No member that is read here has a longer text; the longest is a continue token of a few hundred bytes. */
 const textLimitBytes = 64 * 1024;
@@ -53,7 +54,7 @@ const readLengths = new Set(
 );
 
 export class HeadScanner {
-  readonly frame: ListFrame = { kind: '', apiVersion: '', resourceVersion: '', continueToken: '', hasItems: false };
+  readonly frame: ListFrame = { kind: '', apiVersion: '', resourceVersion: '', continueToken: '', items: 'absent' };
   readonly #found: (head: ListedHead) => void;
   #place: Place = 'start';
   /** The places around the present one. */
@@ -127,6 +128,7 @@ export class HeadScanner {
     else if (byte === closeBrace || byte === closeBracket) this.#close();
     else if (byte === comma) this.#wantsMember = this.#place !== 'items';
     else if (byte === colon) this.#wantsMember = false;
+    else if (byte === firstOfNull && this.#place === 'list' && this.#member === 'items') this.frame.items = 'null';
     return at + 1;
   }
 
@@ -208,7 +210,7 @@ export class HeadScanner {
       const member = frameMembers.get(this.#member);
       if (member !== undefined) frame[member] = '';
     } else if (this.#place === 'list' && isTypeMember(this.#member)) frame[this.#member] = '';
-    else if (this.#place === 'list' && this.#member === 'items') frame.hasItems = false;
+    else if (this.#place === 'list' && this.#member === 'items') frame.items = 'absent';
     else if (this.#place === 'list' && this.#member === 'metadata') {
       frame.resourceVersion = '';
       frame.continueToken = '';
@@ -233,7 +235,7 @@ export class HeadScanner {
       case 'list':
         if (isObject && this.#member === 'metadata') return 'listMetadata';
         if (isObject || this.#member !== 'items') return 'other';
-        this.frame.hasItems = true;
+        this.frame.items = 'list';
         return 'items';
       case 'items':
         return isObject ? 'item' : 'other';
