@@ -51,16 +51,19 @@ export class Gauges {
 
 export function setGauges(sync: Sync, { isLeader }: { isLeader: boolean }): void {
   const { metrics, ledger } = sync;
+  // People sum over pods: the leader counts each object, and a standby none.
+  const isCounted = !isRelieved(sync);
+  const own = (count: number): number => (isCounted ? count : 0);
   metrics.leader.set(isLeader ? 1 : 0);
-  metrics.contested.set(sync.contest.contested().length);
-  metrics.backflowFailed.set(ledger.backflowFailures.size);
-  metrics.deletesWithheld.set(sync.massDelete.guard.size);
+  metrics.contested.set(own(sync.contest.contested().length));
+  metrics.backflowFailed.set(own(ledger.backflowFailures.size));
+  metrics.deletesWithheld.set(own(sync.massDelete.guard.size));
   metrics.differences.set(ledger.differences.size);
   const { virtual: _, retrying: retry = 0, ...counts } = objectCounts(sync);
-  for (const [state, count] of Object.entries({ ...counts, retry })) metrics.objects.set({ state }, count);
+  for (const [state, count] of Object.entries({ ...counts, retry })) metrics.objects.set({ state }, own(count));
   for (const [name, count] of ledger.counts()) {
     const [state, reason] = name.split('/');
-    if (state === 'refused' && reason !== undefined) metrics.refused.set({ reason }, isRelieved(sync) ? 0 : count);
+    if (state === 'refused' && reason !== undefined) metrics.refused.set({ reason }, own(count));
   }
-  sync.options.references?.setGauges();
+  sync.options.references?.setGauges({ isCounted });
 }

@@ -50,7 +50,8 @@ const refusal = 'the host cluster does not allow "create" on secrets';
 describe('a reference whose content the host refuses', () => {
   it('wants the right that is missing, as an object and an outage with the same message do', async () => {
     const { told } = await begin({}, { k: 'db' }, ['db']);
-    const right = 'grant "create" of secrets in the host cluster; doctor names every verb that is missing';
+    const right =
+      'grant "create" of secrets in the host cluster; this grants all that is missing, where your kubectl may grant it';
     const trouble = [{ object: 'default/web', state: 'refused/Forbidden', message: refusal }];
     const outages = [{ cluster: 'host', kind: 'unwritable', seconds: 1, message: refusal }];
     const items = attentionOf({ ...told(), trouble, outages });
@@ -153,7 +154,7 @@ describe('a reference by a name that no object can have', () => {
 it('the metrics count the references with nothing behind them, as the status does', async () => {
   const { told } = await begin({}, { k: 'none' }, []);
   const series = async () => {
-    world.references.setGauges();
+    world.references.setGauges({ isCounted: true });
     return (await world.metrics.metrics()).match(
       /^hostward_reference_objects\{kind="Secret",state="unresolved"\} (\d+)$/m,
     );

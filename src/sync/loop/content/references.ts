@@ -245,9 +245,12 @@ export class References {
     for (const sync of this.#syncs.values()) sync.enqueueAll();
   }
 
-  setGauges(): void {
-    for (const [kind, { ledger }] of this.#syncs)
-      this.#series.objects(kind, ledger, [...this.registry.unresolved(kind)].length);
+  /** `isCounted`: false on a standby, whose leader counts them. */
+  setGauges({ isCounted }: { isCounted: boolean }): void {
+    for (const [kind, { ledger }] of this.#syncs) {
+      if (isCounted) this.#series.objects(kind, ledger, [...this.registry.unresolved(kind)].length);
+      else this.#series.objects(kind, { entries: () => [].values() }, 0);
+    }
     const withheld = Map.groupBy(this.differences(this.#firstKind), ({ object }) => object.split(' ')[0]);
     for (const { kind } of contentKinds) this.#series.differences(kind, withheld.get(kind)?.length ?? 0);
   }

@@ -69,7 +69,11 @@ export function createSyncMetrics(registry: Metrics, kind: string): SyncMetrics 
   const metrics: SyncMetrics = {
     lag: new Bound(lagIn(registry), of),
     refused: gauge('hostward_sync_refused_objects', 'Objects not on the host, by reason', 'reason'),
-    objects: gauge('hostward_sync_objects', 'Virtual objects by state', 'state'),
+    objects: gauge(
+      'hostward_sync_objects',
+      'Virtual objects by state; the leader counts them, and a standby has 0',
+      'state',
+    ),
     requests: counter('hostward_sync_requests_total', 'Writes of sync that a cluster answered', 'request'),
     conflicts: counter('hostward_sync_key_conflicts_total', 'Keys changed on both sides; the virtual side won'),
     repairs: counter('hostward_sync_repairs_total', 'Writes that undid a change made on the host'),
