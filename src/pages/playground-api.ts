@@ -52,6 +52,8 @@ export interface PatchReport {
   tookMs: number;
   /** Why it was not tried. */
   notTried?: string | undefined;
+  /** Why its path matches nothing in this object, where that is known. */
+  whyNone?: string | undefined;
   matches: readonly PatchMatch[];
   /** Matches that were left out. */
   more: number;

@@ -2,6 +2,7 @@
 // before and after, and its time. Values are not redacted, because the user has the configuration and the object anyway.
 
 import type { Clock } from '../../clock.ts';
+import { whyNoMatch } from '../../expression/path/why-no-match.ts';
 import type { Key } from '../../object/meta/object.ts';
 import { inQuotes } from '../../object/text/in-quotes.ts';
 import { counted } from '../../object/text/in-words.ts';
@@ -20,6 +21,8 @@ export interface ExplainedPatch {
   tookMs: number;
   /** Why it was not tried, where an earlier patch ended the pass. */
   notTried?: string;
+  /** Why its path matches nothing, where that is known. */
+  whyNone?: string;
   matches: { at: string; before: unknown; after?: unknown; error?: string; failed?: TraceEntry['failed'] }[];
 }
 
@@ -29,6 +32,8 @@ export class Explanation {
   readonly #begun = new Set<string>();
   /** The patch that ended a pass, by direction and object. */
   readonly #endedBy = new Map<string, number>();
+  /** What patches may see of each object, by direction and object. */
+  readonly #seen = new Map<string, object>();
   #now: { object: Key; direction: Direction; isRepeat: boolean } | undefined;
   #sinceMs = 0;
 
@@ -42,6 +47,11 @@ export class Explanation {
     this.#now = { object, direction, isRepeat: this.#begun.has(id) };
     this.#begun.add(id);
     this.#sinceMs = this.#clock.now();
+  }
+
+  /** Call when the object is known: on its way to the host the copy, on its way back what was edited. */
+  saw(object: Key, direction: Direction, seen: object): void {
+    this.#seen.set(`${direction} ${object}`, seen);
   }
 
   add({ patch, path, at, before, after, error, failed, endsPass }: TraceEntry): void {
@@ -63,10 +73,12 @@ export class Explanation {
 
   patches(set: PatchSet): ExplainedPatch[] {
     return this.#passes(set).flatMap(({ object, direction, active }) =>
-      active.map(({ index, entry }) => {
+      active.map((one) => {
+        const { index, entry } = one;
         const found = this.#found.get(`${direction} ${object} ${index}`);
         const notTried = this.#notTried(`${direction} ${object}`, index);
-        const why = notTried === undefined ? {} : { notTried };
+        const whyNone = this.#whyNone({ object, direction }, one);
+        const why = notTried !== undefined ? { notTried } : whyNone === undefined ? {} : { whyNone };
         const nothing = { object, direction, patch: index, path: entry.path, tookMs: 0, ...why, matches: [] };
         return found === undefined ? nothing : { ...found, tookMs: Math.round(found.tookMs * 100) / 100 };
       }),
@@ -76,6 +88,18 @@ export class Explanation {
   #notTried(pass: string, patch: number): string | undefined {
     const endedBy = this.#endedBy.get(pass);
     return endedBy === undefined || endedBy >= patch ? undefined : notTriedAfter(endedBy);
+  }
+
+  #whyNone(
+    { object, direction }: { object: Key; direction: Direction },
+    { path }: PatchSet['patches'][number],
+  ): string | undefined {
+    const seen = this.#seen.get(`${direction} ${object}`);
+    const missing = seen && whyNoMatch(path.segments, seen);
+    if (missing !== undefined || direction === 'forward') return missing;
+    const [root] = path.segments;
+    const isPayload = root?.kind === 'key' && root.key !== 'metadata';
+    return isPayload ? `${root.key} never flows back` : 'nobody has edited it on the host';
   }
 
   #passes(set: PatchSet): { object: Key; direction: Direction; active: PatchSet['patches'] }[] {
@@ -93,9 +117,12 @@ export class Explanation {
     for (const { object, direction, active } of this.#passes(set)) {
       if (active.length === 0) continue;
       lines.push(`${object}, ${direction === 'forward' ? 'forward' : 'back to the virtual side'}:`);
-      for (const { index, entry } of active) {
+      for (const one of active) {
+        const { index, entry } = one;
         const found = this.#found.get(`${direction} ${object} ${index}`);
-        const nothing = this.#notTried(`${direction} ${object}`, index) ?? 'matched nothing';
+        const why = this.#whyNone({ object, direction }, one);
+        const noMatch = `matched nothing${why === undefined ? '' : `: ${why}`}`;
+        const nothing = this.#notTried(`${direction} ${object}`, index) ?? noMatch;
         const said = found === undefined ? nothing : `${countOf(found)}, ${found.tookMs.toFixed(1)} ms`;
         lines.push(`  patch ${index}, path ${inQuotes(entry.path)}: ${said}`);
         lines.push(...(found?.matches ?? []).slice(0, shownMatches).map((match) => `    ${matchText(match)}`));

@@ -7,6 +7,7 @@ import { inQuotes } from '../../object/text/in-quotes.ts';
 import type { TraceEntry } from '../../sync/patch/entry/pass.ts';
 import type { OpenedPatcher } from '../../sync/patch/run/open-patcher.ts';
 import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
+import { isProtectedAnnotation, isProtectedLabel } from '../../sync/patch/set/protected.ts';
 import { backflowFailuresIn } from '../../sync/plan/backflow.ts';
 import type { PatchFailure } from '../../sync/plan/step.ts';
 import { type Rehearsed, rehearse } from '../../sync/report/rehearse.ts';
@@ -105,6 +106,9 @@ async function renderKind(
   });
   const wording: Wording = { kind: kind.kind, positionOf: (failure) => positionOf(failure, patches.sourceOf) };
   for (const one of rehearsed) {
+    const edited = host.find((object) => one.host !== undefined && keyOfObject(object) === keyOfObject(one.host));
+    explanation?.saw(one.key, 'forward', patchableIn(one.host ?? one.virtual, kind));
+    if (edited !== undefined) explanation?.saw(one.key, 'back', patchableIn(edited, kind));
     for (const { failure } of backflowFailuresIn(one.backflowFailures))
       result.notices.push(failureNotice(one.key, failure, wording));
     const notice = noticeOf(one, wording);
@@ -194,6 +198,20 @@ function refuseUnrelated(
 
 function withNamespace(object: KubeObject, namespace: string): KubeObject {
   return object.metadata.namespace ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** What a patch may match: without our own keys, and without the fields that are no patch's business. */
+function patchableIn({ metadata, ...fields }: KubeObject, kind: OfflineKind['kind']): object {
+  const without = (map: Record<string, string> | undefined, isOwn: (key: string) => boolean) =>
+    Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => !isOwn(key)));
+  const isPayload = (field: string) => kind.payloadFields.includes(field) && !kind.protectedFields.includes(field);
+  return {
+    ...Object.fromEntries(Object.entries(fields).filter(([field]) => isPayload(field))),
+    metadata: {
+      labels: without(metadata.labels, (key) => isProtectedLabel(key, kind)),
+      annotations: without(metadata.annotations, isProtectedAnnotation),
+    },
+  };
 }
 
 function keyOfObject({ metadata }: KubeObject): string {

@@ -102,16 +102,14 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   draft.roundTrips = roundTripsOf(loaded, { tried, bothWays, failing });
 }
 
-/** Why no patch does anything, where all of them are for objects of another kind. */
+/** Why patches do nothing that are for objects of another kind. */
 function idleNotes({ compiled }: Asked['configuration'], virtual: readonly KubeObject[]): string[] {
-  const lists = [
+  return [
     { kind: 'Endpoints', place: 'sync.toHost.endpoints.patches', set: compiled.set },
     { kind: 'EndpointSlice', place: 'sync.toHost.endpointSlices.patches', set: compiled.slices.set },
-  ].filter(({ set }) => set.patches.length > 0);
-  if (lists.some(({ kind }) => virtual.some((one) => one.kind === kind))) return [];
-  return lists.map(
-    ({ kind, place }) => `the patches in ${place} are for objects of kind ${kind}, and there is none here`,
-  );
+  ]
+    .filter(({ kind, set }) => set.patches.length > 0 && !virtual.some((one) => one.kind === kind))
+    .map(({ kind, place }) => `the patches in ${place} are for objects of kind ${kind}, and there is none here`);
 }
 
 /** For `.catch()`: objects of the host that are copies of no object of the tenant. */
@@ -239,10 +237,14 @@ function wayOf(
         .patches(set)
         .filter(({ direction }) => direction === way)
         .map((one): PatchReport => {
-          const { patch, path, object, tookMs, notTried, matches } = one;
+          const { patch, path, object, tookMs, notTried, whyNone, matches } = one;
           const shown = matches.slice(0, playgroundLimits.shownMatches);
           const more = matches.length - shown.length;
-          const entry = { list, patch, path, object, tookMs, ...(notTried !== undefined && { notTried }) };
+          const entry = {
+            ...{ list, patch, path, object, tookMs },
+            ...(notTried !== undefined && { notTried }),
+            ...(whyNone !== undefined && { whyNone }),
+          };
           return { ...entry, matches: shown.map(({ failed: _, ...match }) => match), more };
         }),
     ),

@@ -89,7 +89,7 @@ function Patch({ reports, roundTrip }: { reports: readonly PatchReport[]; roundT
   const places = count === 1 ? '1 place' : `${count} places`;
   const said =
     count === 0
-      ? (reports.find(({ notTried }) => notTried !== undefined)?.notTried ?? 'matches nothing')
+      ? nothingOf(reports)
       : `${places}, ${failed > 0 ? `${failed} failed` : `${changed} changed`}, ${tookMs.toFixed(1)} ms`;
   return html`
     <li class=${failed > 0 ? 'failed' : ''}>
@@ -97,14 +97,23 @@ function Patch({ reports, roundTrip }: { reports: readonly PatchReport[]; roundT
         <summary>Patch ${patch}: <code>${path === '' ? 'the whole object' : path}</code> <span class="quiet">${said}</span></summary>
         <p class="quiet">${list}[${patch}]</p>
         ${reports.map(
-          ({ object, matches: inObject, notTried, more }) => html`
-            <p>${object}${inObject.length === 0 && `: ${notTried ?? 'no match'}`}</p>
+          ({ object, matches: inObject, notTried, whyNone, more }) => html`
+            <p>${object}${inObject.length === 0 && `: ${notTried ?? noMatch('no match', whyNone)}`}</p>
             <ul>${inObject.map((match) => html`<li>${matchView(match)}</li>`)}</ul>
             ${more > 0 && html`<p>And ${more} more.</p>`}`,
         )}
       </details>
       ${roundTrip && html`<p class=${roundTrip.problem === undefined ? 'good' : 'caution'}>${roundTrip.problem ?? 'Round trip: every sample comes back as it was.'}</p>`}
     </li>`;
+}
+
+function nothingOf(reports: readonly PatchReport[]): string {
+  const { notTried } = reports.find((one) => one.notTried !== undefined) ?? {};
+  return notTried ?? noMatch('matches nothing', reports.find(({ whyNone }) => whyNone !== undefined)?.whyNone);
+}
+
+function noMatch(words: string, why: string | undefined): string {
+  return why === undefined ? words : `${words}: ${why}`;
 }
 
 function byPatch(reports: readonly PatchReport[]): PatchReport[][] {

@@ -79,6 +79,64 @@ describe('renderCase() on the samples of fixtures/patches', () => {
   });
 });
 
+describe('a patch that matches nothing', () => {
+  it.each(cases)('says why in the sample %s', async (name) => {
+    const text = (file: string) => textOf(name, file);
+    const { forward, back } = await render({
+      config: text('config.yaml'),
+      virtual: text('virtual.yaml'),
+      hostBefore: text('host-before.yaml'),
+      hostEdited:
+        text('back/host.yaml') ||
+        forwardOf(await render({ config: text('config.yaml'), virtual: text('virtual.yaml') })),
+    });
+    const idle = [...(forward?.patches ?? []), ...(back?.patches ?? [])].filter(({ matches }) => matches.length === 0);
+    for (const { notTried, whyNone } of idle) expect(notTried ?? whyNone).toMatch(/\w+ \w+/);
+  });
+
+  const forwardOf = ({ forward }: RenderDraft): string => forward?.output ?? '';
+  const whyOf = async (path: string, more: Partial<PlaygroundCase> = {}) => {
+    const back = more.hostEdited === undefined ? '' : '  reverseExpression: value\n';
+    const config = `- path: ${path}\n  expression: value\n${back}`;
+    const found = await render({ config, ...more });
+    return (more.hostEdited === undefined ? found.forward : found.back)?.patches.map(({ whyNone }) => whyNone);
+  };
+
+  it.each([
+    ['metadata.labels["tea"]', 'there is no metadata.labels.tea'],
+    ['metadata.annotations[*]', 'metadata.annotations has nothing that a patch may change'],
+    ['subsets[*].addresses[*].hostname', 'there is no subsets.*.addresses.*.hostname'],
+    ['subsets[1].ports', 'there is no subsets.1'],
+  ])('says where the path %s ends', async (path, why) => {
+    expect(await whyOf(path)).toEqual([why]);
+  });
+
+  it.each([
+    ['metadata.labels["team"]', 'nobody has edited it on the host'],
+    ['metadata.labels["tea"]', 'there is no metadata.labels.tea'],
+    ['subsets[*].addresses[*].ip', 'subsets never flows back'],
+  ])('says why %s brings nothing back', async (path, why) => {
+    const edited = forwardOf(await render({ config: '' }));
+    const hostEdited = edited.replace('  labels:\n', '  labels:\n    edited-there: x\n');
+    expect(await whyOf(path, { hostEdited })).toEqual([why]);
+  });
+
+  it('says that the patches of one of two lists have no object here', async () => {
+    const patches = 'patches: [{path: metadata.labels.team, expression: value}]';
+    const config = `sync: {toHost: {endpoints: {${patches}}, endpointSlices: {${patches}}}}\n`;
+    expect((await render({ config })).forward?.notes).toContainEqual(
+      'the patches in sync.toHost.endpointSlices.patches are for objects of kind EndpointSlice, and there is none here',
+    );
+  });
+
+  it('and one for an object that stays in the virtual cluster has the reason for that beside it', async () => {
+    const service =
+      'apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\nspec: {selector: {app: db}}\n';
+    const { forward } = await render({ config: list('value'), virtual: `${endpoints}---\n${service}` });
+    expect(forward?.notes.join()).toContain('selector');
+  });
+});
+
 describe('renderCase()', () => {
   it.each([
     ['kind: Deployment\nmetadata: {name: web}\n', 'this is YAML of the kind "Deployment"'],
