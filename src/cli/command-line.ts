@@ -29,6 +29,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   'keys get': async () => (await import('./keys/list.ts')).getKey,
   'keys disable': async () => (await import('./keys/disable.ts')).disableKey,
   'keys enable': async () => (await import('./keys/disable.ts')).enableKey,
+  'keys extend': async () => (await import('./keys/extend.ts')).extendKey,
   'keys rotate': async () => (await import('./keys/rotate.ts')).rotateKey,
   'keys revoke': async () => (await import('./keys/revoke.ts')).revokeKey,
   'keys reattach': async () => (await import('./keys/reattach.ts')).reattach,

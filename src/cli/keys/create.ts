@@ -14,12 +14,9 @@ import { durationMs } from '../line/duration.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { parseDocuments } from '../offline/yaml-text.ts';
 import { keysPath } from './client/management-client.ts';
-import { keyName, saySecret, textAt, tryOut } from './client/print-key.ts';
+import { keyName, longestTTL, saySecret, textAt, tryOut } from './client/print-key.ts';
 import { configuredServer, isDistant, withServer } from './client/reach-server.ts';
 import { unknownNames } from './client/scope-names.ts';
-
-/** The same limit as that of spec.ttl. */
-const longestTTL = { ms: 3_153_600_000_000, says: '100 years' };
 
 export async function createKey(context: Context, options: Options): Promise<ExitCode> {
   const name = keyName(options, { isNew: true });

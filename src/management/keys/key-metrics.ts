@@ -95,6 +95,8 @@ export class KeyCounts {
       counts[state]++;
       const expiryMs = expiryOf(facts.times, world.lastActivityMs(facts));
       if (state !== 'active' || expiryMs === undefined || expiryMs - nowMs > soonMs) return counts;
+      // A key for a day, as of a kubeconfig or of one run, ends as it was meant to.
+      if (facts.times.ttl * 1000 <= soonMs) return counts;
       counts.expiringSoon++;
       counts.nextToEnd = withKey(counts.nextToEnd, { name: facts.name, atMs: expiryMs });
       return counts;
@@ -119,7 +121,11 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted): void {
     readSeries(metrics, { name: 'hostward_access_keys', help, labels: { state }, read: () => counts()[state] });
   }
   const series: [string, string, () => number][] = [
-    ['hostward_access_keys_expiring', 'Active access keys that end within seven days', () => counts().expiringSoon],
+    [
+      'hostward_access_keys_expiring',
+      'Active access keys that end within seven days and were made for longer',
+      () => counts().expiringSoon,
+    ],
     [
       'hostward_access_keys_of_leavers',
       'Access keys of others that a user knows who has left',

@@ -25,6 +25,7 @@ import type { Issuing } from '../credentials/credentials.ts';
 import { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
 import { makeOwnKey } from '../credentials/issue/make-key.ts';
 import { isRevocation } from '../credentials/tokens/revocation-kind.ts';
+import { timeText } from '../keys/book/stored-key.ts';
 import { ExpiredKeys, GraceChore } from '../keys/key-chores.ts';
 import { declareKeyMetrics } from '../keys/key-metrics.ts';
 import { keysOfLeavers } from '../keys/life/leavers.ts';
@@ -293,7 +294,9 @@ export class ManagementApi {
       ...(troubles.length > 0 && { troubles }),
       keys,
       expiringWithinSevenDays: expiringSoon,
-      ...(nextToEnd.length > 0 && { nextKeysToEnd: nextToEnd.map(({ name }) => name) }),
+      ...(nextToEnd.length > 0 && {
+        nextKeysToEnd: nextToEnd.map(({ name, atMs }) => ({ key: name, endsAt: timeText(atMs) })),
+      }),
       ofLeavers,
       watches: api.watchCount,
       certificates,

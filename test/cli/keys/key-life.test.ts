@@ -54,6 +54,43 @@ describe('hostward keys rotate', () => {
   });
 });
 
+describe('hostward keys extend', () => {
+  it('moves the end, and the value stays', async () => {
+    const key = await bench.keyFor('goes-on', { user: 'alice', ttl: 600 });
+    const { code, out, err } = await bench.local('keys', 'extend', 'goes-on', '--ttl', '90d');
+    expect([code, err]).toEqual([0, '']);
+    const [, until = ''] = /^extended goes-on: valid until (\S+)\n$/.exec(out) ?? [];
+    const leftMs = Date.parse(until) - Date.now();
+    expect(leftMs / 86_400_000).toBeCloseTo(90, 2);
+    expect(await statusOf(key)).toBe(200);
+  });
+
+  it('counts from the last use where the key does', async () => {
+    await bench.keyFor('used', { user: 'alice', ttl: 600, ttlAfterLastActivity: true });
+    await bench.local('keys', 'extend', 'used', '--ttl', '90d');
+    const { body } = await bench.ask('GET', `${keysPath}/used`);
+    expect(body['spec']).toMatchObject({ ttl: 90 * 86_400 });
+  });
+
+  it.each([
+    ['without an end', {}, '1d', 'the access key "KEY" has no end'],
+    ['that ends later', { ttl: 172_800 }, '1d', 'the access key "KEY" is valid until 2'],
+    ['without a time', { ttl: 600 }, undefined, 'want the time for which the key stays valid'],
+  ])('refuses a key %s', async (what, spec, ttl, words) => {
+    const name = `key-${what.replaceAll(' ', '-')}`;
+    await bench.keyFor(name, { user: 'alice', ...spec });
+    const { code, err } = await bench.local('keys', 'extend', name, ...(ttl === undefined ? [] : ['--ttl', ttl]));
+    expect([code === 0, err]).toEqual([false, expect.stringContaining(words.replace('KEY', name))]);
+  });
+
+  it('says who may move an end', async () => {
+    await bench.keyFor('of-alice', { user: 'alice', ttl: 600 });
+    const alice = await bench.keyFor('alice-herself', { user: 'alice' });
+    const { code, err } = await bench.distant(alice, 'keys', 'extend', 'of-alice', '--ttl', '90d');
+    expect([code, err]).toEqual([3, expect.stringContaining('only an administrator moves the end further away')]);
+  });
+});
+
 describe('hostward keys revoke', () => {
   it('deletes the key, which is refused at once', async () => {
     const key = await bench.keyFor('leaves', { user: 'alice' });

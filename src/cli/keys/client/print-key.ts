@@ -5,6 +5,9 @@ import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import { requireFolderOf } from '../../line/system-fault.ts';
 
+/** The same limit as that of spec.ttl. */
+export const longestTTL = { ms: 3_153_600_000_000, says: '100 years' };
+
 /** The name that every command about one key wants. */
 export function keyName(options: Options, { isNew = false } = {}): string {
   const name = options.operands[0];

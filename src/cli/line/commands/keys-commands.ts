@@ -143,6 +143,21 @@ export const keysCommands: readonly CommandSpec[] = [
     examples: [{ line: 'hostward keys enable pipeline --config hostward.yaml', says: 'with its old value' }],
   },
   {
+    name: 'keys extend',
+    operands: 'NAME',
+    maxOperands: 1,
+    summary: 'Give an access key a later end; its value stays',
+    details: [
+      'The key is valid for --ttl from now on, and whoever uses it notices nothing. Only administrators may move an end further away, and an expired key stays expired.',
+      'Direct tokens of the key end, and are asked for anew. Where the value should change too: hostward keys rotate NAME.',
+      reach,
+    ],
+    options: [{ name: 'ttl', value: 'DURATION', summary: 'from now on, like 90d' }, ...reachOptions, output],
+    examples: [
+      { line: 'hostward keys extend pipeline --ttl 90d --config hostward.yaml', says: 'for three more months' },
+    ],
+  },
+  {
     name: 'keys rotate',
     operands: 'NAME',
     maxOperands: 1,

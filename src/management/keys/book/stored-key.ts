@@ -132,6 +132,6 @@ function keyStatus({ state, expiryMs, lastActivityMs }: StatusFacts): object {
 /** The year 9999: RFC 3339 knows no later one. */
 const latestMs = 253_402_300_799_000;
 
-function timeText(ms: number): string {
+export function timeText(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

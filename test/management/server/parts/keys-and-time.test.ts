@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../../../src/clock.ts';
 import { silentLog } from '../../../../src/log.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
@@ -150,21 +149,26 @@ describe('the metrics', () => {
     const dataDir = folder();
     const server = { listen: '127.0.0.1:0', baseURL: 'https://localhost', dataDir, ingressListen: undefined };
     const log = silentLog;
-    const api = new ManagementApi({ settings: people, server, clock: systemClock, log, version: '1.0.0', metrics });
+    const clock = movedClock();
+    const api = new ManagementApi({ settings: people, server, clock, log, version: '1.0.0', metrics });
     await api.open();
     endings.push(() => api.close());
-    await api.createKey({ metadata: { name: 'a' }, spec: { user: 'alice', ttl: 600 } });
+    const week = 7 * 24 * 60 * 60;
+    await api.createKey({ metadata: { name: 'a' }, spec: { user: 'alice', ttl: week + 1800 } });
     await api.createKey({ metadata: { name: 'b' }, spec: { user: 'alice', disabled: true } });
-    await api.createKey({ metadata: { name: 'sooner' }, spec: { user: 'alice', ttl: 60 } });
+    await api.createKey({ metadata: { name: 'sooner' }, spec: { user: 'alice', ttl: week + 60 } });
+    clock.moveSeconds(3600);
+    // It ends as it was meant to: a person has nothing to do about it.
+    await api.createKey({ metadata: { name: 'of-one-run' }, spec: { user: 'alice', ttl: 3600 } });
     await api.serve();
     const text = await metrics.metrics();
-    expect(text).toContain('hostward_access_keys{state="active"} 2');
+    expect(text).toContain('hostward_access_keys{state="active"} 3');
     expect(text).toContain('hostward_access_keys{state="disabled"} 1');
     expect(text).toContain('hostward_access_keys_expiring 2');
     expect(api.status()).toMatchObject({
-      keys: { active: 2, disabled: 1 },
+      keys: { active: 3, disabled: 1 },
       expiringWithinSevenDays: 2,
-      nextKeysToEnd: ['sooner', 'a'],
+      nextKeysToEnd: [{ key: 'sooner', endsAt: expect.stringMatching(/^\d{4}-.*Z$/) }, { key: 'a' }],
     });
   });
 });
