@@ -15,7 +15,7 @@ import {
   verdictFacts,
   waitingObjects,
 } from '../sync/report/status.ts';
-import { missingRightSentence, outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
+import { missingRightPart, outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
 import type { DatedVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
 import type { Clusters } from './clusters/connections.ts';
 import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
@@ -243,7 +243,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   });
   const more = [
     ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
-    ...view.outages.missingRights().map(missingRightSentence),
+    ...view.outages.missingRights().map(missingRightPart),
     ...(view.notApplied === undefined ? [] : [lateSentence(view.notApplied)]),
     ...foundLies(view),
     ...notTaken(view),

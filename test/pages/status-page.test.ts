@@ -86,7 +86,8 @@ describe('what needs a person', () => {
       'shop/fight Contested',
       'Secret shop/tls unresolved',
       'management API Trouble',
-      'access keys EndingSoon',
+      'access key ends-first-<b> EndingSoon',
+      'access key ends-second EndingSoon',
     ]);
     for (const { message, remedy, command } of items) {
       expect(message).not.toBe('none');
@@ -123,6 +124,11 @@ describe('what needs a person', () => {
       { state: 'refused/NotOwned', message: 'taken' },
       'rename the virtual object, or remove the other object on the host; this shows it',
       'kubectl --kubeconfig /home/me/host --namespace vcluster-shop get endpoints api-x-shop-x-vc --output yaml',
+    ],
+    [
+      { state: 'refused/HostRefused', message: 'a quota of the host namespace is full: exceeded quota: q' },
+      'raise the quota, or remove what counts and is not needed; this shows how much of what there is',
+      'kubectl --kubeconfig /home/me/host --namespace vcluster-shop describe resourcequota',
     ],
     [
       { state: 'waiting/HostNamespaceMissing', message: 'its host namespace does not exist' },
@@ -207,7 +213,7 @@ describe('what needs a person', () => {
     expect(commandOf(failing, 'unreachable')).toBe(`npx hostward doctor ${files} ${clusters}`);
     expect(commandOf(failing, 'MissingVerbs')).toBe(`npx hostward doctor ${files} ${clusters}`);
     expect(commandOf(failing, 'ConfigurationNotTakenOver')).toBe(`npx hostward check ${files} ${clusters}`);
-    expect(commandOf(failing, 'EndingSoon')).toBe(`npx hostward keys list ${files}`);
+    expect(commandOf(failing, 'EndingSoon')).toBe(`npx hostward keys extend 'ends-first-<b>' --ttl 90d ${files}`);
     expect(commandOf(failing, 'RestartNeeded')).toBe('npx hostward run --config /home/me/hostward.yaml --dry-run');
     const ownerless = { ...failing, trouble: [{ object: 'a/b', state: 'waiting/OwnerMissing', message: 'm' }] };
     expect(commandOf({ ...ownerless, virtualCluster: 'shop' }, 'OwnerMissing')).toBe(
@@ -310,12 +316,52 @@ describe('what needs a person', () => {
     const right = 'grant "create" of endpointslices.discovery.k8s.io in the namespace vcluster-shop; ';
     expect(remedyOf(outage(message))).toContain(right);
     expect(remedyOf({ trouble: [{ object: 'a/b', state: 'refused/Forbidden', message }] })).toContain(right);
-    expect(remedyOf(outage('endpoints "a" is forbidden'))).toBe('grant the verbs that doctor names');
+    expect(remedyOf(outage('endpoints "a" is forbidden'))).toMatch(/^grant the verbs that doctor names; /);
     expect(remedyOf(outage('connection refused'))).toBe('see whether the API server answers, and to whom');
-    const management = { expiringWithinSevenDays: 12, nextKeysToEnd: ['ci-deploy', 'alice-laptop'] };
-    expect(attentionOf({ management })[0]?.message).toBe(
-      '12 keys end within seven days: ci-deploy, alice-laptop and 10 more',
+    expect(attentionOf(outage(message))[0]?.command).toBe(
+      'hostward doctor --config vcluster.yaml --rights host | kubectl auth reconcile -f -',
     );
+  });
+
+  it('grants what is missing by a command, on the side where it is missing, from inside a pod too', () => {
+    const commandsOf = (status: StatusJson) => [...new Set(attentionOf(status).map(({ command }) => command))];
+    const program = (rightless['startedAs'] as { program: string }).program;
+    const doctorThere = `${program} doctor --config /etc/hostward/vcluster.yaml`;
+    expect(commandsOf(rightless)).toEqual(
+      expect.arrayContaining([
+        `${doctorThere} --rights host | kubectl auth reconcile -f -`,
+        `${doctorThere} --rights virtual | vcluster connect shop --namespace vcluster-shop -- kubectl auth reconcile -f -`,
+      ]),
+    );
+    const window = { window: 'virtual secrets', message: 'secrets is forbidden', seconds: 9 };
+    expect(commandsOf({ missingRights: [{ ...window, cluster: 'virtual' }] })).toEqual([
+      'hostward doctor --config vcluster.yaml --rights virtual | kubectl auth reconcile -f -',
+    ]);
+    const text =
+      'nothing is written: the lease cannot be read or renewed: leases.coordination.k8s.io "a" is forbidden: User "u" cannot update resource "leases" in API group "coordination.k8s.io" in the namespace "n"';
+    const verdict = { state: 'leaderless', isWell: false, sentence: text, parts: [{ part: text }] };
+    expect(commandsOf({ verdict })).toEqual([
+      'hostward doctor --config vcluster.yaml --rights host | kubectl auth reconcile -f -',
+    ]);
+  });
+
+  it('names each key that ends soon, with the command that lets it go on', () => {
+    const nextKeysToEnd = [
+      { key: 'ci-deploy', endsAt: '2026-01-02T00:00:00Z' },
+      { key: "a'; rm", endsAt: '2026-01-03T00:00:00Z' },
+    ];
+    const [group] = attentionGroups({ management: { expiringWithinSevenDays: 12, nextKeysToEnd } });
+    expect(group).toMatchObject({ reason: 'EndingSoon', count: 12 });
+    expect(group?.items).toMatchObject([
+      {
+        about: 'access key ci-deploy',
+        message: 'ends at 2026-01-02T00:00:00Z',
+        command: 'hostward keys extend ci-deploy --ttl 90d --config vcluster.yaml',
+      },
+      { command: String.raw`hostward keys extend 'a'\''; rm' --ttl 90d --config vcluster.yaml` },
+    ]);
+    const old = { management: { expiringWithinSevenDays: 1, nextKeysToEnd: ['ci-deploy'] } };
+    expect(attentionOf(old)[0]?.command).toContain('keys extend ci-deploy --ttl 90d');
   });
 
   it('is nothing in a daemon that is well', () => {

@@ -15,6 +15,7 @@ import { replicaChecks } from './checks/replicas.ts';
 import { rightsChecks } from './checks/rights.ts';
 import { vclusterChecks } from './checks/vcluster.ts';
 import { type Examination, examine } from './examine.ts';
+import { grantsText } from './grants.ts';
 import type { Check } from './patient/check.ts';
 import { type Code, codes, isCode } from './patient/codes.ts';
 import { Patient } from './patient/patient.ts';
@@ -29,11 +30,41 @@ export async function doctor(context: Context, options: Options): Promise<ExitCo
   const stopping = new AbortController();
   const forgetStop = context.onSignal('leave', () => stopping.abort());
   try {
+    if (options.text('rights') !== undefined) return await printLackedRights(context, options, stopping.signal);
     const judged = await untilWell(context, options, { suppressed, waitMs, signal: stopping.signal });
     print(context.stdout, judged, options.choice('output') === 'json');
     return judged.exitCode;
   } finally {
     forgetStop();
+  }
+}
+
+/** For `kubectl auth reconcile -f -`: the rights that are missing, and nothing else. */
+async function printLackedRights(context: Context, options: Options, signal: AbortSignal): Promise<ExitCode> {
+  const side = options.choice('rights') as 'host' | 'virtual';
+  const patient = new Patient(context, options, signal);
+  try {
+    const { findings } = await examine(patient, [
+      ...configurationChecks,
+      ...virtualChecks,
+      ...hostChecks,
+      ...rightsChecks,
+    ]);
+    const { user, rights } = patient.lacked.get(side) ?? { user: undefined, rights: [] };
+    if (rights.length === 0) {
+      const obstacle = findings.find(({ verdict }) => verdict === 'fault' || verdict === 'couldNotCheck');
+      const why = obstacle === undefined ? '' : `; but ${obstacle.code}: ${obstacle.says}`;
+      context.stderr.write(`no right is known to be missing in the ${side} cluster${why}\n`);
+      return obstacle === undefined ? exitCodes.fine : exitCodes.environment;
+    }
+    if (user === undefined)
+      throw new CommandFault(exitCodes.environment, `the ${side} cluster does not say whose credentials these are`, {
+        hint: 'grant what hostward doctor lists to the user of the kubeconfig',
+      });
+    context.stdout.write(grantsText({ user, name: patient.settings.virtualClusterName, lacked: rights }));
+    return exitCodes.fine;
+  } finally {
+    await patient.close();
   }
 }
 

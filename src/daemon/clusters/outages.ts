@@ -112,8 +112,11 @@ export class Outages {
     return sides.flatMap((cluster) => this.#missingRightsOf(cluster));
   }
 
+  /** Several windows may look at one resource, and lack the same right. */
   #missingRightsOf(cluster: Side): MissingRight[] {
-    return this.#forbidden(cluster).flatMap(({ name, trouble }) =>
+    const byRight = Map.groupBy(this.#forbidden(cluster), ({ trouble: { message } }) => rightIn(message));
+    const oldest = [...byRight.values()].flatMap((same) => same.toSorted(bySince)[0] ?? []);
+    return oldest.flatMap(({ name, trouble }) =>
       this.#outage(cluster, 'unreadable', trouble).map(({ since, seconds, message }) => ({
         ...{ cluster, window: name, since, seconds, message },
       })),
@@ -159,6 +162,15 @@ export class Outages {
     const since = new Date(clock.wallTime().getTime() - agoMs).toISOString().replace(/\.\d+Z$/, 'Z');
     return [{ cluster, kind, since, seconds: Math.round(agoMs / 100) / 10, message }];
   }
+}
+
+/** In the words of the server, where it says them: the request around them differs. */
+function rightIn(message: string): string {
+  return /cannot \w+ resource .*$/.exec(message)?.[0] ?? message;
+}
+
+function bySince(one: { trouble: WindowTrouble }, other: { trouble: WindowTrouble }): number {
+  return one.trouble.sinceMs - other.trouble.sinceMs;
 }
 
 // Decides whether one API server accepts writes at all. In: the answers to writes. Out: the time since which every write

@@ -1,7 +1,8 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
-import { andMore, counted } from '../../object/text/in-words.ts';
+import { counted } from '../../object/text/in-words.ts';
 import { textsIn } from '../../object/text/json.ts';
+import { shellWord } from '../../safe-text.ts';
 import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
 import { needsPerson, type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
@@ -86,7 +87,8 @@ export function attentionGroups(status: StatusJson, address?: string): Attention
 
 /** Of each group, also where its list is cut; 0 from an older daemon. */
 function countOf(status: StatusJson, group: string): number {
-  const { references } = status;
+  const { references, management } = status;
+  if (group === endingGroup && isFacts(management)) return Number(management['expiringWithinSevenDays'] ?? 0);
   const ofObjects = blocksOf(status).map((block) => ({ block, nameOf: (state: string) => state }));
   const ofReferences = Object.entries(isFacts(references) ? references : {}).map(([kind, block]) => ({
     block,
@@ -132,7 +134,12 @@ function configurationItems(status: StatusJson): AttentionItem[] {
 function outageItems(asked: Asked): AttentionItem[] {
   const { status } = asked;
   const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) =>
-    troubleItem(asked, `${say(cluster)} cluster`, { reason: say(kind), message: say(message) }, Number(seconds)),
+    troubleItem(
+      asked,
+      `${say(cluster)} cluster`,
+      { reason: say(kind), message: say(message), cluster: say(cluster) },
+      Number(seconds),
+    ),
   );
   const known = new Set(outages.map(({ message }) => message));
   const troubles = textsIn(status['waitingFor']).filter((one) => ![...known].some((message) => one.includes(message)));
@@ -156,12 +163,21 @@ function worstPart({ status: { verdict } }: Asked, state: string): string[] {
 
 function rightsItems(asked: Asked): AttentionItem[] {
   const { status } = asked;
-  const remedy = { remedy: 'grant the verbs', command: configuredCommand(status, 'doctor') };
-  const unread = rowsOf(status['missingRights']).map(({ window, message, seconds }) =>
-    troubleItem(asked, say(window), { reason: 'Forbidden', message: say(message) }, Number(seconds)),
+  const unread = rowsOf(status['missingRights']).map(({ cluster, window, message, seconds }) =>
+    troubleItem(
+      asked,
+      say(window),
+      { reason: 'Forbidden', message: say(message), cluster: say(cluster) },
+      Number(seconds),
+    ),
   );
   const unsynced = Object.values(status).flatMap((block) => (isFacts(block) ? textsIn(block['missingVerbs']) : []));
-  return [...unread, ...unsynced.map((message) => item('permissions', 'MissingVerbs', message, remedy))];
+  const all = [
+    ...unread,
+    ...unsynced.map((message) => troubleItem(asked, 'permissions', { reason: 'MissingVerbs', message })),
+  ];
+  // One command grants all that one side lacks.
+  return all.map((one) => ({ ...one, group: `rights ${one.command}` }));
 }
 
 /** The status itself and its block for each further kind. */
@@ -236,7 +252,6 @@ function referenceGroup(kind: string, state: string): string {
 function managementItems({ status, address }: Asked): AttentionItem[] {
   const { management } = status;
   if (!isFacts(management)) return [];
-  const soon = Number(management['expiringWithinSevenDays'] ?? 0);
   return [
     ...textsIn(management['troubles']).map((message) =>
       item('management API', 'Trouble', message, {
@@ -244,22 +259,36 @@ function managementItems({ status, address }: Asked): AttentionItem[] {
         command: statusCommand(status, '--all', address),
       }),
     ),
-    ...(soon > 0
-      ? [
-          item('access keys', 'EndingSoon', endingKeys(soon, textsIn(management['nextKeysToEnd'])), {
-            remedy: 'make new ones before',
-            command: configuredCommand(status, 'keys list', { isFilesOnly: true }),
-          }),
-        ]
-      : []),
+    ...endingItems(status, management),
   ];
 }
 
-/** The next to end first. */
-function endingKeys(count: number, names: readonly string[]): string {
-  const text = `${counted(count, 'key ends', 'keys end')} within seven days`;
-  return names.length === 0 ? text : `${text}: ${names.join(', ')}${andMore(count - names.length)}`;
+const endingGroup = 'access keys EndingSoon';
+
+/** The next to end first; the others are counted. */
+function endingItems(status: StatusJson, { expiringWithinSevenDays, nextKeysToEnd }: StatusJson): AttentionItem[] {
+  if (!(Number(expiringWithinSevenDays ?? 0) > 0)) return [];
+  // An older daemon tells the names alone, or none.
+  const named = rowsOf(nextKeysToEnd).map(({ key, endsAt }) => ({ key: say(key), message: `ends at ${say(endsAt)}` }));
+  const untimed = textsIn(nextKeysToEnd).map((key) => ({ key, message: 'ends within seven days' }));
+  const found = [...named, ...untimed].map(({ key, message }) => {
+    const command = `keys extend ${shellWord(key)} --ttl ${usualExtension}`;
+    return {
+      ...item(`access key ${key}`, 'EndingSoon', message, {
+        remedy: 'let it go on, for as long as you like; what is to end may end',
+        command: configuredCommand(status, command, { isFilesOnly: true }),
+      }),
+      group: endingGroup,
+    };
+  });
+  if (found.length > 0) return found;
+  const message = `${counted(Number(expiringWithinSevenDays), 'key ends', 'keys end')} within seven days`;
+  const command = configuredCommand(status, 'keys list', { isFilesOnly: true });
+  return [item('access keys', 'EndingSoon', message, { remedy: 'this names them', command })];
 }
+
+/** A season. */
+const usualExtension = '90d';
 
 function troubleItem(
   asked: Asked,

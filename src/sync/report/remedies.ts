@@ -28,6 +28,8 @@ export interface RemediedTrouble {
   hostObject?: string | undefined;
   /** Who else writes the copy. */
   by?: string;
+  /** Where it is about one; otherwise the message may say. */
+  cluster?: string | undefined;
 }
 
 type Advice = (trouble: RemediedTrouble) => Remedy;
@@ -37,10 +39,39 @@ const look: Advice = ({ object, status, address }) => ({
   command: object === undefined ? statusCommand(status, '--all', address) : statusCommand(status, object, address),
 });
 
-const doctor: Advice = ({ status, message }) => ({
-  remedy: missingRight(message) ?? 'see whether the API server answers, and to whom',
-  command: configuredCommand(status, 'doctor'),
-});
+const doctor: Advice = (trouble) =>
+  rightsAdvice(trouble) ?? {
+    remedy: 'see whether the API server answers, and to whom',
+    command: configuredCommand(trouble.status, 'doctor'),
+  };
+
+/** Undefined where the message says nothing of rights. */
+function rightsAdvice({ status, message, cluster }: RemediedTrouble): Remedy | undefined {
+  const remedy = missingRight(message);
+  if (remedy === undefined) return undefined;
+  const side = cluster ?? /\b(virtual|host) cluster\b/.exec(message)?.[1];
+  const command = configuredCommand(status, 'doctor');
+  if (side !== 'virtual' && side !== 'host')
+    return { remedy: `${remedy}; doctor names every verb that is missing`, command };
+  const kubectl = side === 'host' ? hostKubectl(status) : virtualKubectl(status);
+  return {
+    remedy: `${remedy}; this grants all that is missing, where your kubectl may grant it`,
+    command: `${command} --rights ${side} | ${kubectl} auth reconcile -f -`,
+  };
+}
+
+/** Nobody frees a quota by editing the tenant's object. */
+function quotaAdvice({ status, message, object, hostObject }: RemediedTrouble): Remedy | undefined {
+  const [, side] = /a quota of the (virtual|host) namespace is full/.exec(message) ?? [];
+  if (side === undefined) return undefined;
+  const place = side === 'host' ? hostObject : object;
+  const namespace = place === undefined ? say(status['hostNamespace']) : splitKey(place).namespace;
+  const kubectl = side === 'host' ? hostKubectl(status) : virtualKubectl(status);
+  return {
+    remedy: 'raise the quota, or remove what counts and is not needed; this shows how much of what there is',
+    command: `${kubectl} --namespace ${shellWord(namespace)} describe resourcequota`,
+  };
+}
 
 /** A lease that somebody else left behind ends by itself. */
 const leaderless: Advice = (trouble) =>
@@ -49,7 +80,7 @@ const leaderless: Advice = (trouble) =>
         remedy: 'nothing, if the lease is renewed or runs out; this shows it',
         command: `${hostKubectl(trouble.status)} --namespace ${shellWord(say(trouble.status['hostNamespace']))} get lease ${shellWord(`hostward-${say(trouble.status['virtualCluster'])}`)} --output yaml`,
       }
-    : doctor(trouble);
+    : doctor({ ...trouble, cluster: 'host' });
 
 const otherInPlace: Advice = (trouble) => ({
   remedy: 'rename the virtual object, or remove the other object on the host; this shows it',
@@ -77,10 +108,8 @@ const advices: Readonly<Record<string, Advice>> = {
     ...look(trouble),
     remedy: 'nothing, if the objects come back; a second list decides within a minute',
   }),
-  Forbidden: (trouble) => ({
-    ...doctor(trouble),
-    remedy: missingRight(trouble.message) ?? 'grant the verbs that doctor names',
-  }),
+  Forbidden: (trouble) => rightsAdvice(trouble) ?? { ...doctor(trouble), remedy: 'grant the verbs that doctor names' },
+  MissingVerbs: (trouble) => rightsAdvice(trouble) ?? { ...doctor(trouble), remedy: 'grant the verbs' },
   HostNameTaken: otherInPlace,
   HostNamespaceMissing: (trouble) => ({
     remedy: 'create the host namespace, or correct the mapping in sync.toHost.namespaces',
@@ -89,10 +118,11 @@ const advices: Readonly<Record<string, Advice>> = {
         ? look(trouble).command
         : `${hostKubectl(trouble.status)} create namespace ${shellWord(splitKey(trouble.hostObject).namespace)}`,
   }),
-  HostRefused: (trouble) => ({
-    remedy: "correct in the tenant's object what the host cluster refuses, or what a patch makes of it",
-    command: editVirtual(trouble),
-  }),
+  HostRefused: (trouble) =>
+    quotaAdvice(trouble) ?? {
+      remedy: "correct in the tenant's object what the host cluster refuses, or what a patch makes of it",
+      command: editVirtual(trouble),
+    },
   NameCollision: (trouble) => ({ ...look(trouble), remedy: 'rename one of the two virtual objects' }),
   NotOwned: otherInPlace,
   OwnerMissing: ({ status }) => ({
@@ -110,10 +140,11 @@ const advices: Readonly<Record<string, Advice>> = {
   Unreachable: doctor,
   unreachable: doctor,
   unreadable: doctor,
-  retry: (trouble) => ({
-    ...doctor(trouble),
-    remedy: 'nothing, if it passes; otherwise see whether the API server answers, and to whom',
-  }),
+  retry: (trouble) =>
+    rightsAdvice(trouble) ?? {
+      ...doctor(trouble),
+      remedy: 'nothing, if it passes; otherwise see whether the API server answers, and to whom',
+    },
   leaderless,
   unresolved: (trouble) => ({
     remedy: trouble.message.includes(impossibleText)
@@ -185,11 +216,13 @@ function missingRight(message: string): string | undefined {
   }
   const [, side, right, plural] = message.match(/the (virtual|host) cluster does not allow "(\w+)" on (\w+)/) ?? [];
   if (right !== undefined) return grant(right, plural, ` in the ${side} cluster`);
+  const [, unmet, of] = message.match(/: not allowed to (\w+) ([^;]+)/) ?? [];
+  if (unmet !== undefined) return `grant "${unmet}" of ${of}`;
   return /forbidden|not allow/i.test(message) ? 'grant the verbs that doctor names' : undefined;
 }
 
 function grant(verb: string, what: string | undefined, where: string): string {
-  return `grant "${verb}" of ${what}${where}; doctor names every verb that is missing`;
+  return `grant "${verb}" of ${what}${where}`;
 }
 
 /** The patch that a message names, where it is written. */

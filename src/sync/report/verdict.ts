@@ -109,9 +109,9 @@ export function verdictOf(facts: VerdictFacts): Verdict {
 }
 
 /** The same state with more that somebody should look at. */
-export function worsened(verdict: Verdict, texts: readonly string[]): Verdict {
-  if (texts.length === 0) return verdict;
-  const more = texts.map((text) => ({ name: text, text }));
+export function worsened(verdict: Verdict, found: readonly (string | VerdictPart)[]): Verdict {
+  if (found.length === 0) return verdict;
+  const more = found.map((one) => (typeof one === 'string' ? { name: one, text: one } : one));
   const parts = verdict.isWell ? [...more, ...verdict.parts] : [...verdict.parts, ...more];
   return unwell(verdict.state, parts);
 }
@@ -201,12 +201,13 @@ export function outageSentence({ cluster, kind, since, message }: Outage): strin
 }
 
 /** One missing right stops what needs it, and nothing else. */
-export function missingRightSentence({
+export function missingRightPart({
   cluster,
   since,
   message,
-}: Pick<Outage, 'cluster' | 'since' | 'message'>): string {
-  return `a right is missing in the ${cluster} cluster since ${since}: ${message}`;
+}: Pick<Outage, 'cluster' | 'since' | 'message'>): VerdictPart {
+  const text = `a right is missing in the ${cluster} cluster since ${since}: ${message}`;
+  return { name: text, text, since };
 }
 
 function outagePart(outage: Outage): VerdictPart {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Stage, soundConfiguration } from './stage.ts';
+import { parseAllDocuments } from 'yaml';
+import { hostNamespace, Stage, soundConfiguration } from './stage.ts';
 
 const stage = new Stage();
 beforeAll(() => stage.start());
@@ -33,5 +34,42 @@ describe('hostward doctor', () => {
     expect(of('HW-102')).toMatchObject({ verdict: 'warning', mend });
     expect(of('HW-102')?.details?.join()).toContain('--vcluster-name: "vc" is not used');
     expect(of('HW-105')?.says).toBe('the management API');
+  });
+
+  const withSecrets = {
+    ...soundConfiguration,
+    sync: {
+      toHost: {
+        secrets: { enabled: true },
+        endpoints: {
+          enabled: false,
+          patches: [{ path: 'metadata.annotations.tls', reference: { apiVersion: 'v1', kind: 'Secret' } }],
+        },
+      },
+    },
+  };
+
+  it('--rights prints what is missing as a Role with its binding, and the finding gives the command', async () => {
+    const { of } = await stage.findings([], { configuration: withSecrets });
+    expect(of('HW-502')?.mend).toMatch(
+      /^hostward doctor --config \/home\/vcluster\.yaml --vcluster-name vc .*--rights host \| kubectl auth reconcile -f -/,
+    );
+    const { code, out, err } = await stage.doctor(['--rights', 'host'], { configuration: withSecrets });
+    expect([code, err]).toEqual([0, '']);
+    const [role, binding] = parseAllDocuments(out).map((document) => document.toJS());
+    expect(role).toMatchObject({ kind: 'Role', metadata: { name: 'hostward-vc-rights', namespace: hostNamespace } });
+    const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+    expect(role.rules).toEqual([{ apiGroups: [''], resources: ['secrets'], verbs: expect.arrayContaining(verbs) }]);
+    expect(binding).toMatchObject({
+      kind: 'RoleBinding',
+      roleRef: { kind: 'Role', name: 'hostward-vc-rights' },
+      subjects: [{ kind: 'ServiceAccount', name: 'hostward', namespace: hostNamespace }],
+    });
+  });
+
+  it('--rights prints nothing where nothing is missing', async () => {
+    const { code, out, err } = await stage.doctor(['--rights', 'host']);
+    expect([code, out]).toEqual([0, '']);
+    expect(err).toBe('no right is known to be missing in the host cluster\n');
   });
 });

@@ -6,7 +6,7 @@ import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../../sr
 import type { OpenedWindow } from '../../../src/daemon/synced/windows.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
-import { attentionOf } from '../../../src/sync/report/attention.ts';
+import { attentionGroups, attentionOf } from '../../../src/sync/report/attention.ts';
 import { listObjects } from '../../../src/sync/report/object-list.ts';
 import { type DatedVerdict, VerdictSince } from '../../../src/sync/report/verdict-since.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
@@ -341,17 +341,21 @@ describe('a right that is missing on some resources', () => {
   it('is no outage of the cluster, and each is named with its verb', async () => {
     const on = await stage();
     await on.pass(5000);
-    for (const resource of ['secrets', 'configmaps'])
+    // Two windows look at the ConfigMaps: at copies, and at what may be imported.
+    for (const [at, resource] of ['secrets', 'configmaps', 'configmaps'].entries())
       on.windows.push({
         name: `host ${resource}`,
-        window: { ...on.window.window, trouble: forbidden(resource) as never },
+        window: {
+          ...on.window.window,
+          trouble: { ...forbidden(resource), message: `GET ?label=${at}: ${refusal(resource)}` } as never,
+        },
       });
     await on.pass(3000);
     const since = '2026-01-01T00:00:04Z';
     expect(on.verdict()).toMatchObject({
       state: 'inStep',
       isWell: false,
-      sentence: `a right is missing in the host cluster since ${since}: ${refusal('secrets')}; a right is missing in the host cluster since ${since}: ${refusal('configmaps')}; in step: 0 objects`,
+      sentence: `a right is missing in the host cluster since ${since}: GET ?label=0: ${refusal('secrets')}; a right is missing in the host cluster since ${since}: GET ?label=1: ${refusal('configmaps')}; in step: 0 objects`,
     });
     expect([await on.outageSeconds(), await on.missingRights()]).toEqual(['0', ['virtual 0', 'host 2']]);
     const items = attentionOf(statusOf(on.view) as StatusJson);
@@ -359,9 +363,16 @@ describe('a right that is missing on some resources', () => {
       ['secrets', 'configmaps'].map((resource) => [
         `host ${resource}`,
         'Forbidden',
-        `grant "list" of ${resource} in the namespace h; doctor names every verb that is missing`,
+        `grant "list" of ${resource} in the namespace h; this grants all that is missing, where your kubectl may grant it`,
       ]),
     );
+    expect(attentionGroups(statusOf(on.view) as StatusJson).map(({ count }) => count)).toEqual([2]);
+    expect(
+      on
+        .verdict()
+        .parts?.map((part) => part.since)
+        .slice(0, 2),
+    ).toEqual([since, since]);
     on.window.window.trouble = forbidden('endpoints') as never;
     expect(on.verdict().state).toBe('unreadable');
   });

@@ -7,7 +7,9 @@ import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
 import { counted } from '../../../object/text/in-words.ts';
+import { optionWords } from '../../../sync/report/own-commands.ts';
 import type { Side } from '../../line/cluster-client.ts';
+import { settingOptions } from '../../line/commands/options.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
@@ -33,7 +35,8 @@ function hostNamespaces({ settings }: Patient): readonly (string | undefined)[] 
 
 async function review(patient: Patient, side: Side, needed: readonly Permission[]): Promise<Finding> {
   const reviews = await reviewAll(patient.cluster(side).connection, needed);
-  const who = (await userOf(patient.cluster(side).connection)) ?? 'the user of the kubeconfig';
+  const user = await userOf(patient.cluster(side).connection);
+  const who = user ?? 'the user of the kubeconfig';
   const denied = needed.filter((_, index) => reviews[index] === 'denied');
   const unknown = reviews.filter((one) => one === 'unknown').length;
   if (denied.length > 0) {
@@ -43,9 +46,10 @@ async function review(patient: Patient, side: Side, needed: readonly Permission[
       const says = `${who} has no right in ${patient.settings.hostNamespace}: is that the namespace? Its pods are in ${home}`;
       return fault(says, { mend: `name the namespace with --host-namespace ${home} or hostward.hostNamespace` });
     }
+    patient.takeLacked(side, user, denied);
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
     const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}`;
-    return fault(says, { details, mend: mendOf(patient, side, denied) });
+    return fault(says, { details, mend: mendOf(patient, side) });
   }
   if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`);
   return ok(`${who} has all ${needed.length}`);
@@ -82,13 +86,16 @@ function grouped(permissions: readonly Permission[]): Group[] {
   return [...groups.values()];
 }
 
-function mendOf({ settings }: Patient, side: Side, denied: readonly Permission[]): string {
-  if (side === 'virtual') {
-    const secret = `vc-${settings.virtualClusterName}`;
-    return `use the kubeconfig of the Secret ${secret} in ${settings.hostNamespace}, or give its user the rights above by a ClusterRole`;
-  }
-  const file = denied.some(({ namespace }) => namespace !== settings.hostNamespace) ? 'cluster-role' : 'role';
-  return `kubectl auth reconcile -f config/${file}.yaml   # with your names in it; with the chart: helm upgrade hostward config/chart -n ${settings.hostNamespace} --reuse-values, where hostward is the release that helm list shows`;
+/** The command comes first, because people copy it. */
+function mendOf(patient: Patient, side: Side): string {
+  const { settings } = patient;
+  const options = settingOptions.flatMap(({ name: option }) =>
+    patient.options.texts(option).map((value) => optionWords({ option, value })),
+  );
+  const command = patient.command(['doctor', ...options, `--rights ${side} | kubectl auth reconcile -f -`].join(' '));
+  return side === 'virtual'
+    ? `${command}   # with a kubectl that may grant them in the virtual cluster; or use the kubeconfig of the Secret vc-${settings.virtualClusterName} in ${settings.hostNamespace}`
+    : `${command}   # with a kubectl that may grant them; for good: config/role.yaml or config/cluster-role.yaml with your names in it, or helm upgrade of the chart`;
 }
 
 function isLease({ resource }: Permission): boolean {

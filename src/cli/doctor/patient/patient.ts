@@ -1,6 +1,7 @@
 // What the checks of one examination know and find out for each other: the options, the configuration, the clusters that answered.
 // A check that needs a fact names the check that finds it, so that an absent fact is a bug.
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
+import type { Permission } from '../../../cluster/wire/probe.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { ClusterClient, type Side } from '../../line/cluster-client.ts';
 import type { Context } from '../../line/context.ts';
@@ -32,6 +33,9 @@ export class Patient {
   readonly silent = new Set<Side>();
   /** The account has no right in the host namespace, which is probably another one than meant. */
   isNamespaceDoubted = false;
+
+  /** By side, with the account that lacks them. */
+  readonly lacked = new Map<Side, { user: string | undefined; rights: Permission[] }>();
 
   constructor(context: Context, options: Options, stopping: AbortSignal) {
     this.context = context;
@@ -67,6 +71,11 @@ export class Patient {
     const pod = this.context.environment['HOSTNAME'] ?? 'deploy/hostward';
     const namespace = this.hasSync ? this.settings.hostNamespace : 'NAMESPACE';
     return `${programInPod({ namespace, pod })} ${words}`;
+  }
+
+  takeLacked(side: Side, user: string | undefined, rights: readonly Permission[]): void {
+    const known = this.lacked.get(side)?.rights ?? [];
+    this.lacked.set(side, { user, rights: [...known, ...rights] });
   }
 
   takeConfiguration(loaded: GoodConfiguration): void {

@@ -100,11 +100,22 @@ export const doctorCommand: CommandSpec = {
     { name: 'wait', value: 'DURATION', summary: 'look again until no fault is left, at most this long, like 2m' },
     { name: 'suppress', value: 'CODE', repeats: true, summary: 'leave a check out of the report and the exit code' },
     { name: 'strict', summary: 'warnings count as faults' },
+    {
+      name: 'rights',
+      value: 'host|virtual',
+      choices: ['host', 'virtual'],
+      summary:
+        'print only the rights that are missing in that cluster, as Roles and bindings for kubectl auth reconcile',
+    },
     output('text', 'json'),
   ],
   examples: [
     { line: 'hostward doctor -c vcluster.yaml', says: 'is anything wrong' },
     { line: 'hostward doctor -c vcluster.yaml --pre', says: 'before the installation' },
     { line: 'hostward doctor -c vcluster.yaml --active --wait 2m', says: 'after it, in a pipeline' },
+    {
+      line: 'hostward doctor -c vcluster.yaml --rights host',
+      says: 'Roles with what is missing, for | kubectl auth reconcile -f -',
+    },
   ],
 };

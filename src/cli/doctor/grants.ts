@@ -1,0 +1,58 @@
+// Writes what `kubectl auth reconcile` grants: the rights that an account lacks, as a Role for each namespace, and a ClusterRole for those
+// in all namespaces. In: the rights and the account. Out: YAML. Pure.
+import type { Permission } from '../../cluster/wire/probe.ts';
+import { toYaml } from '../offline/yaml-text.ts';
+
+export interface LackedRights {
+  user: string;
+  /** Of the virtual cluster, for names that stay apart. */
+  name: string;
+  lacked: readonly Permission[];
+}
+
+export function grantsText({ user, name, lacked }: LackedRights): string {
+  const places = Map.groupBy(lacked, ({ namespace }) => namespace);
+  return [...places]
+    .flatMap(([namespace, rights]) => roleWithBinding({ namespace, rights, user, name: `hostward-${name}-rights` }))
+    .map(toYaml)
+    .join('---\n');
+}
+
+const group = 'rbac.authorization.k8s.io';
+
+function roleWithBinding({
+  namespace,
+  rights,
+  user,
+  name,
+}: {
+  namespace: string | undefined;
+  rights: readonly Permission[];
+  user: string;
+  name: string;
+}): object[] {
+  const kind = namespace === undefined ? 'ClusterRole' : 'Role';
+  const metadata = { name, ...(namespace !== undefined && { namespace }) };
+  const byResource = Map.groupBy(rights, (one) => `${one.group}/${one.resource}`);
+  const rules = [...byResource.values()].map((same) => {
+    const [{ group: ofResource, resource }] = same as [Permission];
+    return { apiGroups: [ofResource], resources: [resource], verbs: [...new Set(same.map(({ verb }) => verb))] };
+  });
+  return [
+    { apiVersion: `${group}/v1`, kind, metadata, rules },
+    {
+      apiVersion: `${group}/v1`,
+      kind: `${kind}Binding`,
+      metadata,
+      roleRef: { apiGroup: group, kind, name },
+      subjects: [subjectOf(user)],
+    },
+  ];
+}
+
+function subjectOf(user: string): object {
+  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? [];
+  return account === undefined
+    ? { kind: 'User', apiGroup: group, name: user }
+    : { kind: 'ServiceAccount', namespace, name: account };
+}
