@@ -1,3 +1,4 @@
+// Long because each part of a status that may need a person is looked at here.
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
 import { counted } from '../../object/text/in-words.ts';

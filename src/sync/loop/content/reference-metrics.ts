@@ -18,10 +18,12 @@ const listLimit = 100;
 
 export interface ReferenceMetrics {
   request(kind: string, request: string): void;
-  objects(kind: string, ledger: ContentLedger, unresolved: number): void;
+  /** `none` on a standby, whose leader counts them. */
+  objects(kind: string, known: { ledger: ContentLedger; unresolved: Iterable<unknown> } | 'none'): void;
   differences(kind: string, count: number): void;
 }
 
+const noObjects = { ledger: { entries: () => new Map<Key, never>().entries() }, unresolved: [] };
 const requests = ['host create', 'host patch', 'host remove', 'virtual create', 'virtual patch', 'virtual remove'];
 const contentStates = ['exported', 'imported', 'refused', 'waiting', 'retry'];
 
@@ -47,8 +49,9 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
   return {
     request: (kind, request) => asked.inc({ kind, request }),
     differences: (kind, count) => dryRunDifferences(registry, kind).set(count),
-    objects: (kind, ledger, unresolved) => {
-      for (const [state, count] of [...countsOf(ledger), ['unresolved', unresolved] as const])
+    objects: (kind, known) => {
+      const { ledger, unresolved } = known === 'none' ? noObjects : known;
+      for (const [state, count] of [...countsOf(ledger), ['unresolved', [...unresolved].length] as const])
         objects.set({ kind, state }, count);
     },
   };

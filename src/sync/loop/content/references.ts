@@ -245,12 +245,9 @@ export class References {
     for (const sync of this.#syncs.values()) sync.enqueueAll();
   }
 
-  /** `isCounted`: false on a standby, whose leader counts them. */
   setGauges({ isCounted }: { isCounted: boolean }): void {
-    for (const [kind, { ledger }] of this.#syncs) {
-      if (isCounted) this.#series.objects(kind, ledger, [...this.registry.unresolved(kind)].length);
-      else this.#series.objects(kind, { entries: () => [].values() }, 0);
-    }
+    for (const [kind, { ledger }] of this.#syncs)
+      this.#series.objects(kind, isCounted ? { ledger, unresolved: this.registry.unresolved(kind) } : 'none');
     const withheld = Map.groupBy(this.differences(this.#firstKind), ({ object }) => object.split(' ')[0]);
     for (const { kind } of contentKinds) this.#series.differences(kind, withheld.get(kind)?.length ?? 0);
   }
