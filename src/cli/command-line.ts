@@ -37,6 +37,7 @@ const loaders: Record<string, () => Promise<Command>> = {
   kubeconfig: async () => (await import('./keys/kubeconfig.ts')).kubeconfig,
   backup: async () => (await import('./keys/recovery/backup.ts')).backup,
   restore: async () => (await import('./keys/recovery/restore.ts')).restore,
+  'secrets add': async () => (await import('./keys/recovery/secrets-add.ts')).secretsAdd,
   'store migrate': async () => (await import('./keys/recovery/store.ts')).storeMigrate,
   'store seal': async () => (await import('./keys/recovery/store.ts')).storeSeal,
   'store recover': async () => (await import('./keys/recovery/store.ts')).storeRecover,

@@ -6,6 +6,8 @@ export type StoreFaultCode =
   | 'STORE_OPEN_FAILED'
   | 'STORE_LOCKED'
   | 'STORE_CORRUPT'
+  /** One record cannot be read or believed, and all others can. */
+  | 'STORE_RECORD_ASIDE'
   | 'STORE_READ_FAILED'
   | 'STORE_WRITE_FAILED'
   | 'STORE_WORKER_GONE'

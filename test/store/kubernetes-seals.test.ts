@@ -75,7 +75,9 @@ describe('a sealed store', () => {
         'it was sealed for another store',
       ]);
       // Nothing is overwritten.
-      await expect(store.write('/plain', { expect: 0, value: '1' })).rejects.toMatchObject({ code: 'STORE_CORRUPT' });
+      await expect(store.write('/plain', { expect: 0, value: '1' })).rejects.toMatchObject({
+        code: 'STORE_RECORD_ASIDE',
+      });
     }
     expect(await dataOf(records, '/plain')).toEqual(forms['/plain']);
   });

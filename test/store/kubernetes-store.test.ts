@@ -149,7 +149,9 @@ describe('kubernetes stores of two replicas', () => {
       ...{ clock: systemClock, random: Math.random, log: silentLog },
       ...{ connection: connectionTo(host), namespace, replica: 'test' },
     });
-    await records.replace(replicaName('one'), replicaData('one', 1_000, 'edited'), undefined);
+    const sight = { epoch: 'first', reached: 0, since: 0, putBack: [] };
+    const edited = replicaData({ replica: 'one', beat: 1_000, about: 'edited' }, sight);
+    await records.replace(replicaName('one'), edited, undefined);
     await one.currentRevision({ fresh: true });
     const found = await records.get(replicaName('two'));
     await records.remove(replicaName('two'), found?.version ?? 0);

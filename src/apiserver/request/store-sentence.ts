@@ -9,6 +9,8 @@ export function storeSentence(code: StoreFaultCode): string {
       return 'the store cannot read from its disk; try again later';
     case 'STORE_CORRUPT':
       return 'the file of the store is damaged; its operator must bring back a backup';
+    case 'STORE_RECORD_ASIDE':
+      return 'the record of this name in the cluster is damaged, or somebody has made, edited or put it back by hand, so it is not used; the log of the server names it, and "hostward doctor" says what to do';
     case 'STORE_OVERLOADED':
       return 'too many writes wait for the disk, so nothing was changed; try again later';
     case 'STORE_WORKER_GONE':

@@ -5,7 +5,7 @@ import { type KubernetesStoreSettings, secretsFolder } from '../../config/settin
 import { type ChainHead, type Digest, keyedDigest, plainDigest } from '../../management/audit/chain/chain.ts';
 import { chainFiles } from '../../management/audit/chain/chain-file.ts';
 import { type Before, linesBefore, type VerifiedChain, verifyFiles } from '../../management/audit/chain/verify.ts';
-import { auditName, readSecrets, replicaOf } from '../../management/keys/folder/data-folder.ts';
+import { auditName, readSecrets, replicaOf, revocationsName } from '../../management/keys/folder/data-folder.ts';
 import { knownReplicas } from '../../management/server/host/known-replicas.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireManagement } from '../line/load-settings.ts';
@@ -23,15 +23,18 @@ export async function auditVerify(context: Context, options: Options): Promise<E
   const json: object[] = [];
   let isWhole = true;
   for (const folder of chains) {
-    const chain = await chainIn(context, { options, log, folder, heads });
-    found.push(...chain.found);
-    isWhole &&= chain.isWhole;
-    lines.push(...beforeText(chain.before, log.removedBecause), ...chain.found.map(fileText));
-    if (chain.seen !== undefined) lines.push(chain.seen.text);
-    json.push({ isWhole: chain.isWhole, before: chain.before, files: chain.found.map(fileJson), ...chain.seen?.json });
+    const chain = await chainIn(context, { options, log, folder, heads: heads?.audit });
+    const journal = heads && (await journalIn(context, { log, folder, heads: heads.journal }));
+    const both = [chain, ...(journal === undefined ? [] : [journal])];
+    found.push(...both.flatMap((one) => one.found));
+    isWhole &&= both.every((one) => one.isWhole);
+    lines.push(...beforeText(chain.before, log.removedBecause));
+    for (const one of both) lines.push(...one.found.map(fileText), ...(one.seen === undefined ? [] : [one.seen.text]));
+    const told = journal === undefined ? {} : { journal: chainJson(journal) };
+    json.push({ ...chainJson(chain), before: chain.before, ...told });
   }
   const isDamaged = !isWhole;
-  const missing = missingIn(heads, await Promise.all(chains.map(replicaOf)));
+  const missing = missingIn(heads?.audit, await Promise.all(chains.map(replicaOf)));
   lines.push(...missing.map(({ text }) => text));
   isWhole &&= missing.length === 0;
   if (options.choice('output') === 'json') {
@@ -57,31 +60,59 @@ async function chainIn(
   { options, log, folder, heads }: { options: Options; log: Log; folder: string; heads: Heads | undefined },
 ): Promise<Chain> {
   const names = options.operands.length === 0 ? await filesIn(folder) : options.operands;
+  return verified(context, { names, log, folder, heads, last: options.text('last'), what: 'log' });
+}
+
+async function journalIn(
+  context: Context,
+  { log, folder, heads }: { log: Log; folder: string; heads: Heads },
+): Promise<Chain> {
+  const names = (await chainFiles(folder, revocationsName)).map((name) => join(folder, name));
+  return verified(context, { names, log, folder, heads, last: undefined, what: 'journal of revocations' });
+}
+
+async function verified(
+  context: Context,
+  { names, log, folder, heads, last, what }: Checked & { what: string },
+): Promise<Chain> {
   const files = names.map((name) => ({ name, read: () => context.files.read(resolve(context.cwd, name)) }));
-  const last = options.text('last');
   const replica = heads && (await replicaOf(folder));
   const known = replica === undefined ? undefined : heads?.get(replica);
   const found = await verifyFiles(files, { digest: log.digest, known, ...(last === undefined ? {} : { last }) });
   const results = found.map(({ result }) => result);
   const isUnbroken = results.every(({ kind }) => kind === 'whole');
   const end = results.at(-1);
-  const ends = end?.kind === 'whole' ? end.state.next - 1 : undefined;
+  const unbrokenEnd = end?.kind === 'whole' ? end.state.next - 1 : undefined;
+  const ends = end === undefined ? 0 : unbrokenEnd;
   const isCut = known !== undefined && ends !== undefined && ends < known.line;
   const seen =
     known === undefined
       ? undefined
       : {
           text: isCut
-            ? `replica ${replica}: the log ends with line ${ends}, and the store has seen line ${known.line}: its end was cut off`
-            : `replica ${replica}: the store has seen line ${known.line}`,
+            ? `replica ${replica}: the ${what} ends with line ${ends}, and the store has seen line ${known.line}: its end was cut off`
+            : `replica ${replica}: the store has seen line ${known.line} of the ${what}`,
           json: { replica, seenLine: known.line, isCut },
         };
   return { isWhole: isUnbroken && !isCut, before: linesBefore(results), found, seen };
 }
 
+interface Checked {
+  names: readonly string[];
+  log: Log;
+  folder: string;
+  heads: Heads | undefined;
+  last: string | undefined;
+}
+
+/** By replica. */
 type Heads = ReadonlyMap<string, ChainHead>;
 
-async function headsOf(context: Context, options: Options, { store }: Log): Promise<Heads | undefined> {
+async function headsOf(
+  context: Context,
+  options: Options,
+  { store }: Log,
+): Promise<{ audit: Heads; journal: Heads } | undefined> {
   if (!options.has('store')) return undefined;
   if (store === undefined)
     throw new CommandFault(exitCodes.input, 'the configuration has no store in a cluster, which would know the end', {
@@ -91,7 +122,9 @@ async function headsOf(context: Context, options: Options, { store }: Log): Prom
   const replicas = await knownReplicas(store, { clock, environment }).catch((cause: Error) => {
     throw new CommandFault(exitCodes.environment, cause.message, { cause });
   });
-  return new Map([...replicas].flatMap(([replica, { audit }]) => (audit === undefined ? [] : [[replica, audit]])));
+  const of = (chain: 'audit' | 'journal'): Heads =>
+    new Map([...replicas].flatMap(([replica, { [chain]: head }]) => (head === undefined ? [] : [[replica, head]])));
+  return { audit: of('audit'), journal: of('journal') };
 }
 
 function missingIn(heads: Heads = new Map(), given: readonly (string | undefined)[]) {
@@ -178,6 +211,10 @@ function fileText({ name, result }: Found): string {
   if (result.kind === 'broken') return `${name}:${result.line}: ${result.reason}`;
   const torn = result.torn ? '; the end of the last line is missing, as after a crash or in the middle of a write' : '';
   return `${name}: ${result.lines} lines, whole${torn}; last ${result.state.previous}`;
+}
+
+function chainJson({ isWhole, found, seen }: Chain): object {
+  return { isWhole, files: found.map(fileJson), ...seen?.json };
 }
 
 function fileJson({ name, result }: Found): object {

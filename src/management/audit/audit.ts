@@ -11,7 +11,7 @@ import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { Callers } from '../keys/callers/callers.ts';
 import { managementRequest, proxiedIn } from '../scope/classify.ts';
 import { type AccessRequest, isManagementResource, reportResource } from '../scope/request.ts';
-import type { ChainHead } from './chain/chain.ts';
+import { type ChainHead, lostEnd } from './chain/chain.ts';
 import type { ChainFile } from './chain/chain-file.ts';
 import { damageText, type FoundDamage } from './chain/find-damage.ts';
 import type { Removal } from './chain/retention.ts';
@@ -70,10 +70,9 @@ export class AuditLog implements Audit {
 
   #lookForLostEnd(): void {
     const { headBefore, log } = this.#options;
-    const { line, digest } = this.head;
-    if (headBefore === undefined || headBefore.line < line) return;
-    if (headBefore.line === line && headBefore.digest === digest) return;
-    this.#lostEnd = `the end of the audit log was lost before the start: it ends with line ${line}, and the store has seen line ${headBefore.line}; keep the files as they are, and compare them with the copies in your log storage`;
+    const lost = lostEnd('audit log', this.head, headBefore);
+    if (lost === undefined) return;
+    this.#lostEnd = `${lost}; keep the files as they are, and compare them with the copies in your log storage`;
     log.error({ component: 'management', ...this.head, seen: headBefore }, this.#lostEnd);
   }
 

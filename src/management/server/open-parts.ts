@@ -43,6 +43,8 @@ export interface OpenParts {
   /** The database below the store, for a backup. */
   database: Database;
   revocations: ChainFile;
+  /** What is missing in it. */
+  journalDamage: string | undefined;
   peppers: Peppers;
   store: Store;
   /** What is known here of the store must be believed only while they are not behind. */
@@ -190,8 +192,21 @@ async function partsOf(
   });
   supplied?.start();
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
-  const { revocations } = stored;
-  const given = { peppers, database, revocations, store, followers, activity, versions, ruling, people, book, uses };
+  const { revocations, journalDamage } = stored;
+  const given = {
+    peppers,
+    database,
+    revocations,
+    journalDamage,
+    store,
+    followers,
+    activity,
+    versions,
+    ruling,
+    people,
+    book,
+    uses,
+  };
   const made = {
     callers,
     visibleSince,
@@ -211,7 +226,8 @@ async function partsOf(
 
 /** The store knows no command that mends it. */
 function withWayOut(error: unknown, { shared }: Database): unknown {
-  if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') return error;
+  if (!(error instanceof StoreFault)) return error;
+  if (error.code !== 'STORE_CORRUPT' && error.code !== 'STORE_RECORD_ASIDE') return error;
   const { code, message, cause } = error;
   const ofRecord = message.includes('a newer version')
     ? 'start that version here too'

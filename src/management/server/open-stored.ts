@@ -6,7 +6,7 @@ import type { ManagementSettings } from '../../config/settings/management-settin
 import type { Log } from '../../log.ts';
 import { Followers } from '../../store/follow/follower.ts';
 import type { StoreEvent } from '../../store/store.ts';
-import { keyedDigest } from '../audit/chain/chain.ts';
+import { keyedDigest, lostEnd } from '../audit/chain/chain.ts';
 import { ChainFile } from '../audit/chain/chain-file.ts';
 import { JournaledStore } from '../audit/journal/journaled-store.ts';
 import { revokedBy } from '../audit/journal/revoked-by.ts';
@@ -37,6 +37,7 @@ export async function openStored(
   { folder, secretsFolder, settings, clock, log }: StoredOptions,
   opened: { stop(): Promise<void> }[],
 ) {
+  const { shared } = database;
   const keys = await database.list(keyPrefix, { limit: 1 });
   const hasKeys = keys.kind !== 'page' || keys.records.length > 0;
   const secrets = await openSecrets(secretsFolder, randomBytes, hasKeys);
@@ -44,13 +45,16 @@ export async function openStored(
   const revocations = new ChainFile({ folder, name: revocationsName, digest });
   await revocations.start();
   opened.push(revocations);
+  const lost = lostEnd('journal of revocations', revocations.head, shared?.saidBefore().journal);
+  const journalDamage = lost && `${lost}; bring it back from a copy before you run "hostward store recover"`;
+  if (journalDamage !== undefined) log.error({ component: 'management', ...revocations.head }, journalDamage);
+  shared?.tells(() => ({ journal: revocations.head }));
   const remedy = database.shared && { remedy: wayOutOfRollback };
   const journal = { file: revocations, clock, log, revokedBy: takenAway, ...remedy };
   const followers = new Followers({ store: database, clock, log });
   const store = new JournaledStore({ store: database, ...journal });
   await store.start();
   opened.push(store);
-  const { shared } = database;
   const versions =
     shared && new SecretVersions({ store, followers, shared, secrets, folder: secretsFolder, clock, log });
   if (versions === undefined) await mustHaveSecrets(store, secrets, secretsFolder);
@@ -82,7 +86,20 @@ export async function openStored(
   });
   await book.start();
   opened.push(book);
-  return { secrets, digest, revocations, store, followers, activity, versions, ruling, people, book, uses };
+  return {
+    secrets,
+    digest,
+    revocations,
+    journalDamage,
+    store,
+    followers,
+    activity,
+    versions,
+    ruling,
+    people,
+    book,
+    uses,
+  };
 }
 
 const takenAway = (event: StoreEvent) =>

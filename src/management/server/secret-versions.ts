@@ -246,21 +246,26 @@ export class SecretVersions {
   }
 
   async #readTokenKey(): Promise<TokenKeyInUse | undefined> {
-    const { record } = await this.#parts.store.get(tokenKeyKey, { fresh: true });
-    const inUse = record && tokenKeyIn(record.value);
-    if (inUse?.epoch !== this.#parts.shared.epoch()) return undefined;
+    const { inUse } = await this.#storedTokenKey();
     this.#take(inUse);
     return inUse;
+  }
+
+  /** One of another epoch is in no use. */
+  async #storedTokenKey(): Promise<{ revision: number; inUse: TokenKeyInUse | undefined }> {
+    const { store, shared } = this.#parts;
+    const { record } = await store.get(tokenKeyKey, { fresh: true });
+    const inUse = record && tokenKeyIn(record.value);
+    return { revision: record?.revision ?? 0, inUse: inUse?.epoch === shared.epoch() ? inUse : undefined };
   }
 
   /** `replaces`: also another key that is in use. */
   async #agreeOn(id: string, replaces: boolean): Promise<void> {
     const { store, shared, log } = this.#parts;
-    const { record } = await store.get(tokenKeyKey, { fresh: true });
-    const inUse = record && tokenKeyIn(record.value);
-    if (!replaces && inUse?.epoch === shared.epoch()) return;
+    const { revision, inUse } = await this.#storedTokenKey();
+    if (!replaces && inUse !== undefined) return;
     const value: TokenKeyInUse = { epoch: shared.epoch(), id, sinceMs: this.#nowMs() };
-    const written = await store.write(tokenKeyKey, { expect: record?.revision ?? 0, value: JSON.stringify(value) });
+    const written = await store.write(tokenKeyKey, { expect: revision, value: JSON.stringify(value) });
     // Another replica was first, and its key counts.
     if (!written.ok) return void (await this.#readTokenKey());
     this.#take(value);

@@ -286,8 +286,9 @@ export class ManagementApi {
     const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
     const { upstreams = [] } = proxied;
     const { removalsWaiting } = certificates;
+    const damages = [audit.damage, this.#need().journalDamage];
     const leavers = keysOfLeavers(book.heldByOthers(), world, nowMs);
-    const others = openFaults({ removalsWaiting, upstreams, leavers, damage: audit.damage });
+    const others = openFaults({ removalsWaiting, upstreams, leavers, damages });
     const troubles = [...(store?.troubles ?? []), ...behind, ...others];
     return {
       url: api.url,

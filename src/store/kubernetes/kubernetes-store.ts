@@ -6,21 +6,23 @@ import type { Clock } from '../../clock.ts';
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
 import { compareKeys } from '../key-order.ts';
-import type { StoredRecord, WriteResult } from '../store.ts';
+import type { WriteResult } from '../store.ts';
 import { eventOf, fits, type Version } from '../timeline.ts';
 import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
 import { Emptying } from './emptying.ts';
 import type { HostRecord, HostRecords } from './host-records.ts';
-import { LiveReplicas } from './live-replicas.ts';
+import { Intake, type StoreSize } from './intake.ts';
+import type { IsRevoked } from './last-seen.ts';
+import type { LiveReplicas } from './live-replicas.ts';
 import { type KnownStore, MetaRecord } from './meta-record.ts';
 import { OwnRecord, sealRecordOf, wordsOf } from './own-record.ts';
 import { Pulse } from './pulse.ts';
-import { metaName, nameOf, recordData } from './record-format.ts';
-import { RecordReader, type RecordReaderOptions } from './record-reader.ts';
+import { metaName } from './record-format.ts';
+import type { Judge, RecordReaderOptions } from './record-reader.ts';
+import { mustHaveRoom, RecordWriter } from './record-writer.ts';
 import { Seals } from './seals.ts';
-import { mustHaveRoom, type StoreSize } from './store-size.ts';
-import { olderThanSeen, Succession } from './succession.ts';
+import { firstOlderThanSeen } from './succession.ts';
 
 export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordReaderOptions {
   host: HostRecords;
@@ -42,6 +44,10 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   seals?: () => Promise<Seals>;
   /** Opens it also when some records are sealed and the store is not. */
   mends?: boolean;
+  /** Believes every sealed record that is there at the start, as commands do that bring records back. */
+  trusts?: boolean;
+  /** What this replica itself knows of a record that was written after the last heartbeats; default: nothing. */
+  isRevoked?: IsRevoked;
 }
 
 /** A write without an expectation tries again after each change of another replica. */
@@ -54,18 +60,16 @@ export class KubernetesStore extends TimelineStore {
   readonly #host: HostRecords;
   readonly #arrivals: Arrivals;
   readonly #pulse: Pulse;
-  readonly replicas: LiveReplicas;
-  readonly #reader: RecordReader;
-  readonly #succession: Succession;
+  readonly #intake: Intake;
   readonly #meta: MetaRecord;
   readonly #emptying: Emptying;
-  readonly #keys = new Map<string, string>();
-  /** Of all values. */
-  #bytes = 0;
+  readonly #writer: RecordWriter;
   #reached = 0;
   #side: [string, string][] = [];
   #hasListed = false;
   #hasStraySeals = false;
+  /** Why it cannot be known which of the records are the newest. */
+  #doubt: string | undefined;
   #hostTrouble: string | undefined;
   /** Ends only with a restart. */
   #wentBack: string | undefined;
@@ -75,8 +79,6 @@ export class KubernetesStore extends TimelineStore {
     this.#options = options;
     this.#host = options.host;
     const clock = options.hostClock ?? options.clock;
-    this.replicas = new LiveReplicas(clock);
-    this.#succession = new Succession(clock);
     const { host, replica, about = () => '', newEpoch } = options;
     this.#meta = new MetaRecord(host, { newEpoch, seals: new Seals([]) });
     const seals = () => this.#meta.seals;
@@ -87,18 +89,29 @@ export class KubernetesStore extends TimelineStore {
         host.listAgain();
       },
     });
-    this.#reader = new RecordReader(options, { seals, succession: this.#succession });
+    this.#intake = new Intake({ ...options, clock, seals });
     const own = new OwnRecord({
-      ...{ host, replica, about, seals, mayMake: () => !this.#emptying.isHalted },
+      ...{
+        host,
+        replica,
+        about,
+        seals,
+        sight: () => this.#intake.sight({ epoch: this.epoch, reached: this.#reached }),
+        mayMake: () => !this.#emptying.isHalted,
+      },
       wentBack: (message) => this.#setBack(message),
     });
     this.#arrivals = new Arrivals(clock);
+    this.#writer = new RecordWriter({
+      ...{ host, meta: this.#meta, intake: this.#intake, arrivals: this.#arrivals },
+      ...{ reached: () => this.#reached, timeline: () => this.timeline },
+    });
     this.#pulse = new Pulse({
       clock,
       write: (beat) => own.write(beat),
       reached: async (version) => {
         await this.#arrivals.wait(() => this.#reached >= version);
-        this.#succession.beat(version);
+        this.#intake.succession.beat(version);
       },
       isDeaf: () => this.#host.followAgain(),
     });
@@ -118,6 +131,7 @@ export class KubernetesStore extends TimelineStore {
     });
     await this.#firstList();
     if (this.#hasStraySeals && this.#options.mends !== true) throw this.#meta.strayed();
+    if (this.#doubt !== undefined) throw this.#meta.notKnown(this.#doubt);
     await this.#pulse.beat();
     this.open();
     this.#pulse.start();
@@ -161,7 +175,11 @@ export class KubernetesStore extends TimelineStore {
 
   /** Names of records that nobody can read or believe, and why; the others are served. */
   get unusable(): ReadonlyMap<string, string> {
-    return this.#reader.aside;
+    return this.#intake.aside;
+  }
+
+  get replicas(): LiveReplicas {
+    return this.#intake.replicas;
   }
 
   /** The name in the seals of its records; undefined = a record that somebody makes by hand is believed. */
@@ -177,7 +195,7 @@ export class KubernetesStore extends TimelineStore {
   override async get(key: string, options: { fresh?: boolean } = {}) {
     this.mustBeOpen('read');
     if (options.fresh !== true) return super.get(key);
-    const record = await this.#live(key);
+    const record = await this.#writer.live(key);
     return { record, revision: Math.max(this.timeline.revision, record?.revision ?? 0) };
   }
 
@@ -189,12 +207,12 @@ export class KubernetesStore extends TimelineStore {
     let known = this.timeline.newest(key)?.record;
     for (let attempt = 1; attempt <= mostAttempts; attempt++) {
       // Memory may be behind, so only the host refuses.
-      if (!fits(known, change)) known = await this.#live(key);
+      if (!fits(known, change)) known = await this.#writer.live(key);
       if (!fits(known, change)) return { ok: false, current: known, revision: this.timeline.revision };
       mustHaveRoom(this.size, { known, value: change.value }, this.#options.most);
-      const written = await this.#send(key, known, change.value);
+      const written = await this.#writer.send(key, known, change.value);
       if (written !== undefined) return written;
-      known = await this.#live(key);
+      known = await this.#writer.live(key);
     }
     throw new StoreFault(
       'STORE_OVERLOADED',
@@ -234,7 +252,7 @@ export class KubernetesStore extends TimelineStore {
   }
 
   get size(): StoreSize {
-    return { records: this.#keys.size, bytes: this.#bytes };
+    return this.#intake.size;
   }
 
   /** From here on every revision is above `revision`, and means nothing to who knows an older epoch. For a store that nobody serves. */
@@ -278,91 +296,48 @@ export class KubernetesStore extends TimelineStore {
     }
   }
 
-  /** The record as the host has it now. */
-  async #live(key: string): Promise<StoredRecord | undefined> {
-    const found = await this.#host.get(nameOf(key));
-    if (found === undefined) return undefined;
-    const read = this.#reader.read(found, this.#meta.now.offset);
-    if (read.kind === 'record' && read.record.key === key) {
-      await this.#arrivals.wait(() => this.#reached >= found.version);
-      // The stream knows what was there before, and may not have believed it.
-      if (!this.#reader.aside.has(found.name)) return read.record;
-    }
-    const why = this.#reader.aside.get(found.name) ?? (read.kind === 'unusable' ? read.why : 'it is another record');
-    throw new StoreFault('STORE_CORRUPT', `Cannot read record "${found.name}" in ${this.#host.place}: ${why}`);
-  }
-
-  /** Undefined = somebody else has changed the record. */
-  async #send(
-    key: string,
-    known: StoredRecord | undefined,
-    value: string | undefined,
-  ): Promise<WriteResult | undefined> {
-    const { offset } = this.#meta.now;
-    const name = nameOf(key);
-    if (value === undefined) return known === undefined ? undefined : this.#sendRemoval(name, known);
-    const data = this.#meta.seals.applied(name, recordData(key, value, known, { offset, after: this.#reached }));
-    const sent =
-      known === undefined
-        ? await this.#host.create(name, data)
-        : await this.#host.replace(name, data, known.revision - offset);
-    if (sent.kind !== 'written') return undefined;
-    await this.#arrivals.wait(() => this.#reached >= sent.version);
-    const why = this.#reader.aside.get(name);
-    if (why !== undefined) throw new StoreFault('STORE_HOST_FAILED', `Cannot confirm record "${name}": ${why}`);
-    const revision = offset + sent.version;
-    return { ok: true, revision, createRevision: known?.createRevision ?? revision };
-  }
-
-  async #sendRemoval(name: string, known: StoredRecord): Promise<WriteResult | undefined> {
-    const removal = await this.#host.remove(name, known.revision - this.#meta.now.offset);
-    if (removal.kind !== 'removed') return undefined;
-    // The host names the version of a removal in its stream alone.
-    let revision = 0;
-    await this.#arrivals.wait(() => {
-      // Somebody may have made the record again before the answer came: the removal is the first version behind the known one.
-      let gone = this.timeline.newest(known.key);
-      while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
-      revision = gone?.revision ?? this.timeline.revision;
-      return gone === undefined || gone.revision > known.revision;
-    });
-    return { ok: true, revision, createRevision: known.createRevision };
-  }
-
   /** Changes that were missed cannot be delivered in order, so all watches end and their readers list again. */
   #listed(records: readonly HostRecord[], version: number): void {
-    const [before, { offset: former }, missedAfter] = [this.timeline, this.#meta.now, this.#reached];
     const meta = records.find(({ name }) => name === metaName);
     if (meta === undefined && this.#hasListed) {
       this.#emptying.storeDeleted();
       return;
     }
-    if (meta !== undefined) this.#meta.take(this.#reader.read(meta, 0));
-    this.replicas.clear();
-    this.#keys.clear();
-    this.#bytes = 0;
-    const [atMs, versions] = [this.clock.now(), [] as Version[]];
-    for (const found of records) {
-      const newest = before.newest(found.data['key'] ?? '');
-      const known = this.#hasListed ? { newest, offset: former, missedAfter } : undefined;
-      const older = known && olderThanSeen(found, known);
-      if (older !== undefined) this.#setBack(older);
-      const read = this.#reader.read(found, this.#meta.now.offset, known);
-      if (read.kind === 'replica') this.replicas.hear(read);
-      this.#reader.note(found.name, read, newest?.record);
-      if (read.kind !== 'record') continue;
-      const { record } = read;
-      this.#keys.set(found.name, record.key);
-      this.#bytes += record.value.length;
-      versions.push({ key: record.key, revision: record.revision, record, before: undefined, atMs });
-    }
+    const afterLoss = this.#hasListed ? this.#judgeAfterLoss(records) : undefined;
+    if (meta !== undefined) this.#meta.take(this.#intake.read(meta, 0));
+    const judge = afterLoss ?? this.#judgeAtStart(records);
+    const { offset } = this.#meta.now;
+    const atMs = this.clock.now();
+    const taken = this.#intake.takeAll(records, { offset, before: this.timeline, judge });
+    if (!this.#hasListed) this.#doubt ??= this.#intake.doubt;
     this.#hasStraySeals = !this.#meta.seals.isSealed && records.some(({ data }) => data['seal'] !== undefined);
-    this.#reader.keepOnly(new Set(records.map(({ name }) => name)));
-    this.restart({ versions, revision: this.#meta.now.offset + version });
+    this.restart({
+      versions: taken.map((one): Version => ({ ...one, before: undefined, atMs })),
+      revision: offset + version,
+    });
     this.#reached = version;
     this.#hasListed = true;
     this.#emptying.settled();
     this.#arrivals.look();
+  }
+
+  #judgeAfterLoss(records: readonly HostRecord[]): Judge {
+    const { offset } = this.#meta.now;
+    const memory = { before: this.timeline, offset, missedAfter: this.#reached };
+    const older = firstOlderThanSeen(records, memory);
+    if (older !== undefined) this.#setBack(older);
+    return this.#intake.judgeAfterLoss(memory);
+  }
+
+  /** Nothing is known here but what the replicas have said. */
+  #judgeAtStart(records: readonly HostRecord[]): Judge {
+    const { known, replica, trusts = false, isRevoked = () => false } = this.#options;
+    if (trusts) return () => undefined;
+    const { epoch } = this.#meta.now;
+    const mustKnow = known?.epoch === epoch && this.#meta.seals.isSealed ? replica : undefined;
+    const { judge, doubt } = this.#intake.judgeAtStart(records, { epoch, isRevoked, mustKnow });
+    this.#doubt = doubt;
+    return judge;
   }
 
   #changed(type: 'put' | 'delete', found: HostRecord): void {
@@ -372,29 +347,17 @@ export class KubernetesStore extends TimelineStore {
     if (this.#emptying.isHalted) return;
     this.#reached = found.version;
     const { offset } = this.#meta.now;
-    const newest = this.timeline.newest(found.data['key'] ?? '');
-    const read = type === 'delete' ? undefined : this.#reader.read(found, offset, { newest, offset });
+    const { timeline } = this;
+    const read = type === 'delete' ? undefined : this.#intake.readNext(found, offset, timeline);
     if (found.name === metaName && read !== undefined && this.#meta.isNews(read)) this.#host.listAgain();
-    if (read?.kind === 'replica') this.replicas.hear(read);
-    const key = read?.kind === 'record' ? read.record.key : this.#keys.get(found.name);
-    this.#reader.note(found.name, read, key === undefined ? undefined : this.timeline.newest(key)?.record);
-    const record = read?.kind === 'record' ? read.record : undefined;
-    const revision = offset + found.version;
-    if (key === undefined || (record === undefined && this.timeline.newest(key)?.record === undefined))
-      this.timeline.reach(revision);
-    else this.#apply(found.name, { key, revision, record });
+    const taken = this.#intake.take(found, read, { offset, timeline });
+    if (taken === undefined) timeline.reach(offset + found.version);
+    else {
+      const version: Version = { ...taken, before: timeline.newest(taken.key), atMs: this.clock.now() };
+      timeline.apply(version);
+      this.hub.publish(eventOf(version));
+      this.trim();
+    }
     this.#arrivals.look();
-  }
-
-  /** A record that nobody can read any more counts as deleted: it must not let anybody in. */
-  #apply(name: string, { key, revision, record }: Pick<Version, 'key' | 'revision' | 'record'>): void {
-    if (record === undefined) this.#keys.delete(name);
-    else this.#keys.set(name, key);
-    const before = this.timeline.newest(key);
-    this.#bytes += (record?.value.length ?? 0) - (before?.record?.value.length ?? 0);
-    const version: Version = { key, revision, record, before, atMs: this.clock.now() };
-    this.timeline.apply(version);
-    this.hub.publish(eventOf(version));
-    this.trim();
   }
 }

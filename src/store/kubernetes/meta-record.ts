@@ -132,6 +132,14 @@ export class MetaRecord {
     );
   }
 
+  /** Of a store whose newest records nobody can tell from older ones. */
+  notKnown(why: string): StoreFault {
+    return new StoreFault(
+      'STORE_ROLLED_BACK',
+      `Cannot open the store in ${this.#host.place}: ${why}; stop every replica and run "hostward store recover", which keeps revoked keys dead`,
+    );
+  }
+
   #refused(why: string): StoreFault {
     return new StoreFault(
       'STORE_OPEN_FAILED',

@@ -2,7 +2,7 @@
 // acknowledged beat shows that the host was set back, even if its versions have risen above all former ones again since.
 import { StoreFault } from '../errors.ts';
 import type { HostRecords, RecordWrite } from './host-records.ts';
-import { readRecord, replicaData, replicaName } from './record-format.ts';
+import { readRecord, replicaData, replicaName, type Sight } from './record-format.ts';
 import type { Seals } from './seals.ts';
 
 export interface OwnRecordOptions {
@@ -10,6 +10,8 @@ export interface OwnRecordOptions {
   replica: string;
   /** What the other replicas and `status` read about this one. */
   about: () => string;
+  /** What a replica that starts reads. */
+  sight: () => Sight;
   seals: () => Seals;
   /** False while it is unknown why records are gone. */
   mayMake: () => boolean;
@@ -27,9 +29,9 @@ export class OwnRecord {
 
   /** The host's version of the change. */
   async write(beat: number): Promise<number> {
-    const { host, replica, about, seals, mayMake } = this.#options;
+    const { host, replica, about, sight, seals, mayMake } = this.#options;
     const name = replicaName(replica);
-    const data = seals().applied(name, replicaData(replica, beat, about()));
+    const data = seals().applied(name, replicaData({ replica, beat, about: about() }, sight()));
     let done = await host.replace(name, data, this.#known?.version);
     if (done.kind === 'conflict') done = await this.#writeOver(name, data);
     if (done.kind === 'absent' && mayMake()) done = await host.create(name, data);

@@ -1,6 +1,7 @@
 // The pulse of one replica: it changes a record of its own every two seconds and looks for the change in the stream of changes. Only
 // that shows that the stream lives; a request that is answered does not. Each replica has its own, so none is silenced by the end of
 // another. A beat is also the way to a fresh read: when it has come back, everything written before it is here.
+import { backOffMs } from '../../back-off.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import { StoreFault } from '../errors.ts';
 
@@ -17,6 +18,8 @@ export interface PulseOptions {
 const beatEveryMs = 2_000;
 /** A replica that has not seen its own change for so long does not know what was revoked. */
 export const silenceMs = 5_000;
+/** A host may need longer to open its stream, and is not interrupted again and again. */
+const reopening = { firstMs: silenceMs, mostMs: 60_000 };
 
 export class Pulse {
   readonly #options: PulseOptions;
@@ -24,6 +27,8 @@ export class Pulse {
   /** When the newest beat that came back was sent. */
   #provenMs = Number.NEGATIVE_INFINITY;
   #answeredMs = Number.NEGATIVE_INFINITY;
+  /** In this silence. */
+  #reopened = { times: 0, lastMs: Number.NEGATIVE_INFINITY };
   #fault: string | undefined;
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
@@ -93,7 +98,13 @@ export class Pulse {
 
   #lookForSilence(): void {
     const { clock, isDeaf } = this.#options;
-    const hearsNothing = this.silentMs > silenceMs && clock.now() - this.#answeredMs < silenceMs;
-    if (hearsNothing && this.#provenMs > 0) isDeaf();
+    const nowMs = clock.now();
+    if (this.silentMs <= silenceMs) this.#reopened.times = 0;
+    else if (nowMs - this.#answeredMs < silenceMs && this.#provenMs > 0) {
+      const { times, lastMs } = this.#reopened;
+      if (nowMs - lastMs < backOffMs(times, reopening)) return;
+      this.#reopened = { times: times + 1, lastMs: nowMs };
+      isDeaf();
+    }
   }
 }

@@ -28,12 +28,25 @@ export interface StoreMeta {
 
 export type HostData = Readonly<Record<string, string>>;
 
+/** What a replica knew when it beat. One that starts has no other memory of the records. */
+export interface Sight {
+  /** What was known in another epoch says nothing. */
+  epoch: string;
+  /** It has judged every record up to this version. */
+  reached: number;
+  /** Whoever wrote a record after that had read the store up to this version. */
+  since: number;
+  /** Records that it did not believe because somebody had put an older version back, with their versions. */
+  putBack: readonly string[] | 'tooMany';
+}
+
 export type ReadRecord =
   | { kind: 'record'; record: StoredRecord }
   | { kind: 'meta'; meta: StoreMeta }
-  | { kind: 'replica'; replica: string; beat: number; about: string }
-  /** Somebody else's, damaged, or of a newer program. */
-  | { kind: 'unusable'; why: string };
+  /** `sight`: undefined of a version that did not tell it. */
+  | { kind: 'replica'; replica: string; beat: number; about: string; sight: Sight | undefined }
+  /** Somebody else's, damaged, or of a newer program. `putBackAt`: an older version, which is there as this one. */
+  | { kind: 'unusable'; why: string; putBackAt?: number };
 
 /** 160 bits of the key's hash in 32 characters that a name may have; what was found under it is compared with the key. */
 export function nameOf(key: string): string {
@@ -46,7 +59,7 @@ export function replicaName(replica: string): string {
 
 /**
  * `known`: the record that is replaced. Its version is written too: for the host, a write of the same data is no change. `after`: a
- * version that the writer knew when it made a new record. Both tell an old record that somebody puts back from a new one.
+ * version that the writer knew. Both tell an old record that somebody puts back from a new one.
  */
 export function recordData(
   key: string,
@@ -54,8 +67,8 @@ export function recordData(
   known: StoredRecord | undefined,
   { offset, after }: { offset: number; after: number },
 ): HostData {
-  const data = { format: String(unsealedFormat), key, value };
-  if (known === undefined) return { ...data, after: String(after) };
+  const data = { format: String(unsealedFormat), key, value, after: String(after) };
+  if (known === undefined) return data;
   const { createRevision, revision } = known;
   return { ...data, created: String(createRevision - offset), replaced: String(revision - offset) };
 }
@@ -66,8 +79,13 @@ export function metaData({ offset, epoch, earlier, store }: StoreMeta): HostData
 }
 
 /** `beat` makes every write of a replica a change. */
-export function replicaData(replica: string, beat: number, about: string): HostData {
-  return { format: String(unsealedFormat), replica, beat: String(beat), about };
+export function replicaData(
+  { replica, beat, about }: { replica: string; beat: number; about: string },
+  { epoch, reached, since, putBack }: Sight,
+): HostData {
+  const sight = { epoch, reached: String(reached), since: String(since) };
+  const told = putBack === 'tooMany' ? putBack : putBack.join(' ');
+  return { format: String(unsealedFormat), replica, beat: String(beat), about, ...sight, putBack: told };
 }
 
 export function readRecord({ name, version, data }: HostRecord, offset: number): ReadRecord {
@@ -99,10 +117,17 @@ function readMeta({ offset, epoch, earlier = '', store }: HostData): ReadRecord 
   return { kind: 'meta', meta: store === undefined ? meta : { ...meta, store } };
 }
 
-function readReplica({ replica, beat, about = '' }: HostData): ReadRecord {
+function readReplica({ replica, beat, about = '', ...data }: HostData): ReadRecord {
   const number = wholeNumber(beat ?? '');
   if (number === undefined || replica === undefined) return { kind: 'unusable', why: 'it is damaged' };
-  return { kind: 'replica', replica, beat: number, about };
+  return { kind: 'replica', replica, beat: number, about, sight: sightIn(data) };
+}
+
+function sightIn({ epoch, reached, since, putBack }: HostData): Sight | undefined {
+  const [to, from] = [wholeNumber(reached ?? ''), wholeNumber(since ?? '')];
+  if (epoch === undefined || putBack === undefined || to === undefined || from === undefined) return undefined;
+  const told = putBack === 'tooMany' ? putBack : putBack.split(' ').filter((one) => one !== '');
+  return { epoch, reached: to, since: from, putBack: told };
 }
 
 /** What the writer of a record knew of the versions before it. */

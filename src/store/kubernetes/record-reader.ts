@@ -4,7 +4,10 @@ import type { StoredRecord } from '../store.ts';
 import type { HostRecord } from './host-records.ts';
 import { type ReadRecord, readRecord } from './record-format.ts';
 import type { Seals } from './seals.ts';
-import type { Predecessor, Succession } from './succession.ts';
+import { type Succession, tooOld } from './succession.ts';
+
+/** Why a record with a good seal is not the newest one. */
+export type Judge = (found: HostRecord, record: StoredRecord) => string | undefined;
 
 export interface RecordReaderOptions {
   /** False for a value that nobody could read; default: every value is good. */
@@ -17,6 +20,8 @@ export class RecordReader {
   readonly #options: RecordReaderOptions;
   readonly #proof: { seals: () => Seals; succession: Succession };
   readonly #aside = new Map<string, string>();
+  /** Versions of those among them that somebody has put back. */
+  readonly #putBack = new Map<string, number>();
 
   constructor(options: RecordReaderOptions, proof: { seals: () => Seals; succession: Succession }) {
     this.#options = options;
@@ -28,19 +33,24 @@ export class RecordReader {
     return this.#aside;
   }
 
-  /** `known`: what was known of the name so far; undefined = nothing can be. */
-  read(found: HostRecord, offset: number, known?: Predecessor): ReadRecord {
+  get putBack(): ReadonlyMap<string, number> {
+    return this.#putBack;
+  }
+
+  /** `judge`: undefined where nothing can be known of the records so far. */
+  read(found: HostRecord, offset: number, judge?: Judge): ReadRecord {
     const read = readRecord(found, offset);
     if (read.kind === 'unusable') return read;
-    const { succession } = this.#proof;
     const seals = this.#proof.seals();
     const forged = seals.fault(found);
     if (forged !== undefined) return { kind: 'unusable', why: forged };
     if (read.kind !== 'record') return read;
     const { isUsable = () => true } = this.#options;
     if (!isUsable(read.record)) return { kind: 'unusable', why: 'its value is damaged' };
-    const old = known && seals.isSealed ? succession.fault(found, read.record.value, known) : undefined;
-    return old === undefined ? read : { kind: 'unusable', why: old };
+    if (!seals.isSealed) return read;
+    const isKnown = this.#putBack.get(found.name) === found.version;
+    const old = isKnown ? tooOld : judge?.(found, read.record);
+    return old === undefined ? read : { kind: 'unusable', why: old, putBackAt: found.version };
   }
 
   /** Of the present state of a record, or undefined for one that is gone. `last`: what was believed of it until now. */
@@ -48,6 +58,8 @@ export class RecordReader {
     const why = read?.kind === 'unusable' ? read.why : undefined;
     if (why === undefined) this.#proof.succession.settled(name);
     else if (last !== undefined) this.#proof.succession.spoiled(name, last);
+    if (read?.kind === 'unusable' && read.putBackAt !== undefined) this.#putBack.set(name, read.putBackAt);
+    else this.#putBack.delete(name);
     if (this.#aside.get(name) === why) return;
     if (why === undefined) this.#aside.delete(name);
     else this.#aside.set(name, why);

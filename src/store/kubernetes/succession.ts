@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { StoredRecord } from '../store.ts';
-import type { Version } from '../timeline.ts';
+import type { Timeline, Version } from '../timeline.ts';
 import type { HostRecord } from './host-records.ts';
 import { nameOf, versionsIn } from './record-format.ts';
 
@@ -28,6 +28,8 @@ export class Succession {
   readonly #clock: Clock;
   /** Versions of own beats that came back, oldest first. Time without a beat does not count: the changes of that time come later. */
   readonly #beats: number[] = [];
+  /** Of the replicas before this one, until its own beats reach back so far. */
+  #inherited = 0;
   #sampledMs = Number.NEGATIVE_INFINITY;
   /** Of values that were believed until somebody edited the record by hand: they may be put back. */
   readonly #spoiled = new Map<string, string>();
@@ -42,6 +44,15 @@ export class Succession {
     this.#sampledMs = nowMs;
     this.#beats.push(version);
     if (this.#beats.length > samples) this.#beats.shift();
+  }
+
+  inherit(since: number): void {
+    this.#inherited = since;
+  }
+
+  /** Whoever writes a record now has read the store up to this version. */
+  get since(): number {
+    return Math.max(this.#inherited, this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0));
   }
 
   /** The record has become one that nobody believes. */
@@ -72,7 +83,7 @@ export class Succession {
     if (replaced !== undefined)
       return missedAfter !== undefined && (created ?? version) > missedAfter ? undefined : tooOld;
     if (known !== undefined && missedAfter === undefined) return tooOld;
-    if (after === undefined || after < (this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0))) return tooOld;
+    if (after === undefined || after < this.since) return tooOld;
     return this.#wasThere(newest, { value, after: after + offset }) ? tooOld : undefined;
   }
 
@@ -89,13 +100,20 @@ export class Succession {
  * Versions of a host only rise, so a whole list that holds an older one of a record than was seen, even of its end, shows an older host:
  * a replica whose own beats are all there has no other sign. Whoever puts a record back by hand gives it a new version.
  */
-export function olderThanSeen({ name, version }: HostRecord, { newest, offset }: Predecessor): string | undefined {
-  const seen = newest === undefined ? 0 : newest.revision - offset;
-  if (seen <= version || newest === undefined || nameOf(newest.key) !== name) return undefined;
-  return `it was set back: record "${name}" is at version ${version} there, and was seen at ${seen}`;
+export function firstOlderThanSeen(
+  records: readonly HostRecord[],
+  { before, offset }: { before: Timeline; offset: number },
+): string | undefined {
+  for (const { name, version, data } of records) {
+    const newest = before.newest(data['key'] ?? '');
+    const seen = newest === undefined ? 0 : newest.revision - offset;
+    if (seen > version && newest !== undefined && nameOf(newest.key) === name)
+      return `it was set back: record "${name}" is at version ${version} there, and was seen at ${seen}`;
+  }
+  return undefined;
 }
 
-const tooOld = 'it is an older version of this record, which somebody has put back by hand';
+export const tooOld = 'it is an older version of this record, which somebody has put back by hand';
 
 function digestOf(value: string): string {
   return createHash('sha256').update(value).digest('base64');

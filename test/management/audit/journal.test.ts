@@ -41,6 +41,7 @@ function object(spec: object): KubeObject {
 
 const base: Revocation = {
   name: 'k',
+  revision: 1,
   isDeleted: false,
   isTooLong: false,
   limits: undefined,
@@ -62,11 +63,12 @@ describe('the journal of revocations', () => {
     const { revocations, highestRevision } = replayJournal([text], plainDigest);
     expect(highestRevision).toBe(14);
     expect(Object.fromEntries(revocations)).toEqual({
-      a: { ...base, name: 'name-a', limits: { ttl: 60 } },
-      b: { ...base, name: 'name-b', isDeleted: true, limits: { scope: {} } },
+      a: { ...base, name: 'name-a', revision: 12, limits: { ttl: 60 } },
+      b: { ...base, name: 'name-b', revision: 14, isDeleted: true, limits: { scope: {} } },
       c: {
         ...base,
         name: 'name-c',
+        revision: 13,
         secrets: [{ version: 1, digest: 'ab', isSupplied: false }],
       },
     });

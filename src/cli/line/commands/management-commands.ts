@@ -55,6 +55,26 @@ export const managementCommands: readonly CommandSpec[] = [
     ],
   },
   {
+    name: 'secrets add',
+    operands: 'pepper|token-key|seal-key',
+    operandChoices: ['pepper', 'token-key', 'seal-key'],
+    maxOperands: 1,
+    summary: 'Add a newer version of a secret of the management API, so that it can be rotated',
+    details: [
+      'The version goes into secretsDir beside the older ones, which stay, because keys were made with them: the pepper and the key of the seals into secrets.json, the key that signs direct tokens into token-keys.json. Nothing is printed of its value.',
+      'Replicas with a store in a cluster go on running: each of them reads the folder every few seconds, and a version is used when every living replica has said that it has it. With a folder for each replica, run it once and copy the changed file to the others. Where the folder is a mounted Secret, run it on a copy and change the Secret. A server with a database file must be stopped, and has the version after its next start.',
+      'A pepper: new and rotated keys are made with it. A token key: it signs after ten minutes at the earliest; the server makes one by itself every thirty days, and this is for a key that may have leaked. A seal key: run `hostward store seal` afterwards. To end what an old version has made, rotate the keys, then take the old pepper out of the file by hand.',
+    ],
+    options: [config, output],
+    examples: [
+      {
+        line: 'hostward secrets add pepper --config hostward.yaml',
+        says: 'every year, or when secrets.json may have leaked',
+      },
+      { line: 'hostward secrets add token-key --config hostward.yaml', says: 'before the thirty days are over' },
+    ],
+  },
+  {
     name: 'store migrate',
     operands: '',
     maxOperands: 0,
@@ -119,7 +139,7 @@ export const managementCommands: readonly CommandSpec[] = [
     details: [
       'Every line holds the digest of the line before, made with a secret in dataDir, so that the command must run where dataDir is. Without FILE it checks the whole log in dataDir, while the daemon writes or not: audit.log, and before it the full files that the daemon moved aside, audit-NUMBER.log, each named by its last line. Files from elsewhere are given oldest first. Exit code 1 names the first line that does not fit.',
       'With a configuration that has hostward.direct alone, or with --direct, it checks the log of the direct endpoint. An endpoint has no secret, so that the check finds damage there, but not a log that somebody has written again; the platform has its lines in its own log.',
-      'A log whose end was cut off looks whole. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file. Replicas keep the end of their logs in the store with each heartbeat: with --store the command compares them, and names a replica whose log is not given.',
+      'A log whose end was cut off looks whole. Keep the digest that is printed somewhere else, and give it with --last to the next check of the same file. Replicas keep the ends of their logs and of their journals of revocations in the store with each heartbeat: with --store the command checks both, compares them, and names a replica whose log is not given.',
     ],
     options: [
       {

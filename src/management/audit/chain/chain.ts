@@ -24,6 +24,12 @@ export interface ChainHead {
   digest: string;
 }
 
+/** `seen`: what the store was told last. Undefined while nothing is missing. */
+export function lostEnd(what: string, { line, digest }: ChainHead, seen: ChainHead | undefined): string | undefined {
+  if (seen === undefined || seen.line < line || (seen.line === line && seen.digest === digest)) return undefined;
+  return `the end of the ${what} was lost before the start: it ends with line ${line}, and the store has seen line ${seen.line}`;
+}
+
 /** The digest before the first line of the first file. */
 export const beginning: ChainState = { next: 1, previous: '0'.repeat(64) };
 

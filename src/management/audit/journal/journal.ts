@@ -86,6 +86,8 @@ export function limitsOf(object: KubeObject): KeyLimitsNow {
 /** The change of one key after a restore. */
 export interface Revocation {
   name: string;
+  /** Of the last entry. */
+  revision: number;
   isDeleted: boolean;
   isTooLong: boolean;
   limits: KeyLimitsNow | undefined;
@@ -122,7 +124,8 @@ export function replayJournal(texts: readonly string[], digest: Digest, after = 
     if (change.kind === 'begins') coveredFrom = revision;
     if (revision <= after) continue;
     if (change.kind === 'name') names.set(`${change.record.kind}/${change.record.name}`, change.record);
-    if (uid !== '') revocations.set(uid, applied(revocations.get(uid) ?? { ...untouched, name }, change));
+    if (uid !== '')
+      revocations.set(uid, applied({ ...(revocations.get(uid) ?? { ...untouched, name }), revision }, change));
   }
   return { revocations, names, highestRevision, coveredFrom };
 }
@@ -132,7 +135,7 @@ function* linesOf(texts: readonly string[]): Iterable<string> {
   for (const text of texts) yield* text.split('\n').slice(0, -1);
 }
 
-const untouched: Omit<Revocation, 'name'> = {
+const untouched: Omit<Revocation, 'name' | 'revision'> = {
   isDeleted: false,
   isTooLong: false,
   limits: undefined,

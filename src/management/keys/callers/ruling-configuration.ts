@@ -175,7 +175,7 @@ export class RulingConfiguration {
       this.#unreadable = undefined;
       return record;
     } catch (error) {
-      if (!(error instanceof StoreFault) || error.code !== 'STORE_CORRUPT') throw error;
+      if (!(error instanceof StoreFault) || error.code !== 'STORE_RECORD_ASIDE') throw error;
       this.#unreadable = error.message;
       return undefined;
     }

@@ -25,7 +25,7 @@ const secretsName = 'secrets.json';
 const databaseName = 'keys.db';
 /** Names a replica whose records are in a cluster. */
 export const replicaFile = 'replica.json';
-const secretBytes = 32;
+export const secretBytes = 32;
 
 export function databasePath(folder: string): string {
   return join(folder, databaseName);

@@ -19,7 +19,7 @@ export interface SecretDigest {
 }
 
 /** More are a rotation that was never finished; every unknown key is computed under each of them. */
-const maxPeppers = 4;
+export const maxPeppers = 4;
 const pepperBytes = 32;
 
 export class Peppers {

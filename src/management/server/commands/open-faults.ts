@@ -24,12 +24,11 @@ export function openFaults(of: {
   removalsWaiting: readonly FailedRemoval[];
   upstreams: readonly UpstreamFault[];
   leavers: readonly LeaversKeys[];
-  damage?: string | undefined;
+  damages: readonly (string | undefined)[];
 }): string[] {
   const instances = [...new Set(of.removalsWaiting.map(({ instance }) => instance))];
-  const damage = of.damage === undefined ? [] : [of.damage];
   return [
-    ...damage,
+    ...of.damages.filter((damage) => damage !== undefined),
     ...instances.map((instance) => removalSentence(instance, of.removalsWaiting)),
     ...of.upstreams.map(sentence),
     ...of.leavers.map(leaverSentence),

@@ -14,14 +14,15 @@ import { createMetrics, type Metrics } from '../../../metrics.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
+import type { StoreSize } from '../../../store/kubernetes/intake.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from '../../../store/kubernetes/kubernetes-store.ts';
-import type { StoreSize } from '../../../store/kubernetes/store-size.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
 import { replicaFile } from '../../keys/folder/data-folder.ts';
 import { sealsFor } from './host-seals.ts';
 import { HostSecrets } from './host-secrets.ts';
+import { OwnJournal } from './own-journal.ts';
 import {
   type OtherReplica,
   type ReplicaWords,
@@ -103,12 +104,18 @@ export class HostDatabase extends KubernetesStore {
         ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
         metrics: metrics ?? createMetrics(),
       });
+      const journal = new OwnJournal(folder);
       const database: HostDatabase = new HostDatabase(
         {
           wentBack: (why) => void database.#rememberSetBack(why, log),
           about: () => JSON.stringify(database.#words()),
           ...{ host, replica, most, history, clock, isUsable, known, mends },
-          seals: () => sealsFor(host, { secretsFolder, isFirst: known === undefined }),
+          seals: async () => {
+            await journal.open(secretsFolder);
+            return sealsFor(host, { secretsFolder, isFirst: known === undefined });
+          },
+          trusts: recovers || mends,
+          isRevoked: (record, replaced) => journal.isRevoked(record, replaced),
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },
@@ -142,11 +149,11 @@ export class HostDatabase extends KubernetesStore {
   }
 
   #words(): ReplicaWords {
-    const { audit } = this.#saidBefore;
+    const { audit, journal } = this.#saidBefore;
     const lagMs = Number.isFinite(this.silentMs) ? Math.round(this.silentMs) : undefined;
     const own: ReplicaWords = { sweeps: this.#lease.isHeld(), ...(lagMs !== undefined && { lagMs }) };
-    // Until the log is open, its end is the one that was known before.
-    return Object.assign(own, audit && { audit }, ...this.#told.map((words) => words()));
+    // Until a log is open, its end is the one that was known before.
+    return Object.assign(own, audit && { audit }, journal && { journal }, ...this.#told.map((words) => words()));
   }
 
   #others(): OtherReplica[] {

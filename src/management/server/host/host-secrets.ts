@@ -160,7 +160,7 @@ function versionOf({ metadata }: KubeObject): number {
 
 function notOurs(name: string, place: string): never {
   throw new StoreFault(
-    'STORE_CORRUPT',
+    'STORE_RECORD_ASIDE',
     `Cannot read record "${name}" in ${place}: a Secret of another program has its name; the namespace must be for Hostward alone`,
   );
 }

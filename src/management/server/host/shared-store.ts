@@ -1,6 +1,7 @@
 // What a store that several replicas use says of them, and what they tell each other: each writes it into its heartbeat.
 import { isRecord } from '../../../object/text/json.ts';
 import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
+import type { ChainHead } from '../../audit/chain/chain.ts';
 
 /** What one replica says of itself. A replica of an older version leaves things out. */
 export interface ReplicaWords {
@@ -14,7 +15,9 @@ export interface ReplicaWords {
   peppers?: readonly string[];
   tokenKeys?: readonly string[];
   /** Where its audit log ends. */
-  audit?: { line: number; digest: string };
+  audit?: ChainHead;
+  /** Where its journal of revocations ends. */
+  journal?: ChainHead;
 }
 
 export interface OtherReplica {
@@ -79,7 +82,7 @@ export function wordsIn(about: string): ReplicaWords {
     return {};
   }
   if (!isRecord(words)) return {};
-  const { sweeps, lagMs, configuration, peppers, tokenKeys, audit } = words;
+  const { sweeps, lagMs, configuration, peppers, tokenKeys, audit, journal } = words;
   return {
     ...(sweeps === true && { sweeps }),
     ...(typeof lagMs === 'number' && { lagMs }),
@@ -87,6 +90,7 @@ export function wordsIn(about: string): ReplicaWords {
     ...(areTexts(peppers) && { peppers }),
     ...(areTexts(tokenKeys) && { tokenKeys }),
     ...(isHead(audit) && { audit }),
+    ...(isHead(journal) && { journal }),
   };
 }
 
@@ -94,7 +98,7 @@ function areTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
-function isHead(value: unknown): value is { line: number; digest: string } {
+function isHead(value: unknown): value is ChainHead {
   return isRecord(value) && Number.isSafeInteger(value['line']) && typeof value['digest'] === 'string';
 }
 

@@ -158,17 +158,23 @@ describe('versions of secrets', () => {
   }, 30_000);
 });
 
-describe('the end of the audit log in the store', () => {
-  it('shows at the next start that lines were cut off', async () => {
+describe('the ends of the audit log and of the journal in the store', () => {
+  it('show at the next start that lines were cut off', async () => {
     await both.pass(0, [a, b]);
     await both.makeKey(b, 'last-line');
+    expect((await both.client(b).request('DELETE', `${keysPath}/last-line`)).status).toBe(200);
     // A list waits for the own heartbeat.
     await both.client(b).request('GET', keysPath);
     await b.api.close();
-    const path = join(b.dataDir, 'audit.log');
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
-    writeFileSync(path, `${lines.slice(0, -2).join('\n')}\n`);
+    for (const name of ['audit.log', 'revocations.log']) {
+      const path = join(b.dataDir, name);
+      const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+      writeFileSync(path, `${lines.slice(0, -2).join('\n')}\n`);
+    }
     b = await both.replica('b', { generation: 4 });
-    expect(b.api.status().troubles?.join()).toMatch(/the end of the audit log was lost .* the store has seen line \d+/);
+    for (const what of ['audit log', 'journal of revocations'])
+      expect(b.api.status().troubles?.join('\n')).toMatch(
+        new RegExp(`the end of the ${what} was lost .* the store has seen line \\d+`),
+      );
   });
 });

@@ -1,0 +1,150 @@
+// Takes in what the host shows: which record of the host is which of ours, which of them are left aside, which replicas are heard, and
+// how much all of it is. In: records of the host, and what was known of their names. Out: versions of our records.
+import type { Clock } from '../../clock.ts';
+import type { Timeline, Version } from '../timeline.ts';
+import type { HostRecord } from './host-records.ts';
+import { type IsRevoked, LastSeen, mostPutBack, placeOf } from './last-seen.ts';
+import { LiveReplicas } from './live-replicas.ts';
+import { type ReadRecord, replicaName, type Sight } from './record-format.ts';
+import { type Judge, RecordReader, type RecordReaderOptions } from './record-reader.ts';
+import type { Seals } from './seals.ts';
+import { Succession } from './succession.ts';
+
+export type Taken = Pick<Version, 'key' | 'revision' | 'record'>;
+
+export interface StoreSize {
+  records: number;
+  /** Of values. */
+  bytes: number;
+}
+
+export interface IntakeOptions extends RecordReaderOptions {
+  /** Measures silence. */
+  clock: Clock;
+  seals: () => Seals;
+}
+
+export class Intake {
+  readonly replicas: LiveReplicas;
+  readonly succession: Succession;
+  readonly #reader: RecordReader;
+  readonly #keys = new Map<string, string>();
+  /** Of all values. */
+  #bytes = 0;
+
+  constructor(options: IntakeOptions) {
+    const { clock, seals } = options;
+    this.replicas = new LiveReplicas(clock);
+    this.succession = new Succession(clock);
+    this.#reader = new RecordReader(options, { seals, succession: this.succession });
+  }
+
+  get size(): StoreSize {
+    return { records: this.#keys.size, bytes: this.#bytes };
+  }
+
+  /** Names of records that nobody can read or believe, and why. */
+  get aside(): ReadonlyMap<string, string> {
+    return this.#reader.aside;
+  }
+
+  /** Those among them that somebody has put back, with their versions. */
+  get putBack(): ReadonlyMap<string, number> {
+    return this.#reader.putBack;
+  }
+
+  /** Takes nothing in. */
+  read(found: HostRecord, offset: number): ReadRecord {
+    return this.#reader.read(found, offset);
+  }
+
+  /** Of a list after changes were missed. */
+  judgeAfterLoss({ before, offset, missedAfter }: { before: Timeline; offset: number; missedAfter: number }): Judge {
+    return (found, { value }) => {
+      const newest = before.newest(found.data['key'] ?? '');
+      return this.succession.fault(found, value, { newest, offset, missedAfter });
+    };
+  }
+
+  /** Of the first list. `mustKnow`: a replica that has its record there. `doubt`: why nobody can judge. */
+  judgeAtStart(
+    records: readonly HostRecord[],
+    { epoch, isRevoked, mustKnow }: { epoch: string; isRevoked: IsRevoked; mustKnow: string | undefined },
+  ): { judge: Judge; doubt: string | undefined } {
+    const told = records.flatMap((found) => {
+      const read = this.#reader.read(found, 0);
+      return read.kind === 'replica' ? [{ ...read, version: found.version }] : [];
+    });
+    const lastSeen = new LastSeen(told, { epoch, isRevoked });
+    this.succession.inherit(lastSeen.since);
+    const isLost = mustKnow !== undefined && !told.some(({ replica }) => replica === mustKnow);
+    const lost = isLost
+      ? `record "${replicaName(mustKnow)}", the last word of this replica, is gone or edited`
+      : undefined;
+    return {
+      judge: (found, record) => lastSeen.fault(found, record),
+      doubt: lastSeen.isIncomplete ? manyPutBack : lost,
+    };
+  }
+
+  /** Why nobody can judge the records of the first list. */
+  get doubt(): string | undefined {
+    return this.putBack.size > mostPutBack ? manyPutBack : undefined;
+  }
+
+  /** For replicas that start later. */
+  sight({ epoch, reached }: { epoch: string; reached: number }): Sight {
+    const putBack = [...this.putBack].map(([name, version]) => placeOf({ name, version }));
+    const { since } = this.succession;
+    return { epoch, reached, since, putBack: putBack.length > mostPutBack ? 'tooMany' : putBack };
+  }
+
+  /** A whole list, in place of everything that was there. `before`: what was known until then. */
+  takeAll(
+    records: readonly HostRecord[],
+    { offset, before, judge }: { offset: number; before: Timeline; judge: Judge },
+  ): (Taken & { record: object })[] {
+    this.replicas.clear();
+    this.#keys.clear();
+    this.#bytes = 0;
+    const taken: (Taken & { record: object })[] = [];
+    for (const found of records) {
+      const read = this.#reader.read(found, offset, judge);
+      if (read.kind === 'replica') this.replicas.hear(read);
+      this.#reader.note(found.name, read, before.newest(found.data['key'] ?? '')?.record);
+      if (read.kind !== 'record') continue;
+      const { record } = read;
+      this.#keys.set(found.name, record.key);
+      this.#bytes += record.value.length;
+      taken.push({ key: record.key, revision: record.revision, record });
+    }
+    this.#reader.keepOnly(new Set(records.map(({ name }) => name)));
+    return taken;
+  }
+
+  /** One change. Undefined when it changes none of our records. A record that nobody can believe any more counts as deleted. */
+  take(
+    found: HostRecord,
+    read: ReadRecord | undefined,
+    { offset, timeline }: { offset: number; timeline: Timeline },
+  ): Taken | undefined {
+    if (read?.kind === 'replica') this.replicas.hear(read);
+    const record = read?.kind === 'record' ? read.record : undefined;
+    const key = record?.key ?? this.#keys.get(found.name);
+    const known = key === undefined ? undefined : timeline.newest(key)?.record;
+    this.#reader.note(found.name, read, known);
+    if (key === undefined || (record === undefined && known === undefined)) return undefined;
+    if (record === undefined) this.#keys.delete(found.name);
+    else this.#keys.set(found.name, key);
+    this.#bytes += (record?.value.length ?? 0) - (known?.value.length ?? 0);
+    return { key, revision: offset + found.version, record };
+  }
+
+  /** As read(), and judged by everything that was heard of the name. */
+  readNext(found: HostRecord, offset: number, timeline: Timeline): ReadRecord {
+    const newest = timeline.newest(found.data['key'] ?? '');
+    return this.#reader.read(found, offset, (_, { value }) => this.succession.fault(found, value, { newest, offset }));
+  }
+}
+
+const manyPutBack = `more than ${mostPutBack} records were put back by hand, as by a backup program`;

@@ -1,0 +1,98 @@
+// Asks the host for one record and changes it there. A change counts when it has come back through the stream of changes. In: the host,
+// and what the stream has brought. Out: what is there, and the revision of a change, or undefined when somebody else was first.
+import { StoreFault } from '../errors.ts';
+import type { StoredRecord, WriteResult } from '../store.ts';
+import type { Timeline } from '../timeline.ts';
+import type { Arrivals } from './arrivals.ts';
+import type { HostRecords } from './host-records.ts';
+import type { Intake, StoreSize } from './intake.ts';
+import type { MetaRecord } from './meta-record.ts';
+import { nameOf, recordData } from './record-format.ts';
+
+export interface RecordWriterParts {
+  host: HostRecords;
+  meta: MetaRecord;
+  intake: Intake;
+  arrivals: Arrivals;
+  /** The version that the stream has reached. */
+  reached: () => number;
+  timeline: () => Timeline;
+}
+
+export class RecordWriter {
+  readonly #parts: RecordWriterParts;
+
+  constructor(parts: RecordWriterParts) {
+    this.#parts = parts;
+  }
+
+  /** The record as the host has it now. */
+  async live(key: string): Promise<StoredRecord | undefined> {
+    const { host, meta, intake } = this.#parts;
+    const found = await host.get(nameOf(key));
+    if (found === undefined) return undefined;
+    const read = intake.read(found, meta.now.offset);
+    if (read.kind === 'record' && read.record.key === key) {
+      await this.#arrived(found.version);
+      // The stream knows what was there before, and may not have believed it.
+      if (!intake.aside.has(found.name)) return read.record;
+    }
+    const why = intake.aside.get(found.name) ?? (read.kind === 'unusable' ? read.why : 'it is another record');
+    throw new StoreFault('STORE_RECORD_ASIDE', `Cannot read record "${found.name}" in ${host.place}: ${why}`);
+  }
+
+  /** Undefined = somebody else has changed the record. */
+  async send(
+    key: string,
+    known: StoredRecord | undefined,
+    value: string | undefined,
+  ): Promise<WriteResult | undefined> {
+    const { host, meta, intake, reached } = this.#parts;
+    const { offset } = meta.now;
+    const name = nameOf(key);
+    if (value === undefined) return known === undefined ? undefined : this.#remove(name, known);
+    const data = meta.seals.applied(name, recordData(key, value, known, { offset, after: reached() }));
+    const sent =
+      known === undefined ? await host.create(name, data) : await host.replace(name, data, known.revision - offset);
+    if (sent.kind !== 'written') return undefined;
+    await this.#arrived(sent.version);
+    const why = intake.aside.get(name);
+    if (why !== undefined) throw new StoreFault('STORE_HOST_FAILED', `Cannot confirm record "${name}": ${why}`);
+    const revision = offset + sent.version;
+    return { ok: true, revision, createRevision: known?.createRevision ?? revision };
+  }
+
+  async #remove(name: string, known: StoredRecord): Promise<WriteResult | undefined> {
+    const { host, meta, arrivals, timeline } = this.#parts;
+    const removal = await host.remove(name, known.revision - meta.now.offset);
+    if (removal.kind !== 'removed') return undefined;
+    // The host names the version of a removal in its stream alone.
+    let revision = 0;
+    await arrivals.wait(() => {
+      // Somebody may have made the record again before the answer came: the removal is the first version behind the known one.
+      let gone = timeline().newest(known.key);
+      while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
+      revision = gone?.revision ?? timeline().revision;
+      return gone === undefined || gone.revision > known.revision;
+    });
+    return { ok: true, revision, createRevision: known.createRevision };
+  }
+
+  #arrived(version: number): Promise<void> {
+    return this.#parts.arrivals.wait(() => this.#parts.reached() >= version);
+  }
+}
+
+/** What exists may be changed and must be removable, so only what makes the store larger is refused. */
+export function mustHaveRoom(
+  { records, bytes }: StoreSize,
+  { known, value }: { known: StoredRecord | undefined; value: string | undefined },
+  most: StoreSize | undefined,
+): void {
+  if (most === undefined || value === undefined) return;
+  const adds = value.length - (known?.value.length ?? 0);
+  const why = known === undefined && records >= most.records ? `${records} records of ${most.records}` : undefined;
+  const tooLong = adds > 0 && bytes + adds > most.bytes ? `${bytes} bytes of ${most.bytes}` : undefined;
+  const full = why ?? tooLong;
+  if (full !== undefined) throw new StoreFault('STORE_FULL', `the store has ${full}`);
+}
