@@ -111,7 +111,10 @@ class AssembledDaemon implements Daemon {
     const faults = await setUp;
     if (faults.length > 0) return { kind: 'faults', faults };
     logSwitch(this.#settings, this.#options.log);
-    if (this.#phase === 'starting') this.#phase = 'running';
+    if (this.#phase !== 'starting') return { kind: 'started' };
+    this.#phase = 'running';
+    // A management API alone has a verdict too, with times that do not wait for the first question.
+    this.#gauges.start();
     return { kind: 'started' };
   }
 

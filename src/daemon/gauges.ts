@@ -30,7 +30,9 @@ export class Gauges {
     this.#sources = sources;
   }
 
+  /** Again without harm: a sync may begin later than the management API. */
   start(): void {
+    this.#timer?.cancel();
     const { clock, isDryRun } = this.#options;
     const lease = this.#sources.lease();
     const isLeader = !isDryRun && (lease === undefined || lease.isHeld());
