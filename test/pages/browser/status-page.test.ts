@@ -265,6 +265,24 @@ describe.skipIf(found.program === undefined)(`the status pages in Chromium${reas
     expect(await page.locator('details:not([open])').count()).toBe(0);
   });
 
+  it.each(['/', '/objects?state=refused', '/objects/default/hostile'])(
+    'cuts nothing off on paper: %s',
+    async (path) => {
+      // A4 without its margins.
+      open = await openPage(browser, stage.origin, { viewport: { width: 718, height: 1000 } });
+      const { page } = open;
+      await page.goto(`${stage.origin}${path}`);
+      await page.emulateMedia({ media: 'print' });
+      for (const fold of await page.locator('details').all())
+        await fold.evaluate((one) => one.setAttribute('open', ''));
+      const cut = `[...document.querySelectorAll('.wide, pre')].filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.slice(0, 80))`;
+      expect(await page.evaluate(cut)).toEqual([]);
+      await expectNarrowEnough(page);
+      const narrow = `[...document.querySelectorAll('td:last-child:not(.number)')].filter((one) => one.textContent.length > 20 && one.clientWidth < 120).map((one) => one.textContent)`;
+      expect(await page.evaluate(narrow)).toEqual([]);
+    },
+  );
+
   it('goes through 100,000 objects a page at a time', async () => {
     const many = await new PagesStage().open(100_000);
     try {
