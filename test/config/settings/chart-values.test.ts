@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { configurationSchema } from '../../../src/config/settings/table/schema.ts';
+import { vclusterDefaults } from '../../../src/config/settings/vcluster-defaults.ts';
 
 interface Node {
   properties: Record<string, Node>;
@@ -45,6 +46,16 @@ function ofStore(store: Node | undefined): Node {
   return { ...store, properties: { ...store?.properties, kubernetes } } as unknown as Node;
 }
 
+/** A whole block of a vcluster.yaml may stand there, and nothing else: a misspelt key would leave its patches out. */
+function ofToHost(toHost: Node | undefined): Node {
+  const others = Object.fromEntries(Object.keys(vclusterDefaults.sync.toHost).map((key) => [key, {}]));
+  return {
+    ...toHost,
+    properties: { ...others, ...toHost?.properties },
+    additionalProperties: false,
+  } as unknown as Node;
+}
+
 /** Without what only people read, and without patterns that look ahead: Helm's reader of patterns cannot. */
 function forHelm(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(forHelm);
@@ -64,7 +75,7 @@ it('values.schema.json has the settings where the values have them', () => {
   const wanted = structuredClone(found);
   const at = wanted.properties as { sync: Node; management: Node };
   at.sync.properties['hostward'] = forHelm({ ...hostward, properties: { ...ofSync, ...refused('sync') } }) as Node;
-  at.sync.properties['toHost'] = forHelm(sync.properties['toHost']) as Node;
+  at.sync.properties['toHost'] = forHelm(ofToHost(sync.properties['toHost'])) as Node;
   at.management.properties['configuration'] = forHelm({
     ...management,
     properties: {

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -19,6 +20,39 @@ const inOneValue = new Set(['CONFIG_WRONG_TYPE', 'CONFIG_WRONG_VALUE', 'CONFIG_U
 /** Cases that only the loader refuses: wrong letter case in open maps. */
 const onlyOurs = new Set(['values/letter-case-on-open-paths']);
 
+function readNetworks(): string[] {
+  const addresses = [
+    '10.0.0.0',
+    '999.1.1.1',
+    '010.0.0.0',
+    '10.0.0',
+    '::',
+    '::1',
+    'fd00:ec2::254',
+    '1:2:3:4:5:6:7:8',
+    'a::b::c',
+  ];
+  addresses.push(
+    '64:ff9b::10.0.0.0',
+    '1::10.0.0',
+    '1:2:3:4:5:6:7::',
+    '::2:3:4:5:6:7:8',
+    '1:2:3:4:5:6:7:8:9',
+    'g::',
+    '12345::',
+    ':',
+  );
+  return addresses.flatMap((address) =>
+    ['', '/0', '/8', '/32', '/33', '/99', '/128', '/129', '/08'].map((length) => address + length),
+  );
+}
+
+/** Of the family of its address. */
+function isLength(text: string): boolean {
+  const [address = '', length = ''] = text.split('/');
+  return /^(0|[1-9]\d*)$/.test(length) && Number(length) <= (address.includes(':') ? 128 : 32);
+}
+
 function isRefused(loaded: Loaded): boolean {
   return loaded.kind === 'faults' && loaded.faults.some((of) => inOneValue.has(of.code));
 }
@@ -33,6 +67,11 @@ describe('configurationSchema()', () => {
     const parsed = decoded.kind === 'text' ? runAtOnce(parseYaml(decoded.source)) : undefined;
     if (parsed?.kind !== 'tree') return;
     expect(judge.safeParse(toPlain(parsed.root)).success).toBe(!isRefused(loadFolder(join(fixtures, name))));
+  });
+
+  it.each(readNetworks())('takes or refuses the network %s as the loader does, but for its last bits', (text) => {
+    const taken = judge.safeParse({ hostward: { addressPolicy: { deny: [text] } } }).success;
+    expect(taken).toBe(isIP(text.split('/')[0] ?? '') !== 0 && isLength(text));
   });
 
   it('describes every setting, and refuses unknown keys in closed maps', () => {

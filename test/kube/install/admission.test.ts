@@ -25,7 +25,13 @@ const six = { 'vcluster.loft.sh/object-name': 'web', 'vcluster.loft.sh/object-na
 const many = 6_000;
 const addresses = Array.from({ length: many }, (_, at) => `10.${at >> 16}.${(at >> 8) & 255}.${at & 255}`);
 /** The list in config/deny-list.yaml is as long. */
-const deny = ['10.66.0.0/16', 'fd00:ec2::254/128', ...Array.from({ length: 10 }, (_, at) => `100.64.${at}.0/24`)];
+/** Hostward refuses the third one; the policy must not refuse everything because of it. */
+const deny = [
+  '10.66.0.0/16',
+  'fd00:ec2::254/128',
+  '::ffff:10.1.0.0/112',
+  ...Array.from({ length: 10 }, (_, at) => `100.64.${at}.0/24`),
+];
 
 const reason = chartSkipReason();
 describe.skipIf(reason !== undefined)(
@@ -102,6 +108,11 @@ describe.skipIf(reason !== undefined)(
           const refused = await write(kind, user, ['10.0.0.1', '10.66.7.7']);
           expect(refused).toMatchObject({ status: 422, text: expect.stringContaining('the values of the release hw') });
         }
+      });
+
+      it('refuses what Hostward always refuses', async () => {
+        for (const ip of ['240.0.0.1', '255.255.255.255'])
+          expect(await write(kind, 'hostward', [ip])).toMatchObject({ status: 422 });
       });
 
       it('judges no object without the marker, of another virtual cluster, or in another namespace', async () => {

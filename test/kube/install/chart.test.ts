@@ -192,6 +192,7 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
         ['sync.replica=3', 'replica'],
         ['sync.hostward.endpoint.enabled=true', 'endpoint'],
         ['sync.toHost.endpoints.patch=[]', 'patch'],
+        ['sync.toHost.endpoins.enabled=true', 'endpoins'],
         ['management.configuration.user=alice', 'user'],
       ] as const)
         expect(await run(helm, 'template', 'hw', chart, ...set([value]))).toMatchObject({

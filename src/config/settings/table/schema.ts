@@ -27,10 +27,25 @@ export function configurationSchema(): JsonSchema {
 /** YAML texts may be written as numbers and booleans, as vCluster reads them too; null means "not set". */
 const textTypes = ['string', 'number', 'boolean', 'null'];
 
+const group = '[0-9a-fA-F]{1,4}';
+const octet = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
+const v4 = `${octet}(\\.${octet}){3}`;
+const last32 = `(${group}:${group}|${v4})`;
+/** Each place where `::` may stand, as RFC 3986 lists the places. */
+const v6 = [
+  `(${group}:){6}${last32}`,
+  `::(${group}:){5}${last32}`,
+  ...[0, 1, 2, 3, 4].map((most) => `((${group}:){0,${most}}${group})?::(${group}:){${4 - most}}${last32}`),
+  `((${group}:){0,5}${group})?::${group}`,
+  `((${group}:){0,6}${group})?::`,
+].join('|');
+/** Bits behind the prefix, and the IPv6 form of an IPv4 network, are beyond a pattern. */
+const network = `^(${v4}/(3[0-2]|[12]?[0-9])|(${v6})/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$`;
+
 const rulePatterns: Record<TextRule, string | undefined> = {
   any: undefined,
   name: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$',
-  network: '^[0-9a-fA-F:.]+/[0-9]{1,3}$',
+  network,
   listen: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]\\s]+):[0-9]{1,5}$',
   host: '^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$',
   pattern: '^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$',
@@ -77,7 +92,7 @@ function shapeSchema({ shape }: Setting, slot: Slot): JsonSchema {
     case 'integer':
       return { type: ['integer', 'null'], minimum: shape.from, maximum: shape.to };
     case 'texts':
-      return { type: ['array', 'null'], items: { ...textSchema(shape.rule), type: textTypes.slice(0, 3) } };
+      return { type: ['array', 'null'], items: filled(textSchema(shape.rule)) };
     case 'pairs':
       return { type: ['object', 'null'], additionalProperties: { type: textTypes } };
     case 'list': {
@@ -91,7 +106,14 @@ function shapeSchema({ shape }: Setting, slot: Slot): JsonSchema {
   }
 }
 
-function textSchema(rule: TextRule): JsonSchema {
+/** Not null. */
+function filled({ type, ...others }: { type: readonly string[] }): JsonSchema {
+  return { type: type.filter((one) => one !== 'null'), ...others };
+}
+
+function textSchema(rule: TextRule): { type: readonly string[]; pattern?: string } {
   const pattern = rulePatterns[rule];
-  return pattern === undefined ? { type: textTypes } : { type: textTypes, pattern };
+  // No number and no truth value is a network, and a pattern judges texts alone.
+  const type = rule === 'network' ? ['string', 'null'] : textTypes;
+  return pattern === undefined ? { type } : { type, pattern };
 }
