@@ -26,10 +26,16 @@ export type WriteResult =
   /** The expectation failed; `current` is the present record, which saves the caller a read. */
   | { ok: false; current: StoredRecord | undefined; revision: number };
 
-export type ListResult =
-  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number }
+export type UnreadableRevision =
   | { kind: 'compacted'; compactedRevision: number }
   | { kind: 'futureRevision'; currentRevision: number };
+
+export type ListResult =
+  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number }
+  | UnreadableRevision;
+
+/** What was found at the first of the keys, in their order. */
+export type ReadResult = { kind: 'read'; records: (StoredRecord | undefined)[] } | UnreadableRevision;
 
 export interface StoreWatch {
   /**
@@ -57,6 +63,8 @@ export interface Store {
    * an estimate beyond. A page of long texts may end before `limit`. Readers share the records and must not change them.
    */
   list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult>;
+  /** The records of these keys at a revision. Long texts may end the answer early, but not before the first key: ask again for the rest. */
+  read(keys: readonly string[], atRevision: number): Promise<ReadResult>;
   /**
    * `expect` 0 = must not exist, n = must be at revision n, undefined = any. `value` undefined deletes; deleting a missing
    * key is refused with `current` undefined. After `ok` the write is as durable as this store can make it.

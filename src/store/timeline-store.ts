@@ -1,7 +1,7 @@
 // The common part of the stores that keep all readable data in memory, on a timeline, and serve reads and watches from there. Each
 // of them decides how a write becomes visible.
 import { compareKeys } from './key-order.ts';
-import type { ListResult, Store, StoredRecord, WriteResult } from './store.ts';
+import type { ListResult, ReadResult, Store, StoredRecord, WriteResult } from './store.ts';
 import { Timeline, type Version } from './timeline.ts';
 import { type StoreOptions, WatchedStore } from './watched-store.ts';
 
@@ -53,6 +53,11 @@ export abstract class TimelineStore extends WatchedStore implements Store {
   ): Promise<ListResult> {
     this.mustBeOpen('list');
     return this.timeline.list(prefix, options);
+  }
+
+  async read(keys: readonly string[], atRevision: number): Promise<ReadResult> {
+    this.mustBeOpen('read');
+    return this.timeline.read(keys, atRevision);
   }
 
   /** For a store over an external log that missed changes: replaces all data, ends all watches, forgets older revisions. */

@@ -3,7 +3,7 @@
 // Must never wait, read a clock or notify watches.
 import { compareKeys } from './key-order.ts';
 import { SortedEntries } from './sorted-entries.ts';
-import type { ListResult, StoredRecord, StoreEvent, WriteResult } from './store.ts';
+import type { ListResult, ReadResult, StoredRecord, StoreEvent, UnreadableRevision, WriteResult } from './store.ts';
 
 export interface Version {
   readonly key: string;
@@ -144,8 +144,8 @@ export class Timeline {
 
   list(prefix: string, options: { atRevision?: number; afterKey?: string; limit?: number }): ListResult {
     const atRevision = options.atRevision ?? this.#revision;
-    if (atRevision > this.#revision) return { kind: 'futureRevision', currentRevision: this.#revision };
-    if (atRevision < this.#compacted) return { kind: 'compacted', compactedRevision: this.#compacted };
+    const unreadable = this.#unreadable(atRevision);
+    if (unreadable !== undefined) return unreadable;
     const limit = options.limit === undefined || options.limit <= 0 ? Number.POSITIVE_INFINITY : options.limit;
     const records: StoredRecord[] = [];
     let hasMore = false;
@@ -163,6 +163,18 @@ export class Timeline {
     const last = records.at(-1);
     const remaining = hasMore && last !== undefined ? this.#remaining(prefix, last.key, atRevision) : 0;
     return { kind: 'page', records, revision: atRevision, hasMore, remaining };
+  }
+
+  read(keys: readonly string[], atRevision: number): ReadResult {
+    const unreadable = this.#unreadable(atRevision);
+    if (unreadable !== undefined) return unreadable;
+    return { kind: 'read', records: keys.map((key) => recordAt(this.newest(key), atRevision)) };
+  }
+
+  #unreadable(atRevision: number): UnreadableRevision | undefined {
+    if (atRevision > this.#revision) return { kind: 'futureRevision', currentRevision: this.#revision };
+    if (atRevision < this.#compacted) return { kind: 'compacted', compactedRevision: this.#compacted };
+    return undefined;
   }
 
   /** The next changes of a prefix in revision order. The caller must make sure that `revision` is not compacted. */
@@ -273,8 +285,8 @@ function startOf(prefix: string, afterKey: string | undefined): { key: string; e
   return { key: afterKey, exclusive: true };
 }
 
-function recordAt(newest: Version, revision: number): StoredRecord | undefined {
-  let version: Version | undefined = newest;
+function recordAt(newest: Version | undefined, revision: number): StoredRecord | undefined {
+  let version = newest;
   while (version !== undefined && version.revision > revision) version = version.before;
   return version?.record;
 }

@@ -3,7 +3,15 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { StoredRecord, StoreEvent } from '../store.ts';
 import { beyondPrefix, firstBehind } from './key-range.ts';
-import type { EventsRange, ListedRows, ListRange, LoggedWrite, LogWrite, WindowRow } from './sqlite-messages.ts';
+import type {
+  EventsRange,
+  ListedRow,
+  ListedRows,
+  ListRange,
+  LoggedWrite,
+  LogWrite,
+  WindowRow,
+} from './sqlite-messages.ts';
 
 /**
  * Earlier versions ignore this index. Its last column marks deletes, so that counts and the search for leftovers read no value. A
@@ -17,6 +25,8 @@ const countedKeys = 2_000;
 const shortPage = 100;
 /** Hundreds of clients may ask for pages at the same time, and each page lies in memory until its reader has a turn. */
 const pageChars = 64 * 1024;
+/** As one large object: a question about many keys brings no more into memory than a question about one. */
+const readChars = 32 * 1024;
 /** Places up to which somebody has read a long list; the page that goes on from there need not count again. */
 const knownPlaces = 200;
 const windowRows = 10_000;
@@ -95,16 +105,30 @@ export class LogTable {
     const isPage = limit > 0;
     const bounds = [firstBehind(prefix, afterKey), beyondPrefix(prefix)] as const;
     const found = this.#page.iterate(...bounds, revision, isPage ? limit + 1 : -1);
-    const rows: ListedRows['rows'] = [];
+    const rows: ListedRow[] = [];
     let chars = 0;
     let hasMore = false;
-    for (const row of found as unknown as Iterable<ListedRows['rows'][number]>) {
+    for (const row of found as unknown as Iterable<ListedRow>) {
       hasMore = isPage && (rows.length === limit || chars >= pageChars);
       if (hasMore) break;
       rows.push(row);
       chars += row[1].length;
     }
     return { rows, hasMore, remaining: hasMore ? this.#remainingAfter(range, rows) : 0 };
+  }
+
+  /** The versions of the first keys at a revision, null for what is absent. */
+  read(keys: readonly string[], revision: number): (ListedRow | null)[] {
+    const rows: (ListedRow | null)[] = [];
+    let chars = 0;
+    for (const key of keys) {
+      const found = this.#before.get(key, revision + 1) as Row | undefined;
+      const value = found?.[1] ?? null;
+      chars += value?.length ?? 0;
+      if (rows.length > 0 && chars > readChars) break;
+      rows.push(found === undefined || value === null ? null : [key, value, found[2], found[0]]);
+    }
+    return rows;
   }
 
   /** The next changes of a prefix, and the revision up to which there are no others. */
@@ -162,8 +186,8 @@ export class LogTable {
     return isWhole || next === undefined ? { revisions } : { revisions, next };
   }
 
-  #remainingAfter({ prefix, revision, afterKey = '' }: ListRange, rows: ListedRows['rows']): number {
-    const [last] = rows.at(-1) as ListedRows['rows'][number];
+  #remainingAfter({ prefix, revision, afterKey = '' }: ListRange, rows: ListedRow[]): number {
+    const [last] = rows.at(-1) as ListedRow;
     const place = (key: string) => `${prefix} ${key}`;
     const before = this.#remaining.get(place(afterKey)) ?? 0;
     let remaining = before - rows.length;

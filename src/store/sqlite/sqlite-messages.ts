@@ -30,8 +30,10 @@ export interface ListRange {
 }
 
 /** Rows instead of records: with the names of their members, a page costs twice as much to send. */
+export type ListedRow = [key: string, value: string, createRevision: number, revision: number];
+
 export interface ListedRows {
-  rows: [key: string, value: string, createRevision: number, revision: number][];
+  rows: ListedRow[];
   hasMore: boolean;
   remaining: number;
 }
@@ -52,6 +54,7 @@ export interface Requests {
   commit: { ask: { writes: LogWrite[]; writtenAtMs: number }; answer: LoggedWrite[] };
   get: { ask: { key: string }; answer: { record: StoredRecord | undefined; revision: number } };
   list: { ask: ListRange; answer: ListedRows };
+  read: { ask: { keys: readonly string[]; revision: number }; answer: (ListedRow | null)[] };
   events: { ask: EventsRange; answer: { events: StoreEvent[]; upTo: number } };
   /** The history at the start, in parts. */
   window: { ask: { after: number }; answer: WindowRow[] };

@@ -3,11 +3,19 @@
 // or acknowledged. Writes that arrive during a commit share the next commit; only one batch commits at a time.
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
-import type { ListResult, Store, StoredRecord, StoreEvent, WriteResult } from '../store.ts';
+import type {
+  ListResult,
+  ReadResult,
+  Store,
+  StoredRecord,
+  StoreEvent,
+  UnreadableRevision,
+  WriteResult,
+} from '../store.ts';
 import type { WatchedHistory } from '../watch-hub.ts';
 import { type StoreOptions, WatchedStore } from '../watched-store.ts';
 import { HistoryWindow } from './history-window.ts';
-import type { LoggedWrite, LogWrite } from './sqlite-messages.ts';
+import type { ListedRow, LoggedWrite, LogWrite } from './sqlite-messages.ts';
 import { SqliteThread } from './sqlite-thread.ts';
 import { UnreadableRows } from './unreadable-rows.ts';
 
@@ -135,14 +143,25 @@ export class SqliteStore extends WatchedStore implements Store {
     }: { atRevision?: number; afterKey?: string; limit?: number } = {},
   ): Promise<ListResult> {
     this.mustBeOpen('list');
+    const unreadable = this.#unreadableRevision(revision);
+    if (unreadable !== undefined) return unreadable;
+    const { rows, hasMore, remaining } = await this.#thread.ask('list', { prefix, revision, afterKey, limit });
+    return { kind: 'page', records: rows.map(recordOf), revision, hasMore, remaining };
+  }
+
+  async read(keys: readonly string[], atRevision: number): Promise<ReadResult> {
+    this.mustBeOpen('read');
+    const unreadable = this.#unreadableRevision(atRevision);
+    if (unreadable !== undefined) return unreadable;
+    const rows = await this.#thread.ask('read', { keys, revision: atRevision });
+    return { kind: 'read', records: rows.map((row) => (row === null ? undefined : recordOf(row))) };
+  }
+
+  #unreadableRevision(revision: number): UnreadableRevision | undefined {
     const { compactedRevision } = this.#window;
     if (revision > this.#revision) return { kind: 'futureRevision', currentRevision: this.#revision };
     if (revision < compactedRevision) return { kind: 'compacted', compactedRevision };
-    const { rows, hasMore, remaining } = await this.#thread.ask('list', { prefix, revision, afterKey, limit });
-    const records = rows.map(([key, value, createRevision, changed]): StoredRecord => {
-      return { key, value, createRevision, revision: changed };
-    });
-    return { kind: 'page', records, revision, hasMore, remaining };
+    return undefined;
   }
 
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
@@ -254,6 +273,10 @@ export class SqliteStore extends WatchedStore implements Store {
   #compactTo(revision: number | undefined): void {
     if (revision !== undefined) this.#unreadable.forget(this.#window.compact(revision));
   }
+}
+
+function recordOf([key, value, createRevision, revision]: ListedRow): StoredRecord {
+  return { key, value, createRevision, revision };
 }
 
 function charsOf([, , value]: LogWrite): number {

@@ -105,6 +105,7 @@ function answersOf(database: DatabaseSync, log: LogTable): Answers {
     },
     get: ({ key }) => ({ record: log.get(key), revision: log.revision }),
     list: (range) => log.list(range),
+    read: ({ keys, revision }) => log.read(keys, revision),
     events: (range) => log.events(range),
     window: ({ after }) => log.window(after),
     forget: ({ revisions, compactedRevision }) =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
 import type { User, Visibility } from '../../../src/apiserver/request/identity.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import type { ListResult } from '../../../src/store/store.ts';
+import type { ListResult, ReadResult } from '../../../src/store/store.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
 import { endsWithTest } from '../shop/shop-of-test.ts';
 import { type HttpReply, Lines, type Shop } from '../shop/widgets.ts';
@@ -45,14 +45,19 @@ async function watch(shop: Shop, name: string, query = 'resourceVersion=0'): Pro
 async function readsOf(shop: Shop, act: () => Promise<unknown>): Promise<number> {
   const { store } = shop;
   const list = store.list.bind(store);
+  const read = store.read.bind(store);
   let records = 0;
   store.list = async (...options): Promise<ListResult> => {
     const page = await list(...options);
     if (page.kind === 'page') records += page.records.length;
     return page;
   };
+  store.read = async (keys, atRevision): Promise<ReadResult> => {
+    records += keys.length;
+    return read(keys, atRevision);
+  };
   await act();
-  store.list = list;
+  Object.assign(store, { list, read });
   return records;
 }
 

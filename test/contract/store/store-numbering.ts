@@ -1,5 +1,14 @@
 // A store whose revisions have gaps, seen as one that counts its changes from 1: the cases of the contract hold for both.
-import type { ListResult, Store, StoredRecord, StoreEvent, StoreWatch, WriteResult } from '../../../src/store/store.ts';
+import type {
+  ListResult,
+  ReadResult,
+  Store,
+  StoredRecord,
+  StoreEvent,
+  StoreWatch,
+  UnreadableRevision,
+  WriteResult,
+} from '../../../src/store/store.ts';
 
 export interface Numbering {
   /** Of the n-th change; 0 is before the first. */
@@ -18,6 +27,10 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
     createRevision: countOf(given.createRevision),
     revision: countOf(given.revision),
   });
+  const unreadable = (given: UnreadableRevision): UnreadableRevision =>
+    given.kind === 'compacted'
+      ? { ...given, compactedRevision: countOf(given.compactedRevision) }
+      : { ...given, currentRevision: countOf(given.currentRevision) };
   return {
     start: () => store.start(),
     stop: () => store.stop(),
@@ -30,16 +43,13 @@ export function counted(store: Store, { revisionOf, countOf }: Numbering): Store
       const { atRevision, ...others } = options;
       const place = atRevision === undefined ? {} : { atRevision: revisionOf(atRevision) };
       const result = await store.list(prefix, { ...others, ...place });
-      switch (result.kind) {
-        case 'page':
-          return { ...result, records: result.records.map(record), revision: countOf(result.revision) };
-        case 'compacted':
-          return { ...result, compactedRevision: countOf(result.compactedRevision) };
-        case 'futureRevision':
-          return { ...result, currentRevision: countOf(result.currentRevision) };
-        default:
-          return result satisfies never;
-      }
+      if (result.kind !== 'page') return unreadable(result);
+      return { ...result, records: result.records.map(record), revision: countOf(result.revision) };
+    },
+    async read(keys, atRevision): Promise<ReadResult> {
+      const result = await store.read(keys, revisionOf(atRevision));
+      if (result.kind !== 'read') return unreadable(result);
+      return { ...result, records: result.records.map((found) => found && record(found)) };
     },
     async write(key, { expect, value }): Promise<WriteResult> {
       // 0 is no revision here: the key must not exist.

@@ -44,6 +44,7 @@ export function storeContract(name: string, makeStore: MakeStore, options: Store
 
   describe(`${name}: write()`, () => writeContract(make));
   describe(`${name}: list()`, () => listContract(make));
+  describe(`${name}: read()`, () => readContract(make));
   describe(`${name}: history`, () => historyContract(make));
   describe(`${name}: watch()`, () => watchContract(make, options));
   describe(`${name}: revisions`, () => revisionContract(make));
@@ -146,6 +147,7 @@ function writeContract(make: Make): void {
     for (const verb of [
       () => store.get('/a'),
       () => store.list('/'),
+      () => store.read(['/a'], 1),
       () => put(store, '/a', 'x'),
       () => store.watch('/', 0),
     ]) {
@@ -224,7 +226,44 @@ function listContract(make: Make): void {
   it('reports a revision that does not exist yet', async () => {
     const { store } = await make();
     await put(store, '/a', 'x');
-    expect(await store.list('/', { atRevision: 2 })).toEqual({ kind: 'futureRevision', currentRevision: 1 });
+    const answer = { kind: 'futureRevision', currentRevision: 1 };
+    expect(await store.list('/', { atRevision: 2 })).toEqual(answer);
+    for (const keys of [[], ['/a']]) expect(await store.read(keys, 2)).toEqual(answer);
+  });
+}
+
+function readContract(make: Make): void {
+  it('returns the records of many keys at a revision, and nothing for those that were not there', async () => {
+    const { store } = await make();
+    await put(store, '/a', 'a1');
+    await put(store, '/b', 'b1');
+    await put(store, '/a', 'a2');
+    await remove(store, '/b');
+    await put(store, '/a/below', 'not asked for');
+    const valuesAt = async (revision: number) => {
+      const found = await store.read(['/a', '/absent', '/b'], revision);
+      return found.kind === 'read' ? found.records.map((record) => record?.value) : found;
+    };
+    expect(await valuesAt(0)).toEqual([undefined, undefined, undefined]);
+    expect(await valuesAt(2)).toEqual(['a1', undefined, 'b1']);
+    expect(await valuesAt(5)).toEqual(['a2', undefined, undefined]);
+    const record = { key: '/a', value: 'a2', createRevision: 1, revision: 3 };
+    expect(await store.read(['/a'], 4)).toEqual({ kind: 'read', records: [record] });
+    expect(await store.read([], 4)).toEqual({ kind: 'read', records: [] });
+  });
+
+  it('returns all texts, however long, to a reader who asks for the rest again and again', async () => {
+    const { store } = await make();
+    const keys = Array.from({ length: 20 }, (_, n) => `/r/${n}`);
+    const texts = keys.map((_, n) => String(n).repeat(20_000));
+    for (const [n, key] of keys.entries()) await put(store, key, texts[n] as string);
+    const found: (string | undefined)[] = [];
+    while (found.length < keys.length) {
+      const answer = await store.read(keys.slice(found.length), keys.length);
+      if (answer.kind !== 'read' || answer.records.length === 0) throw new Error(`no record: ${answer.kind}`);
+      found.push(...answer.records.map((record) => record?.value));
+    }
+    expect(found).toEqual(texts);
   });
 }
 
@@ -234,6 +273,7 @@ function historyContract(make: Make): void {
     for (let n = 1; n <= 5; n++) await put(store, '/a', `v${n}`);
     await store.compact(3);
     expect(await store.list('/', { atRevision: 2 })).toEqual({ kind: 'compacted', compactedRevision: 3 });
+    expect(await store.read(['/a'], 2)).toEqual({ kind: 'compacted', compactedRevision: 3 });
     expect(valuesOf(await store.list('/', { atRevision: 3 }))).toEqual(['v3']);
     expect(await store.watch('/', 2)).toEqual({ kind: 'compacted', compactedRevision: 3 });
     expect(await revisionsFrom(store, 3)).toEqual([4, 5]);

@@ -49,6 +49,7 @@ export class ReplayedStore implements Store {
   currentRevision: Store['currentRevision'] = () => this.#store.currentRevision();
   get: Store['get'] = (key, options) => this.#store.get(key, options);
   list: Store['list'] = (prefix, options) => this.#store.list(prefix, options);
+  read: Store['read'] = (keys, atRevision) => this.#store.read(keys, atRevision);
   watch: Store['watch'] = (prefix, afterRevision) => this.#store.watch(prefix, afterRevision);
   compact: Store['compact'] = (upToRevision) => this.#store.compact(upToRevision);
   sideValues: Store['sideValues'] = (prefix, options) => this.#store.sideValues(prefix, options);

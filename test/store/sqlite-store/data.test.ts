@@ -200,6 +200,22 @@ describe('sqlite store, larger than its memory', () => {
     expect(seen).toBe(count - 100);
   });
 
+  it('brings no more into memory for many keys than for one large object', async () => {
+    const store = await start(newPath());
+    const lengths = [20_000, 12_000, 10_000, 50_000, 1];
+    const keys = lengths.map((_, n) => `/${n}`);
+    for (const [n, key] of keys.entries())
+      await store.write(key, { expect: 0, value: 'x'.repeat(lengths[n] as number) });
+    const found = async (from: number) => {
+      const answer = await store.read(keys.slice(from), keys.length);
+      return answer.kind === 'read' ? answer.records.map((record) => record?.key) : answer;
+    };
+    expect(await found(0)).toEqual(['/0', '/1']);
+    expect(await found(2)).toEqual(['/2']);
+    expect(await found(3)).toEqual(['/3']);
+    expect(await found(4)).toEqual(['/4']);
+  });
+
   it('gives a watch the history that is not in memory any more, in order and whole', async () => {
     const store = await start(newPath(), { history: { maxBytes: 1024 ** 3 } });
     const value = 'x'.repeat(20_000);

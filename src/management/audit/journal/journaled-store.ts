@@ -132,6 +132,10 @@ export class JournaledStore implements Store {
     return this.#store.list(prefix, options);
   }
 
+  read(keys: readonly string[], atRevision: number) {
+    return this.#store.read(keys, atRevision);
+  }
+
   watch(prefix: string, afterRevision: number) {
     return this.#store.watch(prefix, afterRevision);
   }
