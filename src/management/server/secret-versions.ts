@@ -121,6 +121,20 @@ export class SecretVersions {
     return `token key ${nameOf(id)}, which signs on other replicas, has not arrived in ${folder}`;
   }
 
+  /** What somebody must mend before a new version can be used; keys are made and judged with the ones in use. */
+  get difference(): string | undefined {
+    const { shared, secrets, folder } = this.#parts;
+    const own = new Map(secrets.peppers.versions.map((pepper) => [String(pepper.version), pepperName(pepper)]));
+    for (const { replica, words } of shared.others())
+      for (const name of words.peppers ?? []) {
+        const [version = ''] = name.split(' ');
+        const here = own.get(version);
+        if (here !== undefined && here !== name)
+          return `pepper ${version} has other bytes on replica ${replica} than in ${folder}: copy one secrets.json to every replica; until then keys are made with pepper ${secrets.peppers.newest.version}`;
+      }
+    return undefined;
+  }
+
   /** For `hostward status`: what is used, and what waits until every replica has it. */
   get status(): { pepper: number; tokenKey: string | undefined; waiting: string | undefined } {
     const { peppers } = this.#parts.secrets;

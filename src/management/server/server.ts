@@ -328,7 +328,8 @@ export class ManagementApi {
 
   /** What somebody must mend while requests are answered. */
   get notes(): readonly string[] {
-    return [this.#running?.ruling?.trouble, this.#taking?.trouble].filter((note) => note !== undefined);
+    const { ruling, versions } = this.#running ?? {};
+    return [ruling?.trouble, versions?.difference, this.#taking?.trouble].filter((note) => note !== undefined);
   }
 
   get isServing(): boolean {

@@ -77,6 +77,29 @@ describe('versions of secrets', () => {
     expect(await both.use(a, 'again', await both.makeKey(b, 'again'))).toBe(200);
   });
 
+  it('of one number with different bytes are a fault on both, and are not used', async () => {
+    const files = [a, b].map(({ secretsDir }) => join(secretsDir, 'secrets.json'));
+    const before = files.map((file) => readFileSync(file, 'utf8'));
+    both.addPepper('a', 3, 8);
+    both.addPepper('b', 3, 9);
+    await both.untilLater(() => a.api.notes.length === 1 && b.api.notes.length === 1, [a, b], 250, 'the fault on both');
+    for (const { api, secretsDir } of [a, b])
+      expect(api.notes[0]).toMatch(
+        new RegExp(
+          `pepper 3 has other bytes on replica \\w+ than in ${secretsDir}: copy one secrets.json .* with pepper 2`,
+        ),
+      );
+    await both.pass(20_000, [a, b]);
+    expect(statusOf(a)?.secrets?.pepper).toBe(2);
+    for (const [at, file] of files.entries()) writeFileSync(file, before[at] ?? '');
+    await both.untilLater(
+      () => a.api.notes.length === 0 && b.api.notes.length === 0,
+      [a, b],
+      250,
+      'the end of the fault',
+    );
+  });
+
   it('are waited for by a replica that gets them late, which answers 503 and never 401', async () => {
     const path = join(b.secretsDir, 'secrets.json');
     const now = readFileSync(path, 'utf8');
