@@ -4,7 +4,13 @@ import { join, resolve } from 'node:path';
 import { type KubernetesStoreSettings, secretsFolder } from '../../config/settings/management-settings.ts';
 import { type ChainHead, type Digest, keyedDigest, plainDigest } from '../../management/audit/chain/chain.ts';
 import { chainFiles } from '../../management/audit/chain/chain-file.ts';
-import { type Before, linesBefore, type VerifiedChain, verifyFiles } from '../../management/audit/chain/verify.ts';
+import {
+  type Before,
+  type LossNoted,
+  linesBefore,
+  type VerifiedChain,
+  verifyFiles,
+} from '../../management/audit/chain/verify.ts';
 import { auditName, readSecrets, replicaOf, revocationsName } from '../../management/keys/folder/data-folder.ts';
 import { knownReplicas } from '../../management/server/host/known-replicas.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
@@ -29,7 +35,8 @@ export async function auditVerify(context: Context, options: Options): Promise<E
     found.push(...both.flatMap((one) => one.found));
     isWhole &&= both.every((one) => one.isWhole);
     lines.push(...beforeText(chain.before, log.removedBecause));
-    for (const one of both) lines.push(...one.found.map(fileText), ...(one.seen === undefined ? [] : [one.seen.text]));
+    for (const { found, lost, seen } of both)
+      lines.push(...found.map(fileText), ...lost.map(lostText), ...(seen === undefined ? [] : [seen.text]));
     const told = journal === undefined ? {} : { journal: chainJson(journal) };
     json.push({ ...chainJson(chain), before: chain.before, ...told });
   }
@@ -51,6 +58,8 @@ interface Chain {
   isWhole: boolean;
   before: Before;
   found: Found[];
+  /** What lines of the log say of lines that a start has missed. */
+  lost: readonly LossNoted[];
   /** What the store says of it. */
   seen: { text: string; json: object } | undefined;
 }
@@ -94,7 +103,8 @@ async function verified(
             : `replica ${replica}: the store has seen line ${known.line} of the ${what}`,
           json: { replica, seenLine: known.line, isCut },
         };
-  return { isWhole: isUnbroken && !isCut, before: linesBefore(results), found, seen };
+  const lost = results.flatMap((result) => (result.kind === 'whole' ? result.losses : []));
+  return { isWhole: isUnbroken && !isCut && lost.length === 0, before: linesBefore(results), found, seen, lost };
 }
 
 interface Checked {
@@ -213,8 +223,13 @@ function fileText({ name, result }: Found): string {
   return `${name}: ${result.lines} lines, whole${torn}; last ${result.state.previous}`;
 }
 
-function chainJson({ isWhole, found, seen }: Chain): object {
-  return { isWhole, files: found.map(fileJson), ...seen?.json };
+/** For as long as the file with this line is kept. */
+function lostText({ of, after, seen, time }: LossNoted): string {
+  return `the start at ${time} has found the end of the ${of} cut off: it ended with line ${after}, and the store had seen line ${seen}`;
+}
+
+function chainJson({ isWhole, found, lost, seen }: Chain): object {
+  return { isWhole, files: found.map(fileJson), ...(lost.length > 0 && { lost }), ...seen?.json };
 }
 
 function fileJson({ name, result }: Found): object {

@@ -11,7 +11,7 @@ import { serviceUnavailable } from '../../object/meta/status.ts';
 import type { Callers } from '../keys/callers/callers.ts';
 import { managementRequest, proxiedIn } from '../scope/classify.ts';
 import { type AccessRequest, isManagementResource, reportResource } from '../scope/request.ts';
-import { type ChainHead, lostEnd } from './chain/chain.ts';
+import { type ChainHead, type LostLines, lostEnd } from './chain/chain.ts';
 import type { ChainFile } from './chain/chain-file.ts';
 import { damageText, type FoundDamage } from './chain/find-damage.ts';
 import type { Removal } from './chain/retention.ts';
@@ -28,6 +28,8 @@ export interface AuditLogOptions {
   removeOld?: (note: (removal: Removal) => Promise<void>) => Promise<number>;
   /** Where the log ended when somebody outside this machine was told last. */
   headBefore?: ChainHead | undefined;
+  /** What another chain has lost before the start, for which this log is the place that lasts. */
+  lostElsewhere?: LostLines | undefined;
   /** Opens the files at the start; the look itself goes on while requests are served. */
   openForDamage?: (isStopping: () => boolean) => Promise<() => Promise<FoundDamage | undefined>>;
 }
@@ -52,7 +54,7 @@ export class AuditLog implements Audit {
 
   async start(): Promise<void> {
     await this.#options.file.start();
-    this.#lookForLostEnd();
+    await this.#lookForLostEnd();
     const look = await this.#options.openForDamage?.(() => this.#isStopping);
     this.#looking = this.#lookForDamage(look);
     await this.removeOld();
@@ -68,12 +70,16 @@ export class AuditLog implements Audit {
     return this.#options.file.head;
   }
 
-  #lookForLostEnd(): void {
-    const { headBefore, log } = this.#options;
+  /** The next heartbeat tells the store where the log ends now, so the log itself must keep what was lost. */
+  async #lookForLostEnd(): Promise<void> {
+    const { headBefore, lostElsewhere, log } = this.#options;
     const lost = lostEnd('audit log', this.head, headBefore);
-    if (lost === undefined) return;
-    this.#lostEnd = `${lost}; keep the files as they are, and compare them with the copies in your log storage`;
-    log.error({ component: 'management', ...this.head, seen: headBefore }, this.#lostEnd);
+    if (lost !== undefined) {
+      this.#lostEnd = `${lost.sentence}; keep the files as they are, and compare them with the copies in your log storage`;
+      log.error({ component: 'management', ...this.head, seen: headBefore }, this.#lostEnd);
+    }
+    for (const one of [lost?.lines, lostElsewhere])
+      if (one !== undefined) await this.#write({ ...this.#common(randomUUID()), stage: 'lost', ...one });
   }
 
   async #lookForDamage(look: (() => Promise<FoundDamage | undefined>) | undefined): Promise<void> {

@@ -47,6 +47,8 @@ export type AuditEntry = Common &
     | { stage: 'streamEnd'; bytesIn: number; bytesOut: number; reason: string }
     /** The oldest files are removed on purpose, up to the line with this number and digest. */
     | { stage: 'removed'; through: number; last: string; files: number }
+    /** Before this start somebody has cut off lines behind line `after`; outside this machine they were seen. */
+    | { stage: 'lost'; of: string; after: number; seen: number }
   );
 
 export function intentEntry(

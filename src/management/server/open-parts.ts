@@ -150,6 +150,7 @@ async function partsOf(
     removeOldFiles({ folder, name: auditName, digest, keep: settings().audit.keepFiles, note });
   const audit = new AuditLog({
     ...{ file, clock, log, callers, reads, removeOld, headBefore: shared?.saidBefore().audit },
+    lostElsewhere: stored.lostOfJournal,
     openForDamage: (isStopping) => openForDamage({ folder, name: auditName, digest, clock, isStopping }),
   });
   await audit.start();

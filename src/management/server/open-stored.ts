@@ -46,7 +46,7 @@ export async function openStored(
   await revocations.start();
   opened.push(revocations);
   const lost = lostEnd('journal of revocations', revocations.head, shared?.saidBefore().journal);
-  const journalDamage = lost && `${lost}; bring it back from a copy before you run "hostward store recover"`;
+  const journalDamage = lost && `${lost.sentence}; bring it back from a copy before you run "hostward store recover"`;
   if (journalDamage !== undefined) log.error({ component: 'management', ...revocations.head }, journalDamage);
   shared?.tells(() => ({ journal: revocations.head }));
   const remedy = database.shared && { remedy: wayOutOfRollback };
@@ -91,6 +91,7 @@ export async function openStored(
     digest,
     revocations,
     journalDamage,
+    lostOfJournal: lost?.lines,
     store,
     followers,
     activity,

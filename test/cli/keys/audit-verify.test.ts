@@ -92,6 +92,24 @@ describe('hostward audit verify', () => {
     ]);
   });
 
+  it('does not call a log whole in which a start says that lines were cut off', async () => {
+    const secrets = JSON.parse(readFileSync(join(bench.folder, 'secrets.json'), 'utf8')) as { auditKey: string };
+    const key = keyedDigest(Buffer.from(secrets.auditKey, 'base64'));
+    const last = readLine(text.trimEnd().split('\n').at(-1) as string, key);
+    const state = { next: (last?.seq ?? 0) + 1, previous: last?.digest ?? '' };
+    const time = '2026-01-02T03:04:05.678Z';
+    const entry = { time, id: 'x', stage: 'lost', of: 'audit log', after: last?.seq, seen: state.next + 3 };
+    const files = { '/home/a.log': `${text}${chainLine(state, entry, key).line}\n` };
+    expect(await verify(files, 'a.log')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining(
+        `the start at ${time} has found the end of the audit log cut off: it ended with line ${last?.seq}, and the store had seen line ${state.next + 3}`,
+      ),
+    });
+    const { out } = await verify(files, 'a.log', '-o', 'json');
+    expect(JSON.parse(out)).toMatchObject({ isWhole: false, lost: [{ of: 'audit log', after: last?.seq, time }] });
+  });
+
   it('reads the log of a direct endpoint, and says that nothing proves who wrote it', async () => {
     const { folder } = bench;
     const { line, state } = chainLine(beginning, { id: 'x', stage: 'outcome', code: 200 }, plainDigest);

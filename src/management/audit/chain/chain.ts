@@ -24,10 +24,24 @@ export interface ChainHead {
   digest: string;
 }
 
+/** Lines of a chain that were seen and are gone. */
+export interface LostLines {
+  /** The name of the chain. */
+  of: string;
+  /** The last line that is there. */
+  after: number;
+  seen: number;
+}
+
 /** `seen`: what the store was told last. Undefined while nothing is missing. */
-export function lostEnd(what: string, { line, digest }: ChainHead, seen: ChainHead | undefined): string | undefined {
+export function lostEnd(
+  of: string,
+  { line, digest }: ChainHead,
+  seen: ChainHead | undefined,
+): { lines: LostLines; sentence: string } | undefined {
   if (seen === undefined || seen.line < line || (seen.line === line && seen.digest === digest)) return undefined;
-  return `the end of the ${what} was lost before the start: it ends with line ${line}, and the store has seen line ${seen.line}`;
+  const sentence = `the end of the ${of} was lost before the start: it ends with line ${line}, and the store has seen line ${seen.line}`;
+  return { lines: { of, after: line, seen: seen.line }, sentence };
 }
 
 /** The digest before the first line of the first file. */

@@ -4,6 +4,7 @@ import {
   type ChainHead,
   type ChainState,
   type Digest,
+  type LostLines,
   looksTorn,
   type ReadLine,
   readLine,
@@ -12,7 +13,15 @@ import type { Removal } from './retention.ts';
 
 export type VerifiedChain =
   /** `state` is the state for the next file. A torn last line comes from a crash; it was never acknowledged. */
-  | { kind: 'whole'; lines: number; state: ChainState; torn: boolean; first?: First; removals: readonly RemovalNoted[] }
+  | {
+      kind: 'whole';
+      lines: number;
+      state: ChainState;
+      torn: boolean;
+      first?: First;
+      removals: readonly RemovalNoted[];
+      losses: readonly LossNoted[];
+    }
   /** `line` counts from 1. */
   | { kind: 'broken'; line: number; reason: string };
 
@@ -20,6 +29,11 @@ export type VerifiedChain =
 type First = Pick<ReadLine, 'seq' | 'previous'>;
 
 export interface RemovalNoted extends Pick<Removal, 'through' | 'last'> {
+  time: string;
+}
+
+/** A start has found that lines were cut off. */
+export interface LossNoted extends LostLines {
   time: string;
 }
 
@@ -38,6 +52,7 @@ export class ChainCheck {
   readonly #digest: Digest;
   readonly #known: ChainHead | undefined;
   readonly removals: RemovalNoted[] = [];
+  readonly losses: LossNoted[] = [];
   first: First | undefined;
   lines = 0;
   /** Behind the last line; undefined before the first one of the first file. */
@@ -64,6 +79,8 @@ export class ChainCheck {
     this.first ??= { seq: read.seq, previous: read.previous };
     const removal = removalIn(read);
     if (removal !== undefined) this.removals.push(removal);
+    const loss = lossIn(read);
+    if (loss !== undefined) this.losses.push(loss);
     this.state = { next: read.seq + 1, previous: read.digest };
     return undefined;
   }
@@ -79,16 +96,21 @@ export function verifyChain(text: string, options: VerifyOptions): VerifiedChain
   }
   const broken = (reason: string): VerifiedChain => ({ kind: 'broken', line: lines.length + 1, reason });
   if (!looksTorn(rest)) return broken('another program wrote the end of the file');
-  const { state: end = beginning, first, removals } = check;
+  const { state: end = beginning, first, removals, losses } = check;
   if (options.last !== undefined && end.previous !== options.last)
     return broken('the file ends too early: its last line is not the known one');
-  const whole = { lines: lines.length, state: end, torn: rest !== '', removals };
+  const whole = { lines: lines.length, state: end, torn: rest !== '', removals, losses };
   return { kind: 'whole', ...whole, ...(first === undefined ? {} : { first }) };
 }
 
 function removalIn({ entry: { stage, through, last, time } }: ReadLine): RemovalNoted | undefined {
   if (stage !== 'removed' || typeof through !== 'number' || typeof last !== 'string') return undefined;
   return { through, last, time: String(time) };
+}
+
+function lossIn({ entry: { stage, of, after, seen, time } }: ReadLine): LossNoted | undefined {
+  if (stage !== 'lost' || typeof after !== 'number' || typeof seen !== 'number') return undefined;
+  return { of: String(of), after, seen, time: String(time) };
 }
 
 /** Several files in their order, each going on where the one before ended. Each text is forgotten before the next is read. */

@@ -199,5 +199,12 @@ describe('the ends of the audit log and of the journal in the store', () => {
       expect(b.api.status().troubles?.join('\n')).toMatch(
         new RegExp(`the end of the ${what} was lost .* the store has seen line \\d+`),
       );
+    // Also when the store has heard where the chains end now.
+    await both.client(b).request('GET', keysPath);
+    await b.api.close();
+    b = await both.replica('b', { generation: 4 });
+    expect(b.api.status().troubles ?? []).toEqual([]);
+    const lost = readFileSync(join(b.dataDir, 'audit.log'), 'utf8').matchAll(/"stage":"lost","of":"([^"]+)"/g);
+    expect([...lost].map(([, of]) => of)).toEqual(['audit log', 'journal of revocations']);
   });
 });
