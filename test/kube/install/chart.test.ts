@@ -341,6 +341,38 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       expect(await run(helm, 'uninstall', 'hostward', '-n', namespace, '--wait')).toMatchObject({ code: 0 });
     });
 
+    it('mends a Role that somebody broke by hand, with the words of docs/doctor.md, and can be upgraded afterwards', async () => {
+      const page =
+        readFileSync(join(root, 'docs', 'doctor.md'), 'utf8')
+          .split('### HW-502')[1]
+          ?.split('###')[0] ?? '';
+      const [, command = ''] = /`(helm upgrade [^`]*)`/.exec(page) ?? [];
+      const words = command
+        .split(' ')
+        .slice(1)
+        .map((word) => (word === 'config/chart' ? chart : word));
+      expect(page).toContain('`--force-conflicts` too if Helm 4');
+      const forced = program === 'helm4' ? ['--force-conflicts'] : [];
+      expect(await run(helm, 'install', 'hostward', chart, '-n', namespace, ...set([]))).toMatchObject({ code: 0 });
+      const rules = () => cluster.kubectl('get', 'role', 'hostward', '-n', namespace, '-o', 'jsonpath={.rules}');
+      const whole = (await rules()).stdout;
+      const role = JSON.parse((await cluster.kubectl('get', 'role', 'hostward', '-n', namespace, '-o', 'json')).stdout);
+      expect(await cluster.kubectlWith(JSON.stringify({ ...role, rules: [] }), 'replace', '-f', '-')).toMatchObject({
+        code: 0,
+      });
+      expect((await rules()).stdout).not.toBe(whole);
+      // Without the option Helm 4 changes nothing, and says why.
+      if (forced.length > 0)
+        expect(await run(helm, ...words)).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('conflict with "kubectl'),
+        });
+      expect(await run(helm, ...words, ...forced)).toMatchObject({ code: 0 });
+      expect((await rules()).stdout).toBe(whole);
+      expect(await run(helm, ...words)).toMatchObject({ code: 0 });
+      expect(await run(helm, 'uninstall', 'hostward', '-n', namespace, '--wait')).toMatchObject({ code: 0 });
+    });
+
     it('leaves the Lease of another installation alone', async () => {
       await cluster.kubectlWith(
         `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"hostward-my-vcluster","namespace":"${namespace}"}}`,

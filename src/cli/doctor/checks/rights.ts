@@ -95,7 +95,7 @@ function mendOf(patient: Patient, side: Side): string {
   const command = patient.command(['doctor', ...options, `--rights ${side} | kubectl auth reconcile -f -`].join(' '));
   return side === 'virtual'
     ? `${command}   # with a kubectl that may grant them in the virtual cluster; or use the kubeconfig of the Secret vc-${settings.virtualClusterName} in ${settings.hostNamespace}`
-    : `${command}   # with a kubectl that may grant them; for good: config/role.yaml or config/cluster-role.yaml with your names in it, or helm upgrade of the chart`;
+    : `${command}   # with a kubectl that may grant them; for good: helm upgrade hostward config/chart -n ${settings.hostNamespace} --reuse-values, where hostward is the release that helm list shows (Helm 4: and --force-conflicts if it reports a conflict); without the chart config/role.yaml or config/cluster-role.yaml with your names in it`;
 }
 
 function isLease({ resource }: Permission): boolean {
