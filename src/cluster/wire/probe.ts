@@ -30,12 +30,13 @@ const probeTimeoutMs = 10_000;
 /** Reviews are small and independent, but many namespace mappings can need hundreds of reviews. */
 const reviewsAtOnce = 8;
 
-/** Returns one fault for each missing right, and no fault when the server does not offer access reviews. */
+/** Returns one fault for each missing right, one for credentials that name nobody, and no fault when the server does not offer access reviews. */
 export async function checkPermissions(
   connection: Connection,
   permissions: readonly Permission[],
 ): Promise<ClusterFault[]> {
   const reviews = await reviewAll(connection, permissions);
+  if (reviews.includes('nobody')) return [namesNobody(connection.name)];
   // Only a clear refusal counts. Without a review, or after a failed one, the first real request shows a missing right.
   return permissions.flatMap((permission, index) =>
     reviews[index] === 'denied' ? [missing(connection.name, permission)] : [],
@@ -59,8 +60,22 @@ export async function reviewAll(
   return reviews;
 }
 
-/** `unknown` when the server does not offer access reviews, or when the review failed. */
-export type AccessReview = 'allowed' | 'denied' | 'unknown';
+/**
+ * `unknown` when the server does not offer access reviews, or when the review failed; `nobody` when the server does not know who asks, because
+ * everybody whom it knows may ask for reviews.
+ */
+export type AccessReview = 'allowed' | 'denied' | 'nobody' | 'unknown';
+
+export function namesNobody(cluster: string): ClusterFault {
+  return {
+    code: 'CLUSTER_UNAUTHORIZED',
+    message: `the ${cluster} cluster takes us for ${anonymous}, because the kubeconfig has neither a token nor a client certificate that it knows`,
+    fix: 'put credentials into the kubeconfig',
+  };
+}
+
+/** The user of a request without credentials, if the server lets such requests in at all. */
+const anonymous = 'system:anonymous';
 
 async function reviewAccess(connection: Connection, permission: Permission): Promise<AccessReview> {
   const { verb, group, resource, namespace } = permission;
@@ -77,6 +92,7 @@ async function reviewAccess(connection: Connection, permission: Permission): Pro
     timeoutMs: probeTimeoutMs,
   });
   const status = answer.kind === 'ok' ? (answer.object['status'] as { allowed?: unknown } | undefined) : undefined;
+  if (answer.kind === 'forbidden' && answer.message.includes(`"${anonymous}"`)) return 'nobody';
   if (typeof status?.allowed !== 'boolean') return 'unknown';
   return status.allowed ? 'allowed' : 'denied';
 }

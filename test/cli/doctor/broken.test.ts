@@ -37,6 +37,8 @@ interface Case {
         sameAs?: Side;
         path?: string;
         userless?: boolean;
+        /** The user has neither token nor certificate. */
+        nameless?: boolean;
       }
     >
   >;
@@ -119,6 +121,7 @@ async function kubeconfigs({ kubeconfig = {} }: Case): Promise<Partial<Record<Si
       file.clusters[0].cluster['certificate-authority'] = change.caFile;
     }
     if (change.userless) file.users = [];
+    if (change.nameless) file.users[0].user = {};
     if (change.token !== undefined) file.users[0].user.token = change.token;
     paths[side] = stage.path(`broken-${side}`);
     await writeFile(paths[side], JSON.stringify(file), { mode: 0o600 });

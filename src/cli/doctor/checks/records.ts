@@ -3,7 +3,7 @@
 
 import { resolve } from 'node:path';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
-import { checkNamespace, type Permission, probe, reviewAll } from '../../../cluster/wire/probe.ts';
+import { checkNamespace, namesNobody, type Permission, probe, reviewAll } from '../../../cluster/wire/probe.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
@@ -14,7 +14,7 @@ import { isRecord, recordsIn } from '../../../object/text/json.ts';
 import { Seals } from '../../../store/kubernetes/seals.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { recordRules } from '../patient/shipped-rules.ts';
 import { secretsHere, surveyOf } from '../patient/stored-records.ts';
@@ -95,6 +95,7 @@ const grantsRights: Check = {
       ),
     );
     const reviews = await reviewAll(connection, needed);
+    if (reviews.includes('nobody')) return faultOf(namesNobody(connection.name));
     const who = (await userOf(connection)) ?? 'the user of the kubeconfig';
     const denied = needed.filter((_, at) => reviews[at] === 'denied');
     if (denied.length === 0)

@@ -1,7 +1,7 @@
 // The checks of rights: each one that the daemon needs, and for a ServiceAccount of Hostward's own each one too many. What is needed
 // comes from the daemon's own list, what else may be held from the shipped Roles.
 
-import { type Permission, reviewAll } from '../../../cluster/wire/probe.ts';
+import { namesNobody, type Permission, reviewAll } from '../../../cluster/wire/probe.ts';
 import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namespaces.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
@@ -11,7 +11,7 @@ import { optionWords } from '../../../sync/report/own-commands.ts';
 import type { Side } from '../../line/cluster-client.ts';
 import { settingOptions } from '../../line/commands/options.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
@@ -35,6 +35,7 @@ function hostNamespaces({ settings }: Patient): readonly (string | undefined)[] 
 
 async function review(patient: Patient, side: Side, needed: readonly Permission[]): Promise<Finding> {
   const reviews = await reviewAll(patient.cluster(side).connection, needed);
+  if (reviews.includes('nobody')) return faultOf(namesNobody(side));
   const user = await userOf(patient.cluster(side).connection);
   const who = user ?? 'the user of the kubeconfig';
   const denied = needed.filter((_, index) => reviews[index] === 'denied');

@@ -1,4 +1,5 @@
 // What a check of `hostward doctor` found: a verdict, a line about it, and how to mend it.
+import type { ClusterFault } from '../../../cluster/errors.ts';
 import type { Code } from './codes.ts';
 
 export type CheckVerdict = 'ok' | 'warning' | 'fault' | 'couldNotCheck';
@@ -25,6 +26,11 @@ type More = Pick<Finding, 'details' | 'mend'>;
 
 export function fault(says: string, more: More = {}): Finding {
   return { verdict: 'fault', says, ...more };
+}
+
+/** What the daemon would say too. */
+export function faultOf({ message, fix }: ClusterFault): Finding {
+  return fault(message, { mend: fix });
 }
 
 export function warning(says: string, more: More = {}): Finding {
