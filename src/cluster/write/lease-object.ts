@@ -1,4 +1,4 @@
-// Reads, creates and replaces the Lease object of the API server, and parses its spec. lease.ts decides who holds the
+// Reads, creates, replaces and releases the Lease object of the API server, and parses its spec. lease.ts decides who holds the
 // lease and until when.
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
@@ -12,6 +12,9 @@ export interface LeaseRecord {
   leaseTransitions: number;
   leaseDurationSeconds: number;
 }
+
+/** A server that does not answer must not delay the stop for long. */
+const releaseTimeoutMs = 1_500;
 
 interface LeaseRequestLimits {
   timeoutMs: number;
@@ -58,6 +61,22 @@ export class LeaseObject {
     });
   }
 
+  /** Tries twice, because a renewal that the stop aborted may have changed the version. Returns the failure, if any. */
+  async release(known: KubeObject, { identity, now }: { identity: string; now: string }): Promise<string | undefined> {
+    const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now };
+    const limits = { timeoutMs: releaseTimeoutMs };
+    let lease = known;
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.replace(lease, spec, limits);
+      if (answer.kind === 'ok') return undefined;
+      const isMoved = answer.kind === 'conflict' && attempt === 1;
+      const read = isMoved ? await this.read(limits) : answer;
+      const isStillOurs = read.kind === 'ok' && recordOf(read.object).holderIdentity === identity;
+      if (!isStillOurs) return messageOfAnswer(answer);
+      lease = read.object;
+    }
+  }
+
   #path(): string {
     return objectPath(leasesResource, { namespace: this.#namespace, name: this.#name });
   }
@@ -72,6 +91,10 @@ export function recordOf(lease: KubeObject): LeaseRecord {
     leaseTransitions: typeof spec.leaseTransitions === 'number' ? spec.leaseTransitions : 0,
     leaseDurationSeconds: typeof spec.leaseDurationSeconds === 'number' ? spec.leaseDurationSeconds : 0,
   };
+}
+
+export function messageOfAnswer(answer: Exclude<Answer, { kind: 'ok' }>): string {
+  return answer.kind === 'notSent' ? 'the request was not sent' : answer.message;
 }
 
 /** The MicroTime format of Kubernetes. */

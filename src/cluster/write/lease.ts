@@ -1,4 +1,3 @@
-// Long because one state machine holds all that may happen to a lease.
 // Leader election by a Lease object: only the holder of the lease may write. The clocks of two machines are never compared:
 // a standby waits until it has seen the lease unchanged for the whole duration, and a holder counts from the moment before
 // it sent its last renewal. In: a connection. Out: isHeld(), which is true only while no other process can hold the lease.
@@ -6,10 +5,9 @@ import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import type { Answer } from '../answer.ts';
 import { type LeaseMetrics, leaseMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
-import { LeaseObject, type LeaseRecord, microTime, recordOf } from './lease-object.ts';
+import { LeaseObject, type LeaseRecord, messageOfAnswer, microTime, recordOf } from './lease-object.ts';
 
 export interface LeaseOptions {
   connection: Connection;
@@ -63,8 +61,6 @@ const renewShare = 10 / 15;
 const retryShare = 2 / 15;
 /** A standby looks more often than a leader renews, so that it takes a released lease at once. */
 const standbyLookMs = 400;
-/** A server that does not answer must not delay the stop for long. */
-const releaseTimeoutMs = 1_500;
 
 export function openLease(options: LeaseOptions): Lease {
   return new HeldLease(options);
@@ -235,10 +231,8 @@ class HeldLease implements Lease {
       renewTime: now,
       leaseTransitions: seen.record.leaseTransitions + (isOurs ? 0 : 1),
     });
-    const answer = await this.#object.replace(seen.lease, spec, {
-      timeoutMs: this.#renewMs,
-      signal: this.#ended.signal,
-    });
+    const limits = { timeoutMs: this.#renewMs, signal: this.#ended.signal };
+    const answer = await this.#object.replace(seen.lease, spec, limits);
     if (answer.kind === 'ok') return this.#won(answer.object, sentMs);
     if (answer.kind !== 'conflict' && answer.kind !== 'notFound') return messageOfAnswer(answer);
     const trouble = await this.#look();
@@ -248,31 +242,16 @@ class HeldLease implements Lease {
     return trouble;
   }
 
-  /** Tries twice, because a renewal that the stop aborted may have changed the version. */
-  async #release(known: KubeObject): Promise<void> {
-    const { log, name } = this.#options;
-    let lease = known;
-    for (let attempt = 1; ; attempt++) {
-      const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(this.#clock.wallTime()) };
-      const answer = await this.#object.replace(lease, spec, { timeoutMs: releaseTimeoutMs });
-      if (answer.kind === 'ok') return log.info({ lease: name }, 'lease released');
-      const isMoved = answer.kind === 'conflict' && attempt === 1;
-      const read = isMoved ? await this.#object.read({ timeoutMs: releaseTimeoutMs }) : answer;
-      const isStillOurs = read.kind === 'ok' && recordOf(read.object).holderIdentity === this.#options.identity;
-      if (!isStillOurs) {
-        log.warn({ lease: name, trouble: messageOfAnswer(answer) }, 'lease not released');
-        return;
-      }
-      lease = read.object;
-    }
+  async #release(lease: KubeObject): Promise<void> {
+    const { name, identity, log } = this.#options;
+    const trouble = await this.#object.release(lease, { identity, now: microTime(this.#clock.wallTime()) });
+    if (trouble === undefined) log.info({ lease: name }, 'lease released');
+    else log.warn({ lease: name, trouble }, 'lease not released');
   }
 
   #spec(times: { acquireTime: string; renewTime: string; leaseTransitions: number }): object {
-    return {
-      holderIdentity: this.#options.identity,
-      leaseDurationSeconds: Math.ceil(this.#leaseMs / 1000),
-      ...times,
-    };
+    const leaseDurationSeconds = Math.ceil(this.#leaseMs / 1000);
+    return { holderIdentity: this.#options.identity, leaseDurationSeconds, ...times };
   }
 
   #won(lease: KubeObject, sentMs: number): string | undefined {
@@ -302,15 +281,13 @@ class HeldLease implements Lease {
     this.#metrics.held(state.kind === 'leading');
     if (before.kind === state.kind && holderOf(before) === holderOf(state)) return;
     if (before.kind === 'leading' || state.kind === 'leading') this.#metrics.transition();
-    this.#options.log.info(
-      { lease: this.#options.name, state: state.kind, holder: holderOf(state) },
-      'lease state changed',
-    );
+    const { log, name } = this.#options;
+    log.info({ lease: name, state: state.kind, holder: holderOf(state) }, 'lease state changed');
     for (const listener of this.#listeners) {
       try {
         listener(state);
       } catch (error) {
-        this.#options.log.error({ err: error }, 'a listener of the lease failed');
+        log.error({ err: error }, 'a listener of the lease failed');
       }
     }
   }
@@ -318,8 +295,4 @@ class HeldLease implements Lease {
 
 function holderOf(state: LeaseState): string | undefined {
   return state.kind === 'standby' ? state.holder : undefined;
-}
-
-function messageOfAnswer(answer: Exclude<Answer, { kind: 'ok' }>): string {
-  return answer.kind === 'notSent' ? 'the request was not sent' : answer.message;
 }

@@ -246,12 +246,11 @@ export class SecretVersions {
   /** Of one version: the file was changed by hand, or by a mount that brings a new one. */
   async #readPeppers(): Promise<void> {
     const { secrets, folder, log } = this.#parts;
-    const found = await readSecrets(folder);
-    if (found === undefined) return;
+    const found = (await readSecrets(folder))?.peppers.versions;
     const names = (peppers: readonly Pepper[]) => peppers.map(pepperName).join();
-    if (names(found.peppers.versions) === names(secrets.peppers.versions)) return;
-    secrets.peppers.take(found.peppers.versions);
-    const versions = found.peppers.versions.map(({ version }) => version);
+    if (found === undefined || names(found) === names(secrets.peppers.versions)) return;
+    secrets.peppers.take(found);
+    const versions = found.map(({ version }) => version);
     log.info({ component: 'management', versions }, 'peppers read again');
   }
 

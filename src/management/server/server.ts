@@ -1,4 +1,3 @@
-// Long because all rooms of the management API meet here.
 // The management API as one thing to open, serve, ask and close; here the other rooms are put together. In: settings, a clock, a log,
 // a folder. Out: an HTTPS server of access keys and instances, its readiness and status, and keys made on the machine itself. It can
 // be opened without being served, for commands that work on the folder of a server that does not run.
@@ -25,20 +24,17 @@ import type { Issuing } from '../credentials/credentials.ts';
 import { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
 import { makeOwnKey } from '../credentials/issue/make-key.ts';
 import { isRevocation } from '../credentials/tokens/revocation-kind.ts';
-import { timeText } from '../keys/book/stored-key.ts';
 import { ExpiredKeys, GraceChore } from '../keys/key-chores.ts';
-import { declareKeyMetrics } from '../keys/key-metrics.ts';
-import { keysOfLeavers } from '../keys/life/leavers.ts';
 import { IngressListener } from '../proxy/ingress-listener.ts';
-import { type ManagementProxy, openProxy } from '../proxy/proxy.ts';
+import { openProxy } from '../proxy/proxy.ts';
 import { maxHeaderBytes } from '../proxy/sender.ts';
 import { apiServerOf, servingCertificate } from './api-server.ts';
-import { isSocketPathTooLong, LocalSocket, localSocketPath, type SocketOwner } from './commands/local-socket.ts';
-import { openFaults } from './commands/open-faults.ts';
+import { LocalSocket, type SocketOwner } from './commands/local-socket.ts';
 import { SaidLeavers } from './commands/said-leavers.ts';
 import { type Database, databaseFor, sweepingOf } from './host/database-for.ts';
+import { SweepingCollector } from './host/sweeping-collector.ts';
+import { declareMetrics, type OpenManagement, statusOf } from './management-status.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
-import { SweepingCollector } from './sweeping-collector.ts';
 import { TakingOver } from './taking-over.ts';
 import { WriteCheck, writeAttempt } from './write-check.ts';
 
@@ -65,19 +61,13 @@ export interface ManagementOptions {
 /** Streams of a key end within a second after the key. */
 const streamCheckMs = 400;
 
-interface Running extends OpenParts {
-  api: ApiServer;
-  kubeconfigs: Kubeconfigs;
-  proxy: ManagementProxy;
-}
-
 export class ManagementApi {
   readonly #options: ManagementOptions;
   readonly #unproven: UnprovenConnections;
   readonly #limits: CallerLimits;
   readonly #leavers: SaidLeavers;
   #settings: ManagementSettings;
-  #running: Running | undefined;
+  #running: OpenManagement | undefined;
   #garbageCollector: SweepingCollector | undefined;
   #localSocket: LocalSocket | undefined;
   #expired: ExpiredKeys | undefined;
@@ -102,12 +92,9 @@ export class ManagementApi {
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
     const revocationsLost = () => this.#running?.api.expireWatches((_user, kind) => isRevocation(kind));
+    const { dataDir: folder, baseURL } = server;
     const stored = {
-      folder: server.dataDir,
-      secretsFolder: secretsFolder(server),
-      baseURL: server.baseURL,
-      settings,
-      kinds,
+      ...{ folder, secretsFolder: secretsFolder(server), baseURL, settings, kinds },
       revocationsLost,
     };
     const parts = await openParts({ ...stored, clock, log, database });
@@ -123,7 +110,10 @@ export class ManagementApi {
     }
   }
 
-  async #apiOf(parts: OpenParts, { kubeconfigs, proxy }: Pick<Running, 'kubeconfigs' | 'proxy'>): Promise<ApiServer> {
+  async #apiOf(
+    parts: OpenParts,
+    { kubeconfigs, proxy }: Pick<OpenManagement, 'kubeconfigs' | 'proxy'>,
+  ): Promise<ApiServer> {
     const { server, clock, log, version, metrics } = this.#options;
     const { host, port } = parseListen(server.listen) as { host: string; port: number };
     const { tls, caPem } = await servingCertificate(host, server, clock.wallTime());
@@ -158,7 +148,7 @@ export class ManagementApi {
   }
 
   async serve(): Promise<void> {
-    const { api, book, key, world, counts, failedLogins, kubeconfigs, proxy, database } = this.#need();
+    const { api, book, key, world, kubeconfigs, proxy, database } = this.#need();
     const { clock, log, metrics, server } = this.#options;
     await api.start().catch(fromSetting('hostward.management.listen'));
     const [kit, sweeping] = [api.kit, sweepingOf(database)];
@@ -178,32 +168,17 @@ export class ManagementApi {
     this.#isServing = true;
     const { ruling, people } = this.#need();
     this.#taking = ruling && new TakingOver({ ruling, people, log, done: () => this.#settingsTaken() });
-    const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
-    const failed = () => failedLogins.count;
-    const [unproven, limits] = [this.#unproven, this.#limits];
-    const recordsAside = () => this.#need().database.shared?.status().aside ?? 0;
-    const counted = { counts, failedLogins: failed, watches, proxied, recordsAside, unproven, limits };
-    if (metrics !== undefined) {
-      declareKeyMetrics(metrics, counted);
-      kubeconfigs.declareMetrics(metrics);
-    }
+    if (metrics !== undefined)
+      declareMetrics(metrics, this.#need(), { unproven: this.#unproven, limits: this.#limits });
     log.info({ component: 'management', url: api.url }, 'management API started');
   }
 
   /** For commands on this machine. Without the socket, the server still serves all other clients. */
   async openLocalSocket(owner: SocketOwner = 'daemon'): Promise<void> {
     const { server, log } = this.#options;
-    const path = localSocketPath(server.dataDir, owner);
-    if (isSocketPathTooLong(path)) {
-      log.warn(
-        { component: 'management', path },
-        'the path of dataDir is too long for a socket: use keys with --server',
-      );
-      return;
-    }
     const { handler } = this.#need().api;
     this.#localSocket = new LocalSocket({ folder: server.dataDir, owner, handler, maxHeaderBytes });
-    await this.#localSocket.open();
+    await this.#localSocket.openIfShort(log);
   }
 
   #checkStreams(): void {
@@ -278,32 +253,7 @@ export class ManagementApi {
 
   /** For `hostward status`. */
   status() {
-    const { api, audit, book, world, counts, kubeconfigs, proxy, database, followers, versions, ruling } = this.#need();
-    const store = database.shared?.status();
-    const behind = [followers.trouble, versions?.trouble, ...this.notes].filter((trouble) => trouble !== undefined);
-    const nowMs = this.#options.clock.wallTime().getTime();
-    const { expiringSoon, nextToEnd, ofLeavers, ...keys } = counts.read(0);
-    const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
-    const { upstreams = [] } = proxied;
-    const { removalsWaiting } = certificates;
-    const damages = [audit.damage, this.#need().journalDamage];
-    const leavers = keysOfLeavers(book.heldByOthers(), world, nowMs);
-    const others = openFaults({ removalsWaiting, upstreams, leavers, damages });
-    const troubles = [...(store?.troubles ?? []), ...behind, ...others];
-    return {
-      url: api.url,
-      ...(troubles.length > 0 && { troubles }),
-      keys,
-      expiringWithinSevenDays: expiringSoon,
-      ...(nextToEnd.length > 0 && {
-        nextKeysToEnd: nextToEnd.map(({ name, atMs }) => ({ key: name, endsAt: timeText(atMs) })),
-      }),
-      ofLeavers,
-      watches: api.watchCount,
-      certificates,
-      ...(store && { store: { ...store, configuration: ruling?.status, secrets: versions?.status } }),
-      ...proxied,
-    };
+    return statusOf(this.#need(), { notes: this.notes, now: this.#options.clock.wallTime() });
   }
 
   get url(): string {
@@ -336,7 +286,7 @@ export class ManagementApi {
     return this.#isServing;
   }
 
-  #need(): Running {
+  #need(): OpenManagement {
     if (this.#running === undefined) throw new Error('use the management API: want it open, it is closed');
     return this.#running;
   }

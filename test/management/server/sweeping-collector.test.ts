@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../src/log.ts';
-import { SweepingCollector } from '../../../src/management/server/sweeping-collector.ts';
+import { SweepingCollector } from '../../../src/management/server/host/sweeping-collector.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { gadgetKind, gadgets, openGadgets } from '../../apiserver/shop/gadgets.ts';
 import { settle, VirtualClock } from '../../virtual-clock.ts';

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { listen } from '../../../apiserver/wire/listen.ts';
+import type { Log } from '../../../log.ts';
 
 /** The system keeps the path of a socket in so many bytes: 104 with the closing zero where there are fewest. */
 export const longestSocketPath = 103;
@@ -42,6 +43,17 @@ export class LocalSocket {
 
   constructor(options: LocalSocketOptions) {
     this.#options = options;
+  }
+
+  /** Not when the path is too long for the system: the server works without the socket. */
+  async openIfShort(log: Log): Promise<void> {
+    const { folder, owner } = this.#options;
+    const path = localSocketPath(folder, owner);
+    if (isSocketPathTooLong(path)) {
+      const advice = 'the path of dataDir is too long for a socket: use keys with --server';
+      return log.warn({ component: 'management', path }, advice);
+    }
+    await this.open();
   }
 
   /** Only for a process that has the folder for itself: a socket that lies there was left by one that is gone. */

@@ -1,10 +1,10 @@
 // Runs the garbage collector on one replica of several: on the one that sweeps, for as long as it does. Two of them would write the same
 // changes twice. A replica that begins to sweep reads all objects, so it finds what the one before it left unfinished.
-import { type Chore, GarbageCollector } from '../../apiserver/owners/garbage-collector.ts';
-import { type Clock, pause, type Timer } from '../../clock.ts';
-import type { Log } from '../../log.ts';
-import { TokenBucket } from '../../token-bucket.ts';
-import type { Sweeping } from '../keys/key-chores.ts';
+import { type Chore, GarbageCollector } from '../../../apiserver/owners/garbage-collector.ts';
+import { type Clock, pause, type Timer } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
+import { TokenBucket } from '../../../token-bucket.ts';
+import type { Sweeping } from '../../keys/key-chores.ts';
 
 export interface SweepingCollectorParts {
   kit: ConstructorParameters<typeof GarbageCollector>[0];

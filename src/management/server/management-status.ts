@@ -1,0 +1,62 @@
+// What the management API says of itself, to `hostward status` and in metrics: its counts, what waits, and every fault that somebody must
+// mend. In: the parts of an API that is open. Must never change anything.
+import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
+import type { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
+import type { ApiServer } from '../../apiserver/server.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
+import { timeText } from '../keys/book/stored-key.ts';
+import { declareKeyMetrics } from '../keys/key-metrics.ts';
+import { keysOfLeavers } from '../keys/life/leavers.ts';
+import type { ManagementProxy } from '../proxy/proxy.ts';
+import { openFaults } from './commands/open-faults.ts';
+import type { OpenParts } from './open-parts.ts';
+
+export interface OpenManagement extends OpenParts {
+  api: ApiServer;
+  kubeconfigs: Kubeconfigs;
+  proxy: ManagementProxy;
+}
+
+export function statusOf(open: OpenManagement, { notes, now }: { notes: readonly string[]; now: Date }) {
+  const { api, audit, book, world, counts, kubeconfigs, proxy, database, followers, versions, ruling } = open;
+  const store = database.shared?.status();
+  const behind = [followers.trouble, versions?.trouble, ...notes].filter((trouble) => trouble !== undefined);
+  const { expiringSoon, nextToEnd, ofLeavers, ...keys } = counts.read(0);
+  const [certificates, proxied] = [kubeconfigs.status(), proxy.status()];
+  const { upstreams = [] } = proxied;
+  const { removalsWaiting } = certificates;
+  const damages = [audit.damage, open.journalDamage];
+  const leavers = keysOfLeavers(book.heldByOthers(), world, now.getTime());
+  const others = openFaults({ removalsWaiting, upstreams, leavers, damages });
+  const troubles = [...(store?.troubles ?? []), ...behind, ...others];
+  return {
+    url: api.url,
+    ...(troubles.length > 0 && { troubles }),
+    keys,
+    expiringWithinSevenDays: expiringSoon,
+    ...(nextToEnd.length > 0 && {
+      nextKeysToEnd: nextToEnd.map(({ name, atMs }) => ({ key: name, endsAt: timeText(atMs) })),
+    }),
+    ofLeavers,
+    watches: api.watchCount,
+    certificates,
+    ...(store && { store: { ...store, configuration: ruling?.status, secrets: versions?.status } }),
+    ...proxied,
+  };
+}
+
+export function declareMetrics(
+  metrics: Metrics,
+  { api, counts, failedLogins, kubeconfigs, proxy, database }: OpenManagement,
+  limits: { unproven: UnprovenConnections; limits: CallerLimits },
+): void {
+  const [watches, proxied] = [() => api.watchCount, () => proxy.status().proxied];
+  const recordsAside = () => database.shared?.status().aside ?? 0;
+  declareKeyMetrics(metrics, {
+    ...{ counts, watches, proxied, recordsAside },
+    ...limits,
+    failedLogins: () => failedLogins.count,
+  });
+  kubeconfigs.declareMetrics(metrics);
+}
