@@ -115,11 +115,13 @@ ${main}
       };
     const found = await facts.details(key);
     const address = addressIn(headers.host);
-    const isKnown = found.objects.length + found.contents.length > 0;
+    const kind = query.get('kind') ?? undefined;
+    const kinds = [...found.objects.map(({ status }) => status.kind), ...found.contents.map((one) => one.kind)];
+    const isKnown = kind === undefined ? kinds.length > 0 : kinds.includes(kind);
     return {
       title: key,
       main: objectMain(key, found, {
-        kind: query.get('kind') ?? undefined,
+        kind,
         command: statusCommand(status, key, address),
         remediesFor: (object) => objectRemedies({ status, address }, object),
       }),

@@ -64,7 +64,7 @@ describe('the pages of a daemon', () => {
     ['/objects?text=none', 200, 'No such object'],
     ['/objects/default/web', 200, 'nothing is to be written'],
     ['/objects/default/web?kind=Endpoints', 200, 'nothing is to be written'],
-    ['/objects/default/web?kind=Secret', 200, 'Neither cluster has Secret of this name'],
+    ['/objects/default/web?kind=Secret', 404, 'Neither cluster has Secret of this name'],
     ['/objects/default/none', 404, 'Neither cluster has'],
     ['/objects/default', 404, 'Wanted /objects/NAMESPACE/NAME'],
     ['/objects/%E0%A4%A/x', 404, 'Wanted /objects/NAMESPACE/NAME'],

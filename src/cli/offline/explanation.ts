@@ -92,14 +92,18 @@ export class Explanation {
 
   #whyNone(
     { object, direction }: { object: Key; direction: Direction },
-    { path }: PatchSet['patches'][number],
+    { path, reference }: PatchSet['patches'][number],
   ): string | undefined {
     const seen = this.#seen.get(`${direction} ${object}`);
     const missing = seen && whyNoMatch(path.segments, seen);
     if (missing !== undefined || direction === 'forward') return missing;
     const [root] = path.segments;
     const isPayload = root?.kind === 'key' && root.key !== 'metadata';
-    return isPayload ? `${root.key} never flows back` : 'nobody has edited it on the host';
+    if (isPayload) return `${root.key} never flows back`;
+    // A name of the host itself stays as it is.
+    return reference === undefined
+      ? 'nobody has edited it on the host'
+      : 'nobody has edited it on the host, or it names no copy';
   }
 
   #passes(set: PatchSet): { object: Key; direction: Direction; active: PatchSet['patches'] }[] {

@@ -11,9 +11,9 @@ export function failuresIn({ explained }: OfflineRender) {
   return explained.flatMap(({ explanation, set, list }) =>
     explanation
       .patches(set)
-      .flatMap(({ patch, direction, matches }) =>
+      .flatMap(({ object, patch, direction, matches }) =>
         matches.flatMap(({ at, error, failed }) =>
-          error === undefined || failed === undefined ? [] : [{ list, patch, direction, at, error, ...failed }],
+          error === undefined || failed === undefined ? [] : [{ object, list, patch, direction, at, error, ...failed }],
         ),
       ),
   );
@@ -28,7 +28,8 @@ export function failureMarks(
   { positions }: Extract<LoadedAll, { kind: 'ok' }>,
   config: ConfigText,
 ): Mark[] {
-  const marks = failuresIn(rendered).map(({ list, patch, direction, at, error, kind, position }) => {
+  const isOne = rendered.objects.length + rendered.notices.filter(({ failed }) => failed !== undefined).length <= 1;
+  const marks = failuresIn(rendered).map(({ object, list, patch, direction, at, error, kind, position }) => {
     const isForward = direction === 'forward';
     const field = isForward ? 'expression' : 'reverseExpression';
     const path = [...list.split('.'), patch, field];
@@ -36,7 +37,7 @@ export function failureMarks(
       ? positions.positionInScalar(path, position.line, position.column)
       : positions.positionOf(path);
     const said = kind === 'threw' ? `the expression throws: ${error}` : error;
-    const where = at === '' ? 'the whole object' : at;
+    const where = `${at === '' ? 'the whole object' : at}${isOne ? '' : ` of ${object}`}`;
     return faultAt(place, config, `${isForward ? '' : 'on the way back, '}at ${where}: ${said}`);
   });
   // A result that no object may hold is reported for the object, not for one match.

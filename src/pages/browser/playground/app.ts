@@ -125,7 +125,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
     </div>
     ${isSharing && html`<${ShareBox} texts=${texts} />`}
     ${hand.fault !== '' && html`<p class="message" role="alert">${hand.fault}</p>`}
-    ${aside !== undefined && html`<p class="message">What you wrote in this tab before is kept. <button type="button" onClick=${hand.bringBack}>Bring it back</button></p>`}
+    ${aside !== undefined && html`<p class="notice">What you wrote in this tab before is kept. <button type="button" onClick=${hand.bringBack}>Bring it back</button></p>`}
     ${fault !== '' && html`<p class="message" role="alert">${fault}</p>`}
     <div class="columns">
       <section class="texts" aria-label="What you write">
@@ -144,7 +144,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
       <section class="results" aria-label="What it becomes">
         <${Tabs} tab=${tab} onTab=${openTab} />
         <p class="quiet" role="status">${isBusy ? 'Working…' : isStale ? 'Not evaluated; below is the result of before.' : summaryOf(answer)}</p>
-        ${showsFault && html`<p class="message">The example means to show a fault; the comment at the top of its patches says why.</p>`}
+        ${showsFault && html`<p class="notice">The example means to show a fault; the comment at the top of its patches says why.</p>`}
         <${Marks} marks=${answer?.marks ?? []} goTo=${(mark: Mark) => {
           if (mark.text === 'hostEdited') setTab('back');
           goTo.current[mark.text]?.(mark.line, mark.column);

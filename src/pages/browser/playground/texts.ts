@@ -46,7 +46,8 @@ export function useTexts(examples: readonly Example[]) {
     setFault('');
     setExample(shown.kind === 'example' ? shown.name : '');
     if (shown.kind === 'nothing' && own !== undefined) {
-      setAside(keptTexts('aside'));
+      const kept = keptTexts('aside');
+      setAside(kept !== undefined && areSame(own, kept) ? undefined : kept);
       return put(own, true);
     }
     const name = shown.kind === 'example' ? shown.name : (examples[0]?.name ?? '');

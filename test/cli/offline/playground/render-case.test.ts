@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
 import { emptyDraft, type RenderDraft, renderCase } from '../../../../src/cli/offline/playground/render-case.ts';
-import { systemClock } from '../../../../src/clock.ts';
+import { type Clock, systemClock } from '../../../../src/clock.ts';
 import { SharedSandbox } from '../../../../src/expression/sandbox/shared-sandbox.ts';
 import { silentLog } from '../../../../src/log.ts';
 import type { PlaygroundCase } from '../../../../src/pages/playground-api.ts';
@@ -15,9 +15,16 @@ const cases = readdirSync(samples).filter((name) => existsSync(`${samples}/${nam
 const sandbox = new SharedSandbox({ clock: systemClock, log: silentLog, nodePath: process.execPath });
 afterAll(() => sandbox.stop());
 
+/** Samples are tried for a second; on a busy machine that would be too short, and the tests are not about it. */
+const patientClock: Clock = {
+  ...systemClock,
+  now: () => systemClock.now() / 20,
+  after: (ms, run) => systemClock.after(ms * 20, run),
+};
+
 async function render(given: Partial<PlaygroundCase>): Promise<RenderDraft> {
   const draft = emptyDraft();
-  const means = { clock: systemClock, nodePath: process.execPath, openSandbox: sandbox.open };
+  const means = { clock: patientClock, nodePath: process.execPath, openSandbox: sandbox.open };
   await renderCase(means, { config: '', virtual: endpoints, ...given }, draft);
   return draft;
 }
@@ -121,6 +128,14 @@ describe('a patch that matches nothing', () => {
     expect(await whyOf(path, { hostEdited })).toEqual([why]);
   });
 
+  it('says of the name of an object of the host that it stays as it is', async () => {
+    const config = '- path: metadata.annotations.tls\n  reference: {apiVersion: v1, kind: Secret}\n';
+    const virtual = endpoints.replace('{team: ada}', '{team: ada}\n  annotations: {tls: mine}');
+    const hostEdited = forwardOf(await render({ config, virtual })).replace(/tls: .*/, 'tls: of-the-host');
+    const { back } = await render({ config, virtual, hostEdited });
+    expect(back?.patches).toMatchObject([{ whyNone: 'nobody has edited it on the host, or it names no copy' }]);
+  });
+
   it('says that the patches of one of two lists have no object here', async () => {
     const patches = 'patches: [{path: metadata.labels.team, expression: value}]';
     const config = `sync: {toHost: {endpoints: {${patches}}, endpointSlices: {${patches}}}}\n`;
@@ -138,6 +153,14 @@ describe('a patch that matches nothing', () => {
 });
 
 describe('renderCase()', () => {
+  it('says which of several objects a patch fails on', async () => {
+    const other = endpoints.replace('name: db', 'name: web').replace('team: ada', 'team: eve');
+    const config = list(`'value === "eve" ? value.no.way : value'`);
+    const { marks } = await render({ config, virtual: `${endpoints}---\n${other}` });
+    expect(marks[0]?.message).toMatch(/^at metadata\.labels\.team of shop\/web: the expression throws/);
+    expect((await render({ config, virtual: other })).marks[0]?.message).toMatch(/^at metadata\.labels\.team: /);
+  });
+
   it.each([
     ['kind: Deployment\nmetadata: {name: web}\n', 'this is YAML of the kind "Deployment"'],
     ['foo: bar\n', 'there is no patch in this text'],
