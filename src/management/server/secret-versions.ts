@@ -10,7 +10,7 @@ import type { Store } from '../../store/store.ts';
 import { keySetMaxAgeSeconds, TokenKeys } from '../credentials/tokens/token-keys.ts';
 import { checkSecrets, pepperInUse, proofKey, proofOf, readSecrets, type Secrets } from '../keys/folder/data-folder.ts';
 import type { Pepper } from '../keys/secret/pepper.ts';
-import type { ReplicaWords, Shared } from './host/shared-store.ts';
+import { differentPepper, type ReplicaWords, type Shared } from './host/shared-store.ts';
 
 export interface SecretVersionsParts {
   store: Pick<Store, 'get' | 'write'>;
@@ -124,15 +124,11 @@ export class SecretVersions {
   /** What somebody must mend before a new version can be used; keys are made and judged with the ones in use. */
   get difference(): string | undefined {
     const { shared, secrets, folder } = this.#parts;
-    const own = new Map(secrets.peppers.versions.map((pepper) => [String(pepper.version), pepperName(pepper)]));
-    for (const { replica, words } of shared.others())
-      for (const name of words.peppers ?? []) {
-        const [version = ''] = name.split(' ');
-        const here = own.get(version);
-        if (here !== undefined && here !== name)
-          return `pepper ${version} has other bytes on replica ${replica} than in ${folder}: copy one secrets.json to every replica; until then keys are made with pepper ${secrets.peppers.newest.version}`;
-      }
-    return undefined;
+    const other = differentPepper(secrets.peppers.versions.map(pepperName), shared.others());
+    return (
+      other &&
+      `pepper ${other.version} has other bytes on replica ${other.replica} than in ${folder}: copy one secrets.json to every replica; until then keys are made with pepper ${secrets.peppers.newest.version}`
+    );
   }
 
   /** For `hostward status`: what is used, and what waits until every replica has it. */

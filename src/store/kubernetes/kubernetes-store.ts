@@ -20,7 +20,7 @@ import { OwnRecord, sealRecordOf, wordsOf } from './own-record.ts';
 import { Pulse } from './pulse.ts';
 import { metaName } from './record-format.ts';
 import type { Judge, RecordReaderOptions } from './record-reader.ts';
-import { mustHaveRoom, RecordWriter } from './record-writer.ts';
+import { RecordWriter, Room, type RoomOptions } from './record-writer.ts';
 import { Seals } from './seals.ts';
 import { firstOlderThanSeen } from './succession.ts';
 
@@ -34,8 +34,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   known?: KnownStore | undefined;
   /** Measures silence and waits; default `clock`. */
   hostClock?: Clock;
-  /** What the store may hold; absent = what the host takes. Two replicas may each add what is under way at the other. */
-  most?: StoreSize;
+  /** Two replicas may each add what is under way at the other. */
+  room?: RoomOptions;
   /** What the other replicas and `status` read about this one. */
   about?: () => string;
   /** Called once, when the host shows an older state than before. */
@@ -58,6 +58,7 @@ const firstListMs = 15_000;
 export class KubernetesStore extends TimelineStore {
   readonly #options: KubernetesStoreOptions;
   readonly #host: HostRecords;
+  readonly #room: Room;
   readonly #arrivals: Arrivals;
   readonly #pulse: Pulse;
   readonly #intake: Intake;
@@ -78,6 +79,7 @@ export class KubernetesStore extends TimelineStore {
     super(options);
     this.#options = options;
     this.#host = options.host;
+    this.#room = new Room(options.room ?? {});
     const clock = options.hostClock ?? options.clock;
     const { host, replica, about = () => '', newEpoch } = options;
     this.#meta = new MetaRecord(host, { newEpoch, seals: new Seals([]) });
@@ -209,8 +211,8 @@ export class KubernetesStore extends TimelineStore {
       // Memory may be behind, so only the host refuses.
       if (!fits(known, change)) known = await this.#writer.live(key);
       if (!fits(known, change)) return { ok: false, current: known, revision: this.timeline.revision };
-      mustHaveRoom(this.size, { known, value: change.value }, this.#options.most);
-      const written = await this.#writer.send(key, known, change.value);
+      const giveBack = this.#room.take(this.size, { key, known, value: change.value });
+      const written = await this.#writer.send(key, known, change.value).finally(giveBack);
       if (written !== undefined) return written;
       known = await this.#writer.live(key);
     }

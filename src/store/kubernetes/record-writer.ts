@@ -83,16 +83,49 @@ export class RecordWriter {
   }
 }
 
+export interface RoomOptions {
+  /** Absent = what the host takes. */
+  most?: StoreSize | undefined;
+  /** False for what an operator or the program itself writes, which must not fail because of what clients have made. Default: all are. */
+  isLimited?: ((key: string) => boolean) | undefined;
+}
+
 /** What exists may be changed and must be removable, so only what makes the store larger is refused. */
-export function mustHaveRoom(
-  { records, bytes }: StoreSize,
-  { known, value }: { known: StoredRecord | undefined; value: string | undefined },
-  most: StoreSize | undefined,
-): void {
-  if (most === undefined || value === undefined) return;
-  const adds = value.length - (known?.value.length ?? 0);
-  const why = known === undefined && records >= most.records ? `${records} records of ${most.records}` : undefined;
-  const tooLong = adds > 0 && bytes + adds > most.bytes ? `${bytes} bytes of ${most.bytes}` : undefined;
-  const full = why ?? tooLong;
-  if (full !== undefined) throw new StoreFault('STORE_FULL', `the store has ${full}`);
+export class Room {
+  readonly #options: RoomOptions;
+  /** What is on its way to the host and back. */
+  readonly #underWay: StoreSize = { records: 0, bytes: 0 };
+
+  constructor(options: RoomOptions) {
+    this.#options = options;
+  }
+
+  /** The caller gives the room back with the function that is returned. */
+  take(
+    there: StoreSize,
+    { key, known, value }: { key: string; known: StoredRecord | undefined; value: string | undefined },
+  ): () => void {
+    const { most, isLimited } = this.#options;
+    if (value === undefined) return () => undefined;
+    const growth = { records: known === undefined ? 1 : 0, bytes: value.length - (known?.value.length ?? 0) };
+    if (most !== undefined && isLimited?.(key) !== false) this.#mustFit(there, growth, most);
+    const bytes = Math.max(0, growth.bytes);
+    this.#add(growth.records, bytes);
+    return () => this.#add(-growth.records, -bytes);
+  }
+
+  #mustFit(there: StoreSize, growth: StoreSize, most: StoreSize): void {
+    const records = there.records + this.#underWay.records;
+    const bytes = there.bytes + this.#underWay.bytes;
+    const why = growth.records > 0 && records >= most.records ? `${records} records of ${most.records}` : undefined;
+    const tooLong =
+      growth.bytes > 0 && bytes + growth.bytes > most.bytes ? `${bytes} bytes of ${most.bytes}` : undefined;
+    const full = why ?? tooLong;
+    if (full !== undefined) throw new StoreFault('STORE_FULL', `the store has ${full}`);
+  }
+
+  #add(records: number, bytes: number): void {
+    this.#underWay.records += records;
+    this.#underWay.bytes += bytes;
+  }
 }

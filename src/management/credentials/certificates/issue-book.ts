@@ -5,7 +5,7 @@ import type { Follower, Followers } from '../../../store/follow/follower.ts';
 import type { Store, StoreEvent } from '../../../store/store.ts';
 import type { IssueRecord } from './issue-record.ts';
 
-const prefix = '/management/issues/';
+export const issuesPrefix = '/management/issues/';
 /** Tells our objects in a virtual cluster from those of another Hostward. */
 const issuerKey = '/management/issuer';
 
@@ -23,7 +23,7 @@ export class IssueBook {
     const there = new Set<string>();
     // Another replica may issue and remove certificates too.
     this.#followed = followers.of({
-      prefix,
+      prefix: issuesPrefix,
       what: 'issued certificates',
       begins: () => there.clear(),
       found: ({ value }) => {
@@ -86,7 +86,7 @@ export class IssueBook {
     this.#keep(record);
     this.#written.set(record.id, Number.POSITIVE_INFINITY);
     try {
-      const { revision } = await this.#store.write(prefix + record.id, {
+      const { revision } = await this.#store.write(issuesPrefix + record.id, {
         expect: undefined,
         value: JSON.stringify(record),
       });
@@ -100,7 +100,7 @@ export class IssueBook {
   }
 
   async remove(record: IssueRecord): Promise<void> {
-    await this.#store.write(prefix + record.id, { expect: undefined, value: undefined });
+    await this.#store.write(issuesPrefix + record.id, { expect: undefined, value: undefined });
     this.#forget(record);
   }
 

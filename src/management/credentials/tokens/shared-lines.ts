@@ -4,7 +4,7 @@ import { isRecord } from '../../../object/text/json.ts';
 import type { Follower, Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
 
-const sharedLinesPrefix = '/management/tokens/';
+export const sharedLinesPrefix = '/management/tokens/';
 const mostAttempts = 10;
 
 export interface SharedLine {

@@ -6,6 +6,10 @@ import type { Log } from '../../../log.ts';
 import type { Metrics } from '../../../metrics.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../store/store.ts';
+import { issuesPrefix } from '../../credentials/certificates/issue-book.ts';
+import { sharedLinesPrefix } from '../../credentials/tokens/shared-lines.ts';
+import { keyPrefix } from '../../keys/book/key-book.ts';
+import { suppliedPrefix } from '../../keys/book/supplied-values.ts';
 import { databasePath } from '../../keys/folder/data-folder.ts';
 import type { Sweeping } from '../../keys/key-chores.ts';
 import { HostDatabase } from './host-database.ts';
@@ -65,7 +69,7 @@ export async function databaseFor(options: DatabaseOptions): Promise<Database> {
   const { kubernetes, maxRecords: records, maxBytes: bytes } = store;
   return HostDatabase.for({
     kubernetes,
-    most: { records, bytes },
+    room: { most: { records, bytes }, isLimited },
     folder: server.dataDir,
     secretsFolder: secretsFolder(server),
     history,
@@ -77,4 +81,11 @@ export async function databaseFor(options: DatabaseOptions): Promise<Database> {
     recovers,
     seals,
   });
+}
+
+/** A full store must start with a configuration that names more people. */
+const byClients = [keyPrefix, suppliedPrefix, issuesPrefix, sharedLinesPrefix];
+
+function isLimited(key: string): boolean {
+  return byClients.some((prefix) => key.startsWith(prefix));
 }

@@ -14,8 +14,8 @@ import { createMetrics, type Metrics } from '../../../metrics.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
-import type { StoreSize } from '../../../store/kubernetes/intake.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from '../../../store/kubernetes/kubernetes-store.ts';
+import type { RoomOptions } from '../../../store/kubernetes/record-writer.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
@@ -34,7 +34,7 @@ import {
 
 export interface HostDatabaseOptions {
   kubernetes: KubernetesStoreSettings;
-  most: StoreSize;
+  room: RoomOptions;
   folder: string;
   secretsFolder: string;
   history: Partial<HistoryLimits>;
@@ -82,7 +82,7 @@ export class HostDatabase extends KubernetesStore {
   readonly #lock: DatabaseSync;
 
   static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
-    const { kubernetes, most, folder, history, clock, log, metrics, environment, isNewStore, recovers } = options;
+    const { kubernetes, room, folder, history, clock, log, metrics, environment, isNewStore, recovers } = options;
     const { secretsFolder, seals: mends } = options;
     await makeFolder(folder, 0o700);
     const lock = lockOf(join(folder, lockFile));
@@ -109,7 +109,7 @@ export class HostDatabase extends KubernetesStore {
         {
           wentBack: (why) => void database.#rememberSetBack(why, log),
           about: () => JSON.stringify(database.#words()),
-          ...{ host, replica, most, history, clock, isUsable, known, mends },
+          ...{ host, replica, room, history, clock, isUsable, known, mends },
           seals: async () => {
             await journal.open(secretsFolder);
             return sealsFor(host, { secretsFolder, isFirst: known === undefined });

@@ -120,3 +120,16 @@ export function replicaRow({ replica, about, heardMsAgo }: LiveReplica, silentMs
 function versionNames(versions: readonly string[] | undefined): string | undefined {
   return versions?.map((version) => version.split(' ')[0]).join(', ');
 }
+
+/** A version whose bytes are others on another replica. Names of peppers are a version and a digest. */
+export function differentPepper(
+  own: readonly string[],
+  others: readonly OtherReplica[],
+): { replica: string; version: string } | undefined {
+  const versionOf = (name: string) => name.split(' ')[0] ?? '';
+  for (const { replica, words } of others)
+    for (const name of words.peppers ?? [])
+      if (!own.includes(name) && own.some((one) => versionOf(one) === versionOf(name)))
+        return { replica, version: versionOf(name) };
+  return undefined;
+}

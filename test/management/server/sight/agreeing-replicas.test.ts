@@ -57,6 +57,39 @@ describe('the configuration of the highest generation', () => {
   });
 });
 
+it('new names are taken also by a store that is full of keys, at a start too', async () => {
+  const full = new TwoReplicas();
+  await full.start();
+  try {
+    full.maxRecords = 30;
+    const only = await full.replica('a', { generation: 1 });
+    for (let n = 0; n < 30; n++)
+      await full
+        .client(only)
+        .request('POST', keysPath, { body: { metadata: { name: `n-${n}` }, spec: { user: 'alice' } } });
+    expect(
+      (
+        await full
+          .client(only)
+          .request('POST', keysPath, { body: { metadata: { name: 'more' }, spec: { user: 'alice' } } })
+      ).status,
+    ).toBe(403);
+    const users = Array.from({ length: 5 }, (_, n) => ({ ...people.users[0]!, name: `new-${n}` }));
+    const more = { generation: 2, users: [...people.users, ...users] };
+    await only.api.apply({ ...people, ...more });
+    await only.api.close();
+    const again = await full.replica('a', {
+      ...more,
+      generation: 3,
+      users: [...more.users, { ...people.users[0]!, name: 'newest' }],
+    });
+    expect((await full.client(again).request('GET', keysPath)).status).toBe(200);
+    expect(again.api.notes).toEqual([]);
+  } finally {
+    await full.stop();
+  }
+}, 30_000);
+
 describe('versions of secrets', () => {
   it('are used when every living replica has them', async () => {
     both.addPepper('a', 2, 7);

@@ -49,6 +49,8 @@ export class TwoReplicas {
     return join(this.folder, 'kubeconfig');
   }
 
+  maxRecords = 10_000;
+
   folders(name: string): { dataDir: string; secretsDir: string } {
     return { dataDir: join(this.folder, name), secretsDir: join(this.folder, `${name}-secrets`) };
   }
@@ -60,8 +62,8 @@ export class TwoReplicas {
 
   make(name: string, settings: Partial<ManagementSettings> = {}): ManagementApi {
     const { store, ...places } = this.management(name);
-    const limits = { maxRecords: 10_000, maxBytes: 10_000_000 };
-    const server = { ...places, ingressListen: undefined, store: { ...store, ...limits } };
+    const { maxRecords } = this;
+    const server = { ...places, ingressListen: undefined, store: { ...store, maxRecords, maxBytes: 10_000_000 } };
     const all = { ...people, ...settings };
     const api = new ManagementApi({ settings: all, server, clock: this.clock, log: silentLog, version: '0.1.0' });
     this.#opened.push(api);
