@@ -50,7 +50,53 @@ function manifests(name: string): Manifest[] {
   return parseAllDocuments(read(name).text).map((document) => document.toJS() as Manifest);
 }
 
+/**
+ * What the values of vCluster's chart may hold of what we set, from 0.30 on (read in its schema and its types on 2026-11-27). It refuses other keys
+ * everywhere but below `global`. What belongs to the paid product is not here: the open source accepts it, and does not start.
+ */
+const takenByVcluster = new Set([
+  'global',
+  'sync.toHost.services.enabled',
+  ...['endpoints', 'endpointSlices'].flatMap((kind) =>
+    ['enabled', 'patches[].path', 'patches[].expression', 'patches[].reverseExpression'].map(
+      (key) => `sync.toHost.${kind}.${key}`,
+    ),
+  ),
+  'controlPlane.backingStore.etcd.deploy.enabled',
+  'controlPlane.statefulSet.highAvailability.replicas',
+  'controlPlane.statefulSet.sidecarContainers',
+  'rbac.role.extraRules',
+]);
+
+/** The paths of all values; what vCluster hands on as it is counts as one value. */
+function pathsIn(value: unknown, path = ''): string[] {
+  if (path === 'global' || takenByVcluster.has(path)) return [path];
+  if (Array.isArray(value)) return value.flatMap((one) => pathsIn(one, `${path}[]`));
+  if (value === null || typeof value !== 'object') return [path];
+  return Object.entries(value).flatMap(([key, one]) => pathsIn(one, path === '' ? key : `${path}.${key}`));
+}
+
 describe('the samples in config/', () => {
+  it.each(['vcluster.yaml', 'sidecar-values.yaml'])(
+    '%s sets only what the open-source chart of vCluster takes',
+    (name) => {
+      const paths = parseAllDocuments(read(name).text).flatMap((document) => pathsIn(document.toJS()));
+      expect(paths.length).toBeGreaterThan(4);
+      expect(paths.filter((path) => !takenByVcluster.has(path))).toEqual([]);
+    },
+  );
+
+  it('would show a value that vCluster refuses, and one of the paid product', () => {
+    const wrong = {
+      sync: { toHost: { endpoints: { patches: [{ path: 'a', onMissing: 'create' }] } } },
+      rbac: { extraRules: [] },
+    };
+    expect(pathsIn(wrong).filter((path) => !takenByVcluster.has(path))).toEqual([
+      'sync.toHost.endpoints.patches[].onMissing',
+    ]);
+    expect(takenByVcluster).not.toContain('controlPlane.backingStore.etcd.embedded.enabled');
+  });
+
   it.each([
     ['vcluster.yaml'],
     ['sidecar-values.yaml'],
