@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
+import { openBench } from '../../management/server/bench.ts';
 import { hostNamespace, Stage, soundConfiguration } from './stage.ts';
 
 const stage = new Stage();
@@ -25,6 +27,24 @@ describe('hostward doctor', () => {
     const at = lines.findIndex((line) => line.endsWith(`mend: ${commands[0]}`));
     expect(at, out).toBeGreaterThan(0);
     expect(lines[at + 1]).toBe(`${' '.repeat(lines[at]?.indexOf('hostward upstream') ?? 0)}${commands[1]}`);
+  });
+
+  it('takes a management server for one, and another API server for another program, although both are ready', async () => {
+    const bench = await openBench();
+    const api = parse(readFileSync(stage.path('host'), 'utf8')).clusters[0].cluster.server as string;
+    try {
+      for (const [baseURL, verdict, says] of [
+        [bench.api.url, 'ok', 'is ready'],
+        [api, 'fault', `another program answers at ${api}: wanted 401 from /kubernetes/management/apis`],
+      ] as const) {
+        const management = { baseURL, users: [{ name: 'alice' }] };
+        const { of } = await stage.findings([], { text: JSON.stringify({ hostward: { management } }) });
+        expect(of('HW-801')).toMatchObject({ verdict });
+        expect(of('HW-801')?.says).toContain(says);
+      }
+    } finally {
+      await bench.stop();
+    }
   });
 
   it('says of a configuration without sync that the names are not used, with a command that shows it', async () => {

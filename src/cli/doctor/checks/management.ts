@@ -15,9 +15,13 @@ import type { Patient } from '../patient/patient.ts';
 const hasServer = (patient: Patient): boolean =>
   patient.settings.managementServer !== undefined && !patient.isBeforeInstallation;
 
-function ask({ settings }: Patient): Promise<ServerAnswer> {
-  return askServer(new URL('/readyz', settings.managementServer?.baseURL));
+function ask({ settings }: Patient, path = '/readyz'): Promise<ServerAnswer> {
+  return askServer(new URL(path, settings.managementServer?.baseURL));
 }
+
+/** Many programs have a /readyz, and kube-apiserver is one of them. This path is ours, and 401 is the answer to whoever has no key. */
+const ownPath = '/kubernetes/management/apis';
+const wantsKey = 401;
 
 const answers: Check = {
   code: 'HW-801',
@@ -30,7 +34,14 @@ const answers: Check = {
       return couldNotCheck(`${url} does not answer: ${answer.reason}`, {
         mend: 'run doctor where the server runs, or correct hostward.management.baseURL',
       });
-    if (answer.status === 200) return ok(`${url} is ready`);
+    if (answer.status === 200) {
+      const own = await ask(patient, ownPath);
+      if (own.kind === 'answered' && own.status === wantsKey) return ok(`${url} is ready`);
+      const found = own.kind === 'answered' ? own.status : own.reason;
+      return fault(`another program answers at ${url}: wanted ${wantsKey} from ${ownPath}, found ${found}`, {
+        mend: 'correct hostward.management.baseURL and hostward.management.listen, or end that program',
+      });
+    }
     return fault(`${url} answers ${answer.status}, wanted 200`, {
       mend:
         answer.status === 503
