@@ -17,6 +17,8 @@ export type StoreFaultCode =
   | 'STORE_HOST_REFUSED'
   /** It took a change and has not reported it. */
   | 'STORE_HOST_SILENT'
+  /** It was out of reach for too long in the meantime, so that whoever asked may not be allowed to any more. */
+  | 'STORE_HOST_LAPSED'
   /** The store has as many records as it may have. */
   | 'STORE_FULL'
   /** It was set back to an older state. */

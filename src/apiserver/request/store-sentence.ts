@@ -21,6 +21,8 @@ export function storeSentence(code: StoreFaultCode): string {
       return 'the cluster that keeps the records refuses it, so nothing was changed; the log of the server says why, such as a full quota or a missing right, and "hostward doctor" what to do';
     case 'STORE_HOST_SILENT':
       return 'the cluster that keeps the records took the change and does not report it; look whether it was made before you try again';
+    case 'STORE_HOST_LAPSED':
+      return 'the cluster that keeps the records was out of reach while this was under way; look whether a change was made before you try again';
     case 'STORE_ROLLED_BACK':
       return 'the cluster that keeps the records was set back to an older state; an operator must run "hostward store recover"';
     case 'STORE_FULL':

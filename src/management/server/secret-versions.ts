@@ -86,7 +86,7 @@ export class SecretVersions {
   /** Resolves when the key that signs tokens is here. `open` makes keys where there are none. */
   async openTokenKeys(open: () => Promise<TokenKeys>): Promise<TokenKeys> {
     const { folder } = this.#parts;
-    const known = await this.#readTokenKey();
+    const { inUse: known } = await this.#storedTokenKey();
     if (known !== undefined && this.#isElsewhere(known.id) && (await TokenKeys.areAbsentIn(folder)))
       throw new Error(
         `read token-keys.json in ${folder}: other replicas have keys that sign tokens, and this folder has none; every replica needs the same folder. To end all tokens, stop every replica first`,
@@ -95,7 +95,7 @@ export class SecretVersions {
     this.#keys = keys;
     if (keys.areNew || known === undefined) await this.#agreeOn(keys.due(this.#nowMs()), keys.areNew);
     await this.#untilHere(async () => {
-      const inUse = await this.#readTokenKey();
+      const { inUse } = await this.#storedTokenKey();
       if (inUse === undefined || keys.ids.includes(inUse.id)) return undefined;
       await keys.readAgain();
       return `token key ${nameOf(inUse.id)}, which signs on other replicas; copy their token-keys.json there, or stop every replica and remove the file to end all tokens`;
@@ -254,18 +254,14 @@ export class SecretVersions {
     return this.#parts.shared.others().some(({ words }) => words.tokenKeys?.includes(nameOf(id)) === true);
   }
 
-  async #readTokenKey(): Promise<TokenKeyInUse | undefined> {
-    const { inUse } = await this.#storedTokenKey();
-    this.#take(inUse);
-    return inUse;
-  }
-
   /** One of another epoch is in no use. */
   async #storedTokenKey(): Promise<{ revision: number; inUse: TokenKeyInUse | undefined }> {
     const { store, shared } = this.#parts;
     const { record } = await store.get(tokenKeyKey, { fresh: true });
     const inUse = record && tokenKeyIn(record.value);
-    return { revision: record?.revision ?? 0, inUse: inUse?.epoch === shared.epoch() ? inUse : undefined };
+    const now = inUse?.epoch === shared.epoch() ? inUse : undefined;
+    this.#take(now);
+    return { revision: record?.revision ?? 0, inUse: now };
   }
 
   /** `replaces`: also another key that is in use. */
@@ -276,7 +272,7 @@ export class SecretVersions {
     const value: TokenKeyInUse = { epoch: shared.epoch(), id, sinceMs: this.#nowMs() };
     const written = await store.write(tokenKeyKey, { expect: revision, value: JSON.stringify(value) });
     // Another replica was first, and its key counts.
-    if (!written.ok) return void (await this.#readTokenKey());
+    if (!written.ok) return void (await this.#storedTokenKey());
     this.#take(value);
     log.info({ component: 'management', tokenKey: nameOf(id) }, 'tokens are signed with this key');
   }

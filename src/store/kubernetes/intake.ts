@@ -3,7 +3,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Timeline, Version } from '../timeline.ts';
 import type { HostRecord } from './host-records.ts';
-import { type IsRevoked, LastSeen, mostPutBack, placeOf } from './last-seen.ts';
+import { type IsRevoked, LastSeen, mostPutBack, placeOf, type Told } from './last-seen.ts';
 import { LiveReplicas } from './live-replicas.ts';
 import { type ReadRecord, replicaName, type Sight } from './record-format.ts';
 import { type Judge, RecordReader, type RecordReaderOptions } from './record-reader.ts';
@@ -66,10 +66,14 @@ export class Intake {
     };
   }
 
-  /** Of the first list. `mustKnow`: a replica that has its record there. `doubt`: why nobody can judge. */
+  /** Of the first list. `mustKnow`: a replica that has its record there, and has said so. `doubt`: why nobody can judge. */
   judgeAtStart(
     records: readonly HostRecord[],
-    { epoch, isRevoked, mustKnow }: { epoch: string; isRevoked: IsRevoked; mustKnow: string | undefined },
+    {
+      epoch,
+      isRevoked,
+      mustKnow,
+    }: { epoch: string; isRevoked: IsRevoked; mustKnow: { replica: string; told: number } | undefined },
   ): { judge: Judge; doubt: string | undefined } {
     const told = records.flatMap((found) => {
       const read = this.#reader.read(found, 0);
@@ -77,10 +81,7 @@ export class Intake {
     });
     const lastSeen = new LastSeen(told, { epoch, isRevoked });
     this.succession.inherit(lastSeen.since);
-    const isLost = mustKnow !== undefined && !told.some(({ replica }) => replica === mustKnow);
-    const lost = isLost
-      ? `record "${replicaName(mustKnow)}", the last word of this replica, is gone or edited`
-      : undefined;
+    const lost = mustKnow && lostWord(mustKnow, told);
     return {
       judge: (found, record) => lastSeen.fault(found, record),
       doubt: lastSeen.isIncomplete ? manyPutBack : lost,
@@ -148,3 +149,13 @@ export class Intake {
 }
 
 const manyPutBack = `more than ${mostPutBack} records were put back by hand, as by a backup program`;
+
+function lostWord(
+  { replica, told }: { replica: string; told: number },
+  words: readonly (Told & { replica: string })[],
+): string | undefined {
+  const own = words.find((one) => one.replica === replica);
+  if (own === undefined) return `record "${replicaName(replica)}", the last word of this replica, is gone or edited`;
+  if (own.sight === undefined || own.sight.reached >= told) return undefined;
+  return `it was set back: this replica had read up to version ${told}, and its record there says ${own.sight.reached}`;
+}

@@ -65,6 +65,7 @@ export class KubernetesStore extends TimelineStore {
   readonly #meta: MetaRecord;
   readonly #emptying: Emptying;
   readonly #writer: RecordWriter;
+  readonly #own: OwnRecord;
   #reached = 0;
   #side: [string, string][] = [];
   #hasListed = false;
@@ -92,7 +93,7 @@ export class KubernetesStore extends TimelineStore {
       },
     });
     this.#intake = new Intake({ ...options, clock, seals });
-    const own = new OwnRecord({
+    this.#own = new OwnRecord({
       ...{
         host,
         replica,
@@ -110,7 +111,7 @@ export class KubernetesStore extends TimelineStore {
     });
     this.#pulse = new Pulse({
       clock,
-      write: (beat) => own.write(beat),
+      write: (beat) => this.#own.write(beat),
       reached: async (version) => {
         await this.#arrivals.wait(() => this.#reached >= version);
         this.#intake.succession.beat(version);
@@ -157,12 +158,22 @@ export class KubernetesStore extends TimelineStore {
     return `the store in ${this.#host.place} is out of reach: ${this.#hostTrouble ?? silence}`;
   }
 
+  /** Only a command brings it back. */
+  get wasSetBack(): boolean {
+    return this.#wentBack !== undefined;
+  }
+
   get place(): string {
     return this.#host.place;
   }
 
   get epoch(): string {
     return this.#meta.now.epoch;
+  }
+
+  /** How far this replica had read when it said so last. */
+  get told(): number {
+    return this.#own.told;
   }
 
   /** How far this replica may be behind the host. */
@@ -197,11 +208,27 @@ export class KubernetesStore extends TimelineStore {
   override async get(key: string, options: { fresh?: boolean } = {}) {
     this.mustBeOpen('read');
     if (options.fresh !== true) return super.get(key);
-    const record = await this.#writer.live(key);
+    const record = await this.#inSight('read', () => this.#writer.live(key));
     return { record, revision: Math.max(this.timeline.revision, record?.revision ?? 0) };
   }
 
-  async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
+  write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
+    return this.#inSight('write', () => this.#write(key, change));
+  }
+
+  /**
+   * Whoever asked was judged by what was known before, and that holds only while changes are heard. Without this, a revoked key could go
+   * through with what it began on a replica that was cut off, when the way to the host is open again.
+   */
+  async #inSight<T>(verb: string, ask: () => Promise<T>): Promise<T> {
+    const before = this.#pulse.lapses;
+    const result = await ask();
+    const isOpen = this.state === 'open';
+    if (this.#pulse.lapses === before && (!isOpen || this.#pulse.trouble === undefined)) return result;
+    throw new StoreFault('STORE_HOST_LAPSED', `Cannot ${verb}: ${this.place} was out of reach in the meantime`);
+  }
+
+  async #write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
     this.mustBeOpen('write');
     this.#mustBeWhole();
     // A process that was stopped for a while goes on in the middle of a write whose reason may be over.
@@ -250,7 +277,7 @@ export class KubernetesStore extends TimelineStore {
   async #fresh(): Promise<void> {
     this.mustBeOpen('read');
     this.#mustBeWhole();
-    await this.#pulse.beat();
+    await this.#inSight('read', () => this.#pulse.beat());
   }
 
   get size(): StoreSize {
@@ -336,7 +363,8 @@ export class KubernetesStore extends TimelineStore {
     const { known, replica, trusts = false, isRevoked = () => false } = this.#options;
     if (trusts) return () => undefined;
     const { epoch } = this.#meta.now;
-    const mustKnow = known?.epoch === epoch && this.#meta.seals.isSealed ? replica : undefined;
+    const isKnown = known?.epoch === epoch && this.#meta.seals.isSealed;
+    const mustKnow = isKnown ? { replica, told: known.told ?? 0 } : undefined;
     const { judge, doubt } = this.#intake.judgeAtStart(records, { epoch, isRevoked, mustKnow });
     this.#doubt = doubt;
     return judge;

@@ -32,6 +32,11 @@ export class LiveReplicas {
     return new Map([...this.#heard].map(([replica, { beat }]) => [replica, beat]));
   }
 
+  /** The last words of each, also of those that have ended. */
+  get words(): ReadonlyMap<string, string> {
+    return new Map([...this.#heard].map(([replica, { about }]) => [replica, about]));
+  }
+
   get live(): LiveReplica[] {
     const nowMs = this.#clock.now();
     return [...this.#heard]

@@ -10,6 +10,8 @@ export interface KnownStore {
   epoch: string;
   /** The name in the seals of its records. */
   store?: string | undefined;
+  /** How far this replica had read when it said so last. */
+  told?: number | undefined;
 }
 
 /** A replica that was away for more restores and migrations is told that it belongs to another store. */

@@ -20,6 +20,8 @@ export interface OwnRecordOptions {
 
 export class OwnRecord {
   readonly #options: OwnRecordOptions;
+  /** How far this replica had read, as the host knows it. */
+  told = 0;
   /** As the host has acknowledged it. */
   #known: { version: number; beat: number } | undefined;
 
@@ -31,13 +33,15 @@ export class OwnRecord {
   async write(beat: number): Promise<number> {
     const { host, replica, about, sight, seals, mayMake } = this.#options;
     const name = replicaName(replica);
-    const data = seals().applied(name, replicaData({ replica, beat, about: about() }, sight()));
+    const seen = sight();
+    const data = seals().applied(name, replicaData({ replica, beat, about: about() }, seen));
     let done = await host.replace(name, data, this.#known?.version);
     if (done.kind === 'conflict') done = await this.#writeOver(name, data);
     if (done.kind === 'absent' && mayMake()) done = await host.create(name, data);
     if (done.kind !== 'written')
       throw new StoreFault('STORE_HOST_FAILED', `Cannot write the record of this replica: ${done.kind}`);
     this.#known = { version: done.version, beat };
+    this.told = seen.reached;
     return done.version;
   }
 

@@ -26,6 +26,7 @@ export class Pulse {
   #beat = 0;
   /** When the newest beat that came back was sent. */
   #provenMs = Number.NEGATIVE_INFINITY;
+  #lapses = 0;
   #answeredMs = Number.NEGATIVE_INFINITY;
   /** In this silence. */
   #reopened = { times: 0, lastMs: Number.NEGATIVE_INFINITY };
@@ -55,6 +56,11 @@ export class Pulse {
 
   get count(): number {
     return this.#beat;
+  }
+
+  /** Grows when a silence has ended that was so long that nobody was to be believed. */
+  get lapses(): number {
+    return this.#lapses;
   }
 
   /** How long ago this replica was last shown to know everything. */
@@ -88,6 +94,7 @@ export class Pulse {
       const version = await write(this.#beat);
       this.#answeredMs = clock.now();
       await reached(version);
+      if (this.silentMs > silenceMs) this.#lapses++;
       this.#provenMs = Math.max(this.#provenMs, sentMs);
       this.#fault = undefined;
     } catch (error) {

@@ -102,6 +102,35 @@ describe.skipIf(assets.found === undefined)('two replicas whose records come bac
     expect((await replicas.create(1, 'revoked-part')).status).toBe(201);
   }, 60_000);
 
+  it('do not believe revoked keys that come back while none runs, or before one that starts', async () => {
+    const [first, second] = [await keyOf(0, 'asleep-first'), await keyOf(1, 'asleep-second')];
+    const copy = await records();
+    const names = new Set(copy.map(({ metadata }) => metadata.name ?? ''));
+    expect((await replicas.remove(0, 'asleep-first')).status).toBe(200);
+    await both(async (at) => (await code(at, 'asleep-first', first)) === 401, 'the end of the first');
+    await endBoth();
+    await putBack(copy);
+    await startBoth();
+    for (const at of [0, 1]) expect(await code(at, 'asleep-first', first)).toBe(401);
+    // One has seen nothing of the second one: it was down.
+    await replicas.replica(1).end();
+    expect((await replicas.remove(0, 'asleep-second')).status).toBe(200);
+    await putBack(copy);
+    await until(
+      () => replicas.replica(0).output.split('an older version of this record').length > 2,
+      'said in the log',
+    );
+    // Its next heartbeat names them.
+    await until(async () => (await replicas.replica(0).isReady()) && (await code(0, 'root')) === 200, 'the heartbeat');
+    await replicas.replica(1).start();
+    for (const at of [0, 1]) expect(await code(at, 'asleep-second', second)).toBe(401);
+    const output = replicas.all.map((one) => one.output).join('');
+    for (const { metadata } of await records())
+      if (names.has(metadata.name ?? '') && output.includes(`"record":"${metadata.name}"`))
+        await client.request('DELETE', `${secretsPath()}/${metadata.name}`);
+    expect((await replicas.create(1, 'asleep-second')).status).toBe(201);
+  }, 120_000);
+
   it.skipIf(!isFull)(
     'answer 503 after a whole restore of the namespace, and recover with what was revoked since still revoked',
     async () => {

@@ -8,6 +8,7 @@ import {
   type JournalEntry,
   journalLine,
   limitsOf,
+  mergedRevocation,
   type Revocation,
   reapply,
   replayJournal,
@@ -42,6 +43,8 @@ function object(spec: object): KubeObject {
 const base: Revocation = {
   name: 'k',
   revision: 1,
+  limitsRevision: 0,
+  secretsRevision: 0,
   isDeleted: false,
   isTooLong: false,
   limits: undefined,
@@ -63,15 +66,25 @@ describe('the journal of revocations', () => {
     const { revocations, highestRevision } = replayJournal([text], plainDigest);
     expect(highestRevision).toBe(14);
     expect(Object.fromEntries(revocations)).toEqual({
-      a: { ...base, name: 'name-a', revision: 12, limits: { ttl: 60 } },
-      b: { ...base, name: 'name-b', revision: 14, isDeleted: true, limits: { scope: {} } },
+      a: { ...base, name: 'name-a', revision: 12, limitsRevision: 12, limits: { ttl: 60 } },
+      b: { ...base, name: 'name-b', revision: 14, limitsRevision: 11, isDeleted: true, limits: { scope: {} } },
       c: {
         ...base,
         name: 'name-c',
         revision: 13,
+        secretsRevision: 13,
         secrets: [{ version: 1, digest: 'ab', isSupplied: false }],
       },
     });
+  });
+
+  it('has the last word of several replicas, whichever is read first', () => {
+    const [older, newer] = [journal(['a', limits({})]), journal(['b', limits({})], ['a', limits({ disabled: true })])];
+    const known = [older, newer].map((text) => replayJournal([text], plainDigest).revocations.get('a') as Revocation);
+    const [first, second] = known as [Revocation, Revocation];
+    for (const merged of [mergedRevocation(first, second), mergedRevocation(second, first)])
+      expect(merged.limits).toEqual({ disabled: true });
+    expect(mergedRevocation({ ...first, isDeleted: true }, second).isDeleted).toBe(true);
   });
 
   it('is put over restored keys', () => {

@@ -163,6 +163,23 @@ describe('a replica that starts', () => {
     expect(await valuesIn(await started(namespace, { known, trusts: true }), ['/a'])).toEqual(['"1"']);
   });
 
+  it('does not start when its own last word there is older than it remembers: the host was set back', async () => {
+    const namespace = await newNamespace(host);
+    const [one, records] = [await started(namespace), byHand(namespace)];
+    await one.write('/a', { expect: 0, value: '"1"' });
+    await beat(one);
+    const copy = (await records.get(replicaName('one')))?.data ?? {};
+    await one.write('/a', { expect: undefined, value: undefined });
+    await beat(one);
+    await one.stop();
+    const known = { epoch: 'first', store: one.sealedAs, told: one.told };
+    await (await started(namespace, { known })).stop();
+    await records.replace(replicaName('one'), copy, undefined);
+    await expect(started(namespace, { known })).rejects.toThrow(
+      /it was set back: this replica had read up to version \d+, and its record there says \d+; stop every replica/,
+    );
+  });
+
   it('does not judge when a backup program has put back more than can be named, nor does one after it', () => {
     const seals = new Seals([{ version: 1, bytes: new Uint8Array(32) }]);
     seals.useStore('first');
@@ -176,7 +193,7 @@ describe('a replica that starts', () => {
     const judged = (records: readonly HostRecord[], putBack: readonly string[] | 'tooMany') => {
       const intake = new Intake({ clock: hostClock, seals: () => seals });
       const all = [{ name: replicaName('one'), version: 9, data: word(putBack) }, ...records];
-      const asked = { epoch: 'first', isRevoked: () => false, mustKnow: 'one' };
+      const asked = { epoch: 'first', isRevoked: () => false, mustKnow: { replica: 'one', told: 0 } };
       const { judge, doubt } = intake.judgeAtStart(all, asked);
       intake.takeAll(all, { offset: 0, before: new Timeline(), judge });
       return { doubt: doubt ?? intake.doubt, told: intake.sight({ epoch: 'first', reached: 900 }) };

@@ -8,7 +8,7 @@ import { type ManagementServerSettings, secretsFolder } from '../../../config/se
 import { configurationKey } from '../../../management/keys/callers/ruling-configuration.ts';
 import { proofKey, readSecrets, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import { isUsable } from '../../../management/server/host/host-database.ts';
-import { recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
+import { hiddenBecause, recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -86,6 +86,8 @@ export async function surveyOf(
       if (read.kind === 'meta') seals?.useStore(read.meta.store);
       if (read.kind === 'replica') replicas.push({ replica: read.replica, writtenMs: writtenMs(object) });
       if (read.kind === 'unusable') unusable.push({ name: found.name, why: read.why });
+      const hidden = hiddenBecause(object);
+      if (hidden !== undefined) return void unusable.push({ name: found.name, why: hidden });
       if (read.kind !== 'record') return;
       const { key, value } = read.record;
       count++;

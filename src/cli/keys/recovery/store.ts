@@ -40,12 +40,18 @@ export async function storeRecover(context: Context, options: Options): Promise<
   const recovered = await tried('nothing was recovered', run, storeFault);
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(recovered, undefined, 2)}\n`);
   else {
-    const { keys, deleted, changed, disabled, revision, foundAt, journals } = recovered;
+    const { keys, deleted, changed, disabled, revision, foundAt, journals, missing } = recovered;
     const lines = [
       `${keys} access keys; the cluster was at ${foundAt}, the next resourceVersion is above ${revision}`,
       `revoked again: ${deleted} deleted, ${changed} changed, ${disabled} disabled`,
-      ...journals.flatMap(({ folder, journal }) =>
-        journal.kind === 'whole' ? [] : [`the journal in ${folder} is ${journal.kind}, so revocations may be unknown`],
+      ...journals.map(({ folder, journal, until }) =>
+        journal.kind === 'whole'
+          ? `the journal in ${folder} reaches until ${until}; what was revoked later is not in it`
+          : `the journal in ${folder} is ${journal.kind}, so revocations may be unknown`,
+      ),
+      ...missing.map(
+        (replica) =>
+          `the journal of replica ${replica} is in none of these folders, so revocations may be unknown: give its dataDir with --journals and run this again, or delete the Secret hostward-replica-${replica} of one that is gone for good`,
       ),
     ];
     context.stdout.write(`${lines.join('\n')}\n`);

@@ -88,6 +88,10 @@ export interface Revocation {
   name: string;
   /** Of the last entry. */
   revision: number;
+  /** Of the last entry about its limits. */
+  limitsRevision: number;
+  /** Of the last entry about its secrets. */
+  secretsRevision: number;
   isDeleted: boolean;
   isTooLong: boolean;
   limits: KeyLimitsNow | undefined;
@@ -105,6 +109,8 @@ export interface Replayed {
   highestRevision: number;
   /** The journal misses nothing from this revision on; undefined when it never says so. */
   coveredFrom: number | undefined;
+  /** The time of its last line. */
+  until: string | undefined;
 }
 
 /**
@@ -116,18 +122,33 @@ export function replayJournal(texts: readonly string[], digest: Digest, after = 
   const names = new Map<string, NamedRecord>();
   let highestRevision = 0;
   let coveredFrom: number | undefined;
+  let until: string | undefined;
   for (const line of linesOf(texts)) {
     const read = readLine(line, digest);
     if (read === undefined) break;
-    const { revision, uid, name, change } = read.entry as unknown as JournalEntry;
+    const { revision, time, uid, name, change } = read.entry as unknown as JournalEntry;
+    until = time;
     highestRevision = Math.max(highestRevision, revision, change.kind === 'ceiling' ? change.ceiling : 0);
     if (change.kind === 'begins') coveredFrom = revision;
     if (revision <= after) continue;
     if (change.kind === 'name') names.set(`${change.record.kind}/${change.record.name}`, change.record);
     if (uid !== '')
-      revocations.set(uid, applied({ ...(revocations.get(uid) ?? { ...untouched, name }), revision }, change));
+      revocations.set(
+        uid,
+        applied({ ...(revocations.get(uid) ?? { ...untouched, name }), revision }, change, revision),
+      );
   }
-  return { revocations, names, highestRevision, coveredFrom };
+  return { revocations, names, highestRevision, coveredFrom, until };
+}
+
+/** Of one key in the journals of two replicas: one may have ended before the last word on it. */
+export function mergedRevocation(one: Revocation, other: Revocation): Revocation {
+  const { limits, record, isTooLong, limitsRevision } = one.limitsRevision >= other.limitsRevision ? one : other;
+  const { secrets, id, secretsRevision } = one.secretsRevision >= other.secretsRevision ? one : other;
+  const isDeleted = one.isDeleted || other.isDeleted;
+  const revision = Math.max(one.revision, other.revision);
+  const ofBoth = { name: one.name, revision, isDeleted };
+  return { ...ofBoth, limits, record, isTooLong, limitsRevision, secrets, id, secretsRevision };
 }
 
 /** Files may be too many for one text. A line without its end was never acknowledged. */
@@ -136,6 +157,8 @@ function* linesOf(texts: readonly string[]): Iterable<string> {
 }
 
 const untouched: Omit<Revocation, 'name' | 'revision'> = {
+  limitsRevision: 0,
+  secretsRevision: 0,
   isDeleted: false,
   isTooLong: false,
   limits: undefined,
@@ -144,16 +167,16 @@ const untouched: Omit<Revocation, 'name' | 'revision'> = {
   id: undefined,
 };
 
-function applied(before: Revocation, change: JournalChange): Revocation {
+function applied(before: Revocation, change: JournalChange, revision: number): Revocation {
   switch (change.kind) {
     case 'deleted':
       return { ...before, isDeleted: true };
     case 'limits':
-      return { ...before, limits: change.limits, record: change.record, isTooLong: false };
+      return { ...before, limits: change.limits, record: change.record, isTooLong: false, limitsRevision: revision };
     case 'secrets':
-      return { ...before, secrets: change.secrets, id: change.id };
+      return { ...before, secrets: change.secrets, id: change.id, secretsRevision: revision };
     case 'tooLong':
-      return { ...before, isTooLong: true };
+      return { ...before, isTooLong: true, limitsRevision: revision };
     case 'name':
     case 'begins':
     case 'covered':

@@ -6,7 +6,7 @@ import { revocationsName } from '../../keys/folder/data-folder.ts';
 import type { Digest } from '../chain/chain.ts';
 import { chainFiles } from '../chain/chain-file.ts';
 import { verifyFiles } from '../chain/verify.ts';
-import { type Replayed, replayJournal } from '../journal/journal.ts';
+import { mergedRevocation, type Replayed, type Revocation, replayJournal } from '../journal/journal.ts';
 
 export type JournalState =
   /** Nothing is missing since the backup. */
@@ -18,6 +18,8 @@ export type JournalState =
 
 export interface Known extends Pick<Replayed, 'revocations' | 'names' | 'highestRevision'> {
   journal: JournalState;
+  /** When the last line was written. */
+  until?: string | undefined;
 }
 
 export async function knownSince(revision: number, dataDir: string, digest: Digest): Promise<Known> {
@@ -38,6 +40,20 @@ export async function knownSince(revision: number, dataDir: string, digest: Dige
     revision,
   );
   return { ...whole, journal: stateOf(files.length, broken, whole, revision) };
+}
+
+/** What several replicas know together. Their journals are about the same revisions. */
+export function knownTogether(all: readonly [Known, ...Known[]]): Known {
+  const inTime = all.toSorted((a, b) => a.highestRevision - b.highestRevision);
+  const revocations = new Map<string, Revocation>();
+  for (const known of inTime)
+    for (const [uid, one] of known.revocations) {
+      const other = revocations.get(uid);
+      revocations.set(uid, other === undefined ? one : mergedRevocation(other, one));
+    }
+  const { journal } = all.find((known) => known.journal.kind !== 'whole') ?? all[0];
+  const { highestRevision, until } = inTime.at(-1) as Known;
+  return { revocations, names: new Map(inTime.flatMap(({ names }) => [...names])), highestRevision, until, journal };
 }
 
 function stateOf(

@@ -28,7 +28,7 @@ const blindGenerations = 1_000_000;
 export async function putOver(
   store: Store,
   known: Known,
-  { disablesKeys }: { disablesKeys: boolean },
+  { disablesKeys, isComplete = known.journal.kind === 'whole' }: { disablesKeys: boolean; isComplete?: boolean },
 ): Promise<Applied> {
   const applied: Applied = { keys: 0, deleted: 0, changed: 0, disabled: 0 };
   for (const [name, record] of known.names)
@@ -39,7 +39,7 @@ export async function putOver(
     const place = afterKey === undefined ? {} : { afterKey };
     const page = await store.list(keyPrefix, { atRevision, limit: pageRecords, ...place });
     if (page.kind !== 'page') throw new Error('restore the keys: want the present, the store has forgotten it');
-    await Promise.all(page.records.map((record) => onKey(store, record, { known, disablesKeys, applied })));
+    await Promise.all(page.records.map((record) => onKey(store, record, { known, disablesKeys, isComplete, applied })));
     afterKey = page.records.at(-1)?.key;
     if (!page.hasMore) return applied;
   }
@@ -48,8 +48,9 @@ export async function putOver(
 async function onKey(
   store: Store,
   { key, value, revision }: StoredRecord,
-  { known, disablesKeys, applied }: { known: Known; disablesKeys: boolean; applied: Applied },
+  of: { known: Known; disablesKeys: boolean; isComplete: boolean; applied: Applied },
 ): Promise<void> {
+  const { known, disablesKeys, isComplete, applied } = of;
   const object = JSON.parse(value) as KubeObject;
   const part = hiddenPart(object);
   if (part === undefined) return;
@@ -62,7 +63,7 @@ async function onKey(
     return;
   }
   if (toStoredText(now) !== toStoredText(object)) applied.changed++;
-  if (known.journal.kind !== 'whole') {
+  if (!isComplete) {
     if (disablesKeys && !isDisabled(now)) {
       applied.disabled++;
       now = disabledByRestore(now);

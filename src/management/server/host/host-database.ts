@@ -3,8 +3,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { makeFolder, textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
-import type { Clock } from '../../../clock.ts';
+import { makeFolder } from '../../../apiserver/tls/secret-files.ts';
+import type { Clock, Timer } from '../../../clock.ts';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type Lease, openLease } from '../../../cluster/write/lease.ts';
@@ -19,10 +19,10 @@ import type { RoomOptions } from '../../../store/kubernetes/record-writer.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
-import { replicaFile } from '../../keys/folder/data-folder.ts';
 import { sealsFor } from './host-seals.ts';
 import { HostSecrets } from './host-secrets.ts';
 import { OwnJournal } from './own-journal.ts';
+import { type ReplicaFile, replicaIn, writeReplica } from './replica-file.ts';
 import {
   type OtherReplica,
   type ReplicaWords,
@@ -48,16 +48,6 @@ export interface HostDatabaseOptions {
   environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a replica knows of itself and of its store. */
-interface ReplicaFile {
-  replica: string;
-  epoch?: string;
-  /** The name in the seals of its records. */
-  store?: string;
-  /** The epoch in which this replica saw that the host was set back; over with the next one. */
-  setBackIn?: string;
-}
-
 interface Own {
   folder: string;
   lock: DatabaseSync;
@@ -72,6 +62,8 @@ export const wayOutOfRollback =
 const lockFile = 'replica.lock';
 /** Who holds it removes what is over. */
 const sweeperLease = 'hostward-sweeper';
+/** A copy of the host that is put back after a crash is noticed if it is older. */
+const rememberEveryMs = 10_000;
 const busy = 5;
 
 export class HostDatabase extends KubernetesStore {
@@ -87,8 +79,8 @@ export class HostDatabase extends KubernetesStore {
     await makeFolder(folder, 0o700);
     const lock = lockOf(join(folder, lockFile));
     try {
-      const { replica, epoch, store, setBackIn } = await replicaIn(folder);
-      const known = isNewStore || epoch === undefined ? undefined : { epoch, store };
+      const { replica, epoch, store, told, setBackIn } = await replicaIn(folder);
+      const known = isNewStore || epoch === undefined ? undefined : { epoch, store, told };
       const { kubeconfig, namespace } = kubernetes;
       const opened = await openCredentials({ kubeconfig, environment });
       if (opened.kind === 'faults')
@@ -131,6 +123,9 @@ export class HostDatabase extends KubernetesStore {
   readonly #setBackIn: string | undefined;
   readonly #told: (() => ReplicaWords)[] = [];
   #saidBefore: ReplicaWords = {};
+  #timer: Timer | undefined;
+  /** One at a time. */
+  #remembering: Promise<void> = Promise.resolve();
 
   private constructor(options: KubernetesStoreOptions, { folder, lock, lease, setBackIn }: Own) {
     super(options);
@@ -162,6 +157,11 @@ export class HostDatabase extends KubernetesStore {
       .map(({ replica, about }) => ({ replica, words: wordsIn(about) }));
   }
 
+  override get trouble(): string | undefined {
+    const why = super.trouble;
+    return this.wasSetBack ? `the store in ${this.place}: ${why}; ${wayOutOfRollback}` : why;
+  }
+
   override async start(): Promise<void> {
     try {
       // A host that does not answer is told of by what follows.
@@ -170,6 +170,7 @@ export class HostDatabase extends KubernetesStore {
       if (this.#setBackIn === this.epoch)
         throw new StoreFault('STORE_ROLLED_BACK', `Cannot open the store in ${this.place}: ${wayOutOfRollback}`);
       await this.#remember();
+      this.#rememberOften();
       this.#lease.start();
     } catch (error) {
       await this.stop();
@@ -178,8 +179,11 @@ export class HostDatabase extends KubernetesStore {
   }
 
   override async stop(): Promise<void> {
+    const isOpen = this.state === 'open';
+    this.#timer?.cancel();
     await this.#lease.stop();
     await super.stop();
+    if (isOpen && !this.wasSetBack) await this.#remember().catch(() => undefined);
     if (this.#lock.isOpen) this.#lock.close();
   }
 
@@ -239,10 +243,19 @@ export class HostDatabase extends KubernetesStore {
     );
   }
 
+  #rememberOften(): void {
+    this.#timer = this.clock.after(rememberEveryMs, () => {
+      // What is wrong with the folder is told by everything else that is written there.
+      if (!this.wasSetBack) void this.#remember().catch(() => undefined);
+      this.#rememberOften();
+    });
+  }
+
   async #remember(more: Partial<ReplicaFile> = {}): Promise<void> {
-    const { epoch, sealedAs: store } = this;
-    const known: ReplicaFile = { replica: this.#replica, epoch, ...(store !== undefined && { store }), ...more };
-    await writeWhole(join(this.#folder, replicaFile), `${JSON.stringify(known)}\n`);
+    const { epoch, sealedAs: store, told } = this;
+    const known: ReplicaFile = { replica: this.#replica, epoch, told, ...(store !== undefined && { store }), ...more };
+    this.#remembering = this.#remembering.catch(() => undefined).then(() => writeReplica(this.#folder, known));
+    await this.#remembering;
   }
 }
 
@@ -266,19 +279,6 @@ function lockOf(path: string): DatabaseSync {
     if (code !== busy) throw new StoreFault('STORE_OPEN_FAILED', `Cannot open "${path}": ${error}`, { cause: error });
     throw new StoreFault('STORE_LOCKED', `Cannot open "${path}": another process has locked it`, { cause: error });
   }
-}
-
-async function replicaIn(folder: string): Promise<ReplicaFile> {
-  const path = join(folder, replicaFile);
-  const text = await textOfFile(path);
-  if (text !== undefined) {
-    const known = parsed(text);
-    if (isRecord(known) && typeof known['replica'] === 'string') return known as unknown as ReplicaFile;
-    throw new Error(`read ${path}: wanted the name of this replica, found a damaged file; remove it`);
-  }
-  const made: ReplicaFile = { replica: randomBytes(5).toString('hex') };
-  await writeWhole(path, `${JSON.stringify(made)}\n`);
-  return made;
 }
 
 function parsed(text: string): unknown {

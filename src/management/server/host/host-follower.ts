@@ -28,6 +28,8 @@ export interface HostFollowerOptions {
   listener: HostListener;
   /** Undefined for an object that is not ours. */
   recordOf(object: KubeObject): HostRecord | undefined;
+  /** It is deleted, and something holds it. */
+  isEnding(object: KubeObject): boolean;
 }
 
 /** As client-go: the server ends every watch, so that a hung one cannot last. */
@@ -94,7 +96,7 @@ export class HostFollower {
   }
 
   async #list(): Promise<ReflectorStep> {
-    const { connection, scope, random, listener, recordOf } = this.#options;
+    const { connection, scope, random, listener, recordOf, isEnding } = this.#options;
     const records: HostRecord[] = [];
     const result = await listPages({
       connection,
@@ -104,7 +106,7 @@ export class HostFollower {
         if (page === 1) records.length = 0;
       },
       accept: (object) => {
-        const record = recordOf(object);
+        const record = isEnding(object) ? undefined : recordOf(object);
         if (record !== undefined) records.push(record);
       },
     });
@@ -154,14 +156,15 @@ export class HostFollower {
   }
 
   #event(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', object: KubeObject): WatchEnd | undefined {
-    const { listener, recordOf } = this.#options;
+    const { listener, recordOf, isEnding } = this.#options;
     const { resourceVersion = '' } = object.metadata;
     if (!/^[1-9]\d*$/.test(resourceVersion))
       return { kind: 'fault', message: 'an event of the watch has no usable resourceVersion' };
     if (Number(resourceVersion) < Number(this.#reached))
       return { kind: 'rollback', message: `the host sent version ${resourceVersion} after ${this.#reached}` };
     const record = type === 'BOOKMARK' ? undefined : recordOf(object);
-    if (record !== undefined) listener.changed({ type: type === 'DELETED' ? 'delete' : 'put', record });
+    const hasEnded = type === 'DELETED' || isEnding(object);
+    if (record !== undefined) listener.changed({ type: hasEnded ? 'delete' : 'put', record });
     this.#reached = resourceVersion;
     return undefined;
   }

@@ -51,15 +51,35 @@ export class HostSecrets implements HostRecords {
     const answer = await this.#ask({ method: 'GET', path: this.#path(name) });
     if (answer.kind === 'notFound') return undefined;
     if (answer.kind !== 'ok') throw hostFault('read', name, answer);
-    return recordOf(answer.object) ?? notOurs(name, this.place);
+    if (isEnding(answer.object)) return undefined;
+    const record =
+      recordOf(answer.object) ??
+      aside(name, this.place, 'a Secret of another program has its name; the namespace must be for Hostward alone');
+    if (isLabelled(answer.object)) return record;
+    return aside(name, this.place, noLabel);
   }
 
   async create(name: string, data: Readonly<Record<string, string>>): Promise<RecordWrite> {
     const path = collectionPath(secretsResource, this.#options.namespace);
     const answer = await this.#ask({ method: 'POST', path, ...this.#body(name, data) });
     if (answer.kind === 'ok') return { kind: 'written', version: versionOf(answer.object) };
-    if (answer.kind === 'alreadyExists') return { kind: 'exists' };
-    throw hostFault('write', name, answer);
+    if (answer.kind !== 'alreadyExists') throw hostFault('write', name, answer);
+    // What is held there has ended for us, and the caller tries again when it reads that nothing is there.
+    const there = await this.#ask({ method: 'GET', path: this.#path(name) });
+    if (there.kind === 'ok') await this.#letGo(there.object);
+    return { kind: 'exists' };
+  }
+
+  /** Records have no finalizers: one that somebody else has put on a record must not keep it from its end. */
+  async #letGo(object: KubeObject): Promise<void> {
+    if (!isEnding(object)) return;
+    const record = recordOf(object);
+    if (record === undefined) return;
+    const { name, data, version } = record;
+    // Without finalizers, the host removes it with this write.
+    const answer = await this.#ask({ method: 'PUT', path: this.#path(name), ...this.#body(name, data, version) });
+    if (answer.kind !== 'ok' && answer.kind !== 'notFound' && answer.kind !== 'conflict')
+      throw hostFault('delete', name, answer);
   }
 
   async replace(
@@ -78,7 +98,10 @@ export class HostSecrets implements HostRecords {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { resourceVersion: String(version) } };
     const sent = { body: JSON.stringify(body), contentType: 'application/json' } as const;
     const answer = await this.#ask({ method: 'DELETE', path: this.#path(name), ...sent });
-    if (answer.kind === 'ok') return { kind: 'removed' };
+    if (answer.kind === 'ok') {
+      await this.#letGo(answer.object);
+      return { kind: 'removed' };
+    }
     if (answer.kind === 'notFound') return { kind: 'absent' };
     if (answer.kind === 'conflict') return { kind: 'conflict' };
     throw hostFault('delete', name, answer);
@@ -88,7 +111,7 @@ export class HostSecrets implements HostRecords {
     const { namespace } = this.#options;
     const labelSelector = `${recordLabel}=true`;
     const scope: WindowScope = { ref: secretsResource, namespace, labelSelector, fieldSelector: undefined };
-    this.#follower = new HostFollower({ ...this.#options, scope, listener, recordOf });
+    this.#follower = new HostFollower({ ...this.#options, scope, listener, recordOf, isEnding });
     this.#follower.start();
   }
 
@@ -140,6 +163,23 @@ export class HostSecrets implements HostRecords {
   }
 }
 
+/** Of a Secret that is deleted and still held by a finalizer: its record has ended, whatever holds it. */
+export function isEnding({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** Why the replicas do not see the record although the Secret is there. */
+export function hiddenBecause(object: KubeObject): string | undefined {
+  if (isEnding(object)) return 'it is deleted and held by a finalizer; take the finalizer off';
+  return isLabelled(object) ? undefined : noLabel;
+}
+
+const noLabel = `somebody has taken the label ${recordLabel} off, without which no replica sees it, so that it counts as deleted; delete the Secret`;
+
+function isLabelled({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[recordLabel] === labels[recordLabel];
+}
+
 /** Undefined for somebody else's Secret. */
 export function recordOf(object: KubeObject): HostRecord | undefined {
   const { data = {}, type } = object;
@@ -158,9 +198,6 @@ function versionOf({ metadata }: KubeObject): number {
   );
 }
 
-function notOurs(name: string, place: string): never {
-  throw new StoreFault(
-    'STORE_RECORD_ASIDE',
-    `Cannot read record "${name}" in ${place}: a Secret of another program has its name; the namespace must be for Hostward alone`,
-  );
+function aside(name: string, place: string, why: string): never {
+  throw new StoreFault('STORE_RECORD_ASIDE', `Cannot read record "${name}" in ${place}: ${why}`);
 }

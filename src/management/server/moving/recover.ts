@@ -6,12 +6,13 @@ import type { Clock } from '../../../clock.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
 import { type Digest, keyedDigest } from '../../audit/chain/chain.ts';
-import { type Known, knownSince } from '../../audit/recovery/known-revocations.ts';
+import { type Known, knownSince, knownTogether } from '../../audit/recovery/known-revocations.ts';
 import { type Applied, putOver } from '../../audit/recovery/put-over.ts';
 import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
-import { readSecrets } from '../../keys/folder/data-folder.ts';
+import { readSecrets, replicaOf } from '../../keys/folder/data-folder.ts';
 import { databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
+import { type ReplicaWords, wordsIn } from '../host/shared-store.ts';
 
 export interface RecoverOptions {
   server: ManagementServerSettings;
@@ -27,7 +28,10 @@ export interface Recovered extends Applied {
   /** Where the host was when this began. */
   foundAt: number;
   revision: number;
-  journals: { folder: string; journal: Known['journal'] }[];
+  /** `until`: when its last line was written; what was revoked later is not in it. */
+  journals: { folder: string; journal: Known['journal']; until: string | undefined }[];
+  /** Replicas that the store knows, and whose journal is in none of the folders. */
+  missing: string[];
 }
 
 /** Without a journal the number of revisions since then is unknown. */
@@ -52,31 +56,38 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const folders = [server.dataDir, ...others];
     const digest = keyedDigest(secrets.auditKey);
     const known = await Promise.all(folders.map((folder) => everythingIn(folder, foundAt, digest)));
-    const isWhole = known.every(({ journal }) => journal.kind === 'whole');
+    const missing = missingOf(withJournal(database.replicas.words), await Promise.all(folders.map(replicaOf)));
+    const isWhole = missing.length === 0 && known.every(({ journal }) => journal.kind === 'whole');
     const highest = Math.max(foundAt, ...known.map(({ highestRevision }) => highestRevision));
     await database.beginEpoch(randomBytes(8).toString('hex'), isWhole ? highest : highest + blindJump);
-    let applied: Applied = { keys: 0, deleted: 0, changed: 0, disabled: 0 };
-    for (const one of known)
-      applied = sum(applied, await putOver(database, one, { disablesKeys: !options.trustsKeys }));
+    const together = knownTogether(known as [Known, ...Known[]]);
+    const applied = await putOver(database, together, { disablesKeys: !options.trustsKeys, isComplete: isWhole });
     const revision = await database.currentRevision({ fresh: true });
-    const journals = folders.map((folder, at) => ({ folder, journal: (known[at] as Known).journal }));
-    return { ...applied, foundAt, revision, journals };
+    const journals = folders.map((folder, at) => {
+      const { journal, until } = known[at] as Known;
+      return { folder, journal, until };
+    });
+    return { ...applied, foundAt, revision, journals, missing };
   } finally {
     await database.stop();
   }
+}
+
+/** A replica that never got so far as to open its logs has no journal. A version before this one tells of its audit log alone. */
+function withJournal(words: ReadonlyMap<string, string>): string[] {
+  const hasLogs = ({ audit, journal }: ReplicaWords) => audit !== undefined || journal !== undefined;
+  return [...words].filter(([, about]) => hasLogs(wordsIn(about))).map(([replica]) => replica);
+}
+
+/** A copy of a journal alone does not say whose it is, so as many replicas may have theirs among such copies. */
+function missingOf(replicas: readonly string[], given: readonly (string | undefined)[]): string[] {
+  const missing = replicas.filter((replica) => !given.includes(replica)).sort();
+  const unnamed = given.filter((replica) => replica === undefined).length;
+  return missing.length <= unnamed ? [] : missing;
 }
 
 /** Records may come back that are older than the host is, as from a backup of the namespace: so every line counts. */
 async function everythingIn(folder: string, foundAt: number, digest: Digest): Promise<Known> {
   const { journal } = await knownSince(foundAt, folder, digest);
   return { ...(await knownSince(0, folder, digest)), journal };
-}
-
-function sum(one: Applied, other: Applied): Applied {
-  return {
-    keys: Math.max(one.keys, other.keys),
-    deleted: one.deleted + other.deleted,
-    changed: one.changed + other.changed,
-    disabled: one.disabled + other.disabled,
-  };
 }

@@ -2,6 +2,8 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { silentLog } from '../../../../src/log.ts';
+import { recover } from '../../../../src/management/server/moving/recover.ts';
 import type { ManagementApi } from '../../../../src/management/server/server.ts';
 import { keysPath, people } from '../bench.ts';
 import { type Replica, TwoReplicas } from './two-replicas.ts';
@@ -239,5 +241,26 @@ describe('the ends of the audit log and of the journal in the store', () => {
     expect(b.api.status().troubles ?? []).toEqual([]);
     const lost = readFileSync(join(b.dataDir, 'audit.log'), 'utf8').matchAll(/"stage":"lost","of":"([^"]+)"/g);
     expect([...lost].map(([, of]) => of)).toEqual(['audit log', 'journal of revocations']);
+  });
+});
+
+describe('hostward store recover', () => {
+  it('names the replica whose journal is missing, and leaves no key enabled then', async () => {
+    const key = await both.makeKey(a, 'recovered');
+    expect(await both.use(a, 'recovered', key)).toBe(200);
+    await Promise.all([a.api.close(), b.api.close()]);
+    const [{ store, ...places }, limits] = [both.management('a'), { maxRecords: 10_000, maxBytes: 10_000_000 }];
+    const server = { ...places, ingressListen: undefined, store: { ...store, ...limits } };
+    const options = { server, trustsKeys: false, clock: both.clock, log: silentLog, environment: {} };
+    const whole = await recover({ ...options, others: [b.dataDir], trustsKeys: true });
+    expect([whole.missing, whole.journals.map(({ until }) => until)]).toEqual([
+      [],
+      [expect.any(String), expect.any(String)],
+    ]);
+    const { missing, disabled } = await recover({ ...options, others: [] });
+    const { replica } = JSON.parse(readFileSync(join(b.dataDir, 'replica.json'), 'utf8'));
+    expect([missing, disabled > 0]).toEqual([[replica], true]);
+    a = await both.replica('a', { generation: 4 });
+    expect(await both.use(a, 'recovered', key)).toBe(401);
   });
 });
