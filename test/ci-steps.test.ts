@@ -48,6 +48,27 @@ describe('.ci/steps', () => {
     expect(readdirSync(join(folder, 'work'))).toEqual([]);
   });
 
+  it('names the tests that every step has skipped', async () => {
+    const report = (file: string, ...statuses: string[]) =>
+      JSON.stringify({
+        numPassedTests: 1,
+        numFailedTests: 0,
+        testResults: [
+          { name: join(root, file), assertionResults: statuses.map((status) => ({ status, fullName: file })) },
+        ],
+      });
+    const leaves = (text: string) => `bash -c 'cat >"$HOSTWARD_TEST_REPORT" <<<"$1"' _ '${text}'`;
+    const { code, lines } = await start(`
+      step 'all' 1m ${leaves(report('test/a.test.ts', 'skipped', 'passed'))}
+      step 'more' 1m ${leaves(report('test/b.test.ts', 'skipped', 'skipped'))}
+      step 'others' 1m ${leaves(report('test/a.test.ts', 'passed', 'passed'))}
+      finish`).ended;
+    expect([code, lines.at(-1)]).toEqual([0, '3 passed, 0 failed']);
+    expect(lines.filter((line) => line.startsWith('run by no step'))).toEqual([
+      'run by no step: 2 tests of test/b.test.ts',
+    ]);
+  });
+
   it('runs two functions side by side, prints each in one piece, and adds their numbers up', async () => {
     // Each waits for a line of the other one; the third has nobody to wait for.
     const { code, lines } = await start(`
