@@ -1,6 +1,6 @@
 // The order in which waiting keys are taken: the lanes take turns, so that a lane with ten thousand keys does not delay a
 // lane with one key. Within a lane the first key comes first. Every operation is O(1).
-import { Fifo } from '../fifo.ts';
+import { Fifo } from '../pace/fifo.ts';
 
 interface WaitingKey {
   key: string;

@@ -1,9 +1,10 @@
 // The keys of one part of the queue. In: keys, in any number and order. Out: each key to one worker at a time, once for all
 // additions while it waits, and again after an addition while a worker has it. The delay grows with each failure of a key.
-import { backOffMs } from '../back-off.ts';
+
 import { type Clock, pause } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
+import { backOffMs } from '../pace/back-off.ts';
 import { Aside } from './aside.ts';
 import { Delays } from './delays.ts';
 import { Feedings, type Source } from './feedings.ts';

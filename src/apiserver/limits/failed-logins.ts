@@ -1,7 +1,7 @@
 // Limits the rate of wrong credentials from each address. A few wrong credentials at once are a person's mistakes; a steady flow
 // is somebody who guesses. Requests with a good key are never limited.
 import type { Clock } from '../../clock.ts';
-import { TokenBuckets } from '../../token-bucket.ts';
+import { TokenBuckets } from '../../pace/token-bucket.ts';
 
 /**
  * Wrong credentials that an address may send at once, and one more every second. A broken pipeline of ten jobs still gets 401 and

@@ -1,7 +1,7 @@
 // Decides the next step of a reflector. In: how a list or a watch ended, and the failures before. Out: the next step and
 // its delay. Every odd end of a list or a watch has a name here. Pure.
 
-import { backOffMs } from '../../back-off.ts';
+import { backOffMs } from '../../pace/back-off.ts';
 import type { RestartReason } from '../metrics.ts';
 import type { ListEnd } from './list-pages.ts';
 

@@ -3,11 +3,11 @@
 // Must never know what an answer means for an object.
 
 import type { Clock, Timer } from '../../clock.ts';
-import { Fifo } from '../../fifo.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
-import { TokenBucket } from '../../token-bucket.ts';
+import { Fifo } from '../../pace/fifo.ts';
+import { TokenBucket } from '../../pace/token-bucket.ts';
 import type { Answer } from '../answer.ts';
 import { type WriterMetrics, type WriteVerb, writerMetrics } from '../metrics.ts';
 import type { ApiRequest, Connection, RequestHandle } from '../wire/connection.ts';

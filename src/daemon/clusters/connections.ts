@@ -1,7 +1,6 @@
 // Opens the connections to both clusters. In: the paths of the kubeconfigs, and how long a start may wait for a cluster.
 // Out: two connections whose servers have answered with their version, or every fault of both clusters at once.
 
-import { backOffMs } from '../../back-off.ts';
 import { pause } from '../../clock.ts';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { ClusterFault } from '../../cluster/errors.ts';
@@ -10,6 +9,7 @@ import { probe } from '../../cluster/wire/probe.ts';
 import type { AddressState } from '../../cluster/wire/same-cluster.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { backOffMs } from '../../pace/back-off.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import { compareClusters } from './compare-clusters.ts';
 

@@ -2,8 +2,9 @@
 // pause that doubles, so that only its object fails. An object that brings more such values is set aside for the expression, and an
 // expression on which several objects in a row ran out is set aside for a second. As long as an expression has an offence on
 // record, its requests wait at the back end of the sandbox's line.
-import { backOffMs } from '../../back-off.ts';
+
 import type { Clock } from '../../clock.ts';
+import { backOffMs } from '../../pace/back-off.ts';
 import { offenceLimits } from '../limits.ts';
 import type { Quarantined } from './expression-metrics.ts';
 

@@ -1,8 +1,9 @@
 // One sandbox process as the daemon sees it: starts it, sends it batches from its end of the line, and watches its silence and its
 // memory. A process that hangs or swells is killed, and a process that dies is started again at once.
-import { backOffMs } from '../../back-off.ts';
+
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import { backOffMs } from '../../pace/back-off.ts';
 import { realmLimits, sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
 import { type Frame, FrameReader, writeFrame } from './frames.ts';

@@ -1,9 +1,10 @@
 // Follows the records below a prefix, however often the watch of them is lost: what is there, every change, and all of it again after a
 // loss. A store that cannot be read is asked again with growing pauses. In: a store. Out: records, changes, and how long the owner
 // has been behind. Must never end because of one record that its owner cannot take, nor end the process.
-import { backOffMs } from '../../back-off.ts';
+
 import { type Clock, pause } from '../../clock.ts';
 import type { Log } from '../../log.ts';
+import { backOffMs } from '../../pace/back-off.ts';
 import type { Store, StoredRecord, StoreEvent, StoreWatch } from '../store.ts';
 import { pagesOf } from './pages.ts';
 

@@ -1,8 +1,9 @@
 // The pulse of one replica: it changes a record of its own every two seconds and looks for the change in the stream of changes. Only
 // that shows that the stream lives; a request that is answered does not. Each replica has its own, so none is silenced by the end of
 // another. A beat is also the way to a fresh read: when it has come back, everything written before it is here.
-import { backOffMs } from '../../back-off.ts';
+
 import type { Clock, Timer } from '../../clock.ts';
+import { backOffMs } from '../../pace/back-off.ts';
 import { StoreFault } from '../errors.ts';
 
 export interface PulseOptions {

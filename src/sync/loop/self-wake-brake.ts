@@ -1,10 +1,11 @@
 // Slows down objects that wake each other again and again although nothing changes on either side: a cycle that nobody has thought
 // of must not storm an API server. In: changes of both sides, and wakes that come from outcomes of passes. Out: how long a wake
 // waits. Work for a change of a window, a timer or new rules never comes here.
-import { backOffMs } from '../../back-off.ts';
+
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
+import { backOffMs } from '../../pace/back-off.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
 import type { LedgerPage } from '../world/ledger.ts';
 import { waitsForServer } from '../world/refused-requests.ts';

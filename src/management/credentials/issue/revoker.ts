@@ -1,11 +1,12 @@
 // Ends client certificates: removes the rights of a certificate in the virtual cluster when its access key ends, is narrowed or
 // loses its owner, or when its time is over. A failed removal is tried again, across restarts too, and appears in status and
 // metrics.
-import { backOffMs } from '../../../back-off.ts';
+
 import type { Timer } from '../../../clock.ts';
 import { excerpt } from '../../../cluster/errors.ts';
 import type { ManagementSettings } from '../../../config/settings/management-settings.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import { backOffMs } from '../../../pace/back-off.ts';
 import type { KeyWorld } from '../../keys/life/credential.ts';
 import type { IssueBook } from '../certificates/issue-book.ts';
 import { endOf, type IssueRecord } from '../certificates/issue-record.ts';

@@ -4,9 +4,9 @@
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../../clock.ts';
 import { serviceUnavailable } from '../../../object/meta/status.ts';
+import { TokenBucket, TokenBuckets } from '../../../pace/token-bucket.ts';
 import type { Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
-import { TokenBucket, TokenBuckets } from '../../../token-bucket.ts';
 
 /** A pipeline that starts a dozen jobs with a new key passes; somebody who tries keys does not make the host busy. */
 const ofOneSource = { burst: 20, perSecond: 2 };

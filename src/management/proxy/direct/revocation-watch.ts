@@ -3,10 +3,10 @@
 // resourceVersion in common with the one before.
 
 import type { IncomingMessage } from 'node:http';
-import { backOffMs } from '../../../back-off.ts';
 import { type Clock, pause } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import { backOffMs } from '../../../pace/back-off.ts';
 import { type RevocationEntry, readEntry } from '../../credentials/claims/revocations.ts';
 
 export interface RevocationWatchOptions {

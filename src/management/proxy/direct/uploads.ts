@@ -1,9 +1,10 @@
 // Sends the audit lines of a direct endpoint, and the last uses of access keys, to the platform. In: lines and uses as they come. Out:
 // requests of limited size, tried again with growing pauses until the platform takes them. A limited number of lines waits; the
 // files of the endpoint keep those that had to be dropped.
-import { backOffMs } from '../../../back-off.ts';
+
 import { type Clock, pause, type Timer } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
+import { backOffMs } from '../../../pace/back-off.ts';
 import type { AuditEntry } from '../../audit/entries.ts';
 
 export interface UploadsOptions {

@@ -3,7 +3,7 @@
 import { type Chore, GarbageCollector } from '../../../apiserver/owners/garbage-collector.ts';
 import { type Clock, pause, type Timer } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
-import { TokenBucket } from '../../../token-bucket.ts';
+import { TokenBucket } from '../../../pace/token-bucket.ts';
 import type { Sweeping } from '../../keys/key-chores.ts';
 
 export interface SweepingCollectorParts {

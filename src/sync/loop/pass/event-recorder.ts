@@ -6,8 +6,8 @@ import { eventsResource } from '../../../cluster/wire/scope.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Log } from '../../../log.ts';
 import { type Key, type KubeObject, splitKey } from '../../../object/meta/object.ts';
+import { TokenBucket } from '../../../pace/token-bucket.ts';
 import { safeValue } from '../../../safe-text.ts';
-import { TokenBucket } from '../../../token-bucket.ts';
 import type { SyncedKind } from '../../plan/kind.ts';
 
 export interface EventNote {

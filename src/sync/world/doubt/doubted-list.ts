@@ -2,13 +2,13 @@
 // asked for ten seconds later, lacks the objects too, and the server does not find five of them by name. That covers servers that
 // have not read their data yet, servers that lag, and empty answers with status 200. When one object is found, the list was a lie.
 import { Counter } from 'prom-client';
-import { backOffMs } from '../../../back-off.ts';
 import { type Clock, pause } from '../../../clock.ts';
 import { WindowStoppedError } from '../../../cluster/errors.ts';
 import { type Item, mayLack, type Window } from '../../../cluster/window/window.ts';
 import type { Log } from '../../../log.ts';
 import type { Metrics } from '../../../metrics.ts';
 import type { Key } from '../../../object/meta/object.ts';
+import { backOffMs } from '../../../pace/back-off.ts';
 
 /** An API server that restarts, or a proxy that loses its server, may answer wrongly for some seconds. */
 export const listsApartMs = 10_000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { backOffMs } from '../src/back-off.ts';
+import { backOffMs } from '../../src/pace/back-off.ts';
 
 it.each([
   [0, 0],

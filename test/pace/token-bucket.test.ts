@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { TokenBucket } from '../src/token-bucket.ts';
+import { TokenBucket } from '../../src/pace/token-bucket.ts';
 
 const rate = { burst: 3, perSecond: 2 };
 
