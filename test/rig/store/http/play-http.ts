@@ -28,13 +28,15 @@ const bookmarkIntervalMs = 3;
 /** A watch that is so long behind is not late but dead. */
 const restMs = 20_000;
 const mostWatches = 40;
+/** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
+const history = { maxAgeMs: 24 * 3_600_000 };
 const memoryFolder = '/dev/shm';
 
 export async function playHttp(seed: number, plant?: Plant): Promise<HttpHistory> {
   const chance = new Chance(seed, 'http');
   const folder = mkdtempSync(join(existsSync(memoryFolder) ? memoryFolder : tmpdir(), 'hostward-http-'));
-  const inMemory = chance.isHit(0.25) ? new MemoryStore({ clock: systemClock }) : undefined;
-  const opened = () => inMemory ?? new SqliteStore({ clock: systemClock, path: join(folder, 'store.db') });
+  const inMemory = chance.isHit(0.25) ? new MemoryStore({ clock: systemClock, history }) : undefined;
+  const opened = () => inMemory ?? new SqliteStore({ clock: systemClock, history, path: join(folder, 'store.db') });
   const player = new Player();
   try {
     // A database that is opened again has what was before on disk alone, where a watch of the past reads it slowly.

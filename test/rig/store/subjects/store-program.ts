@@ -9,6 +9,8 @@ import { type Plant, planted } from './planted.ts';
 import type { FromStore, PlaceOfStore, ToStore } from './process-messages.ts';
 import type { OpenWatch } from './subject.ts';
 
+/** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
+const patient = { maxAgeMs: 24 * 3_600_000 };
 const say = (message: FromStore) => process.send?.(message);
 const watches = new Map<number, OpenWatch>();
 let store: Store | undefined;
@@ -51,7 +53,7 @@ function opened(on: PlaceOfStore, plant: Plant | undefined): Store {
   if (on.kind === 'server') return storeOn(on.server, on.namespace, { replica: on.replica });
   const isHasty = plant === 'early acknowledgement';
   const workerUrl = new URL('./hasty-worker.ts', import.meta.url);
-  return new SqliteStore({ clock: systemClock, path: on.path, ...(isHasty && { workerUrl }) });
+  return new SqliteStore({ clock: systemClock, path: on.path, history: patient, ...(isHasty && { workerUrl }) });
 }
 
 function reached(): LocalReach {
