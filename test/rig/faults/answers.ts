@@ -24,6 +24,17 @@ export const answersEffects = {
       return { kind: 'change', path: pagedPath(passing, 1) };
     },
   },
+  /** The host refuses the write that follows the one to the tenant's object: both sides have agreed, and the host does not know it. */
+  failSecond: {
+    request: (fault, passing, isTurn) => {
+      const { verb, side, daemon, resource } = passing;
+      if (verb !== 'update' || !isSynced(resource)) return undefined;
+      if (side === 'virtual') wentBack.set(fault, `${daemon} ${resource}`);
+      if (!isTurn || wentBack.get(fault) !== `${daemon} ${resource}`) return undefined;
+      fault.strike();
+      return answer(fault);
+    },
+  },
   emptyList: change(changedBodies.empty),
   otherKind: change(changedBodies.otherKind),
   noItems: change(changedBodies.noItems),
@@ -59,6 +70,9 @@ export const answersEffects = {
     },
   },
 } satisfies Record<string, Effect>;
+
+/** Whose write to the tenant's object came last. */
+const wentBack = new WeakMap<LiveFault, string>();
 
 /** The same list as it was some revisions ago, true to the last byte. */
 export function stale(fault: LiveFault, passing: Passing): Meddling | undefined {

@@ -1,10 +1,12 @@
 // Effects on the events of watches: lost, doubled, late, in another order, cut off, or no events at all.
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
-import { garbage } from './garbage.ts';
+import { changedBodies, garbage } from './garbage.ts';
 import { type Effect, isSynced, type LiveFault, onLines, statusBody } from './live-fault.ts';
 
 /** How many lines are hit, by size. */
 const few = (fault: LiveFault): boolean => fault.struck < fault.placed.size;
+
+const unseen = new WeakMap<LiveFault, Set<string>>();
 
 export const linesEffects = {
   lateLines: onLines((fault, { watch, text }) => {
@@ -17,6 +19,17 @@ export const linesEffects = {
     if (!few(fault)) return undefined;
     fault.strike();
     return [];
+  }),
+  /** All lines about them, until they have been still for a second. */
+  swallowNew: onLines((fault, { line }) => {
+    const lost = unseen.get(fault) ?? new Set<string>();
+    unseen.set(fault, lost);
+    const about = `${line.resource} ${line.key}`;
+    if (line.type === 'ADDED' && few(fault)) {
+      fault.strike(1_000);
+      lost.add(about);
+    }
+    return fault.isLasting && lost.has(about) ? [] : undefined;
   }),
   duplicate: onLines((fault, { text }) => {
     if (!few(fault)) return undefined;
@@ -74,6 +87,24 @@ export const linesEffects = {
     process.nextTick(() => watch.end());
     return [JSON.stringify({ type: 'ERROR', object: statusBody(fault.recipe) }), text];
   }),
+  /** The watch has to list anew, and this list lacks everything. */
+  emptyRelist: {
+    request: (fault, { side, daemon, verb, resource, isProof, query }) => {
+      const { hit } = fault;
+      if (fault.struck !== 1 || hit === undefined || side !== fault.placed.side || verb !== 'list') return undefined;
+      const isSame = hit.passing.daemon === daemon && hit.passing.resource === resource;
+      if (!isSame || isProof || query.has('continue')) return undefined;
+      fault.strike();
+      return { kind: 'change', body: changedBodies.empty };
+    },
+    line: (fault, watch, { type }, text) => {
+      const isTurn = fault.seen >= fault.placed.nth && fault.nowMs >= fault.placed.ms && !fault.hasStruck;
+      if (!isTurn || type === 'BOOKMARK') return undefined;
+      fault.strike();
+      process.nextTick(() => watch.end());
+      return [JSON.stringify({ type: 'ERROR', object: statusBody(fault.recipe) }), text];
+    },
+  },
   cutLine: onLines((fault, { watch, text }) => {
     if (fault.struck >= fault.placed.times) return undefined;
     fault.strike();

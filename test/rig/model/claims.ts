@@ -114,7 +114,7 @@ function isCopyOf(host: PlainObject | undefined, { virtual }: Claim): boolean {
 
 /**
  * Who held a name that several want (DESIGN 3.13). What stands there now tells it where something was still moving: then the order of
- * events has decided. Where nobody has touched the incumbent of the last calm point, or all claimants stood there and the place was free,
+ * events has decided. Where nobody has touched the incumbent of the last calm point, or all claimants stood there and the place was theirs to take,
  * the rule alone decides, and what the daemon has made of it says nothing.
  */
 function incumbentOf(claims: readonly Claim[], history: History): Claim | undefined {
@@ -123,7 +123,8 @@ function incumbentOf(claims: readonly Claim[], history: History): Claim | undefi
     history.isUntouched('virtual', serviceKeyOf(claim)) &&
     history.isUntouched('host', claim.hostKey) &&
     !isMirror(claim.virtual);
-  if (history.point.hasSeenAll === true && history.isOneConfiguration) {
+  // Of one reload everything under the old rules is over, and everything is looked at again under the new ones.
+  if (history.point.hasSeenAll === true && history.point.configurations.length <= 2) {
     const { naming } = claims[0]?.around.settings ?? {};
     const held = claims.find((claim) => {
       const host = history.start('host', claim.hostKey);
@@ -136,7 +137,11 @@ function incumbentOf(claims: readonly Claim[], history: History): Claim | undefi
       );
     });
     if (held !== undefined) return held;
-    const isFree = (claim: Claim): boolean => history.start('host', claim.hostKey) === undefined;
+    // Free, or held by a copy whose object has lost its right to the name.
+    const isFree = (claim: Claim): boolean => {
+      const host = history.start('host', claim.hostKey);
+      return host === undefined || !claims.some((one) => isCopyOf(host, one));
+    };
     if (claims.every((claim) => isStill(claim) && isFree(claim))) return undefined;
   }
   return claims.find((claim) => isCopyOf(history.now('host', claim.hostKey), claim));

@@ -1,12 +1,12 @@
 // Plays seeds with each mistake until one of them finds it. In: mistakes. Out: which of them live on, which is a hole in the net. A mistake in the
 // plan must make the model disagree with the daemon in a story or a scenario without faults; any other may be found by any oracle and under any fault.
 import type { Violation } from '../oracles/board.ts';
-import { seedsOfScenario } from '../play/schedule.ts';
+import { classesOf, learnedSchedule, seedsOfScenario } from '../play/schedule.ts';
 import type { ToWorker } from '../play/worker.ts';
 import { WorkerProcess } from '../play/worker-process.ts';
 import type { MistakeLine, MistakeReport } from '../report/report-file.ts';
 import { meetingNames, storyNames } from '../traffic/stories.ts';
-import { lastFoundBy, type Mutant } from './mutants.ts';
+import { lastFoundBy, type Mutant, mattersWith } from './mutants.ts';
 
 /** A mistake that so many seeds do not find is not found by a landing's gate. */
 const seeds = 500;
@@ -80,10 +80,22 @@ function triesOf(name: string, isOfPlan: boolean): readonly ToWorker[] {
   const told = isOfPlan
     ? [...meetingNames, ...storyNames].map((story): ToWorker => ({ do: 'story', seed: 1, name: story }))
     : [];
-  const all = [...told, ...played];
+  const all = [...told, ...byChance(played, name)];
   const last = lastFoundBy[name];
   const isLast = (one: ToWorker): boolean => (one.do === 'story' ? one.name === last : one.seed === last);
   return [...all.filter(isLast), ...all.filter((one) => !isLast(one))];
+}
+
+/** Those first that have what the mistake needs: all are asked before it is said to live. */
+function byChance(seeds: readonly ToWorker[], name: string): readonly ToWorker[] {
+  const { classes = [], words = [] } = mattersWith[name] ?? {};
+  const chanceOf = ({ seed }: { seed: number }): number => {
+    const isPlaced = classesOf(seed).some((one) => classes.includes(one));
+    const text = words.length === 0 ? '' : JSON.stringify(learnedSchedule(seed).scenario);
+    return (isPlaced ? 2 : 0) + words.filter((word) => word.test(text)).length;
+  };
+  const chances = new Map(seeds.map((one) => [one, chanceOf(one)]));
+  return seeds.toSorted((one, other) => (chances.get(other) ?? 0) - (chances.get(one) ?? 0));
 }
 
 function said(where: string, { oracle, kind, what }: Violation): string {

@@ -28,6 +28,9 @@ function strikesOf(faults: readonly LiveFault[]): number {
 
 const endless: ReadonlySet<string> = new Set(['warnings', 'noBookmarks']);
 
+/** Waits that end when somebody else acts. */
+const mayWait: ReadonlySet<string> = new Set(['waiting/OwnerMissing', 'waiting/Leaderless']);
+
 function daemonsWrites(world: World): Written[] {
   return rigSides.flatMap((side) =>
     world.clusters[side].store.written.filter(
@@ -110,9 +113,19 @@ export class EndOracle implements WorldEars {
         );
         continue;
       }
-      const { verdict, outages = [] } = daemon.status;
+      const { verdict, outages = [], leadership, trouble = [], windows = [], uptimeSeconds } = daemon.status;
+      const waits = trouble.filter(({ state }) => /^(retry|waiting)/.test(state) && !mayWait.has(state));
+      if (leadership !== 'standby' && waits.length > 0)
+        board.say('status', 'waits', `${daemon.name} says when all is calm: ${JSON.stringify(waits.slice(0, 3))}`);
       if (['behind', 'unreachable', 'unwritable', 'starting'].includes(verdict.state))
         board.say('status', verdict.state, `${daemon.name} says when all is calm: ${verdict.sentence}`);
+      const unproven = windows.filter(({ provenSecondsAgo }) => !(provenSecondsAgo * 1000 <= calmWithinMs));
+      if (uptimeSeconds * 1000 >= calmWithinMs && unproven.length > 0)
+        board.say(
+          'status',
+          'unproven',
+          `${daemon.name} has proven nothing since all is calm: ${JSON.stringify(unproven)}`,
+        );
       if (outages.length > 0) board.say('status', 'outage', `${daemon.name} has outages: ${JSON.stringify(outages)}`);
     }
   }

@@ -61,6 +61,7 @@ export class ModelOracle {
       deeds: this.#deeds(),
       now,
       hasSeenAll: this.#hasSeenAll(),
+      absences: this.#world.absences,
     };
     for (const { kind, what } of judge(this.#model(structuredClone(point)), now)) this.#board.say('model', kind, what);
     this.#turn(now);

@@ -195,7 +195,7 @@ describe('the truth of our own words', { timeout }, () => {
       'slow request',
       10_000,
       (daemon) => Object.defineProperty(daemon, 'status', { value: { verdict: inStep, leadership: 'leading' } }),
-      ['leading', 'in step'],
+      ['leading', 'leading unproven', 'in step'],
     ],
   ])('hears a lie: %s, at a %s', async (_, recipe, ms, corrupt, kinds) => {
     const at = { namespace: 't1', name: 'web' };
@@ -209,6 +209,19 @@ describe('the truth of our own words', { timeout }, () => {
     const found = violations.filter(({ oracle }) => oracle === 'truth').map(({ kind }) => kind);
     if (kinds.length === 0) expect(found).toEqual([]);
     else expect(found).toEqual(expect.arrayContaining(kinds));
+  });
+
+  it('hears that a window is not proven, and that an object waits, when all is calm', async () => {
+    const windows = [{ window: 'host endpoints', provenSecondsAgo: 500 }];
+    const trouble = [{ object: 't1/web', state: 'waiting/HostNameBusy' }];
+    const worried = (daemon: RigDaemon) => {
+      const of = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(daemon), 'status');
+      Object.defineProperty(daemon, 'status', { get: () => ({ ...of?.get?.call(daemon), windows, trouble }) });
+    };
+    const schedule = { seed: 1, scenario: storyOf('objects stood there before the daemon'), faults: [] };
+    const kinds = (await play(schedule, { corrupt: worried })).violations.map(({ kind }) => kind);
+    expect(kinds).toEqual(['waits', 'unproven']);
+    expect((await play(schedule)).violations).toEqual([]);
   });
 
   it('hears that an outage is kept secret', async () => {

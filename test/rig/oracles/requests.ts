@@ -13,6 +13,8 @@ const synced: readonly string[] = ['endpoints', 'endpointslices'];
 const content: readonly string[] = ['secrets', 'configmaps'];
 /** Longer than any loss stays unseen: a proof a minute, and five seconds to believe it. */
 const seenByThenMs = 90_000;
+/** Where nothing is lost or late, everybody has seen a change by then. */
+const seenSoonMs = 15_000;
 
 interface Body {
   metadata?: Marked['metadata'] & { resourceVersion?: string };
@@ -31,6 +33,8 @@ export class RequestOracle implements WorldEars {
   hasTurnedBack = false;
   /** A daemon without a memory cannot know that its first list is old. */
   wasLiedTo = false;
+  /** A fault has struck that may keep changes from a daemon for a while. */
+  isDisturbed = false;
 
   constructor(world: World, board: Board) {
     this.#world = world;
@@ -148,7 +152,8 @@ export class RequestOracle implements WorldEars {
   #invented(copy: Marked, resource: string, at: string): void {
     if (this.hasTurnedBack || this.wasLiedTo) return;
     const key = virtualKeyOf(copy) ?? '';
-    const since = this.#world.clock.now() - seenByThenMs;
+    const quietMs = this.isDisturbed ? seenByThenMs : seenSoonMs;
+    const since = this.#world.clock.now() - quietMs;
     if ((this.#world.configurations.at(-1)?.sinceMs ?? 0) > since) return;
     const { written } = this.#world.clusters.virtual.store;
     const [namespace = '', name = ''] = key.split('/');
@@ -161,7 +166,7 @@ export class RequestOracle implements WorldEars {
     if (!written.every(isQuiet)) return;
     const other = (resource as Marked['kind']) === 'endpointslices' && copy['addressType'] !== object['addressType'];
     if (other || this.#hasRival(copy, key, resource) || this.#mayBeRefused(object as Marked, resource)) return;
-    this.#board.say('S3', 'invented', `${at}: ${key} and its Service stand as they are since ${seenByThenMs / 1000} s`);
+    this.#board.say('S3', 'invented', `${at}: ${key} and its Service stand as they are since ${quietMs / 1000} s`);
   }
 
   /** Another object may have the same place, now or a moment ago. */

@@ -19,6 +19,8 @@ const toleranceMs = 2_000;
 /** So long without any answer is an outage, and what failed in it is tried again so soon after its end, however far back-off has grown. */
 const outageMs = 20_000;
 const triedAgainWithinMs = 20_000;
+/** A write that nobody answers is given up after this time, and only then tried again. */
+const givenUpAfterMs = 30_000;
 /** The lag of one change may differ by this much from what the proxy measured. */
 const lagToleranceMs = 100;
 
@@ -50,10 +52,14 @@ interface Known {
   outage: { fromMs: number; untilMs: number } | undefined;
   /** Versions that have crossed; who writes one again mends an edit on the host. */
   brought: Set<string>;
+  /** By path: when the last write was sent, and the one before it. */
+  attempts: Map<string, { atMs: number; beforeMs: number }>;
   /** By path: the last write that brought a change across. */
   crossedMs: Map<string, number>;
   /** Writes whose answer has not come: a lag ends with it, also when a watch has shown the change before. */
   unanswered: Set<number>;
+  /** When it sent the last request about its lease that was answered well. */
+  provenMs: number;
   /** By kind: the lag that the proxy measured, of so many changes. */
   owed: Map<string, { ms: number; changes: number }>;
   /** By kind, at the last sample. */
@@ -89,6 +95,8 @@ export class Truth implements WorldEars {
       brought: new Set(),
       unanswered: new Set(),
       crossedMs: new Map(),
+      provenMs: Number.NEGATIVE_INFINITY,
+      attempts: new Map(),
       owed: new Map(),
       reported: new Map(),
     };
@@ -130,11 +138,24 @@ export class Truth implements WorldEars {
   }
 
   passed(passing: Passing): void {
-    if (isWrite(passing)) this.#of(passing.daemon).unanswered.add(passing.id);
+    if (!isWrite(passing)) return;
+    const { unanswered, attempts } = this.#of(passing.daemon);
+    unanswered.add(passing.id);
+    const path = bare(passing.path);
+    const beforeMs = attempts.get(path)?.atMs ?? Number.NEGATIVE_INFINITY;
+    attempts.set(path, { atMs: this.#world.clock.now(), beforeMs });
   }
 
-  given(passing: Passing): void {
-    this.#of(passing.daemon).unanswered.delete(passing.id);
+  /** A server that takes watches is no longer out of reach. */
+  opened({ side, daemon }: Passing): void {
+    if (side === 'host') this.#heard(this.#of(daemon));
+  }
+
+  given(passing: Passing, status = 0): void {
+    const known = this.#of(passing.daemon);
+    known.unanswered.delete(passing.id);
+    if (passing.verb === 'lease' && passing.method !== 'GET' && status >= 200 && status < 300)
+      known.provenMs = Math.max(known.provenMs, passing.atMs);
   }
 
   madeUp(passing: Passing, status: number): void {
@@ -189,8 +210,10 @@ export class Truth implements WorldEars {
         );
     }
     const { outage } = known;
+    const { beforeMs = 0 } = known.attempts.get(bare(path)) ?? {};
+    const mayTryMs = Math.max(outage?.untilMs ?? 0, beforeMs + givenUpAfterMs);
     if (failedMs !== undefined && outage !== undefined && failedMs >= outage.fromMs && failedMs <= outage.untilMs)
-      if (known.newsMs <= outage.untilMs + toleranceMs && nowMs > outage.untilMs + triedAgainWithinMs)
+      if (known.newsMs <= outage.untilMs + toleranceMs && nowMs > mayTryMs + triedAgainWithinMs)
         this.#say(
           'tried again late',
           `${daemon} wrote ${path} at ${nowMs / 1000} s; its host answers again since ${outage.untilMs / 1000} s`,
@@ -289,7 +312,7 @@ export class Truth implements WorldEars {
     known.reported = reported;
   }
 
-  /** Nobody says that it leads, or who does, against the lease that stands there. */
+  /** Nobody says that it leads against the lease that stands there, or longer than its last answered renewal carries. */
   #leadership({ name }: RigDaemon, { leadership }: DaemonStatus): void {
     if (leadership !== 'leading') return;
     const key = `${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`;
@@ -302,6 +325,12 @@ export class Truth implements WorldEars {
     const renewed = written.findLast((one) => one.key === key && isOwn(one));
     if (renewed === undefined || nowMs - renewed.atMs > leaseMsOf(this.#world.configuration))
       this.#say('leading', `${name} says that it leads; it renewed its lease at ${(renewed?.atMs ?? 0) / 1000} s last`);
+    const { provenMs } = this.#of(name);
+    if (nowMs - provenMs > leaseMsOf(this.#world.configuration))
+      this.#say(
+        'leading unproven',
+        `${name} says that it leads; the last renewal that was answered was sent at ${provenMs / 1000} s`,
+      );
   }
 
   #say(kind: string, what: string): void {
@@ -319,7 +348,8 @@ function isSynced(resource: string): resource is Synced {
 
 /** An answer by which the daemon may learn of a change. It reads an object again before it tries a write again, which is none. */
 function isNews({ verb, resource, isProof, query }: Passing, withheld: number): boolean {
-  if (verb === 'get') return !isSynced(resource);
+  // Its namespace on the host is looked at each minute, and stays.
+  if (verb === 'get') return !isSynced(resource) && resource !== 'namespaces';
   return verb === 'list' && query.get('limit') !== '1' && (!isProof || withheld > 0);
 }
 

@@ -20,6 +20,9 @@ import type { Scenario } from '../traffic/acts.ts';
 import { sightsOf } from '../traffic/sights.ts';
 import { World } from './world.ts';
 
+/** What they show is doubted. */
+const emptied: ReadonlySet<string> = new Set(['emptyList', 'emptyRelist']);
+
 export interface Schedule {
   seed: number;
   scenario: Scenario;
@@ -86,8 +89,9 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
       for (const { hasStruck, recipe } of faults) {
         if (!hasStruck) continue;
         requestOracle.hasTurnedBack ||= recipe.class === 'F36';
+        requestOracle.isDisturbed ||= !emptied.has(recipe.effect);
         // An empty list is doubted, and nothing goes because of it.
-        requestOracle.wasLiedTo ||= liars.has(recipe.class) && recipe.effect !== 'emptyList';
+        requestOracle.wasLiedTo ||= liars.has(recipe.class) && !emptied.has(recipe.effect);
       }
     },
   });

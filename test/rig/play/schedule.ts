@@ -86,6 +86,12 @@ export function pairOf(seed: number): readonly [string, string] {
   return plan.pairs[seed - from] as readonly [string, string];
 }
 
+/** The fault classes that a seed is about to place, as far as they are known before its scenario is played. */
+export function classesOf(seed: number): readonly string[] {
+  const first = firstCell(seed, () => true)?.recipe.class;
+  return [...(first === undefined ? [] : [first]), ...pairOf(seed)];
+}
+
 let plan: { from: number; pairs: readonly (readonly [string, string])[] } | undefined;
 
 /**

@@ -21,6 +21,7 @@ export interface WorldEars {
   answered?(passing: Passing, status: number, body: string): void;
   given?(passing: Passing, status: number, text: string): void;
   madeUp?(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
+  opened?(passing: Passing): void;
   event?(watch: OpenWatch, line: WatchedLine): void;
   delivered?(watch: OpenWatch, line: WatchedLine): void;
   acted?(act: Act): void;
@@ -48,6 +49,8 @@ export class World {
   readonly configurations: { configuration: object; sinceMs: number }[] = [];
   /** Daemons that did not end in time after SIGTERM. */
   readonly overdue: string[] = [];
+  /** Times in which no daemon ran. */
+  readonly absences: { fromMs: number; toMs: number }[] = [];
   /** What the kubeconfigs name, where a run has TLS. */
   readonly authorities: Record<RigSide, string> = { virtual: '', host: '' };
   #certificates: Readonly<Record<RigSide, RigCertificates>> | undefined;
@@ -56,6 +59,7 @@ export class World {
   readonly preparedRevision: Record<RigSide, number> = { virtual: 0, host: 0 };
   readonly #onAnswer = new Map<string, () => void>();
   #afterStill: (() => void)[] = [];
+  #emptySinceMs: number | undefined;
   #coin: Chance | undefined;
   #starting = 0;
   readonly #stillness = new Stillness();
@@ -91,6 +95,7 @@ export class World {
       },
       given: (passing, status, text) => tell((one) => one.given?.(passing, status, text)),
       madeUp: (passing, status, headers) => tell((one) => one.madeUp?.(passing, status, headers)),
+      opened: (passing) => tell((one) => one.opened?.(passing)),
       event: (watch, line) => tell((one) => one.event?.(watch, line)),
       delivered: (watch, line) => tell((one) => one.delivered?.(watch, line)),
       isAlive: (name) => this.everyDaemon.find((one) => one.name === name)?.isAlive === true,
@@ -126,6 +131,9 @@ export class World {
   startDaemon(position: number): RigDaemon {
     const standing = this.daemons[position];
     if (standing?.isAlive === true) return standing;
+    if (this.#emptySinceMs !== undefined && !this.daemons.some(({ isAlive }) => isAlive))
+      this.absences.push({ fromMs: this.#emptySinceMs, toMs: this.clock.now() });
+    this.#emptySinceMs = undefined;
     const name = `hostward-${this.everyDaemon.length}`;
     if (!this.#tokens.has(name)) throw new Error(`start a daemon: wanted at most ${mostDaemons} in a run, found more`);
     const daemon = new RigDaemon({
@@ -216,6 +224,7 @@ export class World {
     const position = daemon === undefined ? -1 : this.daemons.indexOf(daemon);
     if (position < 0 || daemon?.isAlive !== true || this.#isFull()) return;
     daemon.kill();
+    if (!this.daemons.some(({ isAlive }) => isAlive)) this.#emptySinceMs = this.clock.now();
     this.#starting++;
     this.clock.after(downMs, () => {
       this.#starting--;

@@ -53,11 +53,18 @@ export interface ProxyEars {
   /** A whole answer as the daemon gets it. */
   given(passing: Passing, status: number, text: string): void;
   madeUp(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void;
+  /** A watch begins. */
+  opened(passing: Passing): void;
   event(watch: OpenWatch, line: WatchedLine): void;
   /** No meddler has touched the line. */
   delivered(watch: OpenWatch, line: WatchedLine): void;
   /** Called before the bytes of an answer leave, and before the request reaches the server; false = the daemon is gone. */
   isAlive(daemon: string): boolean;
+}
+
+/** A list of heads without objects says null on a real API server. */
+function asKubernetesSays(text: string): string {
+  return text.replace(/"items":\[\]/, '"items":null');
 }
 
 export class FaultProxy {
@@ -220,6 +227,7 @@ export class FaultProxy {
     for await (const chunk of answer) chunks.push(chunk as Buffer);
     let text = Buffer.concat(chunks).toString('utf8');
     const { statusCode = 502 } = answer;
+    if (passing.isProof) text = asKubernetesSays(text);
     this.#ears.answered(passing, statusCode, text);
     if (!this.#ears.isAlive(passing.daemon)) return void response.destroy();
     if (meddling?.kind === 'answer') return this.#answer(passing, response, meddling);
@@ -246,6 +254,7 @@ export class FaultProxy {
     const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
     response.writeHead(200, { ...headers, ...(meddling?.kind === 'change' && meddling.headers) });
     response.flushHeaders();
+    this.#ears.opened(passing);
     const wire = this.#wireBehind(response);
     const watch: OpenWatch = {
       passing,

@@ -206,6 +206,9 @@ interface LagMetric {
 export interface DaemonStatus {
   verdict: { isWell: boolean; state: string; sentence: string };
   leadership: string;
+  uptimeSeconds: number;
+  /** Undefined where no list has proven what the window holds. */
+  windows?: readonly { window: string; provenSecondsAgo: number }[];
   outages?: readonly { cluster: string; kind: string; seconds: number; message: string }[];
   queue?: { waiting: number; running: number; delayed: number };
   objects?: Record<string, number>;

@@ -16,7 +16,16 @@ export type Act =
   /** vCluster's copy of a Service arrives on the host, late. */
   | { do: 'copyService'; at: At }
   | { do: 'endpoints'; at: At; version: number; labels: Pairs; annotations: Pairs; isHostile?: true }
-  | { do: 'slice'; at: At; service: string; version: number; labels: Pairs; managedBy?: string; type: 'IPv4' | 'IPv6' }
+  | {
+      do: 'slice';
+      at: At;
+      service: string;
+      version: number;
+      labels: Pairs;
+      annotations?: Pairs;
+      managedBy?: string;
+      type: 'IPv4' | 'IPv6';
+    }
   | {
       do: 'edit';
       side: RigSide;

@@ -2,7 +2,7 @@
 // then. Faults found by hand nearly always needed two features at once, so none is kept apart from the others.
 import type { Chance } from '../play/random.ts';
 import { type Act, type At, type Pairs, type Scenario, type Synced, tenantNamespaces } from './acts.ts';
-import { configurationsOf, drawFeatures, type Features, turned } from './features.ts';
+import { configurationsOf, drawFeatures, type Features, pathOf, turned } from './features.ts';
 
 /** Few names, so that acts meet; the last pair meets on one host name, the long one is hashed there. */
 const names = ['web', 'api', 'a', 'a-x-b', `long-${'n'.repeat(50)}`];
@@ -40,9 +40,8 @@ export function drawScenario(chance: Chance): Scenario {
     acts.push({ do: 'calm' });
   }
   acts.splice(-1, 0, ...draw.unseen());
-  const more = chance.isHit(0.4) ? turned(features, chance) : features;
-  if (more !== features)
-    acts.splice(-1, 0, { do: 'reload', configuration: more.variants.length - 1 }, { do: 'wait', ms: 4_000 });
+  const { features: more, patch } = chance.isHit(0.4) ? turned(features, chance) : { features, patch: undefined };
+  if (more !== features) acts.splice(-1, 0, ...draw.turn(more, patch));
   const { daemons, isMapped, isTls, kinds } = features;
   return { configurations: configurationsOf(more), daemons, isMapped, isTls, kinds, before, acts };
 }
@@ -155,8 +154,8 @@ export class Draw {
       [3, () => [{ do: 'reload', configuration: chance.whole(this.#features.reloads + 1) }]],
       [2, () => [{ do: chance.isHit(0.5) ? 'restart' : 'kill', daemon: chance.whole(this.#features.daemons) }]],
       [2, () => this.#rival(at, resource)],
-      [2, () => this.#contest(resource)],
-      [2, () => this.#editsAgain({ resource, at, field, key })],
+      [3, () => this.#contest(resource)],
+      [4, () => this.#editsAgain({ resource, at, field, key })],
       [3, () => this.#editsUnseen({ resource, at, field, key })],
       ...(this.#features.hasReferences
         ? ([
@@ -240,6 +239,20 @@ export class Draw {
     return [...made, { do: 'wait', ms: 2_000 }, ...this.#downs(), ...apart, { do: 'wait', ms: 4_000 }];
   }
 
+  /** The last configuration is loaded; often while no daemon looks, and the host has edited a key whose patches it changes. */
+  turn({ variants }: Features, patch: string | undefined): Act[] {
+    const chance = this.#chance;
+    const [, field, key] = /^metadata\.(labels|annotations)\["(.*)"\]$/.exec(pathOf(patch ?? '')) ?? [];
+    const load: Act[] = [
+      { do: 'reload', configuration: variants.length - 1 },
+      { do: 'wait', ms: 4_000 },
+    ];
+    if (field === undefined || key === undefined || !chance.isHit(0.7)) return load;
+    const edited = { resource: this.#kind(), at: this.#at(), field: field as 'labels' | 'annotations', key };
+    const edit: Act = { do: 'edit', side: 'host', ...edited, value: chance.pick(values) };
+    return [...this.#downs(), edit, { do: 'wait', ms: 10 }, ...load];
+  }
+
   /** The object names a Secret, which changes or goes meanwhile, or the name does. */
   #addReference(given: { at: At; resource: Synced; made: Act[]; possible: (() => Act)[] }): void {
     const { at, resource, made, possible } = given;
@@ -279,14 +292,29 @@ export class Draw {
   #contest(resource: Synced): Act[] {
     const chance = this.#chance;
     const [one, other] = (chance.isHit(0.5) ? sharing : [...sharing].reverse()) as [At, At];
+    // Slices may meet on a name while their Services do not.
+    const isApart = resource === 'endpointslices' && chance.isHit(0.5);
     const founded = (at: At): Act[] => {
-      const service: Act = { do: 'service', at, hasSelector: false, isCopied: false };
-      const acts = [service, this.#make(at, resource)];
+      const own = isApart ? { ...at, name: at === one ? 'web' : 'api' } : at;
+      const service: Act = { do: 'service', at: own, hasSelector: false, isCopied: false };
+      const object = this.#make(at, resource);
+      const acts = [service, object.do === 'slice' ? { ...object, service: own.name } : object];
       return chance.isHit(0.5) ? acts : acts.reverse();
     };
     // A daemon that was away finds both at once.
     const downs = chance.isHit(0.5) ? this.#downs() : [];
-    return [...downs, ...founded(one), { do: 'wait', ms: 1_100 }, ...founded(other)];
+    const acts = [...founded(one), { do: 'wait', ms: 1_100 } as Act, ...founded(other)];
+    return [...downs, ...(chance.isHit(0.5) ? this.#failing(acts, { at: one, resource }) : acts)];
+  }
+
+  /** The one with the better claim fails, so that it has no copy; and then it goes: the other has to hear of it. */
+  #failing(acts: readonly Act[], { at, resource }: { at: At; resource: Synced }): Act[] {
+    const failing = acts.map((act): Act => {
+      const isMeant = (act.do === 'endpoints' || act.do === 'slice') && act.at === at;
+      return isMeant ? { ...act, annotations: { ...act.annotations, note: 'boom' } } : act;
+    });
+    const gone: Act = { do: 'remove', side: 'virtual', resource, at };
+    return [...failing, { do: 'wait', ms: 2_000 }, gone, { do: 'wait', ms: 2_000 }];
   }
 
   /** A program of the host that undoes our writes, several times in a second. */

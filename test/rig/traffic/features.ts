@@ -57,6 +57,11 @@ const metadataPatches: Readonly<Record<string, object>> = {
   },
 };
 
+/** Of a patch of labels and annotations; nothing for another. */
+export function pathOf(patch: string): string {
+  return (metadataPatches[patch] as { path?: string } | undefined)?.path ?? '';
+}
+
 /** Addresses keep their last three numbers, by which the oracles know the version of a payload. */
 const endpointsPatches: Readonly<Record<string, object>> = {
   address: {
@@ -127,7 +132,7 @@ function changed(first: Variant, other: Variant, chance: Chance): Variant {
 }
 
 /** The operator changes one thing for which little else in a run gives a reason. */
-export function turned(features: Features, chance: Chance): Features {
+export function turned(features: Features, chance: Chance): { features: Features; patch: string | undefined } {
   const first = features.variants[0] as Variant;
   const { excluded, denied, patches } = first;
   const names = [...Object.keys(metadataPatches), 'address'];
@@ -135,9 +140,12 @@ export function turned(features: Features, chance: Chance): Features {
   const other = chance.pick<Partial<Variant>>([
     { excluded: excluded.length > 0 ? [] : [chance.pick(['app', 'tier', 'team'])] },
     { denied: denied.length > 0 ? [] : ['10.0.0.0/8'] },
-    { patches: patches.includes(one) ? patches.filter((name) => name !== one) : [...patches, one] },
+    ...Array.from({ length: 2 }, () => ({
+      patches: patches.includes(one) ? patches.filter((name) => name !== one) : [...patches, one],
+    })),
   ]);
-  return { ...features, variants: [...features.variants, { ...first, ...other }] };
+  const variants = [...features.variants, { ...first, ...other }];
+  return { features: { ...features, variants }, patch: other.patches && one };
 }
 
 export function configurationsOf({ variants, kinds, isMapped }: Features): object[] {

@@ -64,7 +64,7 @@ export class People {
         });
       case 'slice':
         return this.#put('virtual', 'endpointslices', act.at, {
-          metadata: { ...act.at, labels: sliceLabels(act) },
+          metadata: { ...act.at, labels: sliceLabels(act), annotations: act.annotations ?? {} },
           addressType: act.type,
           endpoints: [
             {

@@ -120,6 +120,17 @@ export const answerRecipes: readonly Recipe[] = [
     boundMs: 10_000,
   },
   {
+    class: 'F19',
+    name: '500 behind a back-flow',
+    effect: 'failSecond',
+    status: 500,
+    text: 'InternalError',
+    verbs: ['update'],
+    sides: ['host'],
+    times: [1, 3],
+    boundMs: 20_000,
+  },
+  {
     class: 'F20',
     name: '409',
     effect: 'answer',
@@ -222,6 +233,17 @@ export const answerRecipes: readonly Recipe[] = [
     verbs: everything,
     ms: [10_000, 60_000],
     boundMs: lateMs,
+  },
+  /** All objects have stood for a while when the list comes that lacks them. */
+  {
+    class: 'F23',
+    name: 'a watch that expires, and a list that is empty',
+    effect: 'emptyRelist',
+    status: 410,
+    text: 'Expired',
+    verbs: ['watch'],
+    ms: [20_000, 160_000],
+    boundMs: proofMs,
   },
   { class: 'F23', name: 'a list that is empty', effect: 'emptyList', verbs: ['list'], times: [1, 2], boundMs: proofMs },
 ];

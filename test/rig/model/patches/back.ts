@@ -2,7 +2,7 @@
 
 import type { History, MapName } from '../words/history.ts';
 import { mapOf } from '../words/history.ts';
-import { labelsOf } from '../words/json.ts';
+import { canonical, labelsOf } from '../words/json.ts';
 import { generatedName } from '../words/names.ts';
 import type { PatchEntry, Settings, SyncedKind } from '../words/settings.ts';
 import type { Json, PlainKind } from '../words/types.ts';
@@ -36,6 +36,10 @@ export interface Ways {
   readonly isNamed: boolean;
   readonly reverses: readonly { readonly entry: PatchEntry; readonly reach: Reach }[];
 }
+
+/** The patches of a key, in words that are the same as long as they are. */
+export const patchesOn = (settings: Settings, kind: SyncedKind, map: MapName, hostKey: string): string =>
+  canonical(settings.patches[kind].filter((entry) => reachOf(entry, map, hostKey) !== undefined));
 
 export function waysOf(settings: Settings, kind: SyncedKind, map: MapName, hostKey: string): Ways {
   const touching = settings.patches[kind].flatMap((entry) => {

@@ -4,9 +4,9 @@ import { type History, type KeyEvent, type MapName, mapOf } from '../words/histo
 import { annotationsOf, labelsOf, objectKey, own } from '../words/json.ts';
 import { BASE, goesNeverBack, MANAGED_ANNOTATIONS, ownerOf, uidOnHost } from '../words/marks.ts';
 import { isReserved } from '../words/names.ts';
-import type { SyncedKind } from '../words/settings.ts';
+import { type SyncedKind, settingsOf } from '../words/settings.ts';
 import type { PlainObject } from '../words/types.ts';
-import { reversed, type Way, waysOf } from './back.ts';
+import { patchesOn, reversed, type Way, waysOf } from './back.ts';
 import type { Surroundings } from './patches.ts';
 
 export type Value = string | undefined;
@@ -78,6 +78,7 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
   if (way === 'back') return hostOwned(pair, map, hostMapKey, theirs, back);
   const last = events.at(-1);
   if (last === undefined) return [theirs];
+  if (isOfNewPatches(pair, map, hostMapKey, events)) return [theirs];
   // Nothing flows back to an object that was made anew under its name after the host was edited.
   const madeMs = history.deedsOn('virtual', pair.virtualKey).findLast(({ verb }) => verb === 'create')?.atMs;
   if (madeMs !== undefined && last.atMs < madeMs) return [theirs];
@@ -90,6 +91,22 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
   const isTenantLast = lastTenant !== undefined && events.every((event) => event.atMs < lastTenant.atMs);
   if (isTenantLast && !hadTenant.includes(theirs)) return [theirs];
   return unique([theirs, ...allowed(events.map((event) => back(event.value)))]);
+}
+
+/**
+ * Rule 8: keys whose own patches changed do not flow back in that pass. The rig knows the pass where no daemon ran while the host was edited and
+ * the patches changed: the next daemon has found both together.
+ */
+function isOfNewPatches({ history, around }: Pair, map: MapName, hostMapKey: string, events: readonly KeyEvent[]) {
+  const { absences = [], hasSeenAll } = history.point;
+  const kind = around.virtual.kind as SyncedKind;
+  return absences.some(({ fromMs, toMs }) => {
+    if (hasSeenAll !== true || !events.every(({ atMs }) => atMs >= fromMs && atMs <= toMs)) return false;
+    const all = settingsOf(history.point);
+    const before = all.findLast(({ sinceMs }) => sinceMs < fromMs);
+    if (before === undefined || all.some(({ sinceMs }) => sinceMs > toMs)) return false;
+    return patchesOn(before, kind, map, hostMapKey) !== patchesOn(around.settings, kind, map, hostMapKey);
+  });
 }
 
 /** Only `reverseExpression`: the host owns the key as soon as it has a value; before, it takes the raw one. */

@@ -71,6 +71,8 @@ export interface CalmPoint {
   readonly now: Holding;
   /** No fault has struck so far: the daemon saw every change at once and in order, or all of them together at its start. */
   readonly hasSeenAll?: boolean;
+  /** Times in which no daemon ran: whatever happened in one of them was found together by the next one. */
+  readonly absences?: readonly { readonly fromMs: number; readonly toMs: number }[];
 }
 
 /** A field that the rules leave open. */
