@@ -38,8 +38,8 @@ const rows: readonly Row[] = [
   [
     'the lease counts from the answer instead of the request',
     'src/cluster/write/lease.ts',
-    'const defaultLeaseMs = 15_000;',
-    'const defaultLeaseMs = 30_000;',
+    'this.#heldUntilMs = sentMs + this.#renewMs;',
+    'this.#heldUntilMs = this.#clock.now() + this.#renewMs;',
   ],
   [
     'a server that ends every watch gets no pause',
@@ -90,9 +90,9 @@ const rows: readonly Row[] = [
     'const waits =',
   ],
   [
-    'a write that changes nothing is written',
+    'a write that the kind takes back is written',
     'src/apiserver/verbs/change-object.ts',
-    "if (isUntouched(object, old)) return 'unchanged';",
+    "if (isUndoneByStrategy(object, stored)) return 'unchanged';",
     '',
   ],
   [
@@ -224,7 +224,7 @@ const rows: readonly Row[] = [
   ],
   [
     'a removal has the revision of what came after it',
-    'src/store/kubernetes/kubernetes-store.ts',
+    'src/store/kubernetes/record-writer.ts',
     'while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;',
     '',
     'test/store/kubernetes-store.test.ts',

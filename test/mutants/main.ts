@@ -7,18 +7,19 @@ import { parseArgs } from 'node:util';
 import { HouseCopy, hangsMs, neverEnds, type Verdict } from './copy.ts';
 import { drawn, faultsByRule } from './drawn.ts';
 import { type Mutant, rooms } from './mutant.ts';
-import { readRecord, recordOf } from './record.ts';
+import { changedSince, metOf, readRecord, recordOf, sourcesOf, suiteIn } from './record.ts';
 import { SuiteFinder } from './suites.ts';
 import { survivors } from './survivors.ts';
 import { type Met, verdictOf } from './verdict.ts';
 
 const usage = `npm run mutants                    plants all of them
-npm run mutants -- --list          names them, one a line
+npm run mutants -- --list          names them, one a line, and says which were played on other sources than these
+npm run mutants -- --changed       plants those that were never played, or on other sources
 npm run mutants -- --short         those whose suite is known: the gate of a landing
 npm run mutants -- --report FILE   goes on where the file ends
 options:
   --living     plays those of the report again that lived without a reason
-  --record     writes what the report says to test/mutants/played.json, and plays nothing
+  --record     adds what the report says of the present sources to test/mutants/played.json, and plays nothing
   --room R     ${rooms.join(', ')}      --only TEXT  those with this in their name
   --seed N     draws other faults by rule       --each N     how many by rule in each room (11)
   --minutes N  stops after so long; with --report the next call goes on
@@ -30,7 +31,8 @@ options:
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const recordPath = fileURLToPath(new URL('./played.json', import.meta.url));
 /** The suite that noticed a fault the last time is asked first. */
-const lastNoticedBy = new Map(Object.entries(readRecord(recordPath).noticedBy));
+const lastRecord = readRecord(recordPath);
+const lastNoticedBy = new Map(Object.entries(lastRecord.noticedBy));
 /** The suites next to a fault answer in this time, or others are asked. */
 const nearMs = 10_000;
 /** Suites of one call: many enough to pay for the start, few enough to stop early. */
@@ -49,17 +51,21 @@ async function command(words: readonly string[]): Promise<number> {
   const minutes = Number(values.minutes ?? Number.POSITIVE_INFINITY);
   if (values.room !== undefined && !(rooms as readonly string[]).includes(values.room))
     throw new UsageFault(`--room is one of ${rooms.join(', ')}, found "${values.room}"`);
-  const all = drawn(values.short ? [] : faultsByRule(root), { seed, each })
+  const every = drawn(values.short ? [] : faultsByRule(root), { seed, each });
+  const changed = new Set(changedSince(lastRecord, every, root));
+  const all = every
+    .filter((mutant) => !values.changed || changed.has(mutant))
     .filter(({ room }) => values.room === undefined || room === values.room)
     .filter(({ name }) => name.includes(values.only ?? ''))
     .filter(({ noticedBy }) => !values.short || noticedBy !== undefined);
   if (values.list) {
-    for (const { name } of all) print(name);
+    for (const mutant of all) print(`${mutant.name}${changed.has(mutant) ? '  (not played on these sources)' : ''}`);
     return 0;
   }
   const done = readReport(values.report);
   if (values.record) {
-    writeFileSync(recordPath, recordOf(all, done, { commit: commitOf(root), survivors }));
+    const met = metOf(lastRecord, every, done, root);
+    writeFileSync(recordPath, recordOf(every, met, { commit: commitOf(root), survivors }));
     return 0;
   }
   const excused = new Set(survivors.map(({ name }) => name));
@@ -101,6 +107,8 @@ async function command(words: readonly string[]): Promise<number> {
   }
   const verdict = verdictOf(lines, { survivors, unplayed });
   for (const sentence of verdict.sentences) print(sentence);
+  if (changed.size > 0 && !values.changed)
+    print(`${changed.size} of the recorded were played on other sources, or never: npm run mutants -- --changed`);
   for (const name of lost) print(`has lost its place in the sources, write it anew: ${name}`);
   return verdict.isGood && lost.length === 0 ? 0 : 1;
 }
@@ -124,7 +132,7 @@ async function meet(mutant: Mutant, { copy, finder, isNear, isDeep, isShort, pat
     ...(by === undefined && late !== undefined && { late }),
     seconds: (performance.now() - startMs) / 1000,
   });
-  return copy.with(mutant, async () => {
+  const met = await copy.with(mutant, async () => {
     const known = mutant.noticedBy ?? lastNoticedBy.get(mutant.name);
     if (known !== undefined && copy.has(known)) {
       const verdict = await copy.meets([known], hangsMs);
@@ -151,6 +159,7 @@ async function meet(mutant: Mutant, { copy, finder, isNear, isDeep, isShort, pat
     }
     return line(undefined, late);
   });
+  return { ...met, played: sourcesOf(copy.folder, mutant.file, suiteIn(met.by)) };
 }
 
 function lateIn(verdict: Verdict): string | undefined {
@@ -177,6 +186,7 @@ function parse(words: readonly string[]) {
         list: { type: 'boolean', default: false },
         short: { type: 'boolean', default: false },
         living: { type: 'boolean', default: false },
+        changed: { type: 'boolean', default: false },
         record: { type: 'boolean', default: false },
         near: { type: 'boolean', default: false },
         deep: { type: 'boolean', default: false },

@@ -8,6 +8,8 @@ export interface Met {
   by?: string | undefined;
   /** What a time limit ended without any assertion having seen the fault. It counts as living: a busy machine ends sound suites too. */
   late?: string;
+  /** Of what was played: the file with the fault, and the suite that noticed it. */
+  played?: string;
   seconds: number;
 }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { sandboxLimits } from '../../../src/expression/limits.ts';
 import { ChildSandbox, type StartReason } from '../../../src/expression/sandbox/child-sandbox.ts';
+import type { LineEnd } from '../../../src/expression/sandbox/line.ts';
 import type { RunOptions, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
+import { Worker } from '../../../src/expression/sandbox/worker.ts';
 import { createLog, silentLog } from '../../../src/log.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { fakeProcesses } from './fake-process.ts';
@@ -309,6 +311,24 @@ describe('a process that swells', () => {
     await pass(clock, 300);
     expect(outcomes.get('bad')?.outcome).toEqual({ kind: 'answer', text: 'bad!' });
     expect(reasons).toEqual(['first', 'suspect']);
+  });
+});
+
+describe('a process that has nothing to do', () => {
+  it('is not looked at', async () => {
+    const clock = new VirtualClock();
+    const { launch } = fakeProcesses(clock);
+    const end = { take: () => undefined, putBack: () => {}, ranOut: () => {}, failAll: () => {} } as unknown as LineEnd;
+    const options = { setup, end, mostBatches: 2, clock, log: silentLog, nodePath: '', args: [], launch };
+    const worker = new Worker({ ...options, isTooLarge: () => false });
+    const started = worker.start();
+    await pass(clock, 500);
+    await started;
+    worker.makeRoom();
+    worker.wake();
+    await turn();
+    expect(clock.pendingTimers).toBe(0);
+    await worker.stop();
   });
 });
 

@@ -27,4 +27,26 @@ describe('Uploads', () => {
     expect([uploads.waiting, uploads.lost]).toEqual([5, 0]);
     await uploads.stop();
   });
+
+  it('plans no report while one is under way, nor after the end', async () => {
+    const clock = new VirtualClock();
+    let answer = (): void => {};
+    const uploads = new Uploads({
+      report: () =>
+        new Promise((resolve) => {
+          answer = () => resolve({ kind: 'refused', code: 503, message: 'not now' });
+        }),
+      ...{ sent: async () => undefined, clock, log: silentLog },
+    });
+    uploads.offer(entry('a'));
+    await clock.advance(gatherMs);
+    uploads.offer(entry('b'));
+    expect(clock.pendingTimers).toBe(0);
+    answer();
+    await clock.advance(0);
+    expect(clock.pendingTimers).toBe(1);
+    await uploads.stop();
+    uploads.offer(entry('c'));
+    expect(clock.pendingTimers).toBe(0);
+  });
 });
