@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type KeysBench, newFolder, openKeysBench, runIn } from './keys-bench.ts';
+import { type KeysBench, newFolder, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 
 let bench: KeysBench;
 beforeAll(async () => {
@@ -52,4 +52,13 @@ it('hostward secrets add says what to do where it cannot add one', async () => {
   const empty = await runIn(unused.folder, ['secrets', 'add', 'pepper']);
   unused.remove();
   expect([empty.code, empty.err]).toEqual([1, expect.stringContaining('there are no secrets in')]);
+});
+
+it('hostward restore refuses a configuration whose store is in a cluster, and touches nothing', async () => {
+  const unused = newFolder();
+  const management = { dataDir: unused.folder, store: { kubernetes: { kubeconfig: '/home/k', namespace: 'records' } } };
+  const files = { '/home/k.yaml': JSON.stringify({ hostward: { management } }), '/home/k': '' };
+  const { code, err } = await runKeys(['restore', '/backup', '--config', 'k.yaml'], { files });
+  expect([code, err]).toEqual([1, expect.stringMatching(/has its store in a cluster[\s\S]*store migrate/)]);
+  expect(existsSync(unused.folder)).toBe(false);
 });

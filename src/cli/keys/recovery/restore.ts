@@ -13,6 +13,14 @@ export async function restore(context: Context, options: Options): Promise<ExitC
       hint: 'give the FOLDER that `hostward backup` has made',
     });
   const { server } = await configuredServer(context, options);
+  if (server.store?.kubernetes !== undefined)
+    throw new CommandFault(
+      exitCodes.input,
+      'a backup is restored into a database file, and this configuration has its store in a cluster',
+      {
+        hint: 'give a configuration without hostward.management.store.kubernetes, then move the records with "hostward store migrate"; a cluster that was set back wants "hostward store recover"',
+      },
+    );
   const journal = options.texts('journal').map((file) => resolve(context.cwd, file));
   const { dataDir } = server;
   const inUse = {
