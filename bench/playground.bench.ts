@@ -112,7 +112,8 @@ async function keysInPage(program: string): Promise<number[]> {
       // Into the first expression, behind its prefix.
       await page.getByText(`"${prefix}" + value`).first().click();
       await page.keyboard.press('Home');
-      const before = `  expression: '"${prefix}`.length;
+      // Home leads behind the blanks of a line.
+      const before = `expression: '"${prefix}`.length;
       for (let at = 0; at < before; at++) await page.keyboard.press('ArrowRight');
       let typed = '';
       for (let key = 0; key < keysOfPage; key++) {
