@@ -37,12 +37,17 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'the base is never written': 'a Secret is exported, changed and let go',
   'the namespace label is missing': 'objects are made',
   'deletes without preconditions': 12,
-  'a mended change tells nobody': 13,
-  'a delete that was not seen stays unseen': 13,
-  'a list of another kind is a list': 72,
-  'no certificate is checked': 83,
+  'host values flow back although their patches have changed': 60,
+  'a copy that names an object elsewhere is waited for': 16,
+  'a standby counts as lag what another replica has written': 40,
+  'a list of another kind is a list': 152,
+  'a lost event stays lost': 205,
+  'a delete that was not seen stays unseen': 143,
+  'a 410 waits as long as a failure': 112,
+  'no certificate is checked': 94,
   'a watch is resumed one revision too late': 124,
-  'a 410 waits as long as a failure': 292,
+  'a mended change tells nobody': 402,
+  'a lease counts from the answer to its renewal': 7,
 };
 
 /** What a seed must have for the mistake to matter: fault classes, and words of its scenario. Such seeds are asked before the others. */
