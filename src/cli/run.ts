@@ -140,7 +140,7 @@ interface OpenPlayground {
 
 /** Its thread starts with the first evaluation. The token goes to programs on this machine alone, as the status does. */
 function openPlayground(context: Context, log: Log): OpenPlayground {
-  const [token, assets, evaluations] = [newToken(), new Assets(), new Evaluations(context)];
+  const [token, assets, evaluations] = [newToken(), new Assets(), new Evaluations({ ...context, isSecond: true })];
   log.info(
     { component: 'main', path: playgroundPath },
     'the playground is served; its link with the token is on the status page',

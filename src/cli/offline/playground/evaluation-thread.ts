@@ -1,5 +1,6 @@
 // The thread of the playground: one evaluation after the other. In: a kind and the body of a request. Out: an answer as JSON, or a
 // sentence. It has no environment, and reads no cluster, no configuration and no file. Expressions run in a sandbox process of its own.
+import { constants, platform, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { pause, systemClock } from '../../../clock.ts';
 import { loadConfiguration } from '../../../config/load/load.ts';
@@ -24,13 +25,17 @@ import { testFiles } from './test-files.ts';
 
 export interface EvaluationThreadData {
   nodePath: string;
+  /** The process has other work, which goes first. */
+  isSecond: boolean;
 }
 
 export type ToThread = { kind: EvaluationKind; body: string } | { kind: 'stop' };
 export type FromThread = { kind: 'ready' } | Answered;
 type Answered = Exclude<Evaluated, { kind: 'busy' }>;
 
-const { nodePath } = workerData as EvaluationThreadData;
+const { nodePath, isSecond } = workerData as EvaluationThreadData;
+// On Linux of this thread alone, and of the processes that it starts. Elsewhere it would be that of the whole daemon.
+if (isSecond && platform() === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 const port = parentPort as MessagePort;
 const clock = systemClock;
 const sandbox = new SharedSandbox({ clock, log: silentLog, nodePath });

@@ -32,10 +32,11 @@ export class Evaluations {
   #ended: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  /** `thread`: another program of the thread, for tests. */
-  constructor({ clock, nodePath, thread }: { clock: Clock; nodePath: string; thread?: URL }) {
+  /** `isSecond`: beside a daemon, whose work goes first. `thread`: another program of the thread, for tests. */
+  constructor(options: { clock: Clock; nodePath: string; isSecond?: boolean; thread?: URL }) {
+    const { clock, nodePath, isSecond = false, thread } = options;
     this.#clock = clock;
-    this.#data = { nodePath };
+    this.#data = { nodePath, isSecond };
     this.#program = thread ?? new URL('./evaluation-thread.ts', import.meta.url);
   }
 

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
 import { Evaluations } from '../../../../src/cli/offline/playground/evaluations.ts';
@@ -33,6 +34,18 @@ function openShared(): Evaluations {
   return shared;
 }
 
+/** A task may have ended. */
+function niceOf(pid: number, tasks: readonly number[]): number[] {
+  return tasks.flatMap((task) => {
+    try {
+      const [, fields = ''] = readFileSync(`/proc/${pid}/task/${task}/stat`, 'utf8').split(') ');
+      return Number(fields.split(' ')[16]);
+    } catch {
+      return [];
+    }
+  });
+}
+
 function answerIn(evaluated: Evaluated): unknown {
   expect(evaluated).toMatchObject({ kind: 'answer' });
   return JSON.parse((evaluated as { json: string }).json);
@@ -51,6 +64,25 @@ describe('Evaluations', () => {
     answerIn(await evaluations.evaluate('render', body));
     expect(evaluations.isRunning).toBe(true);
   });
+
+  it.runIf(process.platform === 'linux')(
+    'lets the work of a daemon go first, with its thread and its sandbox',
+    async () => {
+      const before = niceOf(process.pid, readdirSync('/proc/self/task').map(Number));
+      const evaluations = new Evaluations({ clock: systemClock, nodePath: process.execPath, isSecond: true });
+      opened.push(evaluations);
+      answerIn(await evaluations.evaluate('eval', JSON.stringify({ expression: 'value + 1', value: 1 })));
+      const tasks = readdirSync('/proc/self/task').map(Number);
+      expect(niceOf(process.pid, [process.pid])).toEqual([0]);
+      expect(niceOf(process.pid, tasks).filter((nice) => nice > 0).length).toBeGreaterThan(
+        before.filter((nice) => nice > 0).length,
+      );
+      const children = tasks.flatMap((task) =>
+        readFileSync(`/proc/self/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+      );
+      expect(children.flatMap((child) => niceOf(child, [child]))).toContain(10);
+    },
+  );
 
   it('answers an expression with the bytes of hostward eval', async () => {
     const evaluations = openShared();
