@@ -85,7 +85,9 @@ function doubtIn({ journal }: Restored): string | undefined {
     case 'whole':
       return undefined;
     case 'absent':
-      return 'there is no journal of revocations';
+      return journal.file === undefined
+        ? 'there is no journal of revocations'
+        : `there is no line of a journal of revocations in ${journal.file}`;
     case 'late':
       return `the journal of revocations begins after the backup, at revision ${journal.from}`;
     case 'broken':

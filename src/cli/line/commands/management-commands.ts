@@ -25,7 +25,7 @@ export const managementCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Put a backup of the management API in place, without reviving keys that were revoked since',
     details: [
-      'Stop the daemon first; while it runs the exit code is 3. What lies in dataDir is checked before anything is replaced; the database that was there is moved aside, and secrets that are there stay.',
+      'Stop the daemon first; while it runs the exit code is 3. What lies in dataDir is checked before anything is replaced; the database that was there is moved aside, and secrets that are there stay. A backup is restored into a database file: a configuration with a store in a cluster is refused, and `hostward store migrate` moves the records there afterwards.',
       'Keys that were deleted, disabled, narrowed or rotated since the backup stay so, because the journal of revocations lists them: revocations.log in dataDir, or the files given with --journal. If the journal is missing, damaged or begins after the backup, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they were in the backup.',
       'Every resourceVersion is above all that were ever given out, so that clients list again instead of missing changes.',
     ],
@@ -35,7 +35,8 @@ export const managementCommands: readonly CommandSpec[] = [
         name: 'journal',
         value: 'FILE',
         repeats: true,
-        summary: 'the journal of revocations from elsewhere; several files oldest first',
+        summary:
+          'a journal of revocations from elsewhere: that of each replica, and the files of one journal with the oldest first',
       },
       {
         name: 'trust-keys',

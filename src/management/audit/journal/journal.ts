@@ -123,10 +123,7 @@ export function replayJournal(texts: readonly string[], digest: Digest, after = 
   let highestRevision = 0;
   let coveredFrom: number | undefined;
   let until: string | undefined;
-  for (const line of linesOf(texts)) {
-    const read = readLine(line, digest);
-    if (read === undefined) break;
-    const { revision, time, uid, name, change } = read.entry as unknown as JournalEntry;
+  for (const { revision, time, uid, name, change } of entriesOf(texts, digest)) {
     until = time;
     highestRevision = Math.max(highestRevision, revision, change.kind === 'ceiling' ? change.ceiling : 0);
     if (change.kind === 'begins') coveredFrom = revision;
@@ -149,6 +146,15 @@ export function mergedRevocation(one: Revocation, other: Revocation): Revocation
   const revision = Math.max(one.revision, other.revision);
   const ofBoth = { name: one.name, revision, isDeleted };
   return { ...ofBoth, limits, record, isTooLong, limitsRevision, secrets, id, secretsRevision };
+}
+
+/** As far as the chain is not broken. */
+export function* entriesOf(texts: readonly string[], digest: Digest): Iterable<JournalEntry> {
+  for (const line of linesOf(texts)) {
+    const read = readLine(line, digest);
+    if (read === undefined) return;
+    yield read.entry as unknown as JournalEntry;
+  }
 }
 
 /** Files may be too many for one text. A line without its end was never acknowledged. */

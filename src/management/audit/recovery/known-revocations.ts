@@ -7,11 +7,13 @@ import type { Digest } from '../chain/chain.ts';
 import { chainFiles } from '../chain/chain-file.ts';
 import { verifyFiles } from '../chain/verify.ts';
 import { mergedRevocation, type Replayed, type Revocation, replayJournal } from '../journal/journal.ts';
+import type { JournalFiles } from '../journal/several-journals.ts';
 
 export type JournalState =
   /** Nothing is missing since the backup. */
   | { kind: 'whole' }
-  | { kind: 'absent' }
+  /** `file`: the one of several that is empty. */
+  | { kind: 'absent'; file?: string }
   /** The journal begins after the backup, so revocations between the two are unknown. */
   | { kind: 'late'; from: number }
   | { kind: 'broken'; file: string; line: number; reason: string };
@@ -27,12 +29,7 @@ export async function knownSince(revision: number, dataDir: string, digest: Dige
   const files = await Promise.all(
     names.map(async (name) => ({ name, text: await readFile(join(dataDir, name), 'utf8') })),
   );
-  const broken = (
-    await verifyFiles(
-      files.map(({ name, text }) => ({ name, read: async () => text })),
-      { digest },
-    )
-  ).find(({ result }) => result.kind === 'broken');
+  const broken = await brokenIn(files, digest);
   // Each file continues the one before, so all files are one journal.
   const whole = replayJournal(
     files.map(({ text }) => text),
@@ -40,6 +37,14 @@ export async function knownSince(revision: number, dataDir: string, digest: Dige
     revision,
   );
   return { ...whole, journal: stateOf(files.length, broken, whole, revision) };
+}
+
+/** Why one journal of several says too little; undefined while nothing in it is wrong. */
+export async function faultIn(files: JournalFiles, digest: Digest): Promise<JournalState | undefined> {
+  const broken = await brokenIn(files, digest);
+  if (broken !== undefined) return broken;
+  const isEmpty = files.every(({ text }) => !text.includes('\n'));
+  return isEmpty ? { kind: 'absent', ...(files[0] !== undefined && { file: files[0].name }) } : undefined;
 }
 
 /** What several replicas know together. Their journals are about the same revisions. */
@@ -56,17 +61,21 @@ export function knownTogether(all: readonly [Known, ...Known[]]): Known {
   return { revocations, names: new Map(inTime.flatMap(({ names }) => [...names])), highestRevision, until, journal };
 }
 
-function stateOf(
-  count: number,
-  broken: Awaited<ReturnType<typeof verifyFiles>>[number] | undefined,
-  { coveredFrom }: Replayed,
-  revision: number,
-): JournalState {
+function stateOf(count: number, broken: Broken | undefined, { coveredFrom }: Replayed, revision: number): JournalState {
   if (count === 0) return { kind: 'absent' };
-  if (broken?.result.kind === 'broken') {
-    const { line, reason } = broken.result;
-    return { kind: 'broken', file: broken.name, line, reason };
-  }
+  if (broken !== undefined) return broken;
   if (coveredFrom === undefined) return { kind: 'absent' };
   return coveredFrom <= revision ? { kind: 'whole' } : { kind: 'late', from: coveredFrom };
+}
+
+type Broken = Extract<JournalState, { kind: 'broken' }>;
+
+async function brokenIn(files: JournalFiles, digest: Digest): Promise<Broken | undefined> {
+  const found = await verifyFiles(
+    files.map(({ name, text }) => ({ name, read: async () => text })),
+    { digest },
+  );
+  for (const { name, result } of found)
+    if (result.kind === 'broken') return { kind: 'broken', file: name, line: result.line, reason: result.reason };
+  return undefined;
 }

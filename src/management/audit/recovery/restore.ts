@@ -1,5 +1,6 @@
 // Replaces the database with a backup, while no server runs. In: the folder of a backup, dataDir, the journal of revocations. Out:
 // the report. The old files are replaced only after everything is ready, and are moved aside, not deleted.
+import { existsSync } from 'node:fs';
 import { copyFile, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeFolder, textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
@@ -10,13 +11,15 @@ import {
   databasePath,
   makeDataFolder,
   readSecrets,
+  replicaOf,
   revocationsName,
   type Secrets,
   tokenKeysFile,
 } from '../../keys/folder/data-folder.ts';
-import { keyedDigest } from '../chain/chain.ts';
+import { type Digest, keyedDigest } from '../chain/chain.ts';
 import { ChainFile, chainFiles } from '../chain/chain-file.ts';
 import type { JournalEntry } from '../journal/journal.ts';
+import { journalsIn, mergedText } from '../journal/several-journals.ts';
 import {
   databaseName,
   fingerprintsOf,
@@ -25,7 +28,7 @@ import {
   readManifest,
   secretsName,
 } from './backup-manifest.ts';
-import { type Known, knownSince } from './known-revocations.ts';
+import { faultIn, type JournalState, type Known, knownSince } from './known-revocations.ts';
 import { type Applied, putOver } from './put-over.ts';
 import { auditedRestore } from './restore-audit.ts';
 import { RestoreFault } from './restore-fault.ts';
@@ -34,7 +37,7 @@ import { digestOf } from './take-backup.ts';
 export interface RestoreOptions {
   from: string;
   dataDir: string;
-  /** The journal from elsewhere, oldest file first; absent = the one in dataDir. */
+  /** Journals from elsewhere, the files of each with the oldest first; absent = the one in dataDir. */
   journal: readonly string[] | undefined;
   trustsKeys: boolean;
   clock: Clock;
@@ -56,6 +59,10 @@ const blindJump = 1_000_000_000;
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { from, dataDir } = options;
   const manifest = await manifestIn(from);
+  if (!existsSync(databasePath(dataDir)) && (await replicaOf(dataDir)) !== undefined)
+    throw new RestoreFault('input', `${dataDir} belongs to a replica whose records are in a cluster`, {
+      hint: 'restore with a dataDir of its own, then move the records with `hostward store migrate`',
+    });
   await makeDataFolder(dataDir);
   const held = holdDatabase(databasePath(dataDir));
   try {
@@ -88,8 +95,11 @@ interface Ready {
 
 async function replaced(options: RestoreOptions, { manifest, held, secrets, broughtBack }: Ready): Promise<Restored> {
   const { from, dataDir, clock } = options;
-  if (options.journal !== undefined) await bringJournal(options.journal, dataDir);
-  const known = await knownSince(manifest.revision, dataDir, keyedDigest(secrets.auditKey));
+  const digest = keyedDigest(secrets.auditKey);
+  const { journal: files } = options;
+  const fault = files === undefined ? undefined : await bringJournals(files, { dataDir, digest });
+  const there = await knownSince(manifest.revision, dataDir, digest);
+  const known = fault === undefined ? there : { ...there, journal: fault };
   const ready = `${databasePath(dataDir)}.restoring`;
   await removeDatabase(ready);
   await copyFile(join(from, databaseName), ready);
@@ -153,7 +163,11 @@ async function fittingSecrets(dataDir: string, { peppers }: Manifest): Promise<S
   });
 }
 
-async function bringJournal(files: readonly string[], dataDir: string): Promise<void> {
+/** Returns why they say too little, if one of several is damaged. The one in dataDir then says what all of them say. */
+async function bringJournals(
+  names: readonly string[],
+  { dataDir, digest }: { dataDir: string; digest: Digest },
+): Promise<JournalState | undefined> {
   const there = await chainFiles(dataDir, revocationsName);
   if (there.length > 0)
     throw new RestoreFault(
@@ -163,8 +177,17 @@ async function bringJournal(files: readonly string[], dataDir: string): Promise<
         hint: 'leave --journal out, or move the other journal away',
       },
     );
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-  await writeWhole(join(dataDir, `${revocationsName}.log`), texts.join(''));
+  const read = names.map(async (name) => ({ name, text: await readFile(name, 'utf8') }));
+  const files = await Promise.all(read).catch(refuse);
+  const journals = journalsIn(files, digest);
+  const isOne = journals.length === 1;
+  const faults = isOne ? [] : await Promise.all(journals.map((journal) => faultIn(journal, digest)));
+  const fault = faults.find((one) => one !== undefined);
+  const text = isOne
+    ? files.map((file) => file.text).join('')
+    : mergedText(journals, { digest, isWhole: fault === undefined });
+  await writeWhole(join(dataDir, `${revocationsName}.log`), text);
+  return fault;
 }
 
 function firstRevision({ revision }: Manifest, known: Known, held: HeldDatabase): number {
