@@ -100,6 +100,8 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
 function isOfNewPatches({ history, around }: Pair, map: MapName, hostMapKey: string, events: readonly KeyEvent[]) {
   const { absences = [], hasSeenAll } = history.point;
   const kind = around.virtual.kind as SyncedKind;
+  // A base without such a key needs no digest: a key that the host adds flows back.
+  if (own(mapOf(events[0]?.deed.before, map), hostMapKey) === undefined) return false;
   return absences.some(({ fromMs, toMs }) => {
     if (hasSeenAll !== true || !events.every(({ atMs }) => atMs >= fromMs && atMs <= toMs)) return false;
     const all = settingsOf(history.point);
