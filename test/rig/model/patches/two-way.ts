@@ -84,13 +84,21 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
   if (madeMs !== undefined && last.atMs < madeMs) return [theirs];
   const lastBack = back(last.value);
   const hadTenant = [start, ...tenant.slice(0, -1).map((event) => event.value)];
-  if (tenant.length === 0 && mustGoBack(pair, last)) {
+  if (tenant.length === 0 && mustGoBack(pair, last) && !mayMeetHalf(pair, events)) {
     if (lastBack !== false) return [lastBack];
     return unique([theirs, ...allowed(events.slice(0, -1).map((event) => back(event.value)))]);
   }
   const isTenantLast = lastTenant !== undefined && events.every((event) => event.atMs < lastTenant.atMs);
   if (isTenantLast && !hadTenant.includes(theirs)) return [theirs];
   return unique([theirs, ...allowed(events.map((event) => back(event.value)))]);
+}
+
+/** Of two host edits the first may have been half on its way back when the last daemon died: then both sides have changed, and virtual wins. */
+function mayMeetHalf({ history }: Pair, events: readonly KeyEvent[]): boolean {
+  const lastMs = events.at(-1)?.atMs ?? 0;
+  return (
+    events.length > 1 && (history.point.absences ?? []).some(({ fromMs, toMs }) => lastMs >= fromMs && lastMs <= toMs)
+  );
 }
 
 /**
