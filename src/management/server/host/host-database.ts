@@ -52,7 +52,8 @@ interface Own {
   folder: string;
   lock: DatabaseSync;
   lease: Lease;
-  setBackIn: string | undefined;
+  /** Whether the host, which is open now, was set back while this replica did not run. */
+  isOlder: () => Promise<boolean>;
 }
 
 /** Of a host that was set back. */
@@ -97,6 +98,8 @@ export class HostDatabase extends KubernetesStore {
         metrics: metrics ?? createMetrics(),
       });
       const journal = new OwnJournal(folder);
+      const isOlder = async () =>
+        !recovers && (setBackIn === database.epoch || (!mends && known !== undefined && journal.isAheadOf(database)));
       const database: HostDatabase = new HostDatabase(
         {
           wentBack: (why) => void database.#rememberSetBack(why, log),
@@ -111,7 +114,7 @@ export class HostDatabase extends KubernetesStore {
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },
-        { folder, lock, lease, setBackIn: recovers ? undefined : setBackIn },
+        { folder, lock, lease, isOlder },
       );
       return database;
     } catch (error) {
@@ -120,20 +123,20 @@ export class HostDatabase extends KubernetesStore {
     }
   }
 
-  readonly #setBackIn: string | undefined;
+  readonly #isOlder: () => Promise<boolean>;
   readonly #told: (() => ReplicaWords)[] = [];
   #saidBefore: ReplicaWords = {};
   #timer: Timer | undefined;
   /** One at a time. */
   #remembering: Promise<void> = Promise.resolve();
 
-  private constructor(options: KubernetesStoreOptions, { folder, lock, lease, setBackIn }: Own) {
+  private constructor(options: KubernetesStoreOptions, { folder, lock, lease, isOlder }: Own) {
     super(options);
     this.#folder = folder;
     this.#replica = options.replica;
     this.#lock = lock;
     this.#lease = lease;
-    this.#setBackIn = setBackIn;
+    this.#isOlder = isOlder;
     const sweeps = () => lease.isHeld();
     this.shared = {
       ...{ replica: options.replica, sweeps, status: () => this.#status(), others: () => this.#others() },
@@ -167,7 +170,7 @@ export class HostDatabase extends KubernetesStore {
       // A host that does not answer is told of by what follows.
       this.#saidBefore = wordsIn((await this.replicaRecord(this.#replica).catch(() => undefined)) ?? '');
       await super.start();
-      if (this.#setBackIn === this.epoch)
+      if (await this.#isOlder())
         throw new StoreFault('STORE_ROLLED_BACK', `Cannot open the store in ${this.place}: ${wayOutOfRollback}`);
       await this.#remember();
       this.#rememberOften();

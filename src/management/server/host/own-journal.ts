@@ -1,9 +1,9 @@
 // What this replica itself has written down of revoked keys, for the start: heartbeats say nothing of the two minutes before the last
-// one. In: the journal in dataDir, which is read only when a record is in doubt. Out: whether a key is older than its last revocation.
+// one. In: the journal in dataDir. Out: whether a key is older than its last revocation.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from '../../../object/meta/object.ts';
-import type { StoredRecord } from '../../../store/store.ts';
+import type { Store, StoredRecord } from '../../../store/store.ts';
 import { keyedDigest } from '../../audit/chain/chain.ts';
 import { chainFiles } from '../../audit/chain/chain-file.ts';
 import { type Revocation, replayJournal } from '../../audit/journal/journal.ts';
@@ -26,6 +26,21 @@ export class OwnJournal {
     const names = await chainFiles(this.#folder, revocationsName);
     const textOf = (name: string) => readFileSync(join(this.#folder, name), 'utf8');
     this.#read = () => replayJournal(names.map(textOf), keyedDigest(secrets.auditKey)).revocations;
+  }
+
+  /** Whether a key is there as it was before its last revocation. Revisions only rise, so the store was then set back. */
+  async isAheadOf(store: Pick<Store, 'list'>): Promise<boolean> {
+    this.#revocations ??= this.#read();
+    if (this.#revocations.size === 0) return false;
+    const page = await store.list(keyPrefix);
+    return page.kind === 'page' && page.records.some((record) => this.#isRevived(record));
+  }
+
+  #isRevived({ value, revision }: StoredRecord): boolean {
+    const object = JSON.parse(value) as KubeObject;
+    const last = this.#revocations?.get(hiddenPart(object)?.record.uid ?? '');
+    // Somebody may have put back a record that he had edited, and which counted as deleted in between: that is a later one.
+    return last !== undefined && object.metadata.deletionTimestamp === undefined && revision < last.revision;
   }
 
   /** `replaced`: the revision before the record. */
