@@ -47,7 +47,7 @@ export async function storeRecover(context: Context, options: Options): Promise<
       ...journals.map(({ folder, journal, until }) =>
         journal.kind === 'whole'
           ? `the journal in ${folder} reaches until ${until}; what was revoked later is not in it`
-          : `the journal in ${folder} is ${journal.kind}, so revocations may be unknown`,
+          : `the journal in ${folder} is ${journal.kind === 'cut' ? 'cut off, or an old copy: the store has seen later lines' : journal.kind}, so revocations may be unknown`,
       ),
       ...missing.map(
         (replica) =>

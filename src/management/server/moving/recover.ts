@@ -2,14 +2,16 @@
 // replicas. Out: what was done. A new epoch puts every revision above all that were given out, and what was revoked since is
 // revoked again; without a whole journal every key is disabled, as by a restore.
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import type { Clock } from '../../../clock.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
-import { type Digest, keyedDigest } from '../../audit/chain/chain.ts';
+import { type Digest, keyedDigest, readLine } from '../../audit/chain/chain.ts';
+import { chainFiles, lastLineOf } from '../../audit/chain/chain-file.ts';
 import { type Known, knownSince, knownTogether } from '../../audit/recovery/known-revocations.ts';
 import { type Applied, putOver } from '../../audit/recovery/put-over.ts';
 import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
-import { readSecrets, replicaOf } from '../../keys/folder/data-folder.ts';
+import { readSecrets, replicaOf, revocationsName } from '../../keys/folder/data-folder.ts';
 import { databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
 import { type ReplicaWords, wordsIn } from '../host/shared-store.ts';
@@ -29,7 +31,7 @@ export interface Recovered extends Applied {
   foundAt: number;
   revision: number;
   /** `until`: when its last line was written; what was revoked later is not in it. */
-  journals: { folder: string; journal: Known['journal']; until: string | undefined }[];
+  journals: { folder: string; journal: Known['journal'] | { kind: 'cut' }; until: string | undefined }[];
   /** Replicas that the store knows, and whose journal is in none of the folders. */
   missing: string[];
 }
@@ -57,7 +59,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const digest = keyedDigest(secrets.auditKey);
     const known = await Promise.all(folders.map((folder) => everythingIn(folder, foundAt, digest)));
     const missing = missingOf(withJournal(database.replicas.words), await Promise.all(folders.map(replicaOf)));
-    const isWhole = missing.length === 0 && known.every(({ journal }) => journal.kind === 'whole');
+    const cut = await Promise.all(folders.map((folder) => isCut(folder, database.replicas.words, digest)));
+    const isWhole =
+      missing.length === 0 && !cut.includes(true) && known.every(({ journal }) => journal.kind === 'whole');
     const highest = Math.max(foundAt, ...known.map(({ highestRevision }) => highestRevision));
     await database.beginEpoch(randomBytes(8).toString('hex'), isWhole ? highest : highest + blindJump);
     const together = knownTogether(known as [Known, ...Known[]]);
@@ -65,7 +69,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const revision = await database.currentRevision({ fresh: true });
     const journals = folders.map((folder, at) => {
       const { journal, until } = known[at] as Known;
-      return { folder, journal, until };
+      return { folder, journal: cut[at] === true ? { kind: 'cut' as const } : journal, until };
     });
     return { ...applied, foundAt, revision, journals, missing };
   } finally {
@@ -77,6 +81,15 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
 function withJournal(words: ReadonlyMap<string, string>): string[] {
   const hasLogs = ({ audit, journal }: ReplicaWords) => audit !== undefined || journal !== undefined;
   return [...words].filter(([, about]) => hasLogs(wordsIn(about))).map(([replica]) => replica);
+}
+
+/** It ends before the line that its replica had told the store of: an old copy, or its end was lost. */
+async function isCut(folder: string, words: ReadonlyMap<string, string>, digest: Digest): Promise<boolean> {
+  const told = wordsIn(words.get((await replicaOf(folder)) ?? '') ?? '').journal;
+  const last = (await chainFiles(folder, revocationsName)).at(-1);
+  if (told === undefined || last === undefined) return false;
+  const end = readLine((await lastLineOf(join(folder, last))) ?? '', digest);
+  return end !== undefined && end.seq < told.line;
 }
 
 /** A copy of a journal alone does not say whose it is, so as many replicas may have theirs among such copies. */

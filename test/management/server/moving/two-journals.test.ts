@@ -1,15 +1,19 @@
 // Two replicas of one store, and what their journals of revocations say together after a restore into a file. Every command runs as an
 // operator would run it.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { apiPrefix, ManagementClient } from '../../../../src/cli/keys/client/management-client.ts';
 import { systemClock } from '../../../../src/clock.ts';
-import type { ManagementServerSettings } from '../../../../src/config/settings/management-settings.ts';
+import type {
+  KubernetesStoreSettings,
+  ManagementServerSettings,
+} from '../../../../src/config/settings/management-settings.ts';
 import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../../src/log.ts';
 import { localSocketPath } from '../../../../src/management/server/commands/local-socket.ts';
+import { knownReplicas } from '../../../../src/management/server/host/known-replicas.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
 import { runKeys } from '../../../cli/keys/keys-bench.ts';
 import { newNamespace } from '../../../contract/store/on-host.ts';
@@ -80,6 +84,17 @@ it('are read as two by a restore, which goes into no cluster and touches nothing
   // The first one does not hear of these.
   await send('two', 'DELETE', 'by-two');
   await send('two', 'PATCH', 'turned-off', { spec: { disabled: true } });
+  const told = async () => {
+    const { store } = settingsOf('two', namespace);
+    const { replica } = JSON.parse(readFileSync(at('two/replica.json'), 'utf8'));
+    const known = await knownReplicas(store?.kubernetes as KubernetesStoreSettings, {
+      clock: systemClock,
+      environment: {},
+    });
+    return known.get(replica)?.journal?.line ?? 0;
+  };
+  const lines = readFileSync(at('two/revocations.log'), 'utf8').split('\n');
+  await expect.poll(told, { timeout: 20_000 }).toBeGreaterThanOrEqual(lines.length - 1);
   await two.close();
 
   // A backup goes into no cluster, and nothing is touched.
@@ -105,4 +120,13 @@ it('are read as two by a restore, which goes into no cluster and touches nothing
     const again = await hostward(file, 'restore', at('backup'), '-o', 'json');
     expect(JSON.parse(again.out)).toMatchObject({ journal: { kind: 'whole' }, deleted: 2, changed: 1, disabled: 0 });
   }
+
+  // A copy from before its last revocations, as an operator may have it.
+  mkdirSync(at('old'));
+  cpSync(at('two/replica.json'), at('old/replica.json'));
+  writeFileSync(at('old/revocations.log'), `${lines.slice(0, -3).join('\n')}\n`);
+  const recover = (other: string) =>
+    hostward(inCluster('one', namespace), 'store', 'recover', '--trust-keys', '--journals', at(other));
+  expect((await recover('old')).out).toContain(`the journal in ${at('old')} is cut off, or an old copy`);
+  expect((await recover('two')).out).toContain(`the journal in ${at('two')} reaches until`);
 }, 60_000);
