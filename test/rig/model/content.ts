@@ -230,7 +230,7 @@ export class References {
     const name = own(annotations, 'vcluster.loft.sh/object-name') ?? '';
     const key = keyOf(host.kind, own(annotations, 'vcluster.loft.sh/object-namespace') ?? '', name);
     const last = this.history.last('host', objectKey(host));
-    if (last === undefined && !this.wasAskedFor(key)) return undefined;
+    if (last === undefined && !this.wasAskedFor(key) && !this.wasNamedOnHost(name)) return undefined;
     const sources = this.history.versions('virtual', key);
     const made = sources.map((source) => this.rendered(source, host.metadata, host.kind as ContentKind));
     const choices = last === undefined ? made : [last, ...made];
@@ -256,6 +256,15 @@ export class References {
     });
   }
 
+  /** The host may have written the name, which then has flowed back, and another one after it: of what the daemon writes, only the last is known. */
+  private wasNamedOnHost(name: string): boolean {
+    return this.history
+      .everKeysOf('host')
+      .filter((key) => syncedKinds.some((kind) => key.startsWith(`${kind} `)))
+      .flatMap((key) => this.history.versions('host', key))
+      .some((host) => Object.values(annotationsOf(host)).includes(name));
+  }
+
   /** Whether an object that stood at some moment since the last calm point names it, under a configuration of that time. */
   private wasAskedFor(key: string): boolean {
     let isAsked = false;
@@ -268,7 +277,8 @@ export class References {
         for (const virtualKey of this.history.everKeysOf('virtual'))
           if (settings.isOn[objectKind] && virtualKey.startsWith(`${objectKind} `))
             for (const virtual of this.history.versions('virtual', virtualKey))
-              render({ settings, virtual, host: undefined, nameOnHost });
+              for (const patches of [settings.patches, ...eachAlone(settings.patches, objectKind)])
+                render({ settings: { ...settings, patches }, virtual, host: undefined, nameOnHost });
     return isAsked;
   }
 
@@ -283,4 +293,9 @@ export class References {
     if (!naming.isMapped && host.metadata.namespace !== naming.hostNamespace) return false;
     return ownerOf(host, { namespace, name }, naming) === 'ours';
   }
+}
+
+/** DESIGN 4.9 does not say whether an object names what stands behind the patch that fails, so either is right. */
+function eachAlone(patches: Settings['patches'], kind: SyncedKind): Settings['patches'][] {
+  return patches[kind].map((entry) => ({ ...patches, [kind]: [entry] }));
 }

@@ -3,6 +3,7 @@
 import type { LiveFault } from '../faults/live-fault.ts';
 import type { Played } from '../play/run.ts';
 import type { World, WorldEars } from '../play/world.ts';
+import type { Passing } from '../proxy/passing.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import { rigSides } from '../stage/rig-cluster.ts';
 import type { Board } from './board.ts';
@@ -56,8 +57,15 @@ export class EndOracle implements WorldEars {
   /** The longest time from the end of all acts and faults to the last write of a daemon. */
   settledMs = 0;
 
+  /** By daemon: when a watch was opened last. A list before it may have hung for a minute, and proofs begin behind it. */
+  readonly #openedMs = new Map<string, number>();
+
   constructor(options: EndOptions) {
     this.#options = options;
+  }
+
+  opened({ daemon }: Passing): void {
+    this.#openedMs.set(daemon, this.#options.world.clock.now());
   }
 
   async calm(): Promise<void> {
@@ -120,7 +128,8 @@ export class EndOracle implements WorldEars {
       if (['behind', 'unreachable', 'unwritable', 'starting'].includes(verdict.state))
         board.say('status', verdict.state, `${daemon.name} says when all is calm: ${verdict.sentence}`);
       const unproven = windows.filter(({ provenSecondsAgo }) => !(provenSecondsAgo * 1000 <= calmWithinMs));
-      if (uptimeSeconds * 1000 >= calmWithinMs && unproven.length > 0)
+      const watchedMs = world.clock.now() - (this.#openedMs.get(daemon.name) ?? 0);
+      if (Math.min(uptimeSeconds * 1000, watchedMs) >= calmWithinMs && unproven.length > 0)
         board.say(
           'status',
           'unproven',
