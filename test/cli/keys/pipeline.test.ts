@@ -55,8 +55,8 @@ const fileOf = (name: string) => readFileSync(join(folder, name), 'utf8').trim()
 
 describe('docs/keys.md', () => {
   it('runs from its first command to its last', async () => {
-    expect(scripts).toHaveLength(4);
-    const [make = '', build = '', leak = '', rotate = ''] = scripts;
+    expect(scripts).toHaveLength(5);
+    const [make = '', build = '', leak = '', extend = '', rotate = ''] = scripts;
     const made = await run(make);
     expect(made.err).toMatch(/the access key "pipeline" of alice is made/);
     expect(made).toMatchObject({
@@ -75,6 +75,8 @@ describe('docs/keys.md', () => {
     });
     expect(await codeOf(fileOf('build.key'), 'build-7')).toBe(401);
 
+    expect((await run(extend)).code).toBe(0);
+    expect(await codeOf(pipeline, 'pipeline')).toBe(200);
     expect((await run(rotate)).code).toBe(0);
     const rotated = fileOf('pipeline.key');
     expect(rotated).not.toBe(pipeline);

@@ -63,9 +63,12 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
   const chance = new Chance(seed, 'faults');
   const possible = cells.filter(({ side, verb }) => (seen.get(`${side} ${verb}`) ?? 0) > 0);
   const faults: PlacedFault[] = [];
-  const first = firstCell(seed, (cell) => possible.includes(cell));
+  const [one, other, own] = trioOf(seed);
+  // Where the cell that is due cannot strike, another one of its class keeps the planned pairs.
+  const first =
+    firstCell(seed, (cell) => possible.includes(cell) && cell.recipe.class === own) ??
+    firstCell(seed, (cell) => possible.includes(cell));
   if (first !== undefined) faults.push(placed(first, chance, seen));
-  const [one, other] = pairOf(seed);
   for (const name of [one, other]) {
     const fitting = possible.filter(({ recipe }) => recipe.class === name);
     if (fitting.length > 0 && faults.every((fault) => fault.class !== name))
@@ -81,10 +84,18 @@ function firstCell(seed: number, isPossible: (cell: Cell) => boolean): Cell | un
 
 /** The two classes that a seed places beside its first fault. */
 export function pairOf(seed: number): readonly [string, string] {
-  const from = seed - (seed % seedsOfPlan);
-  if (plan?.from !== from) plan = { from, pairs: planOf(from) };
-  return plan.pairs[seed - from] as readonly [string, string];
+  const [one, other] = trioOf(seed);
+  return [one, other];
 }
+
+/** With the class of the first fault. */
+function trioOf(seed: number): Trio {
+  const from = seed - (seed % seedsOfPlan);
+  if (plan?.from !== from) plan = { from, trios: planOf(from) };
+  return plan.trios[seed - from] as Trio;
+}
+
+type Trio = readonly [string, string, string];
 
 /** The fault classes that a seed is about to place, as far as they are known before its scenario is played. */
 export function classesOf(seed: number): readonly string[] {
@@ -92,13 +103,13 @@ export function classesOf(seed: number): readonly string[] {
   return [...(first === undefined ? [] : [first]), ...pairOf(seed)];
 }
 
-let plan: { from: number; pairs: readonly (readonly [string, string])[] } | undefined;
+let plan: { from: number; trios: readonly Trio[] } | undefined;
 
 /**
  * Three faults of a seed make three pairs. Each seed takes the two classes that, with each other and with the class of its first fault, bring
  * most of what its forerunners have not placed, and its scenario can have.
  */
-function planOf(from: number): (readonly [string, string])[] {
+function planOf(from: number): Trio[] {
   const counts = new Map<string, number>();
   const worth = (one: string, other: string): number =>
     one === other ? 0 : ((rarity[one] ?? 1) + (rarity[other] ?? 1)) * 4 ** -(counts.get(pairName(one, other)) ?? 0);
@@ -128,7 +139,7 @@ function planOf(from: number): (readonly [string, string])[] {
       [one, other],
     ] as const)
       count(a, b);
-    return [one, other];
+    return [one, other, name];
   });
 }
 
