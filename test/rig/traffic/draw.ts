@@ -39,7 +39,7 @@ export function drawScenario(chance: Chance): Scenario {
     }
     acts.push({ do: 'calm' });
   }
-  acts.splice(-1, 0, ...draw.unseen());
+  acts.splice(-1, 0, ...draw.importBehindSlice(), ...draw.unseen());
   const { features: more, patch } = chance.isHit(0.4) ? turned(features, chance) : { features, patch: undefined };
   if (more !== features) acts.splice(-1, 0, ...draw.turn(more, patch));
   const { daemons, isMapped, isTls, kinds } = features;
@@ -279,6 +279,28 @@ export class Draw {
       () => name(chance.pick(['virtual', 'host']), chance.pick(['secret-a', 'two', null])),
       () => ({ do: 'removeContent', side: chance.pick(['virtual', 'host']), resource: 'secrets', at: secret }),
     );
+  }
+
+  /** Too rare by chance, and without chance, so that it leaves all other acts as they are. */
+  importBehindSlice(): Act[] {
+    const { kinds, hasReferences } = this.#features;
+    if (kinds.length < 2 || !hasReferences) return [];
+    const at = { namespace: 't1', name: 'imports' };
+    const content = `content-${++this.#version}`;
+    const annotations = { 'example.com/secret': 'imported' };
+    return [
+      { do: 'service', at, hasSelector: false, isCopied: false },
+      { do: 'slice', at, service: at.name, version: ++this.#version, labels: {}, annotations, type: 'IPv4' },
+      {
+        do: 'content',
+        side: 'host',
+        resource: 'secrets',
+        at: { ...at, name: 'imported' },
+        value: content,
+        isImportable: true,
+      },
+      { do: 'wait', ms: 4_000 },
+    ];
   }
 
   /** The host changes one key twice, the second time while the first change may be on its way back. */
