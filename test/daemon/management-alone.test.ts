@@ -11,6 +11,11 @@ import { JumpClock } from '../jump-clock.ts';
 import { kubeconfigText } from '../management/proxy/upstream.ts';
 import { until } from '../management/server/bench.ts';
 
+interface Part {
+  part: string;
+  since: string;
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'hostward-alone-'));
 let stop = async () => {};
 afterEach(async () => {
@@ -44,7 +49,9 @@ it('knows since when it is in trouble, although nobody has asked in the meantime
   expect(await daemon.start()).toEqual({ kind: 'started' });
   await until(() => logged.some((line) => line.includes('a cluster behind cannot be used fully')), 'the trouble');
   await clock.jump(60_000);
-  const { verdict } = daemon.status() as { verdict: { isWell: boolean; since: string } };
+  const { verdict } = daemon.status() as { verdict: { isWell: boolean; since: string; parts?: Part[] } };
   expect(verdict.isWell).toBe(false);
-  expect(clock.wallTime().getTime() - Date.parse(verdict.since)).toBeGreaterThan(30_000);
+  // The clock jumps over writes to the disk too, so that they may look late beside the trouble that is meant.
+  const meant = verdict.parts?.find(({ part }) => part.includes('cluster c1 cannot be asked')) ?? verdict;
+  expect(clock.wallTime().getTime() - Date.parse(meant.since)).toBeGreaterThan(30_000);
 });
