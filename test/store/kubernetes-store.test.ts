@@ -7,7 +7,14 @@ import type { HostListener, HostRecord } from '../../src/store/kubernetes/host-r
 import type { KubernetesStore, KubernetesStoreOptions } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { metaName, nameOf, replicaData, replicaName } from '../../src/store/kubernetes/record-format.ts';
 import type { StoreEvent } from '../../src/store/store.ts';
-import { connectionTo, type NumberedStore, newNamespace, numberingOf, storeOn } from '../contract/store/on-host.ts';
+import {
+  connectionTo,
+  type NumberedStore,
+  newNamespace,
+  numberingOf,
+  recordsOn,
+  storeOn,
+} from '../contract/store/on-host.ts';
 import { storeContract } from '../contract/store/store.ts';
 import { settle } from '../virtual-clock.ts';
 
@@ -108,10 +115,7 @@ describe('kubernetes stores of two replicas', () => {
     const namespace = await newNamespace(host);
     const heard: string[] = [];
     const [one, two] = await storesOn(namespace, { wentBack: (why) => void heard.push(why) });
-    const records = new HostSecrets({
-      ...{ clock: systemClock, random: Math.random, log: silentLog },
-      ...{ connection: connectionTo(host), namespace, replica: 'test' },
-    });
+    const records = recordsOn(host, namespace, 'test');
     const old = await records.get(replicaName('one'));
     await one.currentRevision({ fresh: true });
     // As a restore of all records by their content does.
@@ -125,10 +129,7 @@ describe('kubernetes stores of two replicas', () => {
 
   it('notice a host that was set back behind their last beat, by an older version of a record that they have seen end', async () => {
     const namespace = await newNamespace(host);
-    const records = new HostSecrets({
-      ...{ clock: systemClock, random: Math.random, log: silentLog },
-      ...{ connection: connectionTo(host), namespace, replica: 'one' },
-    });
+    const records = recordsOn(host, namespace, 'one');
     let follower: HostListener | undefined;
     const follow = records.follow.bind(records);
     records.follow = (listener) => {
@@ -159,10 +160,7 @@ describe('kubernetes stores of two replicas', () => {
   it('go on after their own record was edited or deleted by hand', async () => {
     const namespace = await newNamespace(host);
     const [one, two] = await storesOn(namespace);
-    const records = new HostSecrets({
-      ...{ clock: systemClock, random: Math.random, log: silentLog },
-      ...{ connection: connectionTo(host), namespace, replica: 'test' },
-    });
+    const records = recordsOn(host, namespace, 'test');
     const sight = { epoch: 'first', reached: 0, since: 0, putBack: [] };
     const edited = replicaData({ replica: 'one', beat: 1_000, about: 'edited' }, sight);
     await records.replace(replicaName('one'), edited, undefined);

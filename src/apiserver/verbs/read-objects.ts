@@ -116,7 +116,11 @@ export function listOf(
 ): VerbOutcome {
   const writer = listWriter(call, meta);
   if (further === undefined && isShort(records, shortLength[call.negotiated.mediaType]))
-    return { kind: 'json', code: 200, json: wholeOf(writer, records) };
+    return {
+      kind: 'json',
+      code: 200,
+      json: records.length === 0 ? writer.empty : [...pieces(writer, records), writer.tail].join(''),
+    };
   const parts = async function* () {
     const used = await writerFor(call, meta, writer);
     const turned = async function* (head: string, some: readonly StoredRecord[]) {
@@ -132,10 +136,6 @@ export function listOf(
     yield used.tail;
   };
   return { kind: 'stream', code: 200, parts: parts() };
-}
-
-function wholeOf(writer: ListWriter, records: readonly StoredRecord[]): string {
-  return records.length === 0 ? writer.empty : [...pieces(writer, records), writer.tail].join('');
 }
 
 /** A page of 500 objects can have hundreds of megabytes, and thousands of clients may ask for pages and read none. */

@@ -19,11 +19,10 @@ export interface ListWriter {
   item(record: StoredRecord): string;
   separator: string;
   tail: string;
-  /** The whole text of a list without items. */
-  empty: string;
 }
 
-export function listWriter(call: Call, meta: ListMeta): ListWriter {
+/** `empty`: the whole text of a list without items. */
+export function listWriter(call: Call, meta: ListMeta): ListWriter & { empty: string } {
   const {
     form,
     list,
@@ -50,7 +49,6 @@ export function yamlListWriter(call: Call, meta: ListMeta, dump: (value: unknown
     item: (record) => dump({ [list]: [JSON.parse(json.item(record))] }).slice(opening.length),
     separator: '',
     tail: '',
-    empty: dump(head),
   };
 }
 

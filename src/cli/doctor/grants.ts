@@ -1,6 +1,7 @@
 // Writes what `kubectl auth reconcile` grants: the rights that an account lacks, as a Role for each namespace, and a ClusterRole for those
 // in all namespaces. In: the rights and the account. Out: YAML. Pure.
 import type { Permission } from '../../cluster/wire/probe.ts';
+import { subjectNamed } from '../../management/proxy/upstream-roles.ts';
 import { toYaml } from '../offline/yaml-text.ts';
 
 export interface LackedRights {
@@ -45,14 +46,7 @@ function roleWithBinding({
       kind: `${kind}Binding`,
       metadata,
       roleRef: { apiGroup: group, kind, name },
-      subjects: [subjectOf(user)],
+      subjects: [subjectNamed(user)],
     },
   ];
-}
-
-function subjectOf(user: string): object {
-  const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? [];
-  return account === undefined
-    ? { kind: 'User', apiGroup: group, name: user }
-    : { kind: 'ServiceAccount', namespace, name: account };
 }

@@ -112,8 +112,8 @@ async function partsOf(
   opened: { stop(): Promise<void> }[],
 ): Promise<OpenParts> {
   const { folder, settings, clock, log, kinds, baseURL: issuer } = options;
-  const stored = await openStored(database, options, opened);
-  const { secrets, digest, store, followers, activity, versions, ruling, people, book, uses } = stored;
+  const { secrets, digest, lostOfJournal, ...kept } = await openStored(database, options, opened);
+  const { store, followers, activity, versions, people, book, uses } = kept;
   const { peppers, cipher } = secrets;
   const lastActivityMs = ({ record, times }: KeyFacts) => activity.forExpiryMs(record.uid, times.ttl);
   const world = worldOf({ people, book, lastActivityMs });
@@ -150,7 +150,7 @@ async function partsOf(
     removeOldFiles({ folder, name: auditName, digest, keep: settings().audit.keepFiles, note });
   const audit = new AuditLog({
     ...{ file, clock, log, callers, reads, removeOld, headBefore: shared?.saidBefore().audit },
-    lostElsewhere: stored.lostOfJournal,
+    lostElsewhere: lostOfJournal,
     openForDamage: (isStopping) => openForDamage({ folder, name: auditName, digest, clock, isStopping }),
   });
   await audit.start();
@@ -193,21 +193,7 @@ async function partsOf(
   });
   supplied?.start();
   const pageSealed = { pageSeal: pageSeal(secrets.auditKey) };
-  const { revocations, journalDamage } = stored;
-  const given = {
-    peppers,
-    database,
-    revocations,
-    journalDamage,
-    store,
-    followers,
-    activity,
-    versions,
-    ruling,
-    people,
-    book,
-    uses,
-  };
+  const given = { peppers, database, ...kept };
   const made = {
     callers,
     visibleSince,

@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts';
 import { isRecord } from '../../object/text/json.ts';
 import type { Follower, Followers } from '../../store/follow/follower.ts';
 import type { Store } from '../../store/store.ts';
-import { keySetMaxAgeSeconds, TokenKeys } from '../credentials/tokens/token-keys.ts';
+import { keySetMaxAgeSeconds, shortIdLength, shortKeyId, TokenKeys } from '../credentials/tokens/token-keys.ts';
 import { checkSecrets, pepperInUse, proofKey, proofOf, readSecrets, type Secrets } from '../keys/folder/data-folder.ts';
 import type { Pepper } from '../keys/secret/pepper.ts';
 import { differentPepper, type ReplicaWords, type Shared } from './host/shared-store.ts';
@@ -34,8 +34,6 @@ const waitEveryMs = 1_000;
 const pepperSettlesMs = 10_000;
 /** Verifiers may have an older key set for so long after the last replica published the key. */
 const tokenKeySettlesMs = keySetMaxAgeSeconds * 1000;
-/** Of a token key, in heartbeats. */
-const nameLength = 12;
 
 interface TokenKeyInUse {
   /** After a restore or a migration the folder counts again. */
@@ -98,7 +96,7 @@ export class SecretVersions {
       const { inUse } = await this.#storedTokenKey();
       if (inUse === undefined || keys.ids.includes(inUse.id)) return undefined;
       await keys.readAgain();
-      return `token key ${nameOf(inUse.id)}, which signs on other replicas; copy their token-keys.json there, or stop every replica and remove the file to end all tokens`;
+      return `token key ${shortKeyId(inUse.id)}, which signs on other replicas; copy their token-keys.json there, or stop every replica and remove the file to end all tokens`;
     });
     this.#look();
     return keys;
@@ -118,7 +116,7 @@ export class SecretVersions {
       return `pepper ${this.#lacking}, with which other replicas make keys, has not arrived in ${folder}`;
     const id = this.#tokenKey?.id;
     if (id === undefined || this.#keys === undefined || this.#keys.ids.includes(id)) return undefined;
-    return `token key ${nameOf(id)}, which signs on other replicas, has not arrived in ${folder}`;
+    return `token key ${shortKeyId(id)}, which signs on other replicas, has not arrived in ${folder}`;
   }
 
   /** What somebody must mend before a new version can be used; keys are made and judged with the ones in use. */
@@ -136,12 +134,16 @@ export class SecretVersions {
     const { peppers } = this.#parts.secrets;
     const newest = peppers.versions[0]?.version ?? 0;
     const waits = newest > peppers.newest.version ? `pepper ${newest}, until every replica has it` : undefined;
-    return { pepper: peppers.newest.version, tokenKey: this.#tokenKey && nameOf(this.#tokenKey.id), waiting: waits };
+    return {
+      pepper: peppers.newest.version,
+      tokenKey: this.#tokenKey && shortKeyId(this.#tokenKey.id),
+      waiting: waits,
+    };
   }
 
   #words(): ReplicaWords {
     const { peppers } = this.#parts.secrets;
-    const tokenKeys = this.#keys && { tokenKeys: this.#keys.ids.map(nameOf) };
+    const tokenKeys = this.#keys && { tokenKeys: this.#keys.ids.map(shortKeyId) };
     return { peppers: peppers.versions.map(pepperName), ...tokenKeys };
   }
 
@@ -210,7 +212,7 @@ export class SecretVersions {
     await this.#usePepper();
     const due = this.#keys?.due(this.#nowMs());
     if (due === undefined || due === this.#tokenKey?.id) return;
-    const hasIt = ({ tokenKeys = [] }: ReplicaWords) => tokenKeys.includes(nameOf(due));
+    const hasIt = ({ tokenKeys = [] }: ReplicaWords) => tokenKeys.includes(shortKeyId(due));
     if (this.#isEverywhere(due, hasIt, tokenKeySettlesMs)) await this.#agreeOn(due, true);
   }
 
@@ -251,7 +253,7 @@ export class SecretVersions {
   }
 
   #isElsewhere(id: string): boolean {
-    return this.#parts.shared.others().some(({ words }) => words.tokenKeys?.includes(nameOf(id)) === true);
+    return this.#parts.shared.others().some(({ words }) => words.tokenKeys?.includes(shortKeyId(id)) === true);
   }
 
   /** One of another epoch is in no use. */
@@ -274,16 +276,12 @@ export class SecretVersions {
     // Another replica was first, and its key counts.
     if (!written.ok) return void (await this.#storedTokenKey());
     this.#take(value);
-    log.info({ component: 'management', tokenKey: nameOf(id) }, 'tokens are signed with this key');
+    log.info({ component: 'management', tokenKey: shortKeyId(id) }, 'tokens are signed with this key');
   }
 }
 
 function pepperName({ version, bytes }: Pepper): string {
-  return `${version} ${createHash('sha256').update(bytes).digest('hex').slice(0, nameLength)}`;
-}
-
-function nameOf(id: string): string {
-  return id.slice(0, nameLength);
+  return `${version} ${createHash('sha256').update(bytes).digest('hex').slice(0, shortIdLength)}`;
 }
 
 function tokenKeyIn(value: string): TokenKeyInUse | undefined {

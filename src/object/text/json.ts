@@ -14,6 +14,15 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return isRecord(value);
 }
 
+/** Undefined for a text that is no JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Those items of a list that are objects; none when the value is no list. */
 export function recordsIn(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];

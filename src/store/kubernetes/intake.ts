@@ -104,11 +104,11 @@ export class Intake {
   takeAll(
     records: readonly HostRecord[],
     { offset, before, judge }: { offset: number; before: Timeline; judge: Judge },
-  ): (Taken & { record: object })[] {
+  ): Taken[] {
     this.replicas.clear();
     this.#keys.clear();
     this.#bytes = 0;
-    const taken: (Taken & { record: object })[] = [];
+    const taken: Taken[] = [];
     for (const found of records) {
       const read = this.#reader.read(found, offset, judge);
       if (read.kind === 'replica') this.replicas.hear(read);

@@ -37,17 +37,21 @@ export async function newNamespace({ url, caPem, adminToken }: HostServer): Prom
   return name;
 }
 
+/** Without a store: as a store has them, or somebody with kubectl. */
+export function recordsOn(server: HostServer, namespace: string, replica = 'hand'): HostSecrets {
+  const common = { clock: systemClock, random: Math.random, log: silentLog };
+  return new HostSecrets({ ...common, connection: connectionTo(server), namespace, replica });
+}
+
 export function storeOn(
   server: HostServer,
   namespace: string,
   options: Partial<KubernetesStoreOptions> = {},
 ): NumberedStore {
   const { replica = 'one' } = options;
-  const common = { clock: systemClock, random: Math.random, log: silentLog };
-  const host = new HostSecrets({ ...common, connection: connectionTo(server), namespace, replica });
   return new NumberedStore({
     clock: systemClock,
-    host,
+    host: recordsOn(server, namespace, replica),
     replica,
     newEpoch: () => 'first',
     hostClock: systemClock,

@@ -2,11 +2,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import { silentLog } from '../../../src/log.ts';
-import { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
 import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
 import { ApiClient } from '../../contract/client.ts';
-import { connectionTo, type NumberedStore, newNamespace, storeOn } from '../../contract/store/on-host.ts';
+import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../../contract/store/on-host.ts';
 
 let host: Devcluster;
 let client: ApiClient;
@@ -84,8 +82,7 @@ describe('a host that was out of reach for longer than a replica may answer from
     const namespace = await newNamespace(host);
     let aheadMs = 0;
     const hostClock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
-    const common = { clock: systemClock, random: Math.random, log: silentLog };
-    const held = new HostSecrets({ ...common, connection: connectionTo(host), namespace, replica: 'one' });
+    const held = recordsOn(host, namespace, 'one');
     const one = await started(namespace, { host: held, hostClock });
     await one.write('/old', { expect: 0, value: '1' });
     let letGo: () => void = () => undefined;

@@ -2,8 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import { silentLog } from '../../../src/log.ts';
-import { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
+import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
 import type { HostRecord } from '../../../src/store/kubernetes/host-records.ts';
 import { Intake } from '../../../src/store/kubernetes/intake.ts';
 import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/kubernetes-store.ts';
@@ -11,7 +10,7 @@ import { mostPutBack, placeOf } from '../../../src/store/kubernetes/last-seen.ts
 import { nameOf, recordData, replicaData, replicaName } from '../../../src/store/kubernetes/record-format.ts';
 import { Seals } from '../../../src/store/kubernetes/seals.ts';
 import { Timeline } from '../../../src/store/timeline.ts';
-import { connectionTo, type NumberedStore, newNamespace, storeOn } from '../../contract/store/on-host.ts';
+import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../../contract/store/on-host.ts';
 
 let host: Devcluster;
 beforeAll(async () => {
@@ -36,8 +35,7 @@ async function started(namespace: string, options: Partial<KubernetesStoreOption
 }
 
 function byHand(namespace: string): HostSecrets {
-  const common = { clock: systemClock, random: Math.random, log: silentLog };
-  const records = new HostSecrets({ ...common, connection: connectionTo(host), namespace, replica: 'hand' });
+  const records = recordsOn(host, namespace);
   open.push(records);
   return records;
 }

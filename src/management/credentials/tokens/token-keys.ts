@@ -12,6 +12,13 @@ import { tokenKeysFile } from '../../keys/folder/data-folder.ts';
 import { longestTokenTTL, tokenType } from '../claims/claims.ts';
 import { type KeySet, maxKeys, readKeySet } from '../claims/key-set.ts';
 
+/** As people see a key, and as heartbeats name it. */
+export function shortKeyId(id: string): string {
+  return id.slice(0, shortIdLength);
+}
+
+export const shortIdLength = 12;
+
 /** Limits the damage of a key that leaks unnoticed. */
 export const rotateEveryMs = 30 * 24 * 60 * 60 * 1000;
 /** Verifiers may keep the key set for this time. */

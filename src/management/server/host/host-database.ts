@@ -11,7 +11,7 @@ import { type Lease, openLease } from '../../../cluster/write/lease.ts';
 import type { KubernetesStoreSettings } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
 import { createMetrics, type Metrics } from '../../../metrics.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from '../../../store/kubernetes/kubernetes-store.ts';
@@ -284,17 +284,9 @@ function lockOf(path: string): DatabaseSync {
   }
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Everything that the management API stores is JSON, and an object where it is an object of the API: who reads it relies on that. */
 export function isUsable({ key, value }: StoredRecord): boolean {
-  const content = parsed(value);
+  const content = parsedJson(value);
   if (!key.startsWith('/registry/')) return content !== undefined;
   return isRecord(content) && isRecord(content['metadata']) && typeof content['metadata']['name'] === 'string';
 }

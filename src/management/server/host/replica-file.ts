@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { textOfFile, writeWhole } from '../../../apiserver/tls/secret-files.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import { replicaFile } from '../../keys/folder/data-folder.ts';
 
 /** What a replica knows of itself and of its store. */
@@ -21,7 +21,7 @@ export async function replicaIn(folder: string): Promise<ReplicaFile> {
   const path = join(folder, replicaFile);
   const text = await textOfFile(path);
   if (text !== undefined) {
-    const known = parsed(text);
+    const known = parsedJson(text);
     if (isRecord(known) && typeof known['replica'] === 'string') return known as unknown as ReplicaFile;
     throw new Error(`read ${path}: wanted the name of this replica, found a damaged file; remove it`);
   }
@@ -32,12 +32,4 @@ export async function replicaIn(folder: string): Promise<ReplicaFile> {
 
 export async function writeReplica(folder: string, known: ReplicaFile): Promise<void> {
   await writeWhole(join(folder, replicaFile), `${JSON.stringify(known)}\n`);
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,5 @@
 // What a store that several replicas use says of them, and what they tell each other: each writes it into its heartbeat.
-import { isRecord } from '../../../object/text/json.ts';
+import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
 import type { ChainHead } from '../../audit/chain/chain.ts';
 
@@ -75,12 +75,7 @@ export interface Shared {
 /** A text of an older version, or one that is damaged, says nothing. */
 export function wordsIn(about: string): ReplicaWords {
   if (about === 'sweeps') return { sweeps: true };
-  let words: unknown;
-  try {
-    words = JSON.parse(about);
-  } catch {
-    return {};
-  }
+  const words = parsedJson(about);
   if (!isRecord(words)) return {};
   const { sweeps, lagMs, configuration, peppers, tokenKeys, audit, journal } = words;
   return {

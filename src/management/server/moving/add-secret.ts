@@ -8,7 +8,7 @@ import { type ManagementServerSettings, secretsFolder } from '../../../config/se
 import { holdDatabase } from '../../../store/sqlite/database-file.ts';
 import { secretsName } from '../../audit/recovery/backup-manifest.ts';
 import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
-import { TokenKeys } from '../../credentials/tokens/token-keys.ts';
+import { shortKeyId, TokenKeys } from '../../credentials/tokens/token-keys.ts';
 import { databasePath, readSecrets, secretBytes, tokenKeysFile } from '../../keys/folder/data-folder.ts';
 import { maxPeppers } from '../../keys/secret/pepper.ts';
 
@@ -82,6 +82,5 @@ async function addTokenKey(folder: string, nowMs: number): Promise<SecretAdded> 
     throw new RestoreFault('input', `${file} has ${before.length} keys, and there may be no more`, {
       hint: 'old ones go by themselves when their last token has ended: try again in a day',
     });
-  const short = (id: string) => id.slice(0, 12);
-  return { file, version: short(newest), kept: before.map(short) };
+  return { file, version: shortKeyId(newest), kept: before.map(shortKeyId) };
 }

@@ -27,16 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), 'hostward-moving-'));
 const kubeconfig = join(folder, 'kubeconfig');
 beforeAll(async () => {
   host = await startDevcluster({ name: 'host' });
-  const cluster = { server: host.url, 'certificate-authority-data': Buffer.from(host.caPem).toString('base64') };
-  const text = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'host', cluster }],
-    users: [{ name: 'admin', user: { token: host.adminToken } }],
-    contexts: [{ name: 'host', context: { cluster: 'host', user: 'admin' } }],
-    'current-context': 'host',
-  };
-  writeFileSync(kubeconfig, JSON.stringify(text), { mode: 0o600 });
+  writeFileSync(kubeconfig, host.kubeconfig, { mode: 0o600 });
 });
 const open: ManagementApi[] = [];
 afterEach(async () => {

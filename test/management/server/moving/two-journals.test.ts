@@ -24,16 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'hostward-two-journals-'));
 const at = (name: string) => join(folder, name);
 beforeAll(async () => {
   host = await startDevcluster({ name: 'host' });
-  const cluster = { server: host.url, 'certificate-authority-data': Buffer.from(host.caPem).toString('base64') };
-  const text = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'host', cluster }],
-    users: [{ name: 'admin', user: { token: host.adminToken } }],
-    contexts: [{ name: 'host', context: { cluster: 'host', user: 'admin' } }],
-    'current-context': 'host',
-  };
-  writeFileSync(at('kubeconfig'), JSON.stringify(text), { mode: 0o600 });
+  writeFileSync(at('kubeconfig'), host.kubeconfig, { mode: 0o600 });
 });
 afterAll(async () => {
   await host.stop();

@@ -31,18 +31,8 @@ export class TwoReplicas {
 
   async start(): Promise<void> {
     this.#host = await startDevcluster({ name: 'host' });
-    const { url, caPem, adminToken } = this.#host;
     this.namespace = await newNamespace(this.#host);
-    const cluster = { server: url, 'certificate-authority-data': Buffer.from(caPem).toString('base64') };
-    const kubeconfig = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      clusters: [{ name: 'host', cluster }],
-      users: [{ name: 'replica', user: { token: adminToken } }],
-      contexts: [{ name: 'host', context: { cluster: 'host', user: 'replica' } }],
-      'current-context': 'host',
-    };
-    writeFileSync(this.kubeconfig, JSON.stringify(kubeconfig), { mode: 0o600 });
+    writeFileSync(this.kubeconfig, this.#host.kubeconfig, { mode: 0o600 });
   }
 
   get kubeconfig(): string {
