@@ -5,10 +5,11 @@ import type { Connection } from '../cluster/wire/connection.ts';
 import type { Lease } from '../cluster/write/lease.ts';
 import { settingChanges } from '../config/load/difference.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import type { Log } from '../log.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { createPageFacts, type PageFacts } from '../sync/report/look/page-facts.ts';
 import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
-import { VerdictSince } from '../sync/report/verdict-since.ts';
+import { VerdictSince } from '../sync/report/verdict.ts';
 import { Changes } from './changes.ts';
 import { type CheckedSettings, checkContent, checkRights, checkStart } from './clusters/checks.ts';
 import { Clusters, isRecent } from './clusters/connections.ts';
@@ -22,7 +23,6 @@ import type { Daemon, DaemonModule, DaemonOptions, Started } from './options/dae
 import {
   type DaemonView,
   isManagementAlone,
-  logSwitch,
   noteVerdict,
   objectStatusOf,
   readinessOf,
@@ -267,4 +267,12 @@ class AssembledDaemon implements Daemon {
   objectStatus(key: string): unknown {
     return objectStatusOf(readySyncs(this.#view()), key, this.pageFacts.contents(key));
   }
+}
+
+/** Says at the start that the daemon leaves objects alone, because a daemon without work looks like one that fails. */
+function logSwitch(settings: Settings, log: Log): void {
+  const { endpointsEnabled, endpointSlices } = settings;
+  if (endpointsEnabled || isManagementAlone(settings)) return;
+  const untouched = endpointSlices.enabled ? 'no Endpoints is touched' : 'nothing is touched';
+  log.warn({ component: 'main' }, `hostward.endpoints.enabled is false, ${untouched}`);
 }

@@ -1,7 +1,6 @@
 // Builds the answers for /readyz and /status. In: the state of the daemon. Out: plain data. Changes nothing.
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import type { Log } from '../log.ts';
 import type { References } from '../sync/loop/content/references.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { OpenedPatcher } from '../sync/patch/run/open-patcher.ts';
@@ -15,8 +14,15 @@ import {
   verdictFacts,
   waitingObjects,
 } from '../sync/report/status.ts';
-import { missingRightPart, outageSentence, type Verdict, verdictOf, worsened } from '../sync/report/verdict.ts';
-import type { DatedVerdict, VerdictSince } from '../sync/report/verdict-since.ts';
+import {
+  type DatedVerdict,
+  missingRightPart,
+  outageSentence,
+  type Verdict,
+  type VerdictSince,
+  verdictOf,
+  worsened,
+} from '../sync/report/verdict.ts';
 import type { Clusters } from './clusters/connections.ts';
 import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
@@ -289,12 +295,4 @@ export function objectStatusOf(
   const joined = (found: readonly (ObjectStatus | undefined)[]) => joinedStatus(found, contents);
   if (ready.every(({ world }) => !world.rules.isPatched)) return joined(ready.map((sync) => objectStatus(sync, key)));
   return Promise.all(ready.map((sync) => patchedObjectStatus(sync, key))).then(joined);
-}
-
-/** Says at the start that the daemon leaves objects alone, because a daemon without work looks like one that fails. */
-export function logSwitch(settings: Settings, log: Log): void {
-  const { endpointsEnabled, endpointSlices } = settings;
-  if (endpointsEnabled || isManagementAlone(settings)) return;
-  const untouched = endpointSlices.enabled ? 'no Endpoints is touched' : 'nothing is touched';
-  log.warn({ component: 'main' }, `hostward.endpoints.enabled is false, ${untouched}`);
 }

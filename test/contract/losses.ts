@@ -10,7 +10,7 @@ export interface Loss {
   resource: 'endpoints' | 'endpointslices' | 'services';
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
   what: string;
-  /** Stands before the daemon starts. The name is this loss's own, so that no other event mends it. */
+  /** Makes what must exist before the daemon starts. Each loss has a name of its own, so that no event of another one mends it. */
   prepare: (name: string) => Promise<unknown>;
   lose: (name: string) => Promise<unknown>;
   /** The addresses on the host when the loss is mended, of both kinds where both depend on the lost object. */

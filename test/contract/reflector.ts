@@ -1,13 +1,11 @@
 // The contract of windows, writers and leases with any API server, while a proxy cuts and delays their connections. The
 // embedded cluster and a real kube-apiserver run the same suite.
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { ClusterAccess, Credentials } from '../../src/cluster/credentials/access.ts';
 import { openWindow, type WindowOptions } from '../../src/cluster/window/open-window.ts';
-import type { Item, Window, WindowChange } from '../../src/cluster/window/window.ts';
+import type { Window, WindowChange } from '../../src/cluster/window/window.ts';
 import type { Connection } from '../../src/cluster/wire/connection.ts';
 import { checkPermissions, probe } from '../../src/cluster/wire/probe.ts';
 import { endpointsResource, type ResourceRef } from '../../src/cluster/wire/scope.ts';
@@ -18,6 +16,7 @@ import type { Writer } from '../../src/cluster/write/writer.ts';
 import { silentLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
+import { Counting, endpoints, type Kept, namespaces, project, until, Wire } from './reflector-stage.ts';
 
 export interface ReflectorSubject {
   url: string;
@@ -29,128 +28,6 @@ export interface ReflectorSubject {
   /** Whether a quiet watch gets bookmarks often enough for a test to wait for one. */
   bookmarkWithinMs?: number;
   stop(): Promise<void>;
-}
-
-interface Kept extends Item {
-  ips: string[];
-  label: string | undefined;
-}
-
-const namespaces: ResourceRef = { path: 'api/v1', resource: 'namespaces', kind: 'Namespace' };
-
-/** Waits in real time, because the server does not use the test's clock. */
-async function until(condition: () => boolean | Promise<boolean>, what: string, withinMs = 15_000): Promise<void> {
-  const startMs = performance.now();
-  while (!(await condition())) {
-    if (performance.now() - startMs > withinMs) throw new Error(`waited ${withinMs} ms for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
-
-/** A proxy that forwards bytes until a test cuts or delays them. */
-class Wire {
-  #target: URL;
-  #server: Server;
-  #pairs = new Set<[Socket, Socket]>();
-  #isDown = false;
-
-  constructor(target: string) {
-    this.#target = new URL(target);
-    this.#server = createServer((near) => {
-      if (this.#isDown) return near.resetAndDestroy();
-      const far = connect(Number(this.#target.port), this.#target.hostname);
-      const pair: [Socket, Socket] = [near, far];
-      this.#pairs.add(pair);
-      for (const socket of pair) {
-        socket.on('error', () => undefined);
-        socket.on('close', () => {
-          this.#pairs.delete(pair);
-          near.destroy();
-          far.destroy();
-        });
-      }
-      near.pipe(far);
-      far.pipe(near);
-    });
-  }
-
-  async start(): Promise<string> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
-    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  cut(): void {
-    for (const [near, far] of this.#pairs) {
-      near.resetAndDestroy();
-      far.destroy();
-    }
-  }
-
-  down(): void {
-    this.#isDown = true;
-    this.cut();
-  }
-
-  up(): void {
-    this.#isDown = false;
-  }
-
-  async stop(): Promise<void> {
-    this.down();
-    this.#server.close();
-  }
-}
-
-/** Counts the requests. */
-class Counting implements Connection {
-  lists = 0;
-  #inner: Connection;
-
-  constructor(inner: Connection) {
-    this.#inner = inner;
-  }
-
-  get name(): string {
-    return this.#inner.name;
-  }
-
-  get server(): string {
-    return this.#inner.server;
-  }
-
-  request(request: Parameters<Connection['request']>[0]): Promise<Answer> {
-    if (request.path.includes('limit=500') && !request.path.includes('continue=')) this.lists++;
-    return this.#inner.request(request);
-  }
-
-  stream(...args: Parameters<Connection['stream']>): ReturnType<Connection['stream']> {
-    return this.#inner.stream(...args);
-  }
-
-  subscribe(listener: () => void): () => void {
-    return this.#inner.subscribe(listener);
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close();
-  }
-}
-
-function project(object: KubeObject): Kept {
-  const { namespace = '', name = '', uid = '', resourceVersion = '', labels } = object.metadata;
-  const subsets = (object['subsets'] ?? []) as { addresses?: { ip: string }[] }[];
-  const ips = subsets.flatMap((subset) => subset.addresses?.map((address) => address.ip) ?? []);
-  return { namespace, name, uid, resourceVersion, ips, label: labels?.['app'] };
-}
-
-function endpoints(namespace: string, name: string, ip: string, labels?: Record<string, string>): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'Endpoints',
-    metadata: { name, namespace, ...(labels === undefined ? {} : { labels }) },
-    subsets: [{ addresses: [{ ip }], ports: [{ port: 80 }] }],
-  };
 }
 
 export function reflectorContract(

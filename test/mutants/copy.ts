@@ -56,7 +56,7 @@ export class HouseCopy {
     return existsSync(join(this.folder, path));
   }
 
-  /** A fault that was chosen knows its place by its words, which may have been written anew. */
+  /** A chosen fault finds its place by the text of the line, which may have changed since. */
   canPlant({ file, plant }: Mutant): boolean {
     try {
       return this.has(file) && plant(readFileSync(join(this.folder, file), 'utf8')) !== '';

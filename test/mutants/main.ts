@@ -109,7 +109,7 @@ async function command(words: readonly string[]): Promise<number> {
   for (const sentence of verdict.sentences) print(sentence);
   if (changed.size > 0 && !values.changed)
     print(`${changed.size} of the recorded were played on other sources, or never: npm run mutants -- --changed`);
-  for (const name of lost) print(`has lost its place in the sources, write it anew: ${name}`);
+  for (const name of lost) print(`its line is no longer in the sources, adapt it: ${name}`);
   return verdict.isGood && lost.length === 0 ? 0 : 1;
 }
 

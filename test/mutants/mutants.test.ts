@@ -38,7 +38,7 @@ describe('the faults', () => {
     }
   });
 
-  it('by hand find their place, but for a few whose code was written anew: the next run names those', () => {
+  it('chosen by hand find their lines, but for a few whose code has changed: the next run names those', () => {
     const lost = chosen.filter(({ file, plant }) => {
       try {
         stripTypeScriptTypes(plant(textOf(file)), { mode: 'strip' });

@@ -11,7 +11,7 @@ export interface Suites {
   wide: string[];
 }
 
-/** Of these a run takes minutes, or they look at the house and not at what it does. */
+/** Suites that are not run: they take minutes, or they check the shape of the sources instead of what the program does. */
 const left =
   /^test\/(kube|mutants|bench|documents|launcher)\/|architecture|documents\.test|\/hostile\.test|exhaustion|kill\.test/;
 const mostNear = 8;

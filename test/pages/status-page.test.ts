@@ -1,6 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
@@ -8,14 +5,7 @@ import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts
 import { objectRemedies } from '../../src/sync/report/remedies.ts';
 import { type StatusJson, say } from '../../src/sync/report/words.ts';
 import { leavesOf, missingFields, textOf } from './fields.ts';
-
-const folder = fileURLToPath(new URL('../../fixtures/pages/status/', import.meta.url));
-const cases = readdirSync(folder).map((file): [string, StatusJson] => [
-  file.replace('.json', ''),
-  JSON.parse(readFileSync(join(folder, file), 'utf8')),
-]);
-const rightless = cases.find(([name]) => name === 'rightless')?.[1] as StatusJson & { trouble: object[] };
-const failing = cases.find(([name]) => name === 'failing')?.[1] as StatusJson;
+import { cases, failing, rightless } from './status-cases.ts';
 
 describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
   const page = statusMain(status, [], { asOf: new Date('2026-01-01T00:00:00Z') }).text;
@@ -41,12 +31,6 @@ describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
     expect(page).not.toMatch(/ style="| on\w+="/);
   });
 });
-
-interface ToldVerdict {
-  sentence: string;
-  since?: string;
-  parts?: { part: string; since?: string }[];
-}
 
 /** With one object in each list. */
 function rowStatus(lists: Record<'trouble', object[]> & { contested?: object[] }): StatusJson {
@@ -366,150 +350,5 @@ describe('what needs a person', () => {
 
   it('is nothing in a daemon that is well', () => {
     expect(attentionOf(cases.find(([name]) => name === 'well')?.[1] as StatusJson)).toEqual([]);
-  });
-});
-
-describe('the last hour', () => {
-  const until = new Date('2026-01-01T01:00:00Z');
-  const at = (minute: number) => new Date(until.getTime() - minute * 60_000);
-  const point = (minute: number) => ({ at: at(minute), atMs: 0, writesPerSecond: 2, p50Ms: 3, p99Ms: 4 });
-  const pictureOf = (hour: ReturnType<typeof point>[], status: StatusJson) => {
-    const page = statusMain({ verdict: {}, ...status }, hour, { asOf: until }).text;
-    return page.slice(page.indexOf('id="hour"'));
-  };
-
-  it('draws a point alone as a dot that is seen, and no write as a line at zero', () => {
-    const picture = pictureOf([point(20)], { uptimeSeconds: 1800 });
-    expect(picture.match(/<circle class="(first|second)"/g)).toHaveLength(2);
-    const writes = picture.slice(picture.indexOf('>Writes'));
-    expect(writes).not.toContain('<circle');
-    expect(writes).toMatch(/d="M322\.0 138\.0L\S+ 138\.0L\S+ 10\.0L\S+ 138\.0L592\.0 138\.0"/);
-    expect(pictureOf([], { uptimeSeconds: 30 })).toMatch(/<path class="first" d="M\S+ 138\.0L592\.0 138\.0"/);
-  });
-
-  it('has one word for the lag, and says of what time each figure is', () => {
-    const lag = { p50Ms: 1, p99Ms: 31.68, samples: 1024 };
-    const text = textOf(pictureOf([point(1), point(2)], { lag }));
-    expect(text).toContain('Lag, from an event to the host copy');
-    expect(text).toContain('Each point is of ten seconds');
-    expect(text).toContain('the lag under Objects is of the last 1024 changes');
-    const short = shortText({ ...failing, lag });
-    expect(short).toContain('lag p50 1 ms, p99 31.68 ms');
-    expect(short).not.toContain('delay');
-  });
-});
-
-describe('the short form of `hostward status`', () => {
-  const trouble = Array.from({ length: 500 }, (_, at) => ({
-    object: `shop/object-${at}`,
-    state: 'refused/NotOwned',
-    message: `an object that is not ours has its host name object-${at}-x-shop-x-demo, which is rather long`,
-  }));
-
-  it.each([
-    ['well', cases.find(([name]) => name === 'well')?.[1] as StatusJson, 80],
-    ['failing', failing, 80],
-    ['failing, narrow', failing, 40],
-    ['rightless', rightless, 80],
-    ['rightless, narrow', rightless, 40],
-    ['failing, into a file', failing, undefined],
-    ['with 500 refused objects', { ...failing, trouble }, 80],
-    [
-      'with a verdict that never ends',
-      { ...failing, verdict: { isWell: false, sentence: 'cannot reach the host; '.repeat(200) } },
-      80,
-    ],
-  ])('fits a terminal of 24 lines and ends with the verdict: %s', (_, status, columns) => {
-    const lines = shortText(status, columns).trimEnd().split('\n');
-    expect(lines.length).toBeLessThanOrEqual(23);
-    const { sentence, since, parts = [{ part: sentence, since }] } = status['verdict'] as ToldVerdict;
-    const gap = lines.lastIndexOf('');
-    const told = lines
-      .slice(gap + 1)
-      .join(' ')
-      .replace(' …', '');
-    const texts = parts.map(({ part, since }) => {
-      return since === undefined || part.includes(since) ? part : `${part} (since ${since})`;
-    });
-    const areBeginnings = lines
-      .slice(gap + 1)
-      .every((line) => texts.some((text) => text.startsWith(line.replace(/…$/, ''))));
-    expect(texts.join('; ').startsWith(told) || areBeginnings).toBe(true);
-    if (columns === undefined) return;
-    const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
-    expect(rows).toBeLessThanOrEqual(23);
-    // Only a command is longer than the screen, because a command that is cut off cannot be copied.
-    const commands = attentionOf(status).map(({ command }) => `  ${command}`);
-    for (const line of lines)
-      expect(line.length <= columns || commands.includes(line) || line.endsWith(' tells the rest')).toBe(true);
-  });
-
-  it('shows all that one command mends in the lines of a terminal, and the command once', () => {
-    const lines = shortText(rightless, 80).trimEnd().split('\n');
-    const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / 80)), 0);
-    expect(rows).toBeLessThanOrEqual(23);
-    const heads = lines.filter((line) => line.startsWith('! ')).map((line) => line.replace(/:.*/, ''));
-    expect(heads.slice(0, 6)).toEqual([
-      '! virtual cluster (unwritable)',
-      '! host cluster (unwritable)',
-      '! 2 things (MissingVerbs), such as permissions',
-      '! shop/api (Forbidden)',
-      '! Secret shop/tls (Forbidden)',
-      '! ConfigMap shop/routes (Forbidden)',
-    ]);
-    const denied = [0, 1, 2].map((at) => ({ ...rightless.trouble[0], object: `shop/api-${at}` }));
-    expect(shortText({ ...rightless, trouble: denied }, 80)).toMatch(
-      /! 3 objects \(Forbidden\), such as shop\/api-0: .*\n! Secret/,
-    );
-    const doctor = attentionOf(rightless)[0]?.command;
-    expect(lines.filter((line) => line === `  ${doctor}`)).toHaveLength(1);
-    for (const reason of ['NotOwned', 'AddressRefused']) expect(lines.join('\n')).toContain(reason);
-  });
-
-  it('tells of the writes of a dry run in one line, however many kinds', () => {
-    const write = { object: 'shop/api', request: 'host create', touches: '' };
-    const well = cases.find(([name]) => name === 'well')?.[1];
-    const status = { ...well, differences: [write], endpointSlices: { objects: {}, differences: [write, write] } };
-    const told = shortText(status, 80)
-      .split('\n')
-      .filter((line) => line.startsWith('dry run'));
-    expect(told).toEqual(['dry run: 3 writes, which --all lists']);
-  });
-
-  it('says since when each part of the verdict holds', () => {
-    const parts = [
-      { part: 'cannot reach the host since 2026-01-01T00:00:09Z', since: '2026-01-01T00:00:09Z' },
-      { part: '1 object waits', since: '2026-01-01T00:00:08Z' },
-    ];
-    const verdict = { isWell: false, sentence: 'all of it', since: '2026-01-01T00:00:09Z', parts };
-    expect(shortText({ verdict }).trimStart()).toBe(
-      'cannot reach the host since 2026-01-01T00:00:09Z; 1 object waits (since 2026-01-01T00:00:08Z)\n',
-    );
-    const page = textOf(statusMain({ verdict }, [], { asOf: new Date(0) }).text);
-    expect(page).toContain('2026-01-01T00:00:08Z\n 1 object waits');
-  });
-
-  it('says how many more things need a person, and how to see them', () => {
-    const lines = shortText({ ...failing, trouble }, 80).split('\n');
-    expect(lines.join(' ')).toMatch(/! \d+ objects \(NotOwned\).*… and \d+ more: .*EndingSoon/);
-    expect(lines).toContain('npx hostward status --all tells the rest');
-  });
-
-  it('shows the worst trouble with its whole command, however long the facts, the verdict and the command are', () => {
-    const program = `kubectl -n vcluster-shop exec ${'shop-'.repeat(20)}0 -c hostward -- node /opt/hostward/src/main.ts`;
-    const told = { program, options: [], restart: 'kubectl -n vcluster-shop delete pod shop-0' };
-    const verdict = { isWell: false, sentence: 'cannot write to the host cluster: forbidden; '.repeat(40) };
-    const references = Object.fromEntries(
-      Array.from({ length: 20 }, (_, at) => [`Kind${at}`, { copied: 10_000 + at, waiting: 20_000 + at }]),
-    );
-    for (const columns of [80, 40]) {
-      const lines = shortText({ ...failing, startedAs: told, verdict, references }, columns)
-        .trimEnd()
-        .split('\n');
-      expect(lines.join('\n')).toContain('! host cluster (unreachable): ');
-      expect(lines).toContain(`  ${program} doctor`);
-      const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
-      expect(rows).toBeLessThanOrEqual(23);
-    }
   });
 });

@@ -8,7 +8,7 @@ import type { Readiness } from '../../daemon/operations/operations-server.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { StartedAs } from '../../sync/report/own-commands.ts';
-import type { DatedVerdict } from '../../sync/report/verdict-since.ts';
+import type { DatedVerdict } from '../../sync/report/verdict.ts';
 
 export interface NotesInStatus {
   startedAs: StartedAs;

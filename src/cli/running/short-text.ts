@@ -1,6 +1,7 @@
 // The short form of `hostward status`: what a person wants to know first, in the 24 lines of a terminal, with the verdict last, where
 // the eye is. In: the status as JSON. Out: text. Everything else is for --all.
-import { type AttentionGroup, type AttentionItem, attentionGroups } from '../../sync/report/attention.ts';
+import { type AttentionGroup, attentionGroups } from '../../sync/report/attention.ts';
+import type { AttentionItem } from '../../sync/report/attention-item.ts';
 import { statusCommand } from '../../sync/report/own-commands.ts';
 import { isFacts, type StatusJson, say, wordsOf } from '../../sync/report/words.ts';
 import { wrap } from '../line/help.ts';
@@ -145,7 +146,7 @@ function attentionLines(
   groups: readonly AttentionGroup[],
   { width, lines }: { width: number; lines: number },
 ): string[] {
-  // What one command mends stands together.
+  // Groups that one command mends are printed together.
   const inOrder = [...Map.groupBy(groups, commandOf).values()].flat();
   const linesWith = (count: number): string[] => [
     ...groupsLines(inOrder.slice(0, count), width),
@@ -174,7 +175,7 @@ function leftLines(groups: readonly AttentionGroup[], width: number): readonly s
   return shortened(wrap(`… and ${sum} more: ${names.join(', ')}`, width), mostLeftLines);
 }
 
-/** Each command stands once, behind all that it mends. */
+/** Each command is printed once, after everything that it mends. */
 function groupsLines(groups: readonly AttentionGroup[], width: number): string[] {
   return [...Map.groupBy(groups, commandOf)].flatMap(([command, mended]) => {
     const remedies = new Set(mended.map(({ items }) => (items[0] as AttentionItem).remedy));

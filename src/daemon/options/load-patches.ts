@@ -61,7 +61,7 @@ interface CompiledList {
   compiled: KindPatches;
   warnings: readonly Fault[];
   faults: readonly Fault[];
-  /** Faults beyond those in the list. */
+  /** The number of faults that `faults` leaves out. */
   more: number;
 }
 

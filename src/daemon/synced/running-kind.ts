@@ -16,7 +16,7 @@ import type { DaemonWindows } from './windows.ts';
 /** People grant a missing verb, so a look a minute is enough. */
 const askAgainMs = 60_000;
 
-export interface KindParts {
+export interface RunningKindOptions {
   options: Pick<DaemonOptions, 'isDryRun' | 'clock' | 'log'>;
   settings: () => Settings;
   windows: DaemonWindows;
@@ -40,11 +40,11 @@ export class RunningKind {
   /** Sentences about missing verbs. */
   missing: readonly string[] = [];
   readonly registered: RegisteredKind;
-  readonly #parts: KindParts;
+  readonly #parts: RunningKindOptions;
   #retry: Timer | undefined;
   #isStopped = false;
 
-  constructor(registered: RegisteredKind, parts: KindParts) {
+  constructor(registered: RegisteredKind, parts: RunningKindOptions) {
     this.registered = registered;
     this.#parts = parts;
   }

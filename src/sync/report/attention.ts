@@ -1,37 +1,12 @@
-// Long because each part of a status that may need a person is looked at here.
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
 import { counted } from '../../object/text/in-words.ts';
 import { textsIn } from '../../object/text/json.ts';
 import { shellWord } from '../../safe-text.ts';
+import { type AskedStatus, type AttentionItem, item, rowsOf, troubleItem } from './attention-item.ts';
 import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
-import { needsPerson, type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
+import { needsPerson } from './remedies.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
-
-export interface AttentionItem {
-  /** The same for all that one person mends in one way. */
-  group: string;
-  /** What it is about: an object, a cluster, a file. */
-  about: string;
-  /** The key, where it is an object that can be looked at. */
-  object?: string;
-  kind?: string;
-  /** Its state, where all objects in that state can be listed. */
-  listedState?: string;
-  reason: string;
-  message: string;
-  sinceSeconds?: number;
-  /** What to do, in a sentence. */
-  remedy: string;
-  /** A command to copy. */
-  command: string;
-}
-
-/** What the reader has asked, and where. */
-interface Asked {
-  status: StatusJson;
-  address: string | undefined;
-}
 
 /** The address is the one that the reader has asked: a copied command must ask the same daemon. */
 export function attentionOf(status: StatusJson, address?: string): AttentionItem[] {
@@ -49,8 +24,8 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
   return found.length > 0 ? found : verdictItems(asked);
 }
 
-/** What the verdict finds wrong needs a person, also where no row tells of it. A start is over soon, or an outage says why not. */
-function verdictItems(asked: Asked): AttentionItem[] {
+/** What the verdict finds wrong needs a person, even if no row shows it. A start is over soon, or an outage says why not. */
+function verdictItems(asked: AskedStatus): AttentionItem[] {
   const { verdict } = asked.status;
   if (!isFacts(verdict) || verdict['isWell'] !== false || verdict['state'] === 'starting') return [];
   const parts = rowsOf(verdict['parts']).map(({ part }) => part);
@@ -132,7 +107,7 @@ function configurationItems(status: StatusJson): AttentionItem[] {
   ];
 }
 
-function outageItems(asked: Asked): AttentionItem[] {
+function outageItems(asked: AskedStatus): AttentionItem[] {
   const { status } = asked;
   const outages = rowsOf(status['outages']).map(({ cluster, kind, message, seconds }) =>
     troubleItem(
@@ -150,19 +125,19 @@ function outageItems(asked: Asked): AttentionItem[] {
 }
 
 /** A cluster that answers nothing any more is known as an outage only after its time limits; until then changes wait. */
-function lateItems(asked: Asked): AttentionItem[] {
+function lateItems(asked: AskedStatus): AttentionItem[] {
   return worstPart(asked, 'behind').map((message) =>
     troubleItem(asked, 'changes', { reason: 'Behind', message: message.replace(/^behind: /, '') }),
   );
 }
 
 /** The first part of a verdict of this state; empty for another one. */
-function worstPart({ status: { verdict } }: Asked, state: string): string[] {
+function worstPart({ status: { verdict } }: AskedStatus, state: string): string[] {
   if (!isFacts(verdict) || verdict['state'] !== state) return [];
   return [say(rowsOf(verdict['parts'])[0]?.['part'] ?? verdict['sentence'])];
 }
 
-function rightsItems(asked: Asked): AttentionItem[] {
+function rightsItems(asked: AskedStatus): AttentionItem[] {
   const { status } = asked;
   const unread = rowsOf(status['missingRights']).map(({ cluster, window, message, seconds }) =>
     troubleItem(
@@ -191,7 +166,7 @@ export function isStandby({ verdict }: StatusJson): boolean {
   return isFacts(verdict) && verdict['state'] === 'standby';
 }
 
-function objectItems(asked: Asked): AttentionItem[] {
+function objectItems(asked: AskedStatus): AttentionItem[] {
   if (isStandby(asked.status)) return [];
   return blocksOf(asked.status).flatMap((block) => {
     const fights = rowsOf(block['contested']);
@@ -204,7 +179,7 @@ function objectItems(asked: Asked): AttentionItem[] {
   });
 }
 
-function contestedItems(asked: Asked): AttentionItem[] {
+function contestedItems(asked: AskedStatus): AttentionItem[] {
   if (isStandby(asked.status)) return [];
   return blocksOf(asked.status).flatMap((block) =>
     rowsOf(block['contested']).map((row) => {
@@ -215,7 +190,7 @@ function contestedItems(asked: Asked): AttentionItem[] {
   );
 }
 
-function objectItem(asked: Asked, { kind, settings }: StatusJson, row: StatusJson): AttentionItem {
+function objectItem(asked: AskedStatus, { kind, settings }: StatusJson, row: StatusJson): AttentionItem {
   const [object, state] = [say(row['object']), say(row['state'])];
   const reason = state.split('/')[1] ?? state;
   const about = { object, ...textMembers({ kind, settings, hostObject: row['hostObject'], by: row['by'] }) };
@@ -226,7 +201,7 @@ function objectItem(asked: Asked, { kind, settings }: StatusJson, row: StatusJso
   return { ...found, object, ...textMembers({ kind }), group, ...(group === state && { listedState: state }) };
 }
 
-function referenceItems(asked: Asked): AttentionItem[] {
+function referenceItems(asked: AskedStatus): AttentionItem[] {
   const { references } = asked.status;
   const kinds = isFacts(references) && !isStandby(asked.status) ? Object.entries(references) : [];
   return kinds.flatMap(([kind, facts]) =>
@@ -250,7 +225,7 @@ function referenceGroup(kind: string, state: string): string {
   return `references ${kind} ${state}`;
 }
 
-function managementItems({ status, address }: Asked): AttentionItem[] {
+function managementItems({ status, address }: AskedStatus): AttentionItem[] {
   const { management } = status;
   if (!isFacts(management)) return [];
   return [
@@ -290,37 +265,6 @@ function endingItems(status: StatusJson, { expiringWithinSevenDays, nextKeysToEn
 
 /** A season. */
 const usualExtension = '90d';
-
-function troubleItem(
-  asked: Asked,
-  about: string,
-  trouble: Omit<RemediedTrouble, keyof Asked>,
-  sinceSeconds?: number,
-): AttentionItem {
-  return item(about, trouble.reason, trouble.message, remedyOf({ ...trouble, ...asked }), sinceSeconds);
-}
-
-function item(
-  about: string,
-  reason: string,
-  message: string,
-  { remedy, command }: Remedy,
-  sinceSeconds = Number.NaN,
-): AttentionItem {
-  return {
-    group: `${about} ${reason}`,
-    about,
-    reason,
-    message,
-    ...(Number.isFinite(sinceSeconds) && { sinceSeconds }),
-    remedy,
-    command,
-  };
-}
-
-function rowsOf(value: unknown): StatusJson[] {
-  return Array.isArray(value) ? value.filter(isFacts) : [];
-}
 
 /** The members that are texts. */
 function textMembers<Name extends string>(facts: Record<Name, unknown>): { [_ in Name]?: string } {

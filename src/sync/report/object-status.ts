@@ -177,7 +177,7 @@ function referenceTrouble(references: readonly ReferenceBehind[]): KnownState | 
   return { state: `inSync/${reason}`, message: `${found.object}: ${found.message ?? found.standing}` };
 }
 
-/** For whoever looks at a replica that does not write. */
+/** Shown by a replica that does not write. */
 export function standbySentence(leader: string): string {
   return `this replica is a standby and sends nothing: ${leader} leads`;
 }

@@ -17,7 +17,7 @@ export interface RemediedTrouble {
   reason: string;
   message: string;
   status: StatusJson;
-  /** Where the reader has asked the daemon. */
+  /** The address at which the reader asked the daemon, so that printed commands ask there too. */
   address: string | undefined;
   /** The virtual object, where it is about one. */
   object?: string;

@@ -1,5 +1,5 @@
 // Judges the whole daemon in one sentence: the first line and the exit code of `hostward status`. In: facts of the daemon.
-// Out: a state, whether it is well, and the sentence. Pure.
+// Out: a state, whether it is well, and the sentence, and since when. Pure but for the memory of times.
 import { counted } from '../../object/text/in-words.ts';
 
 export type VerdictState =
@@ -220,4 +220,31 @@ function well(state: VerdictState, sentence: string): Verdict {
 
 function unwell(state: VerdictState, parts: readonly VerdictPart[]): Verdict {
   return { state, isWell: false, sentence: parts.map(({ text }) => text).join('; '), parts };
+}
+
+/** A verdict as the status shows it. */
+export type DatedVerdict = Omit<Verdict, 'parts'> & {
+  /** Of the state while all is well, and of the worst part otherwise. RFC 3339. */
+  since: string;
+  /** When there are several. */
+  parts?: readonly { part: string; since: string }[];
+};
+
+/** Remembers since when the verdict is what it is, and each of its parts: the sentence may change, as counts of objects do. */
+export class VerdictSince {
+  #known: { state: Verdict['state'] | undefined; isWell: boolean; since: string } | undefined;
+  #parts: ReadonlyMap<string, string> = new Map();
+
+  /** To be called often enough that the times are right to a second. */
+  note({ parts, ...verdict }: Verdict, wallTime: Date): DatedVerdict {
+    const now = wallTime.toISOString().replace(/\.\d+Z$/, 'Z');
+    const { state, isWell } = verdict;
+    if (this.#known === undefined || this.#known.state !== state || this.#known.isWell !== isWell)
+      this.#known = { state, isWell, since: now };
+    const before = this.#parts;
+    this.#parts = new Map(parts.map(({ name, since }) => [name, since ?? before.get(name) ?? now]));
+    const dated = parts.map(({ name, text }) => ({ part: text, since: this.#parts.get(name) as string }));
+    const since = isWell ? this.#known.since : (dated[0]?.since ?? now);
+    return { ...verdict, since, ...(dated.length > 1 && { parts: dated }) };
+  }
 }

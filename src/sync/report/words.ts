@@ -1,5 +1,5 @@
 // The words of a status for people: a name of a field becomes words, a value becomes text. The command line and the pages both use
-// them, so that a field reads the same in both. They know no field by its name. Pure.
+// them, so that a field reads the same in both. No field is treated specially by its name. Pure.
 import { safeValue } from '../../safe-text.ts';
 
 /** A status as JSON: whoever prints it knows the verdict and the messages by name, and shows whatever else there is. */

@@ -239,7 +239,7 @@ export class LiveDaemon {
     for (const key of new Set([...virtual.keys(), ...services.keys(), ...annotated])) {
       // With patches it takes a moment.
       const status = (await this.#daemon.objectStatus(key)) as ObjectStatus | undefined;
-      // A slice has the key, and no Endpoints.
+      // The status is that of a slice, because no Endpoints has this key.
       if (status?.kind === 'EndpointSlice' && !virtual.has(key)) continue;
       if ((status?.virtual ?? 'missing') !== version(virtual.get(key))) return false;
       if ((status?.service ?? 'missing') !== selectorOf(services.get(key))) return false;

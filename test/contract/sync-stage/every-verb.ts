@@ -7,7 +7,8 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { interferedStageForEach } from '../stage-for-each.ts';
 import { hostNamespace, type Right, type SyncBackend, until } from './backend.ts';
 import type { LiveDaemon } from './daemon.ts';
-import { type Place, type SyncStage, subsetsOf, virtualRights } from './stage.ts';
+import { virtualRights } from './rights.ts';
+import { type Place, type SyncStage, subsetsOf } from './stage.ts';
 
 interface Manifest {
   readonly kind: string;

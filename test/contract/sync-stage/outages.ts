@@ -150,7 +150,7 @@ export function outagesSuite(backend: () => SyncBackend): void {
         interferer.cut();
         await edit(2);
         await daemon.clock.jump(5_000);
-        // Otherwise the old ones were still good, and the exchange proves nothing.
+        // The change must not have arrived: with old credentials that still work, the exchange would prove nothing.
         expect(ipsOf(await stage.copy('web-0'))).toEqual([ip(0, 1)]);
         await exchanges[how]?.(daemon.kubeconfigFile(side), named('second'), () => daemon.clock.jump(30_000));
         const sinceMs = daemon.clock.now();

@@ -4,7 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hostNamespace, type SyncBackend, until, virtualCluster } from './backend.ts';
-import { ipsOf, roleRights, SyncStage, subsetsOf } from './stage.ts';
+import { roleRights } from './rights.ts';
+import { ipsOf, SyncStage, subsetsOf } from './stage.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const pairs = 80;

@@ -1,9 +1,8 @@
 // The stage of the live sync suites: whole daemons between the two API servers of a backend, and methods that act as a tenant,
 // as other clients on the host, and as the vCluster that syncs the Services.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
 import { hostName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
@@ -12,7 +11,6 @@ import {
   hostNamespace,
   patienceFor,
   type RecordedRequest,
-  type Right,
   type Side,
   type SyncBackend,
   sides,
@@ -21,10 +19,10 @@ import {
   writeVerbs,
 } from './backend.ts';
 import { LiveDaemon, type LiveOptions } from './daemon.ts';
+import { roleRights, virtualRights } from './rights.ts';
 
 /** Namespaces of Kubernetes itself, which no test writes to. */
 const systemNamespaces = ['kube-system', 'kube-public', 'kube-node-lease'];
-const roleFile = new URL('../../../config/role.yaml', import.meta.url);
 
 export interface Pair {
   namespace?: string;
@@ -366,48 +364,6 @@ export function ipsOf(object: KubeObject | undefined): string[] {
   }[];
   return subsets.flatMap(({ addresses = [], notReadyAddresses = [] }) =>
     [...addresses, ...notReadyAddresses].map(({ ip }) => ip),
-  );
-}
-
-/** An object without the fields that the server sets, and without our own annotations. */
-export function tidy(object: KubeObject | undefined | null): KubeObject | null {
-  if (object === undefined || object === null) return null;
-  const { uid, resourceVersion, creationTimestamp, managedFields, generation, annotations, labels, ...metadata } =
-    object.metadata;
-  const kept = Object.fromEntries(
-    Object.entries(annotations ?? {}).filter(([key]) => !key.startsWith('hostward.dev/')),
-  );
-  return {
-    ...object,
-    apiVersion: 'v1',
-    kind: 'Endpoints',
-    metadata: {
-      ...metadata,
-      ...(Object.keys(labels ?? {}).length > 0 && { labels }),
-      ...(Object.keys(kept).length > 0 && { annotations: kept }),
-    },
-  } as KubeObject;
-}
-
-/** Rights in the virtual cluster. A sidecar is the administrator there, but needs only these. */
-export const virtualRights: readonly Right[] = [
-  { group: '', resources: ['endpoints'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { group: '', resources: ['services'], verbs: ['get', 'list', 'watch'] },
-  { group: '', resources: ['namespaces'], verbs: ['get'] },
-  { group: 'discovery.k8s.io', resources: ['endpointslices'], verbs: ['get', 'list', 'watch', 'patch'] },
-  { group: '', resources: ['events'], verbs: ['create', 'patch'] },
-];
-
-/** The rights of config/role.yaml, in the namespace of the test. */
-export function roleRights(namespace = hostNamespace): Right[] {
-  const role = parseAllDocuments(readFileSync(roleFile, 'utf8'))
-    .map(
-      (document) =>
-        document.toJS() as { kind?: string; rules?: { apiGroups: string[]; resources: string[]; verbs: string[] }[] },
-    )
-    .find(({ kind }) => kind === 'Role');
-  return (role?.rules ?? []).flatMap(({ apiGroups, resources, verbs }) =>
-    apiGroups.map((group) => ({ group, resources, verbs, namespace })),
   );
 }
 

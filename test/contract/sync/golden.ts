@@ -8,7 +8,7 @@ import { markerLabel, namespaceLabel, objectKeys, theSix } from '../../../src/sy
 import { expectedHost, type Golden, type GoldenSide } from '../../sync/golden.ts';
 import { hostNamespace, type SyncBackend, until, virtualCluster } from '../sync-stage/backend.ts';
 import type { LiveDaemon } from '../sync-stage/daemon.ts';
-import { copyPlace, ipsOf, type Place, SyncStage, subsetsOf, tidy } from '../sync-stage/stage.ts';
+import { copyPlace, ipsOf, type Place, SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 
 const fixtures = new URL('../../../fixtures/sync/', import.meta.url);
 const golden: Golden = JSON.parse(readFileSync(new URL('golden.json', fixtures), 'utf8'));
@@ -296,4 +296,24 @@ function bare(object: KubeObject | null | undefined): KubeObject {
 function keyOf(recorded: { virtual: GoldenSide | null; host: KubeObject | null }): Place | undefined {
   const { namespace, name } = (recorded.virtual?.endpoints ?? recorded.virtual?.service)?.metadata ?? {};
   return name === undefined ? undefined : { namespace: namespace ?? 'default', name };
+}
+
+/** An object without the fields that the server sets, and without our own annotations. */
+function tidy(object: KubeObject | undefined | null): KubeObject | null {
+  if (object === undefined || object === null) return null;
+  const { uid, resourceVersion, creationTimestamp, managedFields, generation, annotations, labels, ...metadata } =
+    object.metadata;
+  const kept = Object.fromEntries(
+    Object.entries(annotations ?? {}).filter(([key]) => !key.startsWith('hostward.dev/')),
+  );
+  return {
+    ...object,
+    apiVersion: 'v1',
+    kind: 'Endpoints',
+    metadata: {
+      ...metadata,
+      ...(Object.keys(labels ?? {}).length > 0 && { labels }),
+      ...(Object.keys(kept).length > 0 && { annotations: kept }),
+    },
+  } as KubeObject;
 }

@@ -4,7 +4,8 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { stageForEach } from '../stage-for-each.ts';
 import { hostNamespace, type Right, type SyncBackend, until } from '../sync-stage/backend.ts';
-import { ipsOf, type Place, roleRights, type SyncStage, subsetsOf } from '../sync-stage/stage.ts';
+import { roleRights } from '../sync-stage/rights.ts';
+import { ipsOf, type Place, type SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 
 const pattern = { 'p-*': `\${name}-p-*` };
 

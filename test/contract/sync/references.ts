@@ -5,7 +5,8 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { importableLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { hostNamespace, type Right, type SyncBackend, until, virtualCluster } from '../sync-stage/backend.ts';
 import type { LiveOptions } from '../sync-stage/daemon.ts';
-import { copyPlace, roleRights, SyncStage, subsetsOf, virtualRights } from '../sync-stage/stage.ts';
+import { roleRights, virtualRights } from '../sync-stage/rights.ts';
+import { copyPlace, SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 
 const kinds = ['endpoints', 'endpointslices'] as const;
 type Resource = (typeof kinds)[number];

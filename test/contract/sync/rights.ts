@@ -3,7 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Interferer } from '../interferer.ts';
 import { stageForEach } from '../stage-for-each.ts';
 import { hostNamespace, type Right, type SyncBackend, until } from '../sync-stage/backend.ts';
-import { ipsOf, roleRights, type SyncStage, subsetsOf, virtualRights } from '../sync-stage/stage.ts';
+import { roleRights, virtualRights } from '../sync-stage/rights.ts';
+import { ipsOf, type SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 
 export function rightsSuite(backend: () => SyncBackend): void {
   describe('rights', () => {

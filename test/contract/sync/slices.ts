@@ -5,7 +5,8 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { SyncBackend } from '../sync-stage/backend.ts';
 import { hostNamespace, until, virtualCluster } from '../sync-stage/backend.ts';
 import type { LiveOptions } from '../sync-stage/daemon.ts';
-import { copyPlace, roleRights, SyncStage, subsetsOf, virtualRights } from '../sync-stage/stage.ts';
+import { roleRights, virtualRights } from '../sync-stage/rights.ts';
+import { copyPlace, SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
 const managerLabel = 'endpointslice.kubernetes.io/managed-by';

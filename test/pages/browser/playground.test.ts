@@ -17,6 +17,7 @@ import {
   openPage,
   type WatchedPage,
 } from './chromium.ts';
+import { storedFiles } from './stored-files.ts';
 
 const found = findChromium();
 const token = 'a-token-of-this-test';
@@ -107,7 +108,7 @@ describe.skipIf(found.program === undefined)('the playground in Chromium', () =>
     },
   );
 
-  it('takes the token out of the address before anything else, and asks for one where there is none', async () => {
+  it('removes the token from the address first, and asks for a token when the address has none', async () => {
     const page = await open();
     await added(page, '100.64.0.1').waitFor();
     expect(page.url()).toBe(`${origin}/playground`);
@@ -386,16 +387,4 @@ async function reach(page: Page, isThere: string): Promise<void> {
     if (await page.evaluate(isThere)) return;
   }
   throw new Error(`the focus never got to ${isThere}`);
-}
-
-/** The files of a zip archive that is not compressed. */
-function storedFiles(archive: Buffer): Map<string, string> {
-  const files = new Map<string, string>();
-  for (let at = 0; archive.readUInt32LE(at) === 0x04034b50; ) {
-    const [size, nameLength] = [archive.readUInt32LE(at + 18), archive.readUInt16LE(at + 26)];
-    const body = at + 30 + nameLength;
-    files.set(archive.toString('utf8', at + 30, body), archive.toString('utf8', body, body + size));
-    at = body + size;
-  }
-  return files;
 }

@@ -10,7 +10,8 @@ import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { markerLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { hostNamespace, type Right, until, virtualCluster } from '../../contract/sync-stage/backend.ts';
-import { roleRights, SyncStage, virtualRights } from '../../contract/sync-stage/stage.ts';
+import { roleRights, virtualRights } from '../../contract/sync-stage/rights.ts';
+import { SyncStage } from '../../contract/sync-stage/stage.ts';
 import { JumpClock } from '../../jump-clock.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from '../live/embedded-backend.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Verdict, type VerdictPart, verdictOf, worsened } from '../../../src/sync/report/verdict.ts';
-import { VerdictSince } from '../../../src/sync/report/verdict-since.ts';
+import { type Verdict, type VerdictPart, VerdictSince, verdictOf, worsened } from '../../../src/sync/report/verdict.ts';
 
 const at = (second: number): Date => new Date(Date.UTC(2026, 0, 1, 0, 0, second, 500));
 const time = (second: number): string => `2026-01-01T00:00:0${second}Z`;

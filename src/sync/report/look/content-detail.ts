@@ -48,7 +48,7 @@ export function contentDetail(
   const referrers = referrersOf(reference).map(({ kind, key }) => `${kind} ${key}`);
   if (virtual === undefined && copy === undefined && referrers.length === 0) return undefined;
   const isImported = world.standingOf(reference) === 'imported';
-  // The object of the host that a tenant imports stands for a copy there.
+  // For an import, the object of the host is shown in place of a copy.
   const onHost = copy ?? (isImported ? world.importableAt(world.importPlaceOf(object)) : undefined);
   const isUnresolved = referrers.length > 0 && world.standingOf(reference) === 'unresolved';
   return {

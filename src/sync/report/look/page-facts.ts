@@ -19,7 +19,7 @@ export interface PageFacts {
   lastHour(): (MeasuredPoint & { at: Date })[];
   kinds(): readonly string[];
   page(query: ObjectPageQuery): Promise<ObjectPage>;
-  /** Every kind that has this name. */
+  /** Of every kind that has an object of this name. */
   details(key: Key): Promise<{ objects: ObjectDetail[]; contents: ContentDetail[] }>;
   /** The Secrets and ConfigMaps that have this name, or that references lead to. */
   contents(key: Key): ContentDetail[];

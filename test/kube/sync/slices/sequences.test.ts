@@ -35,7 +35,7 @@ const sequences = golden.sequences
 
 const detached = '3.18: the Service label is mended at a start, where vCluster detaches its slices';
 
-/** Steps after which a consumer sees something else than beside vCluster: all addresses of the tenant, by this rule. */
+/** Steps after which a consumer sees other addresses than under vCluster, namely all of the tenant's, with the rule that wants it. */
 const otherwise: Record<string, string> = {
   'kcm-restart-slice-by-hand/vCluster restarted, nothing edited': detached,
   'kcm-restart-slice-by-hand/slice address changed': detached,

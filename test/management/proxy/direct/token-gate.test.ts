@@ -59,7 +59,7 @@ describe('a token that was proved before', () => {
   it('is refused after its end, and while revocations may have been missed', async () => {
     const { gate, clock, state } = await openGate();
     await gate.authenticate(token, '127.0.0.1');
-    state.trouble = 'the platform was not heard of for 30 seconds';
+    state.trouble = 'the platform has sent nothing for 30 seconds';
     await expect(gate.authenticate(token, '127.0.0.1')).rejects.toThrow('no token is accepted');
     state.trouble = undefined;
     expect(await gate.authenticate(token, '127.0.0.1')).toBeDefined();

@@ -134,7 +134,7 @@ describe('the feed', () => {
       await clock.advance(1_000);
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    expect(watch.trouble).toBe('the platform was not heard of for 30 seconds');
+    expect(watch.trouble).toBe('the platform has sent nothing for 30 seconds');
     // The silent connection was given up, and another one tried.
     expect(opened()).toBeGreaterThan(1);
   });
@@ -184,7 +184,7 @@ describe('an endpoint without its platform', () => {
     expect((await bench.ask(pods, token)).code).toBe(200);
     bench.clock.moveMonotonic(10_000);
     const refused = await bench.ask(pods, token);
-    expect(refused).toMatchObject({ code: 503, text: expect.stringContaining('was not heard of for 10 seconds') });
+    expect(refused).toMatchObject({ code: 503, text: expect.stringContaining('has sent nothing for 10 seconds') });
     await watch.ended;
     expect((await bench.ask('/healthz')).code).toBe(200);
     expect((await bench.ask('/readyz')).code).toBe(503);

@@ -1,0 +1,60 @@
+// One row of what needs a person: what it is about, its reason, and the remedy. In: a trouble of the status. Out: the row. Pure.
+import { type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
+import { isFacts, type StatusJson } from './words.ts';
+
+export interface AttentionItem {
+  /** The same for all that one person mends in one way. */
+  group: string;
+  /** What it is about: an object, a cluster, a file. */
+  about: string;
+  /** The key, where it is an object that can be looked at. */
+  object?: string;
+  kind?: string;
+  /** Its state, where all objects in that state can be listed. */
+  listedState?: string;
+  reason: string;
+  message: string;
+  sinceSeconds?: number;
+  /** What to do, in a sentence. */
+  remedy: string;
+  /** A command to copy. */
+  command: string;
+}
+
+/** What the reader has asked, and where. */
+export interface AskedStatus {
+  status: StatusJson;
+  address: string | undefined;
+}
+
+export function troubleItem(
+  asked: AskedStatus,
+  about: string,
+  trouble: Omit<RemediedTrouble, keyof AskedStatus>,
+  sinceSeconds?: number,
+): AttentionItem {
+  return item(about, trouble.reason, trouble.message, remedyOf({ ...trouble, ...asked }), sinceSeconds);
+}
+
+export function item(
+  about: string,
+  reason: string,
+  message: string,
+  { remedy, command }: Remedy,
+  sinceSeconds = Number.NaN,
+): AttentionItem {
+  return {
+    group: `${about} ${reason}`,
+    about,
+    reason,
+    message,
+    ...(Number.isFinite(sinceSeconds) && { sinceSeconds }),
+    remedy,
+    command,
+  };
+}
+
+/** The members of a list that are objects. */
+export function rowsOf(value: unknown): StatusJson[] {
+  return Array.isArray(value) ? value.filter(isFacts) : [];
+}

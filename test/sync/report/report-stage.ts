@@ -1,0 +1,100 @@
+// The view of a whole daemon over fake clusters, whose answers and windows a test controls.
+import { afterEach } from 'vitest';
+import type { Answer } from '../../../src/cluster/answer.ts';
+import { Outages } from '../../../src/daemon/clusters/outages.ts';
+import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../../src/daemon/report.ts';
+import type { OpenedWindow } from '../../../src/daemon/synced/windows.ts';
+import { createLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { type DatedVerdict, VerdictSince } from '../../../src/sync/report/verdict.ts';
+import { type FakeOptions, FakeWorld } from '../fake-sync.ts';
+
+export let world: FakeWorld;
+
+/** Call it at the top of a file of tests. */
+export function setUp(): void {
+  afterEach(() => world.stop());
+}
+
+/** The view of a daemon whose host answers all writes with `answer` while it is set. */
+export async function stage(options: FakeOptions = {}) {
+  world = new FakeWorld(options);
+  const metrics = createMetrics();
+  const logged: Record<string, unknown>[] = [];
+  const log = createLog({ level: 'info', destination: { write: (line) => void logged.push(JSON.parse(line)) } });
+  const proof = { provenAtMs: undefined, missed: 0 };
+  const shown = { state: 'watching', trouble: undefined, size: 0, lastHeardMs: 0, proof };
+  const window = { name: 'host endpoints', window: shown };
+  const windows = [window];
+  const outages = new Outages(
+    { clock: world.clock, log, metrics },
+    {
+      windows: () => windows as unknown as OpenedWindow[],
+      isInDoubt: () => false,
+      over: () => world.sync.hurry(),
+    },
+  );
+  const host: { answer: Answer | Promise<Answer> | undefined } = { answer: undefined };
+  const real = world.host.writer();
+  const asked = async (ask: () => Promise<Answer>): Promise<Answer> => {
+    const answer = await (host.answer ?? ask());
+    outages.writes.host.note(answer, 0);
+    return answer;
+  };
+  const hostWriter = {
+    ...real,
+    get: real.get.bind(real),
+    create: (...rest: Parameters<typeof real.create>) => asked(() => real.create(...rest)),
+    patch: (...rest: Parameters<typeof real.patch>) => asked(() => real.patch(...rest)),
+    remove: (...rest: Parameters<typeof real.remove>) => asked(() => real.remove(...rest)),
+  };
+  await world.run({ hostWriter: hostWriter as never });
+  const clusters = { troubles: [], unreached: [], connections: {}, versions: {}, addresses: [], areInDoubt: false };
+  const view = {
+    options: {
+      ...{ clock: world.clock, version: '1', isDryRun: false, environment: {} },
+      settings: { listen: '0.0.0.0:9440', hostNamespace: 'h' },
+    },
+    settings: {
+      endpointsEnabled: true,
+      endpointSlices: { enabled: false },
+      virtualClusterName: 'vc',
+      hostNamespace: 'h',
+      namespaces: { enabled: false },
+    },
+    slices: { sync: undefined, missing: [] },
+    warnings: [],
+    phase: 'running',
+    startedMs: 0,
+    clusters,
+    windows,
+    sync: world.sync,
+    lease: undefined,
+    references: { status: () => undefined, doubts: [], gaps: new Map() },
+    patches: { current: undefined, troubles: [] },
+    outages,
+    management: { readiness: () => undefined, status: () => undefined },
+    since: new VerdictSince(),
+  } as unknown as DaemonView;
+  const pass = async (ms: number) => {
+    for (let at = 0; at < ms; at += 1000) {
+      await world.clock.advance(1000);
+      outages.update({ areWritesWanted: wantsWrites(view) });
+    }
+  };
+  return {
+    view,
+    host,
+    window,
+    windows,
+    pass,
+    verdict: () => (statusOf(view) as { verdict: DatedVerdict }).verdict,
+    readiness: () => readinessOf(view),
+    logged: (message: string) => logged.filter(({ msg }) => msg === message),
+    outageSeconds: async () => /outage_seconds\{cluster="host"\} (.*)/.exec(await metrics.metrics())?.[1],
+    missingRights: async () =>
+      [...(await metrics.metrics()).matchAll(/missing_rights\{cluster="(.*)"\} (.*)/g)].map(
+        ([, side, n]) => `${side} ${n}`,
+      ),
+  };
+}
