@@ -1,7 +1,7 @@
 // What do the records of a store in a cluster cost that cluster: memory of kube-apiserver and etcd, size of the database, time of a
 // list, and what does a replica that reads them all need? One real kube-apiserver with one etcd on a disk in memory, filled by
-// `hostward store migrate` from a SQLite file with so many keys. More than 20,000 would take too long that way: they are put into etcd
-// itself, as JSON, so that the size of the database means nothing then.
+// `hostward store migrate` from a SQLite file with so many keys. Beyond 20,000 keys the migration would take too long:
+// then the records are put into etcd directly, as JSON, and the size of the database means nothing.
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

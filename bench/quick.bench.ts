@@ -42,7 +42,7 @@ try {
     if (plant === 'get') harness.plantGet();
     const figures = await measure(stage, plant);
     tell(`${what}: `, [figures[trips]]);
-    // The whole interval: a figure that scatters trips the gate too, and shows nothing here.
+    // Even the lower end must be beyond the limit: a figure that merely scatters would not show that the fault was noticed.
     if (!(figures[trips].low > quickLimits[trips].wanted.atMost)) missed.push(`the gate does not notice ${what}`);
   }
   await stage.bare.close();

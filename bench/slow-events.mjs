@@ -2,7 +2,7 @@
 const parse = JSON.parse;
 const moreMicroseconds = 2_000;
 
-// Time that passes would cost a busy machine less, because other programs use a part of it.
+// Counts processor time: two milliseconds on the wall clock would be less work while other programs use the processor.
 const spentMicroseconds = () => {
   const { user, system } = process.threadCpuUsage();
   return user + system;

@@ -104,7 +104,7 @@ class HubWatch implements StoreWatch {
 
   changed(revision: number): void {
     if (this.#ended !== 'open' || revision <= this.#after || !this.#isUpToDate) return;
-    // Of the changes before it, none concerns this watch.
+    // The changes before it do not concern this watch.
     this.#after = revision - 1;
     this.#isUpToDate = false;
     this.#wake?.();

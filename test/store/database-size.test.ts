@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 const mib = 1024 * 1024;
-/** The log of SQLite (4 MiB and one commit), free pages (4 MiB), and deletes that wait. */
+/** What the files hold besides records: the log of SQLite (4 MiB and one commit), free pages (4 MiB), rows that wait to be deleted. */
 const besideRecords = 20 * mib;
 
 async function start(path: string, options: Partial<SqliteStoreOptions> = {}): Promise<SqliteStore> {

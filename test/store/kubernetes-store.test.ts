@@ -189,7 +189,7 @@ async function watched(store: NumberedStore): Promise<StoreEvent[]> {
   return seen;
 }
 
-it('kubernetes store: a removal has its own revision, even if the record was made anew before the answer came', async () => {
+it('kubernetes store: a removal has its own revision, even if the record was made again before the answer came', async () => {
   const namespace = await newNamespace(host);
   const other = storeOn(host, namespace, { replica: 'two' });
   class SlowHost extends HostSecrets {

@@ -22,7 +22,7 @@ import { type RequestJournal, recordOf } from '../request/request-journal.ts';
 import { notAuthenticated, StatusFault } from '../request/status-fault.ts';
 import { storeSentence } from '../request/store-sentence.ts';
 import { type Target, withSelectedName } from '../request/target.ts';
-import { refuseEncodedBody } from '../wire/body-encoding.ts';
+import { refuseEncodedBody } from '../wire/request-body.ts';
 import { sendStatus } from '../wire/respond.ts';
 import { UnreadBodies } from '../wire/unread-body.ts';
 import { type Client, type Entrance, ServedRequest } from './served-request.ts';

@@ -150,3 +150,15 @@ function loadedYaml(text: string, load: (text: string) => unknown): unknown {
     throw badRequest(`yaml:${where} ${sentence}`);
   }
 }
+
+/**
+ * Refuses a body in a transfer encoding other than chunks: the parser of HTTP takes "gzip, chunked" and leaves the rest undone, so that
+ * two readers would see two bodies.
+ */
+export function refuseEncodedBody({ headers }: Pick<IncomingMessage, 'headers'>): void {
+  const { 'transfer-encoding': encoding = 'chunked' } = headers;
+  if (encoding.toLowerCase() === 'chunked') return;
+  throw badRequest(
+    `send the body with "Transfer-Encoding: chunked" or with its length, found "${encoding.slice(0, 60)}"`,
+  );
+}

@@ -60,7 +60,7 @@ async function textOf(context: Context, what: string, names: Names): Promise<str
   }
 }
 
-/** Names of the sample contain one another, so each place is looked at once. */
+/** One pass replaces all names: one contains the other, so a second pass would replace parts of the first one's results. */
 function filledIn(text: string, { name, namespace, image }: Names): string {
   const names = new RegExp(`${sampleNamespace}|${sampleName}`, 'g');
   return text
@@ -79,7 +79,7 @@ function chartValues({ name, namespace, image }: Names): string {
     'sync:',
     '  vcluster:',
     `    name: ${name}`,
-    '  # What stands below sync.toHost in the vcluster.yaml: patches, namespaces, secrets, configMaps.',
+    '  # What is below sync.toHost in the vcluster.yaml: patches, namespaces, secrets, configMaps.',
     '  toHost: {}',
   ];
   return `${lines.join('\n')}\n`;

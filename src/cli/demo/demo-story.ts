@@ -69,7 +69,7 @@ export function endpointsObject(namespace: string, name: string, ips: readonly s
 const spot = (side: Side, namespace: string, name: string): Spot => ({ side, ref: endpointsResource, namespace, name });
 const tenant = spot('virtual', 'shop', 'database');
 const copy = spot('host', hostNamespace, 'database-x-shop-x-demo');
-/** The smaller key of the two, so that it wins too where the daemon sees both at once, with one time of creation. */
+/** Has the smaller key of the two, so that it also wins when both have the same time of creation. */
 const first = spot('virtual', 'default-x-default', 'api');
 const second = spot('virtual', 'default', 'api-x-default');
 const contestedCopy = spot('host', hostNamespace, 'api-x-default-x-default-x-demo');

@@ -79,7 +79,7 @@ export class Theatre {
     return `${host}:${port}`;
   }
 
-  /** From a first access key to the end of it. */
+  /** Commands that make a first access key, use it, and end it. */
   get keyCommands(): readonly string[] {
     return this.#management?.keyCommands ?? [];
   }

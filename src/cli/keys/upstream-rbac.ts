@@ -40,7 +40,7 @@ function placeOf(options: Options): UpstreamPlace {
   const [, project, virtualCluster] = /^([^/]+)\/([^/]+)$/.exec(instance ?? '') ?? [];
   if (project === undefined || virtualCluster === undefined)
     throw new CommandFault(exitCodes.usage, `--instance wants PROJECT/NAME, found "${instance}"`, {
-      hint: 'both names stand in hostward.management.projects',
+      hint: 'both names are in hostward.management.projects',
     });
   return { project, virtualCluster };
 }

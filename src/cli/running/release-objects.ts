@@ -38,7 +38,7 @@ interface ReleaseOptions {
 /** One kind of object that may carry our marks. */
 interface Target {
   resource: ResourceRef;
-  /** Stands before the name in messages, where one run releases several kinds. */
+  /** Written before the name in messages, because one run may release several kinds. */
   prefix: string;
   /** Why an object must not be touched; undefined when it is ours. */
   reasonToLeave(look: HostLook): string | undefined;

@@ -122,7 +122,7 @@ export class MissedChanges<T extends Item> {
     if (this.#mendedSinceList === mendLimit) this.#listAnew();
   }
 
-  /** Such a list needs the doubts that a whole list meets. */
+  /** So many missing objects must be doubted as those of a whole list are. */
   #lacksTooMany(): boolean {
     if (this.#askedSinceList >= askLimit) return false;
     let lacking = this.#removedSinceList;

@@ -30,7 +30,7 @@ export type Tried =
   | { kind: 'silent'; message: string }
   | { kind: 'aborted' };
 
-export interface AttemptParts {
+export interface AttemptOptions {
   isTls: boolean;
   host: string;
   port: number;
@@ -50,14 +50,14 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 export class RawAttempt {
   readonly tried: Promise<Tried>;
-  readonly #parts: AttemptParts;
+  readonly #parts: AttemptOptions;
   readonly #sent: ClientRequest;
   #settle: (tried: Tried) => void = () => undefined;
   #timer: Timer | undefined;
   #socket: Duplex | undefined;
   #isSettled = false;
 
-  constructor(parts: AttemptParts) {
+  constructor(parts: AttemptOptions) {
     this.#parts = parts;
     this.tried = new Promise((resolve) => {
       this.#settle = resolve;

@@ -89,7 +89,7 @@ function foreignRoot(text: string, start: number): PathFault | undefined {
   }
   if (rest.startsWith('{')) {
     const bare = rest.replace(/^\{\.?/, '').replace(/\}$/, '');
-    return fault(start, "path stands in kubectl's braces", `write ${inQuotes(bare)}`);
+    return fault(start, "path is in kubectl's braces", `write ${inQuotes(bare)}`);
   }
   return undefined;
 }

@@ -26,7 +26,7 @@ export interface AuditLogOptions {
   reads: () => boolean;
   /** Removes the oldest files; called at the start and whenever a full file was moved aside. */
   removeOld?: (note: (removal: Removal) => Promise<void>) => Promise<number>;
-  /** Where the log ended when somebody outside this machine was told last. */
+  /** Where the log ended when its end was last reported outside this machine. */
   headBefore?: ChainHead | undefined;
   /** What another chain has lost before the start, for which this log is the place that lasts. */
   lostElsewhere?: LostLines | undefined;

@@ -47,7 +47,7 @@ export type AuditEntry = Common &
     | { stage: 'streamEnd'; bytesIn: number; bytesOut: number; reason: string }
     /** The oldest files are removed on purpose, up to the line with this number and digest. */
     | { stage: 'removed'; through: number; last: string; files: number }
-    /** Before this start somebody has cut off lines behind line `after`; outside this machine they were seen. */
+    /** Lines up to `seen` were known outside this machine, and at this start the log ended with line `after`: somebody cut it. */
     | { stage: 'lost'; of: string; after: number; seen: number }
   );
 

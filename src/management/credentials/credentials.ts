@@ -19,7 +19,7 @@ import { issueToken, type TokenIssueParts, tokenKindName } from './tokens/issue-
 import { PublishedRevocations } from './tokens/published-revocations.ts';
 import { revocationKind } from './tokens/revocation-kind.ts';
 import { SharedLines } from './tokens/shared-lines.ts';
-import { TokenCallers, type TokenCallersParts } from './tokens/token-callers.ts';
+import { TokenCallers, type TokenCallersOptions } from './tokens/token-callers.ts';
 import { keySetMaxAgeSeconds, TokenKeys } from './tokens/token-keys.ts';
 import { ledgerPrefix, TokenLedger } from './tokens/token-ledger.ts';
 
@@ -50,8 +50,8 @@ export interface OpenIssuingOptions {
   openKeys(open: () => Promise<TokenKeys>): Promise<TokenKeys>;
   callerOf: TokenIssueParts['callerOf'];
   visibleSince: NonNullable<Kind['visibleTo']>;
-  deadText: TokenCallersParts['deadText'];
-  userOf: TokenCallersParts['userOf'];
+  deadText: TokenCallersOptions['deadText'];
+  userOf: TokenCallersOptions['userOf'];
   /** Called when verifiers must not believe what they read before. */
   revocationsLost(): void;
 }

@@ -43,7 +43,7 @@ type Counts = Record<KeyState, number> & {
 
 const namedAtMost = 10;
 
-export interface KeyCountsParts {
+export interface KeyCountsOptions {
   book: Pick<KeyBook, 'size' | 'facts' | 'heldByOthers'>;
   world: KeyWorld;
   clock: Clock;
@@ -51,11 +51,11 @@ export interface KeyCountsParts {
 
 /** Counts the keys for metrics and for `hostward status`. */
 export class KeyCounts {
-  readonly #parts: KeyCountsParts;
+  readonly #parts: KeyCountsOptions;
   #last: { atMs: number; counts: Counts } | undefined;
   #isCounting = false;
 
-  constructor(parts: KeyCountsParts) {
+  constructor(parts: KeyCountsOptions) {
     this.#parts = parts;
   }
 

@@ -157,7 +157,7 @@ function hiddenKey(world: KeyWorld, credential: Credential, request: AccessReque
   return `the access key ${request.name} is of the ${kind} ${name} and does not exist for this key, so that every request for it is answered 404`;
 }
 
-/** Whoever asks, an administrator too, is answered 404. */
+/** Everybody is answered 404, administrators too. */
 function absentPlace({ clusters, projects }: Directory, target: Destination): string | undefined {
   const missing = (what: string) => `the configuration has no ${what}, so that every request there is answered 404`;
   if (target.kind === 'Management') return undefined;

@@ -44,7 +44,7 @@ import { makeSecret } from './secret/rotate.ts';
 import { duplicateSupplied, suppliedSecret } from './secret/supplied.ts';
 import type { RandomBytes } from './secret/token.ts';
 
-export interface KeyParts {
+export interface KeyOptions {
   book: KeyBook;
   people: UserDirectory;
   callers: Callers;
@@ -85,9 +85,9 @@ const saidBySchema: ReadonlySet<string> = new Set(['spec.ttl', 'spec.type', 'spe
 export class KeyStrategy implements Strategy {
   readonly countsGenerations = true;
   readonly hasStatus = true;
-  readonly #parts: KeyParts;
+  readonly #parts: KeyOptions;
 
-  constructor(parts: KeyParts) {
+  constructor(parts: KeyOptions) {
     this.#parts = parts;
   }
 
@@ -268,7 +268,7 @@ function addServerMarks({ object, facts: draft }: ObjectWrite<Draft>): void {
   if (draft.instance !== undefined) object.metadata.labels = { ...labels, [instanceLabel]: draft.instance };
 }
 
-export function contextOf(parts: KeyParts, session: Session): JudgeContext {
+export function contextOf(parts: KeyOptions, session: Session): JudgeContext {
   const { callers, people, limits, clock } = parts;
   const nowMs = clock.wallTime().getTime();
   return { caller: callers.callerOf(session), directory: people.directory, limits: limits(), nowMs };

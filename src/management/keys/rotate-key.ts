@@ -12,7 +12,7 @@ import { keyResource, managementGroup } from '../scope/request.ts';
 import { keyPrefix } from './book/key-book.ts';
 import { hiddenPart } from './book/stored-key.ts';
 import type { Session } from './callers/callers.ts';
-import { contextOf, type KeyParts } from './key-strategy.ts';
+import { contextOf, type KeyOptions } from './key-strategy.ts';
 import { isExpired } from './life/expiry.ts';
 import { keyFacts } from './life/key-facts.ts';
 import { judgeChangedKey } from './rules/change.ts';
@@ -25,7 +25,7 @@ import { overlapFaults, rotate } from './secret/rotate.ts';
 
 const resource = { group: managementGroup, resource: keyResource };
 
-export function rotateKey(store: Store, parts: KeyParts): SubresourceAction {
+export function rotateKey(store: Store, parts: KeyOptions): SubresourceAction {
   return async (body, ctx) => {
     const { object, name } = ctx;
     const part = object === undefined ? undefined : hiddenPart(object);
@@ -93,7 +93,7 @@ function openingNothing(name: string, why: string): FieldError {
   );
 }
 
-/** Whoever got the new value knows the key from now on, and nobody else does. */
+/** From now on only the caller who got the new value knows the key. */
 function rotatedObject(object: KubeObject, rotated: KeyRecord, session: Session): KubeObject {
   const { holder: _holder, ...record } = rotated;
   const annotations = { ...object.metadata.annotations, [rotatedByAnnotation]: makerText(session) };

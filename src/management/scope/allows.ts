@@ -36,7 +36,7 @@ export function allows(directory: Directory, credential: Credential, request: Ac
   const { subject, keyName, scopes } = credential;
   const right = rightFor(directory, subject, request);
   const noRight = `the ${subject.kind} has no right to ${requestText(request)}`;
-  // Only who may use the place is told where it ends.
+  // Only callers who may use the place learn where it ends.
   if (!staysInPlace(directory, request))
     return denied(right === undefined ? noRight : noRight + placeText(directory, request.target));
   if (credential.issuesNothing === true && isIssuing(request))

@@ -4,12 +4,12 @@ import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
 import type { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
 import type { Metrics } from '../../metrics.ts';
+import { andMore } from '../../object/text/in-words.ts';
 import type { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
 import { timeText } from '../keys/book/stored-key.ts';
 import { declareKeyMetrics } from '../keys/key-metrics.ts';
-import { keysOfLeavers } from '../keys/life/leavers.ts';
+import { keysOfLeavers, type LeaversKeys, leaverSentence } from '../keys/life/leavers.ts';
 import type { ManagementProxy } from '../proxy/proxy.ts';
-import { openFaults } from './commands/open-faults.ts';
 import type { OpenParts } from './open-parts.ts';
 
 export interface OpenManagement extends OpenParts {
@@ -59,4 +59,51 @@ export function declareMetrics(
     failedLogins: () => failedLogins.count,
   });
   kubeconfigs.declareMetrics(metrics);
+}
+
+interface FailedRemoval {
+  /** PROJECT/NAME. */
+  instance: string;
+  /** Empty before the first attempt has ended. */
+  trouble: string;
+}
+
+interface UpstreamFault {
+  /** `cluster c1`. */
+  name: string;
+  missing: readonly string[];
+  /** Why nothing could be asked. */
+  trouble?: string;
+  mend?: string;
+}
+
+/** What somebody must mend outside of the management API, in sentences for the first line of `hostward status`. Pure. */
+function openFaults(of: {
+  removalsWaiting: readonly FailedRemoval[];
+  upstreams: readonly UpstreamFault[];
+  leavers: readonly LeaversKeys[];
+  damages: readonly (string | undefined)[];
+}): string[] {
+  const instances = [...new Set(of.removalsWaiting.map(({ instance }) => instance))];
+  return [
+    ...of.damages.filter((damage) => damage !== undefined),
+    ...instances.map((instance) => removalSentence(instance, of.removalsWaiting)),
+    ...of.upstreams.map(lackedSentence),
+    ...of.leavers.map(leaverSentence),
+  ];
+}
+
+function removalSentence(instance: string, all: readonly FailedRemoval[]): string {
+  const here = all.filter((each) => each.instance === instance);
+  const certificates = here.length === 1 ? 'a client certificate' : `${here.length} client certificates`;
+  const trouble = here.find((each) => each.trouble !== '')?.trouble;
+  const because = trouble === undefined ? 'the removal is under way' : trouble;
+  return `${certificates} of ended access keys may still have rights in the virtual cluster ${instance}: ${because}`;
+}
+
+function lackedSentence({ name, missing, trouble, mend }: UpstreamFault): string {
+  if (trouble !== undefined) return `${name} cannot be asked for the rights of Hostward: ${trouble}`;
+  const [first = '', ...others] = missing;
+  const todo = mend === undefined ? '' : `; give them with: ${mend}`;
+  return `Hostward lacks rights in ${name} (${first}${andMore(others.length)})${todo}`;
 }

@@ -25,7 +25,7 @@ import type { RulingConfiguration } from '../keys/callers/ruling-configuration.t
 import type { UserDirectory } from '../keys/callers/user-directory.ts';
 import { auditName, makeDataFolder } from '../keys/folder/data-folder.ts';
 import { KeyCounts } from '../keys/key-metrics.ts';
-import { contextOf, type KeyParts, KeyStrategy } from '../keys/key-strategy.ts';
+import { contextOf, type KeyOptions, KeyStrategy } from '../keys/key-strategy.ts';
 import { keyKind } from '../keys/keys.ts';
 import type { Activity } from '../keys/life/activity.ts';
 import { type KeyWorld, makersOf } from '../keys/life/credential.ts';
@@ -77,7 +77,7 @@ export interface OpenParts {
 export interface OpenOptions extends StoredOptions {
   /** Not started yet. */
   database: Database;
-  /** Stands in tokens. */
+  /** The issuer in tokens. */
   baseURL: string;
   /** The kinds that an owner can be of. */
   kinds: () => readonly Kind[];
@@ -122,7 +122,7 @@ async function partsOf(
   const callers = new Callers({ book, world, peppers, activity, clock, ...others });
   const rights = new Rights(callers, () => people.directory, world.key);
   const limits = () => settings().keys;
-  const stateByOthers: KeyParts['stateByOthers'] = (name, uid, nowMs) => {
+  const stateByOthers: KeyOptions['stateByOthers'] = (name, uid, nowMs) => {
     const facts = book.key(name);
     return facts?.record.uid === uid ? stateOfOthers(facts, world, nowMs) : 'active';
   };
@@ -133,7 +133,7 @@ async function partsOf(
       ...{ store, followers, secret: secrets.auditKey, clock },
       ...{ mayAct: shared.sweeps, replica: shared.replica, others: shared.others },
     });
-  const keyParts: KeyParts = {
+  const keyParts: KeyOptions = {
     ...{ book, people, callers, activity, peppers, supplied, cipher, random, limits, clock, kinds, stateByOthers },
   };
   const key = keyKind({

@@ -1,6 +1,6 @@
 // Versions of peppers and token keys where several replicas share a store and get their folder of secrets at different times. A new
 // version is used only when every living replica has said that it has it, and a replica that lacks one in use answers nobody: it
-// could only refuse what is good. In: the folder, what the others say, two records of the store. Out: which versions are used.
+// could only refuse what is good. In: the folder, the heartbeats of the others, two records of the store. Out: which versions are used.
 import { createHash } from 'node:crypto';
 import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -12,7 +12,7 @@ import { checkSecrets, pepperInUse, proofKey, proofOf, readSecrets, type Secrets
 import type { Pepper } from '../keys/secret/pepper.ts';
 import { differentPepper, type ReplicaWords, type Shared } from './host/shared-store.ts';
 
-export interface SecretVersionsParts {
+export interface SecretVersionsOptions {
   store: Pick<Store, 'get' | 'write'>;
   followers: Followers;
   shared: Shared;
@@ -43,7 +43,7 @@ interface TokenKeyInUse {
 }
 
 export class SecretVersions {
-  readonly #parts: SecretVersionsParts;
+  readonly #parts: SecretVersionsOptions;
   readonly #followed: Follower;
   #keys: TokenKeys | undefined;
   #tokenKey: TokenKeyInUse | undefined;
@@ -56,7 +56,7 @@ export class SecretVersions {
   #isStopped = false;
   #said = '';
 
-  constructor(parts: SecretVersionsParts) {
+  constructor(parts: SecretVersionsOptions) {
     this.#parts = parts;
     this.#followed = parts.followers.of({
       prefix,

@@ -1,10 +1,10 @@
 // Takes over the configuration that rules: the own file after a reload, or that of another replica when the store has it. In: the
-// configuration that rules, and what must be done with it. Out: the same, done once after the other, and again where it failed.
+// configuration that rules, and the steps that put it in force. Out: the steps are done one after the other, and repeated when one fails.
 import type { Log } from '../../log.ts';
 import type { RulingConfiguration } from '../keys/callers/ruling-configuration.ts';
 import type { UserDirectory } from '../keys/callers/user-directory.ts';
 
-export interface TakingOverParts {
+export interface TakingOverOptions {
   ruling: RulingConfiguration;
   people: UserDirectory;
   log: Log;
@@ -13,14 +13,14 @@ export interface TakingOverParts {
 }
 
 export class TakingOver {
-  readonly #parts: TakingOverParts;
+  readonly #parts: TakingOverOptions;
   #taken: string;
   #running: Promise<void> = Promise.resolve();
   #isLate = false;
   #isStopped = false;
 
   /** What rules at this moment is in force. */
-  constructor(parts: TakingOverParts) {
+  constructor(parts: TakingOverOptions) {
     this.#parts = parts;
     this.#taken = parts.ruling.rules;
     parts.ruling.follow(() => this.#look());

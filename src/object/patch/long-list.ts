@@ -65,7 +65,7 @@ export class LongList {
   }
 }
 
-/** A copy in which long lists are LongLists. The type does not tell: whoever reads the copy asks `isLongList` first. */
+/** A copy in which long lists are LongLists. The type does not show this: readers of the copy must ask `isLongList` first. */
 export function copyWithLongLists(value: Json): Json {
   if (isLongList(value)) return asJson(new LongList(value.toJSON().map(copyWithLongLists)));
   if (Array.isArray(value)) {

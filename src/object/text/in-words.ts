@@ -1,6 +1,6 @@
 // Words for how many: of a list that a person reads the first ones and how many are left out, and a number with its noun.
 
-/** Stands behind those that are named; empty when all of them are. */
+/** Follows a list of names that was cut; empty when the list is complete. */
 export function andMore(left: number): string {
   return left > 0 ? ` and ${left} more` : '';
 }

@@ -8,8 +8,8 @@ import { GatheredBytes } from './gathered-bytes.ts';
 const largeBytes = 4 * 1024;
 
 /**
- * Each chunk costs microseconds too. Whoever sends slowly never has so many in one turn of the loop, and a body of 64 KiB that a program
- * writes word by word has fewer.
+ * Each chunk costs microseconds too. A slow sender never reaches this number in one turn of the loop, nor does a body of 64 KiB that a
+ * program writes word by word.
  */
 const freeInTurn = 256;
 const mostBeyond = 8_192;
@@ -48,7 +48,7 @@ function gatherFurther(stream: Readable, flooded: () => void): void {
   const packetEnds = () => {
     isPacket = false;
     tinyInTurn = 0;
-    // While older bytes wait for a reader, younger ones are gathered further.
+    // While older bytes wait for a reader, newer ones are still joined into one chunk.
     if (stream.readableLength === 0) deliver();
   };
   const begins = () => {
@@ -109,7 +109,7 @@ export function passOn(from: Readable, to: Writable, { end }: { end: boolean }):
   from.on('data', pass);
   if (end) from.once('end', ended);
   to.once('close', stop);
-  // Whoever looked at its first bytes has paused it.
+  // It was paused by the code that looked at its first bytes.
   from.resume();
   return stop;
 }

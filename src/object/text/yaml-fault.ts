@@ -35,7 +35,7 @@ const sentences: readonly [words: RegExp, sentence: string][] = [
     'a text in quotes holds a control character; write the character as an escape such as "\\u0007"',
   ],
   [/non-printable/, 'the text holds a control character; write the character as an escape in double quotes'],
-  [/expected ':'|multiline key/, `a key without ":" stands here; put ": " after the key, or ${oneIndentation}`],
+  [/expected ':'|multiline key/, `a key without ":" is here; put ": " after the key, or ${oneIndentation}`],
   [/whitespace character is expected/, 'a space is missing after ":"; put one'],
   [
     /block scalar|chomping|indentation width|line break is expected/,

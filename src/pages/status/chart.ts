@@ -4,7 +4,7 @@ import { type Html, html } from '../frame/html.ts';
 
 export interface ChartLine {
   name: string;
-  /** first or second: its colour and its dashes in the stylesheet. */
+  /** A class of the stylesheet, which gives the line its colour and its dashes. */
   style: 'first' | 'second';
   points: readonly { at: Date; value: number }[];
   /** Goes on between its points, however far apart they are. */

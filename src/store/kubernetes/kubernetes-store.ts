@@ -176,7 +176,7 @@ export class KubernetesStore extends TimelineStore {
     return this.#own.told;
   }
 
-  /** How far this replica may be behind the host. */
+  /** The longest time for which this replica may be behind the host. */
   get silentMs(): number {
     return this.#pulse.silentMs;
   }

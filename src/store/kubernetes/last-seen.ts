@@ -7,7 +7,7 @@ import { type Sight, versionsIn } from './record-format.ts';
 import { tooOld } from './succession.ts';
 
 export interface Told {
-  /** Of the record of the replica. */
+  /** The host's version of the record that this replica wrote about itself. */
   version: number;
   sight: Sight | undefined;
 }
@@ -23,7 +23,7 @@ export class LastSeen {
   readonly #putBack: ReadonlySet<string>;
   readonly #reached: number;
   readonly since: number;
-  /** A replica could not name all that it did not believe. */
+  /** True if a replica had more records that it did not believe than it could name. */
   readonly isIncomplete: boolean;
 
   constructor(told: readonly Told[], { epoch, isRevoked }: { epoch: string; isRevoked: IsRevoked }) {

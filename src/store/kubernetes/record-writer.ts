@@ -9,7 +9,7 @@ import type { Intake, StoreSize } from './intake.ts';
 import type { MetaRecord } from './meta-record.ts';
 import { nameOf, recordData } from './record-format.ts';
 
-export interface RecordWriterParts {
+export interface RecordWriterOptions {
   host: HostRecords;
   meta: MetaRecord;
   intake: Intake;
@@ -20,9 +20,9 @@ export interface RecordWriterParts {
 }
 
 export class RecordWriter {
-  readonly #parts: RecordWriterParts;
+  readonly #parts: RecordWriterOptions;
 
-  constructor(parts: RecordWriterParts) {
+  constructor(parts: RecordWriterOptions) {
     this.#parts = parts;
   }
 

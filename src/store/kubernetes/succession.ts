@@ -9,8 +9,8 @@ import type { HostRecord } from './host-records.ts';
 import { nameOf, versionsIn } from './record-format.ts';
 
 /**
- * Who writes a record anew has read the store in the last seconds, or answers nothing. Much longer than that, because a process may
- * stand still while its request is under way.
+ * A replica that writes a record has read the store in the last seconds, or it answers nothing. This is much longer, because a process
+ * may be stopped while its request is under way.
  */
 const writersLagMs = 120_000;
 const sampleEveryMs = 2_000;
@@ -55,7 +55,7 @@ export class Succession {
     return Math.max(this.#inherited, this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0));
   }
 
-  /** The record has become one that nobody believes. */
+  /** The record now has content that no replica believes. */
   spoiled(name: string, last: StoredRecord): void {
     this.#spoiled.set(name, digestOf(last.value));
   }

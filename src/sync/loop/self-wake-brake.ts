@@ -107,7 +107,7 @@ export class SelfWakes {
     if (!waitsForServer(ledger.outcomeOf(key)) || !queue.isDelayed(key)) this.wake(key);
   }
 
-  /** Has an object looked at because of the outcome of a pass. */
+  /** Queues the object again because of the outcome of another pass. */
   wake(key: Key): void {
     const { brake, kind, queue, enqueue, log, metrics } = this.#options;
     const { waitMs, isNews } = this.#waiting.has(key) ? { waitMs: 0, isNews: false } : brake.take(`${kind} ${key}`);

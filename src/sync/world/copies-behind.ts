@@ -21,7 +21,7 @@ export class CopiesBehind {
     return this.#noted.get(hostKey)?.service === service;
   }
 
-  /** Undefined for a copy that is gone, or that names a Service of a single meaning. */
+  /** `behind` is undefined when the copy is gone, or when only one virtual Service can be meant by the name. */
   note(hostKey: Key, behind: Behind | undefined): void {
     this.#forget(hostKey);
     if (behind === undefined) return;

@@ -11,7 +11,7 @@ import type { Standing } from './standing.ts';
 export interface Standings {
   /** Unknown while a change of the object waits, because its patches may fail on it. */
   standingOf(object: ObjectRef): Standing;
-  /** The standing that its last pass found. */
+  /** What its last pass found. */
   lastStandingOf(object: ObjectRef): Standing;
 }
 

@@ -12,7 +12,7 @@ const judgedObjects = 100;
 
 /** What a clash of names asks of a kind. */
 export interface NameView {
-  /** Whether its first lists are in. */
+  /** True once the first lists of the kind have arrived. */
   isReady(): boolean;
   /** False for a kind that is switched off: its copies stay, but it gets no new ones. */
   isWritten(): boolean;

@@ -78,7 +78,7 @@ describe('LoopTime', () => {
     expect([loop.usedMs('a'), loop.usedMs('b')]).toEqual([31, 5]);
   });
 
-  it('lets only small callers go on when all together use three quarters', async () => {
+  it('refuses all but small callers while all together use three quarters of the time', async () => {
     const { use, refusal } = counted();
     for (const caller of ['a', 'b', 'c', 'd']) await use(caller, 1_900);
     await use('small', 200);

@@ -59,7 +59,7 @@ describe('compileExpression() refuses', () => {
     expect(result.kind === 'faults' && result.faults.map(({ column }) => column)).toEqual([1, 7, 11]);
   });
 
-  it('a long chain of members having walked each link once', () => {
+  it('only after walking each link of a long chain of members once', () => {
     let walked = 0;
     let node: object = { type: 'Identifier', name: 'value' };
     const links: object[] = [];

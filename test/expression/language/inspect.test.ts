@@ -7,7 +7,7 @@ function messagesOf(source: string): string[] {
   return compiled.kind === 'ok' ? [] : compiled.faults.map(({ message }) => message);
 }
 
-/** Whatever an expression is made of, the walk has to come by. */
+/** Each place in an expression where another expression may be: the inspection must reach all of them. */
 const places = [
   ...['eval', 'value[eval]', 'value?.[eval]', 'eval.x', 'eval?.x', 'value.x(eval)', 'value.x(1, eval)', 'eval()'],
   ...['({ a: eval })', '({ [eval]: 1 })', '({ eval })', '({ ...eval })', '[eval]', '[...eval]', '`$'.concat('{eval}`')],

@@ -80,7 +80,7 @@ describe('a chain of lines', () => {
     expect(verified(lines.with(1, other[1] as string))).toMatchObject({
       kind: 'broken',
       line: 2,
-      reason: 'it follows another line than the one before it',
+      reason: 'it was written after another line than the one before it',
     });
   });
 

@@ -22,7 +22,7 @@ describe('the end of a key', () => {
     expect(expiryOf(times, last)).toBe(expiry);
   });
 
-  it('is the instant itself', () => {
+  it('includes its own millisecond', () => {
     expect([10_999, 11_000].map((now) => isExpired(fixed, undefined, now))).toEqual([false, true]);
     expect(isExpired({ ...fixed, ttl: 0 }, undefined, Number.MAX_SAFE_INTEGER)).toBe(false);
   });

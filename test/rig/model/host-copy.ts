@@ -126,7 +126,7 @@ function managedLists(of: CopyCase): readonly Value[] {
       const rendering = render({ ...of.claim.around, virtual, settings });
       if (rendering?.outcome.ok !== true) return [];
       const { annotations } = rendering.outcome;
-      // The tenant's keys that are copied (spec/endpoints.md): what a patch takes off the copy is none of them.
+      // The list names the tenant's keys that the copy has (spec/endpoints.md), so not those that a patch removes.
       return [listed(Object.keys(annotationsOf(virtual)).filter((key) => Object.hasOwn(annotations, key)))];
     }),
   );

@@ -22,7 +22,7 @@ const restartSilenceMs = 20_000;
 /** What a fault may cost an object in writes beyond the run without it: a retry whose answer was lost, and one more after a restart. */
 const redundantWrites = 3;
 
-/** Warnings on every answer change nothing, and never end. */
+/** How often faults struck, without those that strike all the time and change nothing. */
 function strikesOf(faults: readonly LiveFault[]): number {
   return faults.reduce((sum, { struck, recipe }) => sum + (endless.has(recipe.effect) ? 0 : struck), 0);
 }

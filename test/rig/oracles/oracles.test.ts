@@ -72,7 +72,7 @@ describe('the oracles of requests', () => {
     expect(said('host', 'PUT', `${copies}/a`, { metadata: {} })).toContain('S1 no merge patch');
   });
 
-  it('see a copy of nothing, a copy without marks, and a write to what is never ours', () => {
+  it('see a copy without marks, and a write to an object that is never ours', () => {
     expect(said('host', 'POST', copies, { metadata: { name: 'a' } })).toContain('S1 unmarked');
     expect(said('host', 'DELETE', '/api/v1/namespaces/vcluster-vc/services/vc')).toContain('S1 writes services');
   });

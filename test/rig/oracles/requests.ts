@@ -182,7 +182,7 @@ export class RequestOracle implements WorldEars {
     });
   }
 
-  /** Policy, patches that throw, slices that a controller made: the model knows more. */
+  /** A rough look for policy, patches that throw and slices that a controller made; the model judges these exactly. */
   #mayBeRefused(object: Marked, resource: string): boolean {
     const text = JSON.stringify(object);
     const managedBy = object.metadata.labels?.['endpointslice.kubernetes.io/managed-by'];

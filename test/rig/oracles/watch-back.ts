@@ -12,7 +12,7 @@ const backWithinMs = 1_200;
 /** A bookmark a minute, and fifteen seconds. A watch that has had none yet may be silent twice as long. */
 const silentWithinMs = 75_000 + backWithinMs;
 const neverHeardWithinMs = 150_000 + backWithinMs;
-/** These end a watch by a line. */
+/** Faults that end a watch with a line of its stream, or in the middle of one. */
 const byLine: ReadonlySet<string> = new Set([
   '410 in the stream',
   '500 in the stream',

@@ -18,7 +18,7 @@ const warmRounds = 4;
 /** Without a leak the process, with both API servers and the rig, grows by 50 to 90 kB a minute in its first hour: half a kilobyte for each request. */
 const mostBytesInMinute = 150_000;
 const mostNewHandles = 6;
-/** As long as a contested object or a withheld delete needs, and a proof. */
+/** Long enough for a contested object, a withheld delete and a proof of the windows to end. */
 const calmMs = 75_000;
 
 export interface SoakRound {

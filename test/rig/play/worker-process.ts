@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { mutantVariable } from '../mutants/mutants.ts';
 import type { FromWorker, ToWorker } from './worker.ts';
 
-/** A process that has played many runs has seen many worlds; a fresh one starts in a second. */
+/** A process that has played many runs has collected memory; a fresh one starts in a second. */
 const seedsOfProcess = 120;
 /** A run takes a second or two; a process that is silent for so long hangs. */
 const silentProcessMs = 180_000;

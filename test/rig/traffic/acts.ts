@@ -5,7 +5,7 @@ import type { RigSide } from '../stage/rig-cluster.ts';
 export type Synced = 'endpoints' | 'endpointslices';
 export type Content = 'secrets' | 'configmaps';
 
-/** A virtual object; on the host its copy is meant. */
+/** Names a virtual object. In an act on the host it means the copy of that object. */
 export interface At {
   namespace: string;
   name: string;

@@ -239,7 +239,7 @@ export class Draw {
     return [...made, { do: 'wait', ms: 2_000 }, ...this.#downs(), ...apart, { do: 'wait', ms: 4_000 }];
   }
 
-  /** The last configuration is loaded; often while no daemon looks, and the host has edited a key whose patches it changes. */
+  /** Loads the last configuration: often while no daemon runs, and after a host edit of a key whose patches it changes. */
   turn({ variants }: Features, patch: string | undefined): Act[] {
     const chance = this.#chance;
     const [, field, key] = /^metadata\.(labels|annotations)\["(.*)"\]$/.exec(pathOf(patch ?? '')) ?? [];

@@ -127,7 +127,7 @@ describe('a replica that starts', () => {
     expect([await valuesIn(two, ['/old', '/new', '/gone']), two.unusable.size]).toEqual([['"2"', '"2"', '"2"'], 0]);
   });
 
-  it('asks what it has written down itself of what nobody has seen', async () => {
+  it('asks its own journal about records that no replica has seen', async () => {
     const namespace = await newNamespace(host);
     const one = await started(namespace);
     await one.write('/a', { expect: 0, value: '"1"' });

@@ -22,7 +22,7 @@ const inherited = ['constructor', 'toString', 'hasOwnProperty', 'valueOf'];
 const texts = (value: string) => Object.fromEntries(inherited.map((key) => [key, value]));
 
 describe('keys that every object inherits', () => {
-  it('go forward, back and away like any other', async () => {
+  it('are copied, flow back and are removed like other keys', async () => {
     const patches = [
       entry({ path: 'metadata.annotations.*', expression: '"p-" + value', reverseExpression: 'value.slice(2)' }),
     ];

@@ -178,7 +178,7 @@ describe('a host value that cannot be reversed', () => {
     await expectQuiet();
   });
 
-  it('that came new stays on the host alone', async () => {
+  it('that the host added stays on the host alone', async () => {
     await start(inOne('metadata.annotations[*]', json));
     await set('host', 'annotations', { fresh: 'no JSON' });
     expect(both('annotations', 'fresh')).toEqual([undefined, 'no JSON']);

@@ -6,7 +6,7 @@ const first = { key: 'default/z', creationTimestamp: '2026-01-01T00:00:00Z' };
 const second = { key: 'default/a', creationTimestamp: '2026-01-02T00:00:00Z' };
 const alsoFirst = { key: 'default/b', creationTimestamp: first.creationTimestamp };
 
-describe('the winner of a contested host name (rule 13)', () => {
+describe('the winner of a contested host name', () => {
   it.each<[name: string, eligible: (typeof first)[], incumbent: string | undefined, winner: string | undefined]>([
     ['is the incumbent, even against an older claimant', [first, second], second.key, second.key],
     ['is not an incumbent that is no longer eligible', [first, alsoFirst], second.key, alsoFirst.key],

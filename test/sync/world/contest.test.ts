@@ -18,7 +18,7 @@ async function repaired(pausesMs: readonly number[]) {
 
 const many = (count: number, pauseMs: number) => Array.from({ length: count }, () => pauseMs);
 
-describe('the delay for contested objects (rule 12)', () => {
+describe('the delay of the repair of a contested object', () => {
   it.each<[name: string, pausesMs: number[], delayMs: number]>([
     ['an object without repairs', [], 0],
     ['three quick repairs', many(3, 10), 0],

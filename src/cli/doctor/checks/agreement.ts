@@ -17,7 +17,8 @@ export const isAgreed: Check = {
   async look(patient) {
     const { management } = patient.settings;
     const { configuration } = patient.records;
-    if (management === undefined || configuration === undefined) return ok('no replica has told its configuration yet');
+    if (management === undefined || configuration === undefined)
+      return ok('no replica has written its configuration into the store yet');
     const { generation = 0 } = management;
     const found = compareWith(management, configuration);
     const what = 'users, teams, projects and clusters';
@@ -26,11 +27,11 @@ export const isAgreed: Check = {
         return ok(`the ${what} of this configuration rule`);
       case 'newer':
         return ok(
-          `this configuration has generation ${generation}, the highest: its ${what} rule from the start of a replica`,
+          `this configuration has generation ${generation}, the highest: its ${what} count as soon as a replica starts with it`,
         );
       case 'older':
         return warning(
-          `the ${what} of a configuration of generation ${found.than} rule, and this one has generation ${generation}`,
+          `another configuration, of generation ${found.than}, decides the ${what}; this one has generation ${generation}`,
           {
             mend: `use that file here too, or set hostward.management.generation to ${found.than + 1} or more for this one to rule`,
           },

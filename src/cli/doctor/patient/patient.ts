@@ -17,7 +17,7 @@ export interface ReachedCluster extends Meeting {
   client: ClusterClient;
 }
 
-/** Of a store of the management API. */
+/** The cluster that keeps the records of the management API. */
 export type RecordsCluster = Pick<ReachedCluster, 'connection' | 'client'>;
 
 export class Patient {

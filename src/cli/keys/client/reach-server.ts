@@ -100,7 +100,7 @@ async function placeAt(context: Context, options: Options, text: string) {
     authorityFile === undefined ? undefined : await context.files.read(resolve(context.cwd, authorityFile));
   if (authority !== undefined && !authority.includes('-----BEGIN CERTIFICATE-----'))
     throw new CommandFault(exitCodes.input, `${authorityFile}: want a certificate in PEM`, {
-      hint: 'give the ca.crt of the server, which stands in its dataDir',
+      hint: 'give the ca.crt of the server, which is in its dataDir',
     });
   return { kind: 'server' as const, url, authority };
 }

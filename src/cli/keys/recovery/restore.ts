@@ -76,7 +76,7 @@ function textOf(restored: Restored, trustsKeys: boolean): string {
     if (!trustsKeys) lines.push('make a key to begin with: hostward keys create NAME --admin');
   }
   if (broughtBack.length > 0) lines.push(`brought back too: ${broughtBack.join(', ')}`);
-  if (movedAside !== undefined) lines.push(`the database that was there is ${movedAside} now`);
+  if (movedAside !== undefined) lines.push(`the database that was there before is kept as ${movedAside}`);
   return `${lines.join('\n')}\n`;
 }
 

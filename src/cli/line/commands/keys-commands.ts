@@ -149,7 +149,7 @@ export const keysCommands: readonly CommandSpec[] = [
     summary: 'Give an access key a later end; its value stays',
     details: [
       'The key is valid for --ttl from now on, and whoever uses it notices nothing. Only administrators may move an end further away, and an expired key stays expired.',
-      'Direct tokens of the key end, and are asked for anew. Where the value should change too: hostward keys rotate NAME.',
+      'Direct tokens of the key end, and clients must ask for new ones. To change the value of the key too: hostward keys rotate NAME.',
       reach,
     ],
     options: [{ name: 'ttl', value: 'DURATION', summary: 'from now on, like 90d' }, ...reachOptions, output],

@@ -102,17 +102,19 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   draft.roundTrips = roundTripsOf(loaded, { tried, bothWays, failing });
 }
 
-/** Why patches do nothing that are for objects of another kind. */
+/** Notes about patches that do nothing here, because no object is of their kind. */
 function idleNotes({ compiled }: Asked['configuration'], virtual: readonly KubeObject[]): string[] {
   return [
     { kind: 'Endpoints', place: 'sync.toHost.endpoints.patches', set: compiled.set },
     { kind: 'EndpointSlice', place: 'sync.toHost.endpointSlices.patches', set: compiled.slices.set },
   ]
     .filter(({ kind, set }) => set.patches.length > 0 && !virtual.some((one) => one.kind === kind))
-    .map(({ kind, place }) => `the patches in ${place} are for objects of kind ${kind}, and there is none here`);
+    .map(
+      ({ kind, place }) => `the patches in ${place} change objects of kind ${kind}, and no object here is of that kind`,
+    );
 }
 
-/** For `.catch()`: objects of the host that are copies of no object of the tenant. */
+/** For `.catch()`: turns a mistake in the objects of the user into a mark at the top of their text. */
 function refusal(marks: Mark[]): (text: TextName) => (thrown: unknown) => undefined {
   return (text) => (thrown) => {
     if (!(thrown instanceof CommandFault)) throw thrown;

@@ -33,7 +33,7 @@ export interface LostLines {
   seen: number;
 }
 
-/** `seen`: what the store was told last. Undefined while nothing is missing. */
+/** `seen`: the end that was last reported to the store. Undefined while nothing is missing. */
 export function lostEnd(
   of: string,
   { line, digest }: ChainHead,

@@ -73,7 +73,7 @@ export class ChainCheck {
     if (this.state !== undefined && read.seq !== this.state.next)
       return broken(`wanted line number ${this.state.next}, found ${read.seq}: lines are missing, or not in order`);
     if (this.state !== undefined && read.previous !== this.state.previous)
-      return broken('it follows another line than the one before it');
+      return broken('it was written after another line than the one before it');
     if (read.seq === this.#known?.line && read.digest !== this.#known.digest)
       return broken(`line number ${read.seq} is not the one that the store has seen`);
     this.first ??= { seq: read.seq, previous: read.previous };

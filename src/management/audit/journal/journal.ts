@@ -52,7 +52,7 @@ export interface JournalEntry {
   change: JournalChange;
 }
 
-/** Room for the members that the chain adds. */
+/** The chain adds members to the entry, and the line must have room for them. */
 const longestEntry = maxLineLength - 512;
 
 /** A change that does not fit into a line is recorded without its content. */

@@ -38,7 +38,8 @@ export async function putOver(
   for (;;) {
     const place = afterKey === undefined ? {} : { afterKey };
     const page = await store.list(keyPrefix, { atRevision, limit: pageRecords, ...place });
-    if (page.kind !== 'page') throw new Error('restore the keys: want the present, the store has forgotten it');
+    if (page.kind !== 'page')
+      throw new Error('restore the keys: the store has compacted the revision that was being read; try again');
     await Promise.all(page.records.map((record) => onKey(store, record, { known, disablesKeys, isComplete, applied })));
     afterKey = page.records.at(-1)?.key;
     if (!page.hasMore) return applied;

@@ -6,7 +6,7 @@ import type { SubjectName } from '../../scope/directory.ts';
 import { type AccessRequest, instanceResource, managementGroup, namespaceOfProject } from '../../scope/request.ts';
 
 export interface IssueRecord {
-  /** Stands in the group of the certificate and in the names of the objects that we make for it. */
+  /** Part of the group of the certificate and in the names of the objects that we make for it. */
   id: string;
   /** `beginning`: the client does not have the certificate yet. `ending`: its rights still have to be removed. */
   state: 'beginning' | 'live' | 'ending';

@@ -22,7 +22,7 @@ export const kubeconfigSchemas: Schemas = {
           maximum: 2_147_483_647,
         },
         server: textField(
-          'Address that stands in the kubeconfig instead of that of the virtual cluster. https, without user, query and fragment.',
+          'Address that the kubeconfig has instead of that of the virtual cluster. https, without user, query and fragment.',
         ),
         clientCert: {
           type: 'boolean',

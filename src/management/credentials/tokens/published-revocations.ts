@@ -6,7 +6,7 @@ import type { Store } from '../../../store/store.ts';
 import type { RevocationEntry } from '../claims/revocations.ts';
 import { revocationKey, revocationPrefix, revocationText } from './revocation-kind.ts';
 
-export interface PublishedRevocationsParts {
+export interface PublishedRevocationsOptions {
   store: Pick<Store, 'list' | 'write'>;
   clock: Clock;
   /** Called once when the store begins to lack revocations. */
@@ -21,7 +21,7 @@ const patienceMs = 5_000;
 const writesAtOnce = 500;
 
 export class PublishedRevocations {
-  readonly #parts: PublishedRevocationsParts;
+  readonly #parts: PublishedRevocationsOptions;
   /** Texts by key of the store; undefined = to be removed. */
   readonly #unwritten = new Map<string, string | undefined>();
   #writing: Promise<void> | undefined;
@@ -29,7 +29,7 @@ export class PublishedRevocations {
   #sinceMs = 0;
   #isLost = false;
 
-  constructor(parts: PublishedRevocationsParts) {
+  constructor(parts: PublishedRevocationsOptions) {
     this.#parts = parts;
   }
 

@@ -27,7 +27,7 @@ export interface TokenSession {
   endedBecause(): string | undefined;
 }
 
-export interface TokenCallersParts {
+export interface TokenCallersOptions {
   keys: TokenKeys;
   ledger: TokenLedger;
   world: KeyWorld;
@@ -40,11 +40,11 @@ export interface TokenCallersParts {
 }
 
 export class TokenCallers {
-  readonly #parts: TokenCallersParts;
+  readonly #parts: TokenCallersOptions;
   readonly #cache = new TokenCache();
   readonly #scopes = new WeakMap<TokenClaims, Scope[]>();
 
-  constructor(parts: TokenCallersParts) {
+  constructor(parts: TokenCallersOptions) {
     this.#parts = parts;
   }
 

@@ -26,7 +26,7 @@ interface Line {
   view: string;
 }
 
-export interface LedgerParts {
+export interface LedgerOptions {
   store: Pick<Store, 'sideValues' | 'writeSideValues'>;
   /** What verifiers read. */
   revocations: PublishedRevocations;
@@ -36,13 +36,13 @@ export interface LedgerParts {
 }
 
 export class TokenLedger {
-  readonly #parts: LedgerParts;
+  readonly #parts: LedgerOptions;
   readonly #lines = new Map<string, Line>();
   readonly #unwritten = new Set<string>();
   /** The write that will have the unwritten lines. */
   #writing: Promise<void> | undefined;
 
-  constructor(parts: LedgerParts) {
+  constructor(parts: LedgerOptions) {
     this.#parts = parts;
   }
 

@@ -9,13 +9,13 @@ import type { Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
 
 export const suppliedPrefix = '/management/supplied/';
-/** No create takes as long, whoever makes it. */
+/** Longer than any create takes, on any replica. */
 const staleMs = 60 * 60 * 1000;
 /** A replica that was away for so long and comes back writes nothing before it has heard its own heartbeat again. */
 const orphanedMs = 2 * 60 * 1000;
 const sweepEveryMs = 30_000;
 
-export interface SuppliedValuesParts {
+export interface SuppliedValuesOptions {
   store: Pick<Store, 'currentRevision' | 'list' | 'write'>;
   followers: Pick<Followers, 'have'>;
   /** Of all replicas, and for ever: a pepper may be another on each of them for a while. */
@@ -23,19 +23,19 @@ export interface SuppliedValuesParts {
   clock: Clock;
   /** Whether this replica removes what others have left. */
   mayAct(): boolean;
-  /** Of this one. */
+  /** The name of this replica. */
   replica: string;
-  /** Those whose heartbeat is heard, without this one. */
+  /** The other replicas whose heartbeats arrive. */
   others(): readonly { replica: string }[];
 }
 
 export class SuppliedValues {
-  readonly #parts: SuppliedValuesParts;
+  readonly #parts: SuppliedValuesOptions;
   /** Keys of the store, by the uid of the key that is being made. */
   readonly #held = new Map<string, string>();
   #timer: Timer | undefined;
 
-  constructor(parts: SuppliedValuesParts) {
+  constructor(parts: SuppliedValuesOptions) {
     this.#parts = parts;
   }
 

@@ -37,7 +37,7 @@ export interface Session {
   certificateEndMs?: number;
 }
 
-export interface CallerParts {
+export interface CallerOptions {
   book: KeyBook;
   world: KeyWorld;
   peppers: Peppers;
@@ -59,10 +59,10 @@ export function isOpen({ path, outside }: Target): boolean {
 }
 
 export class Callers {
-  readonly #parts: CallerParts;
+  readonly #parts: CallerOptions;
   readonly #sessions = new WeakMap<User, Session>();
 
-  constructor(parts: CallerParts) {
+  constructor(parts: CallerOptions) {
     this.#parts = parts;
   }
 

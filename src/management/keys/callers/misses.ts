@@ -13,7 +13,7 @@ const ofOneSource = { burst: 20, perSecond: 2 };
 /** All sources together; looks at one time share one question to the host. */
 const ofAll = { burst: 200, perSecond: 50 };
 
-export interface MissesParts {
+export interface MissesOptions {
   store: Pick<Store, 'currentRevision'>;
   /** Of those who are asked again after the look. */
   followers: Pick<Followers, 'have'>;
@@ -21,11 +21,11 @@ export interface MissesParts {
 }
 
 export class Misses {
-  readonly #parts: MissesParts;
+  readonly #parts: MissesOptions;
   readonly #sources = new TokenBuckets(ofOneSource);
   #all: TokenBucket | undefined;
 
-  constructor(parts: MissesParts) {
+  constructor(parts: MissesOptions) {
     this.#parts = parts;
   }
 

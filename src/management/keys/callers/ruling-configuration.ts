@@ -22,7 +22,7 @@ interface Configuration {
   ruled: Ruled;
 }
 
-export interface RulingParts {
+export interface RulingOptions {
   store: Pick<Store, 'get' | 'write'>;
   followers: Followers;
   clock: Clock;
@@ -39,7 +39,7 @@ const longestPlain = 400_000;
 const mostAttempts = 10;
 
 export class RulingConfiguration {
-  readonly #parts: RulingParts;
+  readonly #parts: RulingOptions;
   readonly #followed: Follower;
   #own: Configuration;
   #ownSettings: ManagementSettings;
@@ -55,7 +55,7 @@ export class RulingConfiguration {
   #timer: Timer | undefined;
   #changed: () => void = () => undefined;
 
-  constructor(parts: RulingParts, own: ManagementSettings) {
+  constructor(parts: RulingOptions, own: ManagementSettings) {
     this.#parts = parts;
     this.#ownSettings = own;
     this.#own = configurationOf(own);
@@ -203,7 +203,7 @@ export class RulingConfiguration {
   }
 }
 
-/** How the settings of a file stand to the record in the store, for `hostward doctor`. */
+/** Compares the settings of a file with the record in the store, for `hostward doctor`. */
 export function compareWith(
   settings: ManagementSettings,
   value: string,

@@ -1,6 +1,8 @@
 // Keys of others whose value is known to a user who has left: they outlive whoever was shown them. The maker of a team's key has left who
 // is missing or disabled, is another person of that name by now, or is in the team no more; the maker of another user's key, an
-// administrator, also who is one no more. Pure.
+// administrator, also who is one no more. Pure but for the log.
+import type { Clock } from '../../../clock.ts';
+import type { Log } from '../../../log.ts';
 import { firstFew } from '../../../object/text/in-words.ts';
 import { deadByItself, type KeyWorld } from './credential.ts';
 import type { KeyFacts } from './key-facts.ts';
@@ -51,3 +53,20 @@ export function leaverSentence({ user, team, keys }: LeaversKeys): string {
 
 /** The list of the command has the others. */
 const shownKeys = 5;
+
+/** Says them in the log, once for each change. */
+export class SaidLeavers {
+  readonly #options: { clock: Clock; log: Log };
+  #said: ReadonlySet<string> = new Set();
+
+  constructor(options: { clock: Clock; log: Log }) {
+    this.#options = options;
+  }
+
+  look({ book, world }: { book: { heldByOthers(): Iterable<KeyFacts> }; world: KeyWorld }): void {
+    const { clock, log } = this.#options;
+    const said = keysOfLeavers(book.heldByOthers(), world, clock.wallTime().getTime()).map(leaverSentence);
+    for (const line of said) if (!this.#said.has(line)) log.warn({ component: 'management' }, line);
+    this.#said = new Set(said);
+  }
+}

@@ -88,8 +88,8 @@ export function mergeHidden(stored: StoredHidden, given: HiddenFields, written: 
 }
 
 /**
- * Decoding drops a null, and what it cleared takes its hidden part along. In a PUT only a null clears: a client that never
- * received the hidden part cannot send it back.
+ * Finds the fields that a write cleared with a null, which decoding has dropped: their hidden parts go too. A PUT that leaves a
+ * field out clears nothing, because a client that never received the hidden part cannot send it back.
  */
 export function withCleared(object: KubeObject, old: KubeObject, sent: unknown): KubeObject {
   const [now, before] = [object, old].map(specIn);

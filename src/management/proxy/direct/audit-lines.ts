@@ -15,7 +15,7 @@ export interface AuditLinesParts {
   file: Pick<AuditFile, 'append'>;
   /** Sends the line to the platform. */
   offer(entry: AuditEntry): void;
-  /** Whether lines about this target are sent. Requests for other places were refused, and the platform does not take them. */
+  /** Whether lines about this target are sent. The platform does not take those about other places, whose requests were refused. */
   isSent(target: Proxied['request']['target']): boolean;
   /** Kind and name of the owner, and the name of the key behind the token. */
   subjectOf(user: AuditedRequest['user']): {

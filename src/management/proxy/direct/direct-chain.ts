@@ -33,7 +33,7 @@ export interface DirectChainParts {
 }
 
 const classify = classifier(() => false);
-/** Whoever asks how the endpoint is has shown nothing. */
+/** The caller of a probe, which needs no credential. */
 const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 export function directChain(parts: DirectChainParts): Chain {

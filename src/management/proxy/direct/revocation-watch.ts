@@ -50,7 +50,7 @@ export class RevocationWatch {
     const { clock, silenceMs } = this.#options;
     if (this.#heardMs === undefined) return 'the revocations of the platform are not known yet';
     if (clock.now() - this.#heardMs < silenceMs) return undefined;
-    return `the platform was not heard of for ${silenceMs / 1000} seconds`;
+    return `the platform has sent nothing for ${silenceMs / 1000} seconds`;
   }
 
   start(): void {

@@ -18,7 +18,7 @@ import {
 import type { KnownKeys } from './known-keys.ts';
 import { holderOf, type TokenHolder } from './token-holder.ts';
 
-export interface TokenGateParts {
+export interface TokenGateOptions {
   settings: DirectSettings;
   keys: KnownKeys;
   revocations: Revocations;
@@ -30,12 +30,12 @@ export interface TokenGateParts {
 const retrySeconds = 1;
 
 export class TokenGate {
-  readonly #parts: TokenGateParts;
+  readonly #parts: TokenGateOptions;
   readonly #cache = new TokenCache();
   readonly #holders = new WeakMap<TokenClaims, TokenHolder>();
   readonly #byUser = new WeakMap<User, TokenHolder>();
 
-  constructor(parts: TokenGateParts) {
+  constructor(parts: TokenGateOptions) {
     this.#parts = parts;
   }
 
@@ -96,7 +96,7 @@ export class TokenGate {
     return deadNow(claims, clock.wallTime().getTime(), (token) => revocations.isRevoked(token));
   }
 
-  /** Undefined for whoever has shown no token. */
+  /** Undefined for a caller without a token. */
   holderOf(user: User): TokenHolder | undefined {
     return this.#byUser.get(user);
   }

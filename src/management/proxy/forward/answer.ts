@@ -8,7 +8,7 @@ import { passOn } from '../../../object/text/small-chunks.ts';
 import { responseLines, trailerLines, withoutLines } from './headers.ts';
 import { lastWordsMs, type StreamEnd } from './session.ts';
 
-export interface AnswerParts {
+export interface AnswerOptions {
   upstreamResponse: IncomingMessage;
   response: ServerResponse;
   isOpen: boolean;
@@ -27,7 +27,7 @@ const lineFeed = 0x0a;
 
 export class PassedAnswer {
   readonly done: Promise<StreamEnd>;
-  readonly #parts: AnswerParts;
+  readonly #parts: AnswerOptions;
   #bytesOut = 0;
   #lastByte = lineFeed;
   #reason = '';
@@ -35,7 +35,7 @@ export class PassedAnswer {
   #settle: () => void = () => undefined;
   #stopPassing: () => void = () => undefined;
 
-  constructor(parts: AnswerParts) {
+  constructor(parts: AnswerOptions) {
     this.#parts = parts;
     this.done = new Promise((resolve) => {
       this.#settle = () => resolve({ bytesIn: 0, bytesOut: this.#bytesOut, reason: this.#reason });

@@ -56,7 +56,7 @@ export class LocalSocket {
     await this.open();
   }
 
-  /** Only for a process that has the folder for itself: a socket that lies there was left by one that is gone. */
+  /** Only for a process that has locked the folder: a socket that is there already was left by a process that has ended. */
   async open(): Promise<void> {
     const { folder, owner, handler, maxHeaderBytes } = this.#options;
     const path = localSocketPath(folder, owner);

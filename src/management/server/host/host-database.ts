@@ -167,7 +167,7 @@ export class HostDatabase extends KubernetesStore {
 
   override async start(): Promise<void> {
     try {
-      // A host that does not answer is told of by what follows.
+      // The requests that follow report a host that does not answer.
       this.#saidBefore = wordsIn((await this.replicaRecord(this.#replica).catch(() => undefined)) ?? '');
       await super.start();
       if (await this.#isOlder())
@@ -197,7 +197,8 @@ export class HostDatabase extends KubernetesStore {
     await copy.start();
     try {
       const page = await this.list('', { atRevision: revision });
-      if (page.kind !== 'page') throw new Error('copy the records: want the present, the store has forgotten it');
+      if (page.kind !== 'page')
+        throw new Error('copy the records: the store has compacted the revision that was being read; try again');
       await Promise.all(page.records.map(({ key, value }) => copy.write(key, { expect: 0, value })));
       await copy.writeSideValues(await this.sideValues(''));
     } finally {
@@ -248,7 +249,7 @@ export class HostDatabase extends KubernetesStore {
 
   #rememberOften(): void {
     this.#timer = this.clock.after(rememberEveryMs, () => {
-      // What is wrong with the folder is told by everything else that is written there.
+      // The other writes to the folder report what is wrong with it.
       if (!this.wasSetBack) void this.#remember().catch(() => undefined);
       this.#rememberOften();
     });

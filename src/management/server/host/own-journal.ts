@@ -28,7 +28,7 @@ export class OwnJournal {
     this.#read = () => replayJournal(names.map(textOf), keyedDigest(secrets.auditKey)).revocations;
   }
 
-  /** Whether a key is there as it was before its last revocation. Revisions only rise, so the store was then set back. */
+  /** Whether the store holds a key as it was before its last revocation. Revisions only rise, so that store was set back. */
   async isAheadOf(store: Pick<Store, 'list'>): Promise<boolean> {
     this.#revocations ??= this.#read();
     if (this.#revocations.size === 0) return false;

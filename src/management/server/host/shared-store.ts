@@ -9,7 +9,7 @@ export interface ReplicaWords {
   sweeps?: boolean;
   /** How far it was behind at its last heartbeat. */
   lagMs?: number;
-  /** Which file it has; see ruling-configuration.ts. */
+  /** Names the configuration file that it has; see ruling-configuration.ts. */
   configuration?: string;
   /** Versions of secrets that it has, newest first. */
   peppers?: readonly string[];

@@ -6,7 +6,7 @@ import type { Log } from '../../../log.ts';
 import { TokenBucket } from '../../../pace/token-bucket.ts';
 import type { Sweeping } from '../../keys/key-chores.ts';
 
-export interface SweepingCollectorParts {
+export interface SweepingCollectorOptions {
   kit: ConstructorParameters<typeof GarbageCollector>[0];
   chore: Chore & { stop(): void };
   /** Absent = nobody else has the store. */
@@ -19,13 +19,13 @@ export interface SweepingCollectorParts {
 const lookEveryMs = 1_000;
 
 export class SweepingCollector {
-  readonly #parts: SweepingCollectorParts;
+  readonly #parts: SweepingCollectorOptions;
   #collector: GarbageCollector | undefined;
   #timer: Timer | undefined;
   #looking: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  constructor(parts: SweepingCollectorParts) {
+  constructor(parts: SweepingCollectorOptions) {
     this.#parts = parts;
   }
 

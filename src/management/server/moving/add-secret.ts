@@ -59,7 +59,7 @@ async function addTo(folder: string, list: 'peppers' | 'sealKeys'): Promise<Secr
     throw new RestoreFault('input', `${file} has ${there.length} peppers, and there may be ${maxPeppers}`, {
       hint: 'remove the oldest one from it when "hostward status" counts no key of it, then run this again',
     });
-  // The first key of the seals is made from another secret, and stands in no list.
+  // The first key of the seals is made from another secret, so no list has it.
   const version = 1 + Math.max(list === 'peppers' ? 0 : 1, ...there.map((one) => one.version));
   const added = { version, bytes: randomBytes(secretBytes).toString('base64') };
   await writeWhole(file, `${JSON.stringify({ ...content, [list]: [...there, added] }, undefined, 2)}\n`);

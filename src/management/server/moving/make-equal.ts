@@ -52,7 +52,8 @@ export async function* pagesOf(store: Store): AsyncGenerator<readonly StoredReco
   for (;;) {
     const place = afterKey === undefined ? {} : { afterKey };
     const page = await store.list('', { atRevision, limit: pageRecords, ...place });
-    if (page.kind !== 'page') throw new Error('read the records: want the present, the store has forgotten it');
+    if (page.kind !== 'page')
+      throw new Error('read the records: the store has compacted the revision that was being read; try again');
     yield page.records.filter(({ key }) => !marks.has(key));
     afterKey = page.records.at(-1)?.key;
     if (!page.hasMore) return;

@@ -77,13 +77,13 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   }
 }
 
-/** A replica that never got so far as to open its logs has no journal. A version before this one tells of its audit log alone. */
+/** A replica that never got so far as to open its logs has no journal. A version before this one reported its audit log alone. */
 function withJournal(words: ReadonlyMap<string, string>): string[] {
   const hasLogs = ({ audit, journal }: ReplicaWords) => audit !== undefined || journal !== undefined;
   return [...words].filter(([, about]) => hasLogs(wordsIn(about))).map(([replica]) => replica);
 }
 
-/** It ends before the line that its replica had told the store of: an old copy, or its end was lost. */
+/** It ends before the line that its replica had reported to the store: it is an old copy, or its end was lost. */
 async function isCut(folder: string, words: ReadonlyMap<string, string>, digest: Digest): Promise<boolean> {
   const told = wordsIn(words.get((await replicaOf(folder)) ?? '') ?? '').journal;
   const last = (await chainFiles(folder, revocationsName)).at(-1);

@@ -137,7 +137,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
         ${editor('virtual', "Tenant's object")}
         <details open=${texts.hostBefore !== ''}>
           <summary>Copy on the host before the write</summary>
-          <p class="quiet">For patches that keep or read what stands there. May stay empty.</p>
+          <p class="quiet">For patches that keep or read its values. May stay empty.</p>
           ${editor('hostBefore', 'Copy on the host before the write')}
         </details>
       </section>
@@ -155,7 +155,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
         </div>
         <div id="panel-back" role="tabpanel" aria-labelledby="tab-back" hidden=${tab !== 'back'}>
           <h2>Edited host object</h2>
-          <p class="quiet">Edit a label or an annotation as somebody on the host would. Below stands what the tenant gets.</p>
+          <p class="quiet">Edit a label or an annotation as somebody on the host would. Below is what the tenant gets.</p>
           ${editor('hostEdited', 'Edited host object')}
           <button type="button" onClick=${() => hand.replace('hostEdited', last?.forward?.output ?? '')}>Start from the host object</button>
           ${last?.back && html`<${WayResult} way=${last.back} roundTrips=${[]} unchanged="Nothing flows back to the tenant." />`}

@@ -137,7 +137,7 @@ const looks = EditorView.theme({
 function diagnosticOf(text: Text, { line, column, severity, message }: Mark): Diagnostic {
   const from = offsetOf(text, line, column);
   const rest = text.lineAt(from).text.slice(from - text.lineAt(from).from);
-  // A word, or what is left of the line: a mark of one character is easily missed.
+  // Marks a word or the rest of the line, because a mark of one character is easily missed.
   const length = /^[\w$]+/.exec(rest)?.[0].length ?? Math.max(1, rest.trimEnd().length);
   const to = Math.min(text.length, from + length);
   return { from: Math.min(from, to), to, severity: severity === 'fault' ? 'error' : 'warning', message };

@@ -1,4 +1,4 @@
-// Shows the link that holds the case as it stands in the editors now, with what one should know before sending it to somebody.
+// Shows the link that holds the case as it is in the editors now, with what one should know before sending it to somebody.
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PlaygroundCase } from '../../playground-api.ts';
@@ -28,7 +28,7 @@ export function ShareBox({ texts }: { texts: PlaygroundCase }): VNode {
   }, [link]);
   const copy = async () => {
     try {
-      // Of the texts now: the field may be one key behind.
+      // Made anew from the texts, because the field may lack the last key that was pressed.
       await navigator.clipboard.writeText(addressOf(await linkOf(texts)));
       setSaid('Copied.');
     } catch {

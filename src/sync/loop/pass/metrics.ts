@@ -99,7 +99,7 @@ export function createSyncMetrics(registry: Metrics, kind: string): SyncMetrics 
   return metrics;
 }
 
-/** Also of kinds that only stand behind references. */
+/** Also counts kinds that are copied only because references name them. */
 export function dryRunDifferences(registry: Metrics, kind: string): Bound {
   const about = {
     name: 'hostward_dry_run_differences',

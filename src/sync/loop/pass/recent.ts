@@ -17,7 +17,7 @@ export interface LastWrite {
   atMs: number;
   /** Body of the request, JSON; undefined for a removal, and when it is long. */
   body?: string;
-  /** What stood before in the places that the request touches, JSON; undefined when nothing did, and when it is long. */
+  /** The values that the request replaces, JSON; undefined when there were none, and when they are long. */
   before?: string;
   isLong?: true;
 }
@@ -59,7 +59,7 @@ export function shownObject(
   return { metadata, ...payload };
 }
 
-/** The new values without the old ones would read as if nothing had stood there, so both are kept or neither. */
+/** The new values without the old ones would read as if there had been none, so both are kept or neither. */
 function textsOf(request: PlannedRequest, was: object | undefined): Pick<LastWrite, 'body' | 'before' | 'isLong'> {
   const body = 'mergePatch' in request ? request.mergePatch : 'object' in request ? request.object : undefined;
   const before = body === undefined || was === undefined ? was : touched(was, body);

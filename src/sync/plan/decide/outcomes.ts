@@ -54,7 +54,7 @@ export function serviceCollision(shared: SharedName): Outcome {
   return { kind: 'refused', reason: 'NameCollision', message: serviceCollisionMessage(shared) };
 }
 
-/** The copies of a loser are removed within milliseconds; no event announces those of another kind. */
+/** Looks again soon: the loser's copies are removed within milliseconds, and no event announces those of another kind. */
 const leavingRetryMs = 500;
 
 export const namePending: Outcome = {

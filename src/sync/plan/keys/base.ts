@@ -94,7 +94,7 @@ function digit(bits: number): number {
 const absent = '.'.repeat(hashLength);
 
 const madeFlag = 2;
-/** Is added to the other flags. */
+/** Added to one of the other flags. */
 const fromHostFlag = 4;
 const zero = 0x30;
 

@@ -183,7 +183,7 @@ describe('check on reverse expressions', () => {
     },
   );
 
-  it('prints no example that nobody reads', async () => {
+  it('gives no example for an expression of several lines, which nobody would read', async () => {
     const [found] = await cutsOf({
       path: 'metadata.labels.a',
       expression: '"a-" + value',

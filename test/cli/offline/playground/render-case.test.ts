@@ -136,15 +136,15 @@ describe('a patch that matches nothing', () => {
     expect(back?.patches).toMatchObject([{ whyNone: 'nobody has edited it on the host, or it names no copy' }]);
   });
 
-  it('says that the patches of one of two lists have no object here', async () => {
+  it('says when one of two lists of patches is for a kind that no object here has', async () => {
     const patches = 'patches: [{path: metadata.labels.team, expression: value}]';
     const config = `sync: {toHost: {endpoints: {${patches}}, endpointSlices: {${patches}}}}\n`;
     expect((await render({ config })).forward?.notes).toContainEqual(
-      'the patches in sync.toHost.endpointSlices.patches are for objects of kind EndpointSlice, and there is none here',
+      'the patches in sync.toHost.endpointSlices.patches change objects of kind EndpointSlice, and no object here is of that kind',
     );
   });
 
-  it('and one for an object that stays in the virtual cluster has the reason for that beside it', async () => {
+  it('also says why its object stays in the virtual cluster', async () => {
     const service =
       'apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\nspec: {selector: {app: db}}\n';
     const { forward } = await render({ config: list('value'), virtual: `${endpoints}---\n${service}` });
@@ -188,7 +188,7 @@ describe('renderCase()', () => {
     expect(roundTrips).toMatchObject([{ patch: 0, problem: expect.stringContaining(words) }]);
   });
 
-  it('praises the round trip of a pair that took samples both ways', async () => {
+  it('says that a pair of expressions gave back the samples that it took both ways', async () => {
     const { roundTrips } = await render({ config: list('value', '  reverseExpression: value\n') });
     expect(roundTrips).toMatchObject([{ patch: 0, problem: undefined }]);
   });
@@ -324,12 +324,12 @@ describe('a text that has nothing to do', () => {
     expect(marks).toMatchObject([{ line: 1, column: 36 }]);
   });
 
-  it('because its patches are for another kind says so', async () => {
+  it('may have patches for another kind only, and then a note says so', async () => {
     const config = `hostward: {endpointSlices: {enabled: true}}
 sync: {toHost: {endpointSlices: {patches: [{path: 'metadata.labels["team"]', expression: '"a"'}]}}}
 `;
     expect((await render({ config })).forward?.notes).toContain(
-      'the patches in sync.toHost.endpointSlices.patches are for objects of kind EndpointSlice, and there is none here',
+      'the patches in sync.toHost.endpointSlices.patches change objects of kind EndpointSlice, and no object here is of that kind',
     );
     expect((await render({ config: list(`'"a"'`) })).forward?.notes).toEqual([]);
   });

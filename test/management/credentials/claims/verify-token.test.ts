@@ -37,7 +37,7 @@ function refusal(text: string): string {
 const good = tokenOf();
 const [header = '', payload = '', signature = ''] = good.split('.');
 
-describe('proxy test 12: a token that is not one', () => {
+describe('a text that is no direct token', () => {
   it('the token that all others are made from is good', () => {
     expect(refusal(good)).toBe('good');
     expect(verifyText(good, keys, expected)).toEqual({ kind: 'good', claims });
@@ -98,7 +98,7 @@ describe('proxy test 12: a token that is not one', () => {
   });
 });
 
-describe('proxy test 13: clocks that differ', () => {
+describe('a direct token where clocks differ', () => {
   it.each([
     ['exp', -lateSeconds - 1, 'expired'],
     ['exp', -lateSeconds, 'expired'],

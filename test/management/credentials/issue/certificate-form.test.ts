@@ -54,7 +54,7 @@ async function standIn(folder: string): Promise<StandIn> {
     });
     request.on('end', () => {
       const { method = '', url = '' } = request;
-      // Whether Hostward has its rights is asked at any time, and by others.
+      // Not noted: other parts of Hostward ask for its rights at any time.
       if (!url.startsWith('/apis/authorization.k8s.io/'))
         made.asked.push({ method, path: url, body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>) });
       const { code, body } = made.reply(method, url);

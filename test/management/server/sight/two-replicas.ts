@@ -98,7 +98,7 @@ export class TwoReplicas {
     return (await this.client(replica, key).request('GET', `${keysPath}/${name}`)).status;
   }
 
-  /** Time passes for what is measured, and then the heartbeats have come back. */
+  /** Moves the clock, and then waits until the heartbeats of all replicas have come back. */
   async pass(ms: number, replicas: readonly Replica[]): Promise<void> {
     this.clock.moveMonotonic(ms);
     await this.until(() => replicas.every(({ api }) => api.status().store?.troubles.length === 0), 'the heartbeats');

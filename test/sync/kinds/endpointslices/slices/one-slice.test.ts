@@ -6,7 +6,7 @@ import { hostNamespace, service, slice } from '../fake-slices.ts';
 import { edit, editCopy, managerLabel, mirroring, serviceLabel, started } from './stage.ts';
 
 describe('a slice of a Service without selector', () => {
-  it('has a copy with the names, marks and payload of rule 3.18', async () => {
+  it('has a copy with host names, our marks, and the payload of the tenant', async () => {
     const world = await started([
       service('web'),
       slice({ manager: 'my-operator', metadata: { labels: { app: 'a' } } }),
