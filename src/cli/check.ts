@@ -104,7 +104,10 @@ function unjudgedNotes(loaded: LoadedAll): string[] {
   const others = faults.filter((one) => !isOfPatches(one));
   if (tentative === undefined) {
     const because = placeOf(others[0] ?? faults[0]);
-    return [`patches were not tried on samples, and settings not compared with one another, because of ${because}`];
+    return [
+      ...loaded.unread.map((file) => `the keys in ${file} were not looked at, because it is not YAML`),
+      `patches were not tried on samples, and settings not compared with one another, because of ${because}`,
+    ];
   }
   const broken = [
     ...untried(loaded, compiled.set.patches, patchListPath.join('.')),

@@ -1,4 +1,5 @@
 // Faults in the access to a cluster, as values: each fault has a stable code and an instruction for the user.
+import { textWithoutUsers } from '../object/text/url-user.ts';
 
 /** A fault of the set-up that the user can correct. */
 export interface ClusterFault {
@@ -42,9 +43,9 @@ export class WindowStoppedError extends Error {
   }
 }
 
-/** Shortens a foreign text and removes its control characters, so that the text is safe in a message or a log line. */
+/** Shortens a foreign text, and removes control characters and the users in URLs, so that the text is safe in a message or a log line. */
 export function excerpt(text: string, limit = 200): string {
-  const plain = text.replace(/\p{Cc}+/gu, ' ').trim();
+  const plain = textWithoutUsers(text.replace(/\p{Cc}+/gu, ' ').trim());
   return plain.length > limit ? `${plain.slice(0, limit)}…` : plain;
 }
 

@@ -1,6 +1,7 @@
 // A fault of a configuration as a value: its position, the found and the wanted text, and the fix; and the one sentence
 // that people and editors read. A fault stops the daemon, a warning does not.
 import { inQuotes } from '../object/text/in-quotes.ts';
+import { textWithoutUsers } from '../object/text/url-user.ts';
 
 export type Severity = 'fault' | 'warning';
 
@@ -90,10 +91,20 @@ function caretLines(of: Fault, texts: ReadonlyMap<string, string> | undefined): 
   const line = texts && linesOf(texts, of.file)[of.line - 1]?.replace(/\r$/, '');
   if (line === undefined) return undefined;
   const from = Math.max(0, of.column - 1 - caretWidth / 2);
-  const shown = line.slice(from, from + caretWidth);
+  const shown = withoutSecrets(line, of).slice(from, from + caretWidth);
   // Tabs are kept before the caret, so that the caret is under its position in every terminal.
   const pad = line.slice(from, of.column - 1).replace(/[^\t]/g, ' ');
   return `  ${shown}\n  ${pad}^`;
+}
+
+/** What is missing in a line stays in its column, so that the caret is right. */
+function withoutSecrets(line: string, { found, column }: Fault): string {
+  // A found address without its user stands in this line with it, perhaps with blanks and quotes in it.
+  const end = found.includes('…@') ? line.lastIndexOf('@') : -1;
+  const first = (column ?? 1) - 1;
+  const start = /["']/.test(line.charAt(first)) ? first + 1 : first;
+  const hidden = end > start ? `${line.slice(0, start)}${'*'.repeat(end - start)}${line.slice(end)}` : line;
+  return textWithoutUsers(hidden, 'stars');
 }
 
 const linesOfTexts = new WeakMap<ReadonlyMap<string, string>, Map<string, string[]>>();
@@ -147,6 +158,6 @@ export function countOf(faults: readonly Fault[]): number {
 const shownLength = 60;
 
 export function quoted(text: string): string {
-  const cut = text.length > shownLength ? `${text.slice(0, shownLength)}…` : text;
-  return inQuotes(cut);
+  const shown = textWithoutUsers(text);
+  return inQuotes(shown.length > shownLength ? `${shown.slice(0, shownLength)}…` : shown);
 }

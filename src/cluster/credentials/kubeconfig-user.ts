@@ -2,8 +2,9 @@
 // authentication, exec plugins, the old auth providers, impersonation. Each call reads the files again.
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
 import type { ClusterFault } from '../errors.ts';
-import { CredentialsError, messageOf } from '../errors.ts';
+import { CredentialsError } from '../errors.ts';
 import type { ClusterAccess, TlsMaterial } from './access.ts';
+import { askAuthProvider } from './auth-provider.ts';
 import { runPlugin } from './exec-plugin.ts';
 import { readSecretFile } from './secret-file.ts';
 
@@ -44,7 +45,7 @@ export async function readUser(selected: SelectedContext, environment: UserEnvir
   if (user.exec !== undefined && user.exec !== null)
     return withPlugin(selected, { headers, tls, from: 'plugin' }, environment);
   if (user.authProvider !== undefined && user.authProvider !== null)
-    return withAuthProvider(selected, { headers, tls, from: 'files' });
+    return { headers: { ...headers, ...(await askAuthProvider(cluster, user)) }, tls, from: 'files' };
   return { headers, tls, from: 'files' };
 }
 
@@ -65,29 +66,6 @@ async function withPlugin(
       : { ...access.headers, authorization: `Bearer ${credential.token}` };
   const renewed: UserAccess = { headers, tls, from: 'plugin' };
   return credential.expiresAtMs === undefined ? renewed : { ...renewed, expiresAtMs: credential.expiresAtMs };
-}
-
-/** Only this function loads the whole of client-node, so that other kubeconfigs do not pay for its memory. */
-async function withAuthProvider(selected: SelectedContext, access: UserAccess): Promise<UserAccess> {
-  const { KubeConfig } = await import('@kubernetes/client-node');
-  const kubeconfig = new KubeConfig();
-  kubeconfig.loadFromClusterAndUser(selected.cluster, selected.user);
-  const options: { headers?: Record<string, unknown> } = {};
-  try {
-    await kubeconfig.applyToHTTPSOptions(options);
-  } catch (error) {
-    const name = String(selected.user.authProvider?.name);
-    throw new CredentialsError([
-      {
-        code: 'CLUSTER_CREDENTIALS_UNREADABLE',
-        message: `asking the auth provider "${name}" of user "${selected.user.name}": ${messageOf(error)}`,
-        fix: 'log in again with the tool that wrote the kubeconfig',
-      },
-    ]);
-  }
-  const headers = { ...access.headers };
-  for (const [name, value] of Object.entries(options.headers ?? {})) headers[name.toLowerCase()] = String(value);
-  return { headers, tls: access.tls, from: 'files' };
 }
 
 async function material(

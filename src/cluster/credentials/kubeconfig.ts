@@ -4,6 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isRecord, recordsIn } from '../../object/text/json.ts';
+import { urlWithoutUser } from '../../object/text/url-user.ts';
 import type { ClusterFault } from '../errors.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import type { ClusterAccess, Credentials, CredentialsResult } from './access.ts';
@@ -103,12 +104,17 @@ export async function selectIn(path: string, text: string): Promise<ContextResul
       nameFix('user', namesIn(loaded.document['users'])),
     );
   const server = isRecord(clusterEntry?.['cluster']) ? clusterEntry['cluster']['server'] : undefined;
-  if (clusterEntry !== undefined && !isServerUrl(server))
-    fault(
-      'CLUSTER_KUBECONFIG_INVALID',
-      `the server of cluster "${excerpt(String(context['cluster']))}" is "${excerpt(String(server))}", not an http or https address`,
-      'write it like https://host:6443',
-    );
+  if (clusterEntry !== undefined) {
+    const where = `the server of cluster "${excerpt(String(context['cluster']))}" is "${excerpt(urlWithoutUser(String(server)))}"`;
+    if (!isServerUrl(server))
+      fault('CLUSTER_KUBECONFIG_INVALID', `${where}, not an http or https address`, 'write it like https://host:6443');
+    else if (namesUser(server))
+      fault(
+        'CLUSTER_KUBECONFIG_INVALID',
+        `${where}, an address with a user`,
+        'write the address alone, and the user as username and password in its entry below users',
+      );
+  }
   if (faults.length > 0 || clusterEntry === undefined || userEntry === undefined) return { kind: 'faults', faults };
   return { kind: 'ok', selected: await toSelected(path, current, context, clusterEntry, userEntry) };
 }
@@ -201,10 +207,16 @@ function firstLine(message: string): string {
   return excerpt(message.split('\n', 1)[0] ?? '').replace(/:$/, '');
 }
 
-function isServerUrl(text: unknown): boolean {
+function isServerUrl(text: unknown): text is string {
   if (typeof text !== 'string' || !URL.canParse(text)) return false;
   const { protocol } = new URL(text);
   return protocol === 'https:' || protocol === 'http:';
+}
+
+/** Nobody would read them there. */
+function namesUser(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username !== '' || password !== '';
 }
 
 function absolute(folder: string, path: unknown): string | undefined {

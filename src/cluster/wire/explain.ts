@@ -1,5 +1,6 @@
 // Explains a network error to the person who has to fix it: refused, no such name, wrong CA, expired certificate, silence.
 // The codes come from Node's sockets, TLS and undici.
+import { urlWithoutUser } from '../../object/text/url-user.ts';
 import type { Answer } from '../answer.ts';
 import { messageOf } from '../errors.ts';
 
@@ -186,7 +187,7 @@ export function unreached(
 ): Extract<Answer, { kind: 'failed' }> {
   const { message, fix, mayPass } = explain(error, server, source);
   // A proxy that is down answers for every server, and nobody thinks of it.
-  const by = proxy === undefined ? '' : ` by the proxy "${proxy}" of the kubeconfig`;
+  const by = proxy === undefined ? '' : ` by the proxy "${urlWithoutUser(proxy)}" of the kubeconfig`;
   const full = `${method} ${pathOnly(path)}${by}: ${message}`;
   const mend = proxy === undefined ? fix : `${fix}; look at the proxy too`;
   return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix: mend, mayPass };

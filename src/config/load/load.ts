@@ -50,6 +50,8 @@ interface LoadedParts extends LoadedList {
   files: readonly NamedFile[];
   /** The texts by file name, for the source line under a fault. */
   texts: ReadonlyMap<string, string>;
+  /** The files whose keys nobody has looked at, because they are no YAML. */
+  unread: readonly string[];
 }
 
 export type Loaded =
@@ -106,7 +108,8 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   const parts = (): LoadedParts => {
     const { patches, mistaken } = checked;
     const said = listFaults(warnings, order);
-    return { warnings: said, patches, mistaken, slices, positions, files: namedFiles(own, place), texts: files.texts };
+    const { texts, unread } = files;
+    return { warnings: said, patches, mistaken, slices, positions, files: namedFiles(own, place), texts, unread };
   };
   const settingsWith = (known: Values) =>
     settingsOf({ options, values: known, names, patches: checked.patches, slicePatches: slices.patches, root, own });
@@ -117,13 +120,22 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
     // Settings are compared with one another only when all of them are known.
     if (tentative !== undefined && !isManagementAlone && faults.every(isOfPatches))
       warnings.push(...lintWith(tentative));
-    return { kind: 'faults', faults: listFaults(faults, order), tentative, ...parts() };
+    const isSure = (of: Fault) => !files.hasGaps || files.faults.includes(of) || ofWhatIsThere.has(of.code);
+    return { kind: 'faults', faults: listFaults(faults.filter(isSure), order), tentative, ...parts() };
   }
   const settings = settingsWith(values);
   yield;
   if (!isManagementAlone) warnings.push(...lintWith(settings));
   return { kind: 'ok', settings, ...parts() };
 }
+
+/** Said although parts of a file are missing: all other faults may rest on what is missing. */
+const ofWhatIsThere: ReadonlySet<string> = new Set([
+  'CONFIG_UNKNOWN_KEY',
+  'CONFIG_WRONG_TYPE',
+  'CONFIG_WRONG_VALUE',
+  'CONFIG_MISPLACED_KEY',
+]);
 
 /** Whether a fault lies in a list of patches, so that all other settings are known. */
 export function isOfPatches({ path }: Fault): boolean {
@@ -147,12 +159,17 @@ interface ReadFiles {
   roots: MapNode[];
   faults: Fault[];
   texts: Map<string, string>;
+  /** True when something is missing in `roots`. */
+  hasGaps: boolean;
+  unread: string[];
 }
 
 function* readFiles(files: readonly SourceFile[]): Steps<ReadFiles> {
   const roots: MapNode[] = [];
   const faults: Fault[] = [];
   const texts = new Map<string, string>();
+  const unread: string[] = [];
+  let hasGaps = false;
   for (const file of files) {
     const decoded = decode(file);
     if (decoded.kind === 'fault') {
@@ -164,9 +181,16 @@ function* readFiles(files: readonly SourceFile[]): Steps<ReadFiles> {
     const parsed = yield* parseYaml(decoded.source);
     yield;
     if (parsed.root !== undefined) roots.push(parsed.root);
-    if (parsed.kind === 'faults') faults.push(...parsed.faults);
+    if (parsed.kind === 'tree') continue;
+    if (parsed.root === undefined && !isEmpty(parsed.faults)) unread.push(file.name);
+    faults.push(...parsed.faults);
+    hasGaps ||= parsed.root !== undefined && !parsed.isWhole;
   }
-  return { roots, faults, texts };
+  return { roots, faults, texts, hasGaps, unread };
+}
+
+function isEmpty(faults: readonly Fault[]): boolean {
+  return faults.some(({ code }) => code === 'CONFIG_FILE_EMPTY');
 }
 
 function checkTree(root: TreeNode | undefined, faults: Fault[]): { own: TreeNode | undefined; values: Values } {

@@ -14,22 +14,27 @@ const maxDepth = 100;
 const maxNodes = 100_000;
 
 const duplicateKey = 'CONFIG_DUPLICATE_KEY';
+const tooLarge = 'CONFIG_YAML_TOO_LARGE';
 
 export type ParsedYaml =
   | { kind: 'tree'; root: MapNode }
-  /** The root allows a search for further faults in the text; it must not be used as settings. */
-  | { kind: 'faults'; faults: Fault[]; root?: MapNode };
+  /** The root allows a search for further faults in the text; it must not be used as settings. `isWhole`: nothing is missing in it. */
+  | { kind: 'faults'; faults: Fault[]; root?: MapNode; isWhole: boolean };
 
 export function* parseYaml(source: SourceText): Steps<ParsedYaml> {
   try {
     const syntax = yield* readSyntax(source);
-    if (syntax.kind === 'faults') return syntax;
+    if (syntax.kind === 'faults') return { ...syntax, isWhole: false };
     return new Builder(source).document(syntax.contents);
   } catch (cause) {
     // Deep nesting overflows the recursive parser. Any other error is a bug of the parser and must not stop the daemon.
     const isDeep = cause instanceof RangeError;
     const sentence = isDeep ? 'the nesting is too deep' : `the file cannot be read as YAML: ${quoted(String(cause))}`;
-    return { kind: 'faults', faults: [fault({ code: 'CONFIG_YAML', at: { file: source.name }, sentence })] };
+    return {
+      kind: 'faults',
+      faults: [fault({ code: 'CONFIG_YAML', at: source.positionAt(0), sentence })],
+      isWhole: false,
+    };
   }
 }
 
@@ -46,6 +51,7 @@ class Builder {
   readonly #built = new Map<object, Built>();
   readonly #faults: Fault[] = [];
   #mergedEntries = 0;
+  #hasTemplate = false;
 
   constructor(source: SourceText) {
     this.#source = source;
@@ -55,28 +61,24 @@ class Builder {
     const { node, size } = this.#build(contents, 0, 0);
     const start = node.span.start;
     if (Math.max(size, this.#mergedEntries) > maxNodes) {
-      this.#say(
-        'CONFIG_YAML_TOO_LARGE',
-        start,
-        `the file has more than ${maxNodes} values, counting each use of an alias`,
-      );
+      this.#say(tooLarge, start, `the file has more than ${maxNodes} values, counting each use of an alias`);
     } else if (node.kind === 'scalar' && node.value === null) {
       const fix = 'write {} to give every setting its default';
-      this.#say('CONFIG_FILE_EMPTY', undefined, 'the file is empty', fix);
+      this.#say('CONFIG_FILE_EMPTY', 0, 'the file is empty', fix);
     } else if (node.kind !== 'map') {
       const found = node.kind === 'list' ? 'a list' : quoted(node.text);
       this.#say('CONFIG_WRONG_TYPE', start, `wanted a map of settings at the top of the file, found ${found}`);
     }
     const faults = this.#faults;
     if (faults.length === 0 && node.kind === 'map') return { kind: 'tree', root: node };
-    // After other faults the tree is incomplete, and a check of it would report missing settings.
     const isWhole = faults.every(({ code }) => code === duplicateKey);
-    return isWhole && node.kind === 'map' ? { kind: 'faults', faults, root: node } : { kind: 'faults', faults };
+    // What has too many parts is not looked through for more, and every value of a template would be a fault.
+    const isFit = !this.#hasTemplate && faults.every(({ code }) => code !== tooLarge);
+    return { kind: 'faults', faults, isWhole, ...(node.kind === 'map' && isFit && { root: node }) };
   }
 
-  #say(code: string, offset: number | undefined, sentence: string, fix = ''): void {
-    const at = offset === undefined ? { file: this.#source.name } : this.#source.positionAt(offset);
-    this.#faults.push(fault({ code, at, sentence, fix }));
+  #say(code: string, offset: number, sentence: string, fix = ''): void {
+    this.#faults.push(fault({ code, at: this.#source.positionAt(offset), sentence, fix }));
   }
 
   #span(node: unknown, fallback: number): Span {
@@ -100,7 +102,7 @@ class Builder {
     if (!isMap(node) && !isSeq(node)) return this.#null(at);
     const span = this.#span(node, at);
     if (depth > maxDepth) {
-      this.#say('CONFIG_YAML_TOO_LARGE', span.start, `the file has more than ${maxDepth} levels of nesting`);
+      this.#say(tooLarge, span.start, `the file has more than ${maxDepth} levels of nesting`);
       return this.#null(at);
     }
     const built = isMap(node) ? this.#map(node, span, depth) : this.#list(node.items, span, depth);
@@ -162,6 +164,7 @@ class Builder {
     const built = this.#build(isWord ? pair.key : null, 0, key.start).node;
     if (built.kind !== 'scalar' || built.value === null) {
       const isTemplate = this.#source.text.startsWith('{{', key.start - 1);
+      this.#hasTemplate ||= isTemplate;
       const [found, fix] = isTemplate ? ['a template', 'render the template first'] : ['not a text', ''];
       this.#say('CONFIG_YAML', key.start, `a key must be a plain text, but this key is ${found}`, fix);
       return;

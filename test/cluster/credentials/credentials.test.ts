@@ -59,6 +59,11 @@ test('a token, the server and the namespace come from the current context', asyn
   expect(access.tls.rejectUnauthorized).toBe(true);
 });
 
+test('an auth provider with a token is still taken', async () => {
+  const user = { token: undefined, 'auth-provider': { name: 'gcp', config: { 'access-token': 'of the cloud' } } };
+  expect((await read(await kubeconfig({ user }))).access.headers).toEqual({ authorization: 'Bearer of the cloud' });
+});
+
 test('a given server takes the place of the one in the file, and the certificate authority of the file stays', async () => {
   const cluster = { 'certificate-authority-data': Buffer.from('authority').toString('base64') };
   const server = 'https://my-vcluster.vcluster-my-vcluster.svc';
@@ -275,6 +280,33 @@ describe('each fault of a kubeconfig has a sentence and a fix', () => {
     expect((await faultsOf(await kubeconfig({ cluster: { server: 'example.test:6443' } })))[0]).toContain(
       'the server of cluster "c" is "example.test:6443", not an http or https address',
     );
+  });
+
+  test.each([
+    ['https://admin:pass word@example.test', 'an address with a user'],
+    ['https://admin@example.test', 'an address with a user'],
+    ['admin:pass@example.test:6443', 'not an http or https address'],
+  ])('a server with a user, whose password is not repeated: %s', async (server, why) => {
+    const [fault] = await faultsOf(await kubeconfig({ cluster: { server } }));
+    expect(fault).toContain(why);
+    expect(fault).toContain('…@example.test');
+    expect(fault).not.toMatch(/admin|pass(?!word)/);
+  });
+
+  test.each<[string, object | undefined, string]>([
+    ['ldap', {}, '"ldap" of user "u": wanted one of oidc, gcp, azure'],
+    ['gcp', undefined, 'no access-token; wanted it, or cmd-path, token-key and expiry-key to get one'],
+    ['azure', { 'cmd-path': '/bin/true' }, 'no access-token; wanted it, or cmd-path, token-key and expiry-key'],
+    ['gcp', { 'access-token': 'x', expiry: '2001-01-01', 'cmd-path': '/bin/true' }, 'holds no token'],
+    ['oidc', { 'client-id': 'x' }, 'its config has no id-token -> log in again'],
+    ['oidc', { 'id-token': 'no.jwt' }, 'its token has ended; wanted client-id, refresh-token and idp-issuer-url'],
+  ])('the auth provider %s with %j', async (name, config, says) => {
+    const user = { token: undefined, 'auth-provider': { name, config } };
+    const faults = await faultsOf(await kubeconfig({ user }));
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(`asking the auth provider "${name}" of user "u": `);
+    expect(faults[0]).toContain(says);
+    expect(faults[0]).not.toMatch(/undefined|null|JSON|Unexpected/);
   });
 
   test('unreadable certificate files: all faults at once', async () => {

@@ -2,6 +2,7 @@
 // types, choices, required and unknown keys with its position. Must never know the effect of a setting.
 
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
+import { urlWithoutUser } from '../../../object/text/url-user.ts';
 import { type Fault, fault, type Position, quoted } from '../../fault.ts';
 import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
 import {
@@ -174,7 +175,9 @@ export class Checker {
     const text = scalarText(node.value);
     const problem = checkText(text, rule);
     if (problem === undefined) return text;
-    return this.#refuse('CONFIG_WRONG_VALUE', node, path, problem.wanted, quoted(text), problem.fix);
+    // The caller may have meant to put a password there.
+    const found = quoted(rule === 'url' ? urlWithoutUser(text) : text);
+    return this.#refuse('CONFIG_WRONG_VALUE', node, path, problem.wanted, found, problem.fix);
   }
 
   #choice(node: TreeNode, of: readonly string[], path: SettingsPath): string | undefined {

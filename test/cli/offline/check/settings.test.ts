@@ -79,7 +79,7 @@ describe('hostward check', () => {
     ['a missing file', {}, 'gone.yaml: wanted a configuration file, found no file of this name'],
     ['a folder', { '/home/gone.yaml/': '' }, 'gone.yaml: wanted a configuration file, found a directory'],
     ['broken YAML', { '/home/gone.yaml': 'a: [\n' }, 'gone.yaml:'],
-    ['an empty file', { '/home/gone.yaml': '' }, 'gone.yaml: the file is empty'],
+    ['an empty file', { '/home/gone.yaml': '' }, 'gone.yaml:1:1: the file is empty'],
   ])('refuses %s with a sentence', async (_, files, sentence) => {
     const { code, out } = await check({ files }, '-c', 'gone.yaml', ...named);
     expect(code).toBe(1);
