@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import type { WriteStream } from 'node:tty';
 import { fileURLToPath } from 'node:url';
@@ -72,6 +72,15 @@ const files: Files = {
     }
   },
   remove: (path) => rm(path, { force: true }),
+  async removeEmptyFolder(path) {
+    try {
+      await rmdir(path);
+    } catch (fault) {
+      const { code = '' } = fault as NodeJS.ErrnoException;
+      // On Windows a folder that is somebody's working folder is busy.
+      if (!['ENOTEMPTY', 'EEXIST', 'ENOENT', 'EBUSY'].includes(code)) throw fault;
+    }
+  },
   removeFolder: (path) => rm(path, { force: true, recursive: true }),
 };
 

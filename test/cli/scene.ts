@@ -88,6 +88,7 @@ export function scene(options: SceneOptions = {}): Scene {
       async remove(path) {
         files.delete(path);
       },
+      async removeEmptyFolder() {},
       async removeFolder(folder) {
         for (const path of files.keys()) if (path.startsWith(`${folder}/`)) files.delete(path);
       },

@@ -34,6 +34,8 @@ export const sides: readonly Side[] = ['virtual', 'host'];
 export class Theatre {
   readonly context: Context;
   #folder: string;
+  /** Folders of demos, which the end removes when nothing is left in them. */
+  #madeFolders: readonly string[] = [];
   readonly #clusters = new Map<Side, Devcluster>();
   readonly #connections = new Map<Side, Connection>();
   #daemon: Daemon | undefined;
@@ -92,8 +94,15 @@ export class Theatre {
   async open(): Promise<void> {
     const { context } = this;
     // A second demo must not overwrite the kubeconfigs of a running demo.
-    this.#folder = await freeFolder(context, this.#folder);
-    await context.files.makeFolder(resolve(context.cwd, this.#folder), { mode: 0o700 });
+    const named = this.#folder;
+    this.#folder = await freeFolder(context, named);
+    const isThere = (await context.files.modeOf(this.folder)) !== undefined;
+    // A demo in a folder of its own below that of another one may be the last that ends.
+    this.#madeFolders = [
+      ...(isThere ? [] : [this.folder]),
+      ...(this.#folder === named ? [] : [resolve(context.cwd, named)]),
+    ];
+    await context.files.makeFolder(this.folder, { mode: 0o700 });
     this.#management = new DemoManagement(context, this.#folder);
     const clientCa = await this.#management.clientAuthority();
     for (const side of sides) await this.#openSide(side, clientCa);
@@ -183,6 +192,7 @@ export class Theatre {
       await cluster.stop();
       await this.context.files.remove(resolve(this.context.cwd, this.kubeconfigOf(side)));
     }
+    for (const folder of this.#madeFolders) await this.context.files.removeEmptyFolder(folder);
   }
 
   /** The program in the folder of the demo runs in any folder. */

@@ -8,7 +8,7 @@ import { activeChecks } from './checks/active.ts';
 import { hostChecks, virtualChecks } from './checks/clusters.ts';
 import { configurationChecks } from './checks/configuration.ts';
 import { daemonChecks } from './checks/daemon.ts';
-import { mirrorChecks, placeChecks } from './checks/host.ts';
+import { mirrorChecks, namespaceChecks, placeChecks } from './checks/host.ts';
 import { managementChecks } from './checks/management.ts';
 import { recordChecks } from './checks/records.ts';
 import { replicaChecks } from './checks/replicas.ts';
@@ -48,6 +48,7 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
       ...configurationChecks,
       ...virtualChecks,
       ...hostChecks,
+      ...namespaceChecks,
       ...rightsChecks,
     ]);
     const { user, rights } = patient.lacked.get(side) ?? { user: undefined, rights: [] };

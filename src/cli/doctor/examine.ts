@@ -40,6 +40,6 @@ async function lookAt(check: Check, patient: Patient): Promise<Finding> {
     return await check.look(patient);
   } catch (thrown) {
     if (!(thrown instanceof CommandFault)) throw thrown;
-    return couldNotCheck(thrown.message, thrown.hint === undefined ? {} : { mend: thrown.hint });
+    return couldNotCheck(thrown.message, { mend: thrown.hint ?? 'run doctor again' });
   }
 }

@@ -36,6 +36,8 @@ export interface Files {
   /** The permission bits of a file or folder; undefined when it is missing or cannot be seen, or where the system has none. */
   modeOf(path: string): Promise<number | undefined>;
   remove(path: string): Promise<void>;
+  /** Leaves a folder with something in it. */
+  removeEmptyFolder(path: string): Promise<void>;
   /** With everything in it. */
   removeFolder(path: string): Promise<void>;
 }

@@ -185,8 +185,9 @@ describe('hostward doctor on a broken set-up', () => {
       one.says ?? '',
     );
     if (one.saysNot !== undefined) expect(JSON.stringify(bad)).not.toContain(one.saysNot);
-    for (const check of bad) expect(check.mend, check.code).toBeTruthy();
-    expect(bad.map(({ mend }) => mend).join('\n')).toContain(one.mend ?? '');
+    const notGood = checks.filter(({ verdict }) => verdict !== 'ok');
+    for (const check of notGood) expect(check.mend, check.code).toBeTruthy();
+    expect(notGood.map(({ mend }) => mend).join('\n')).toContain(one.mend ?? '');
     expect(code).toBe(one.exit);
     if (one.run !== undefined) await daemonSays(one.run, one.args ?? [], run);
   });

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { openBench } from '../../management/server/bench.ts';
@@ -68,6 +69,20 @@ describe('hostward doctor', () => {
       },
     },
   };
+
+  it('says of a data folder that is a file what is wanted, instead of a chown', async () => {
+    const dataDir = stage.path('host');
+    const management = { dataDir, users: [{ name: 'alice' }] };
+    const { of } = await stage.findings([], { text: JSON.stringify({ hostward: { management } }) });
+    expect(of('HW-703')).toMatchObject({
+      verdict: 'fault',
+      says: `hostward.management.dataDir is ${dataDir}, a file, and a folder is wanted`,
+      mend: 'name another folder as hostward.management.dataDir',
+    });
+    const below = { ...management, dataDir: dirname(dataDir) };
+    const sound = await stage.findings([], { text: JSON.stringify({ hostward: { management: below } }) });
+    expect(sound.of('HW-703')?.says).not.toContain('written');
+  });
 
   it('--rights prints what is missing as a Role with its binding, and the finding gives the command', async () => {
     const { of } = await stage.findings([], { configuration: withSecrets });

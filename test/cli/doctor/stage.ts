@@ -1,11 +1,12 @@
 // Two embedded clusters for doctor: a sound virtual cluster and a sound host, which a case can break and which are sound again after it.
 import { mkdtempSync, rmSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Intercept } from '../../../src/apiserver/chain/chain.ts';
 import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts';
+import { folderProblem } from '../../../src/apiserver/tls/secret-files.ts';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../../src/cli/line/context.ts';
@@ -240,6 +241,15 @@ function real(context: Context): Context {
     clock: systemClock,
     files: {
       ...files,
+      modeOf: (path) =>
+        isReal(path)
+          ? stat(path).then(
+              ({ mode }) => mode & 0o777,
+              () => undefined,
+            )
+          : files.modeOf(path),
+      list: (path) => (isReal(path) ? readdir(path) : files.list(path)),
+      folderProblem: (path) => (isReal(path) ? folderProblem(path) : files.folderProblem(path)),
       read: (path) => (isReal(path) ? readFile(path, 'utf8') : files.read(path)),
       readConfiguration: async (path) =>
         isReal(path)

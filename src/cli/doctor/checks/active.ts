@@ -7,7 +7,7 @@ import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
 import { prove, type SyncProof, type SyncProofOptions } from '../active/proof.ts';
 import { type TestPlace, testAddresses } from '../active/test-objects.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, type Finding, fault, ok } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, interrupted, ok } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 type Attempt = { kind: 'proof'; proof: SyncProof } | { kind: 'impossible'; finding: Finding };
@@ -27,7 +27,7 @@ async function attempt(patient: Patient): Promise<Attempt> {
     kind: 'impossible',
     finding: couldNotCheck(says, { mend }),
   });
-  if (stopping.aborted) return { kind: 'impossible', finding: couldNotCheck('interrupted before anything was made') };
+  if (stopping.aborted) return impossible('interrupted before anything was made', 'run doctor again');
   const namespace = testNamespace(patient);
   if (namespace === undefined)
     return impossible(
@@ -104,7 +104,7 @@ const made: Check = {
   applies: isActive,
   look: (patient) =>
     judge(patient, ({ notMade, isInterrupted }) => {
-      if (notMade === undefined) return isInterrupted ? couldNotCheck('interrupted') : ok('made and deleted again');
+      if (notMade === undefined) return isInterrupted ? interrupted : ok('made and deleted again');
       const said = 'message' in notMade ? notMade.message : notMade.kind;
       if (notMade.kind === 'forbidden')
         return couldNotCheck(`the test objects may not be made: ${said}`, {
@@ -121,7 +121,7 @@ function arrival(kind: 'Endpoints' | 'EndpointSlice') {
     judge(patient, ({ arrived, because, isInterrupted }) => {
       const took = arrived.get(kind);
       if (took !== undefined) return ok(`after ${milliseconds(took)}`);
-      if (isInterrupted) return couldNotCheck('interrupted');
+      if (isInterrupted) return interrupted;
       return fault(`no copy of the ${kind} came to the host within 4 s`, {
         ...(because !== undefined && { details: [`the daemon says: ${because}`] }),
         mend: 'hostward status   # does the daemon run, and what does it say',
@@ -152,7 +152,7 @@ const changeCame: Check = {
       const late = [...changed].filter(([, took]) => took === undefined).map(([kind]) => kind);
       if (changed.size > 0 && late.length === 0)
         return ok(`after ${milliseconds(Math.max(...[...changed.values()].map((ms) => ms ?? 0)))}`);
-      if (isInterrupted || changed.size === 0) return couldNotCheck('interrupted');
+      if (isInterrupted || changed.size === 0) return interrupted;
       return fault(`a changed address did not come to the host within 2 s: ${late.join(', ')}`, {
         mend: 'hostward status',
       });

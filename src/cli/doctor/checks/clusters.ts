@@ -9,7 +9,7 @@ import { silentLog } from '../../../log.ts';
 import type { Side } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { judgeEndings } from '../patient/endings.ts';
-import { type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import { meet } from '../patient/meet.ts';
 import type { Patient } from '../patient/patient.ts';
 import { minorOf } from '../patient/versions.ts';
@@ -80,7 +80,7 @@ async function versionOf(patient: Patient, side: Side): Promise<Finding> {
 
 async function clockOf(patient: Patient, side: Side): Promise<Finding> {
   const { aheadMs, doubtMs } = patient.cluster(side);
-  if (aheadMs === undefined) return { verdict: 'couldNotCheck', says: 'its answers bear no date' };
+  if (aheadMs === undefined) return couldNotCheck('its answers bear no date', { mend: 'date -u   # on both machines' });
   const offMs = Math.max(0, Math.abs(aheadMs) - doubtMs);
   if (offMs < skewWarningMs) return ok('the clocks agree');
   const says = `its clock is ${(offMs / 1000).toFixed(0)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine`;
@@ -104,6 +104,9 @@ async function areTwo(patient: Patient): Promise<Finding> {
   const mend =
     'name the kubeconfig of the virtual cluster with --virtual-kubeconfig, and that of its host with --host-kubeconfig';
   if (compared.kind === 'one') return fault(`both kubeconfigs lead to ${compared.found}`, { mend });
-  if (compared.kind === 'unknown') return { verdict: 'couldNotCheck', says: compared.why };
+  if (compared.kind === 'unknown')
+    return couldNotCheck(compared.why, {
+      mend: 'let both kubeconfigs get one of these namespaces; HW-306 says how, where the host refuses it',
+    });
   return ok('they are two clusters');
 }

@@ -6,10 +6,11 @@ import { parseListen } from '../../../config/settings/text-rules.ts';
 import { firstLines } from '../../../object/text/in-words.ts';
 import { isRecord, recordsIn } from '../../../object/text/json.ts';
 import { auditSpaceWarnings } from '../../line/audit-space.ts';
-import { CommandFault } from '../../line/context.ts';
+import { CommandFault, type Context } from '../../line/context.ts';
+import { systemFault } from '../../line/system-fault.ts';
 import { askDaemon, localAddress } from '../../running/ask-daemon.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 type Asked = { kind: 'daemon'; status: Record<string, unknown> } | { kind: 'nobody' | 'stranger'; message: string };
@@ -121,14 +122,10 @@ const hasDataFolder: Check = {
     const { dataDir } = settings.managementServer as { dataDir: string };
     const folder = resolve(context.cwd, dataDir);
     const mode = await context.files.modeOf(folder);
-    if (mode === undefined) return couldNotCheck(`the folder ${folder} is not on this machine`);
-    try {
-      await context.files.list(folder);
-    } catch (thrown) {
-      return fault(`the folder ${folder} cannot be read: ${(thrown as Error).message}`, {
-        mend: `chown -R the user of the daemon ${folder}, and chmod 700 ${folder}`,
-      });
-    }
+    if (mode === undefined)
+      return couldNotCheck(`the folder ${folder} is not on this machine`, { mend: 'run doctor where the daemon runs' });
+    const closed = await whyClosed(context, folder);
+    if (closed !== undefined) return closed;
     const space = await auditSpaceWarnings(context, loaded);
     if (space[0] !== undefined) return warning(space[0].sentence, { mend: space[0].fix });
     if ((mode & othersBits) !== 0)
@@ -138,5 +135,20 @@ const hasDataFolder: Check = {
     return ok(`${folder} can be used`);
   },
 };
+
+async function whyClosed({ files }: Context, folder: string): Promise<Finding | undefined> {
+  const another = 'name another folder as hostward.management.dataDir';
+  try {
+    await files.list(folder);
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOTDIR')
+      return fault(`hostward.management.dataDir is ${folder}, a file, and a folder is wanted`, { mend: another });
+    return fault(systemFault(thrown)?.message ?? `the folder ${folder} cannot be read`, {
+      mend: `chown -R the user of the daemon ${folder}, and chmod 700 ${folder}`,
+    });
+  }
+  const why = await files.folderProblem(folder);
+  return why === undefined ? undefined : fault(`nothing can be written to ${folder}: ${why}`, { mend: another });
+}
 
 export const daemonChecks: readonly Check[] = [isWell, canListen, hasDataFolder];

@@ -11,6 +11,8 @@ import { leaderKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
+import { userOf } from '../patient/surplus.ts';
+import { grantCommand } from './rights.ts';
 
 const hasSync = (patient: Patient): boolean => patient.hasSync;
 
@@ -42,12 +44,20 @@ const hasNamespace: Check = {
           mend: lookAtNamespace(hostNamespace),
         });
       case 'unknown':
-        return couldNotCheck(`namespace ${hostNamespace} may not be read`);
+        return couldNotCheck(`namespace ${hostNamespace} may not be read`, { mend: await readRight(patient) });
       default:
         return found satisfies never;
     }
   },
 };
+
+/** Not one of the rights that a start needs, but of those in the shipped Roles. */
+async function readRight(patient: Patient): Promise<string> {
+  const user = await userOf(patient.cluster('host').connection);
+  const { hostNamespace: namespace } = patient.settings;
+  patient.takeLacked('host', user, [{ verb: 'get', group: '', resource: 'namespaces', namespace }]);
+  return grantCommand(patient, 'host');
+}
 
 function lookAtNamespace(name: string): string {
   return `kubectl get namespace ${name} -o yaml   # its conditions say what holds it up`;
@@ -78,7 +88,10 @@ const hasMapped: Check = {
           .map((name) => (isMissing(name) ? `kubectl create namespace ${name}` : lookAtNamespace(name)))
           .join('; '),
       });
-    if (unknown > 0) return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`);
+    if (unknown > 0)
+      return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`, {
+        mend: `kubectl get namespaces ${names.join(' ')}   # with a kubectl that may`,
+      });
     return ok(`${counted(names.length, 'namespace')} of mappings, all there`);
   },
 };
@@ -104,7 +117,9 @@ const hasOwner: Check = {
     if (answer.kind === 'ok' && answer.object.metadata.labels?.['app'] === 'vcluster')
       return ok(`Service ${namespace}/${name} exists`);
     if (answer.kind !== 'ok' && answer.kind !== 'notFound')
-      return couldNotCheck(`Service ${namespace}/${name} cannot be read: ${saidBy(answer)}`);
+      return couldNotCheck(`Service ${namespace}/${name} cannot be read: ${saidBy(answer)}`, {
+        mend: `kubectl -n ${namespace} get service ${name}   # with a kubectl that may`,
+      });
     const others = await virtualClusters(patient);
     // A Service without the label counts, unless another one has it.
     if (answer.kind === 'ok' && others.length === 0) return ok(`Service ${namespace}/${name} exists`);
@@ -136,6 +151,9 @@ function saidBy(answer: { kind: string; message?: string }): string {
   return answer.message ?? answer.kind;
 }
 
+/** The rights are there, so it was a moment's trouble. */
+const again = 'run doctor again';
+
 /** A controller that works is done long before. */
 const settledMs = 30_000;
 /** More copies say no more about the controller. */
@@ -153,17 +171,23 @@ const mirrors: Check = {
     });
     const services = await client.tryList(servicesResource, hostNamespace);
     if (copies.kind === 'failed' || services.kind === 'failed')
-      return couldNotCheck('the copies on the host cannot be listed');
+      return couldNotCheck('the copies on the host cannot be listed', { mend: again });
     const selectorless = new Set(
       services.objects.filter(({ spec }) => !hasSelector(spec)).map(({ metadata }) => metadata.name),
     );
     const nowMs = patient.context.clock.wallTime().getTime();
     const wanted = copies.objects.filter((one) => isMirrored(one, nowMs) && selectorless.has(one.metadata.name));
-    if (wanted.length === 0) return couldNotCheck('no copy on the host should have been mirrored yet');
+    if (wanted.length === 0)
+      return couldNotCheck('no copy on the host should have been mirrored yet', {
+        mend: 'run doctor again when a copy with addresses is older than 30 seconds',
+      });
     const slices = await client.tryList(endpointSlicesResource, hostNamespace, {
       labelSelector: `${managedByLabel}=${mirroringController}`,
     });
-    if (slices.kind === 'failed') return couldNotCheck('EndpointSlices of the host may not be listed');
+    if (slices.kind === 'failed')
+      return couldNotCheck('EndpointSlices of the host may not be listed', {
+        mend: `kubectl -n ${hostNamespace} get endpointslices -l ${managedByLabel}=${mirroringController}   # with a kubectl that may`,
+      });
     const served = new Set(slices.objects.map(({ metadata }) => metadata.labels?.[serviceLabel]));
     const without = wanted
       .slice(0, mostCopies)
@@ -209,7 +233,7 @@ const hasNoOthers: Check = {
     const listed = await patient.cluster('host').client.tryList(endpointsResource, namespace, {
       labelSelector: `${markerLabel},${markerLabel}!=${virtualClusterName}`,
     });
-    if (listed.kind === 'failed') return couldNotCheck('the copies on the host cannot be listed');
+    if (listed.kind === 'failed') return couldNotCheck('the copies on the host cannot be listed', { mend: again });
     const counts = new Map<string, number>();
     for (const { metadata } of listed.objects) {
       const name = metadata.labels?.[markerLabel] ?? '';
@@ -227,6 +251,7 @@ const hasNoOthers: Check = {
   },
 };
 
+export const namespaceChecks: readonly Check[] = [hasNamespace];
 export const placeChecks: readonly Check[] = [hasNamespace, hasMapped, hasOwner];
 /** After the rights, because without them nothing can be listed. */
 export const mirrorChecks: readonly Check[] = [mirrors, hasNoOthers];

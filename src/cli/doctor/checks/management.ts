@@ -57,7 +57,7 @@ const certificateLasts: Check = {
   applies: hasServer,
   async look(patient) {
     const answer = await ask(patient);
-    if (answer.kind === 'silent') return couldNotCheck(answer.reason);
+    if (answer.kind === 'silent') return couldNotCheck(answer.reason, { mend: 'run doctor again' });
     const mend = 'renew the files of hostward.management.tls; a certificate of our own is renewed by a restart';
     return judgeEndings(answer.ending === undefined ? [] : [answer.ending], patient.context.clock.wallTime(), mend);
   },

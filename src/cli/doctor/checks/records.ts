@@ -1,14 +1,13 @@
 // The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, who else may write them, what ends all
 // replicas at once, and how much room is left. Nothing is read but Secrets, policies, budgets and quotas.
 
-import { resolve } from 'node:path';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { checkNamespace, namesNobody, type Permission, probe, reviewAll } from '../../../cluster/wire/probe.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../log.ts';
-import { provesSecrets, replicaFile } from '../../../management/keys/folder/data-folder.ts';
+import { provesSecrets } from '../../../management/keys/folder/data-folder.ts';
 import { counted, firstLines } from '../../../object/text/in-words.ts';
 import { isRecord, recordsIn } from '../../../object/text/json.ts';
 import { Seals } from '../../../store/kubernetes/seals.ts';
@@ -17,9 +16,10 @@ import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { recordRules } from '../patient/shipped-rules.ts';
-import { secretsHere, surveyOf } from '../patient/stored-records.ts';
+import { knownEpoch, secretsHere, surveyOf } from '../patient/stored-records.ts';
 import { userOf } from '../patient/surplus.ts';
 import { isAgreed, lateSecrets, notBelieved } from './agreement.ts';
+import { listRights } from './rights.ts';
 
 const policies: ResourceRef = {
   path: 'apis/admissionregistration.k8s.io/v1',
@@ -100,7 +100,7 @@ const grantsRights: Check = {
     const denied = needed.filter((_, at) => reviews[at] === 'denied');
     if (denied.length === 0)
       return reviews.includes('unknown')
-        ? couldNotCheck('some reviews of rights got no answer')
+        ? couldNotCheck('some reviews of rights got no answer', { mend: listRights })
         : ok(`${who} has all ${needed.length} in ${namespace}`);
     return fault(`${who} lacks ${counted(denied.length, 'right')} of ${needed.length} in namespace ${namespace}`, {
       details: denied.map(({ verb, group, resource }) => `${verb} on ${resource}${group && `.${group}`}`),
@@ -118,7 +118,10 @@ const isAlone: Check = {
     const secrets = await secretsHere(patient);
     const seals = secrets && new Seals(secrets.sealKeys);
     const survey = await surveyOf(patient.recordsCluster.connection, { namespace, signal: patient.stopping, seals });
-    if (survey.kind === 'failed') return couldNotCheck(`the Secrets in ${namespace} cannot be listed: ${survey.why}`);
+    if (survey.kind === 'failed')
+      return couldNotCheck(`the Secrets in ${namespace} cannot be listed: ${survey.why}`, {
+        mend: `kubectl -n ${namespace} get secrets   # with the same kubeconfig`,
+      });
     patient.takeRecords(survey.records);
     const { foreign, count } = survey.records;
     if (foreign.length === 0) return ok(`${counted(count, 'record')}, and no Secret of anybody else`);
@@ -153,7 +156,7 @@ const isOwn: Check = {
       });
     const wrongPlace =
       'correct hostward.management.store.kubernetes: kubeconfig and namespace; after a loss see `hostward docs replicas`, "Back up and bring back"';
-    const known = await knownEpoch(patient, server.dataDir);
+    const known = await knownEpoch(patient.context, server.dataDir);
     if (known !== undefined && known !== meta?.epoch && meta?.earlier.includes(known) !== true)
       return fault(
         `this replica has used a store in ${namespace}, and ${meta === undefined ? 'no store is there' : 'the store there is another one'}`,
@@ -187,9 +190,9 @@ const isProtected: Check = {
     const { client } = patient.recordsCluster;
     const [found, bound] = await Promise.all([client.tryList(policies, ''), client.tryList(bindings, '')]);
     if (found.kind === 'failed' || bound.kind === 'failed')
-      return couldNotCheck(
-        'this account may not read admission policies; run doctor as an administrator of that cluster',
-      );
+      return couldNotCheck('this account may not read admission policies', {
+        mend: 'run doctor as an administrator of that cluster',
+      });
     const mend =
       'helm upgrade with cluster=true and management.store.policy=true, or apply what `hostward docs replicas` says of the policy';
     const named = found.objects.filter(({ spec }) => guards(spec, namespace)).map(({ metadata }) => metadata.name);
@@ -230,7 +233,10 @@ const isBudgeted: Check = {
     const { replicas } = patient.records;
     if (replicas.length < 2) return ok('one replica, and no budget is needed');
     const found = await patient.recordsCluster.client.tryList(budgets, '');
-    if (found.kind === 'failed') return couldNotCheck('this account may not read PodDisruptionBudgets');
+    if (found.kind === 'failed')
+      return couldNotCheck('this account may not read PodDisruptionBudgets', {
+        mend: 'kubectl get poddisruptionbudgets -A -l app.kubernetes.io/name=hostward   # with a kubectl that may',
+      });
     const isOurs = (spec: unknown) => {
       const selector = isRecord(spec) && isRecord(spec['selector']) ? spec['selector']['matchLabels'] : undefined;
       return isRecord(selector) && selector['app.kubernetes.io/component'] === 'management';
@@ -280,16 +286,6 @@ async function fullQuota(patient: Patient, namespace: string): Promise<Finding |
     }
   }
   return undefined;
-}
-
-/** Where a replica runs on this machine; undefined = it never has. */
-async function knownEpoch({ context }: Patient, dataDir: string): Promise<string | undefined> {
-  try {
-    const known: unknown = JSON.parse(await context.files.read(resolve(context.cwd, dataDir, replicaFile)));
-    return isRecord(known) && typeof known['epoch'] === 'string' ? known['epoch'] : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 export const recordChecks: readonly Check[] = [

@@ -31,9 +31,14 @@ const leaseFits: Check = {
     const answer = await patient.cluster('host').client.get(leasesResource, { namespace, name });
     if (answer.kind === 'notFound')
       return isWanted
-        ? couldNotCheck(`no daemon has taken the lease ${namespace}/${name} yet`)
+        ? couldNotCheck(`no daemon has taken the lease ${namespace}/${name} yet`, {
+            mend: `${patient.command('status')}   # where a daemon runs; it says why it does not write`,
+          })
         : ok('no lease, and none is wanted');
-    if (answer.kind !== 'ok') return couldNotCheck(`the lease ${namespace}/${name} may not be read`);
+    if (answer.kind !== 'ok')
+      return couldNotCheck(`the lease ${namespace}/${name} may not be read`, {
+        mend: `kubectl -n ${namespace} get lease ${name} -o yaml   # with a kubectl that may`,
+      });
     const { holder, renewed, renewedMs, endsMs } = leaseOf(answer.object['spec']);
     const nowMs = patient.context.clock.wallTime().getTime();
     const isHeld = holder !== '' && endsMs > nowMs;

@@ -50,11 +50,13 @@ async function review(patient: Patient, side: Side, needed: readonly Permission[
     patient.takeLacked(side, user, denied);
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
     const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}`;
-    return fault(says, { details, mend: mendOf(patient, side) });
+    return fault(says, { details, mend: grantCommand(patient, side) });
   }
-  if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`);
+  if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`, { mend: listRights });
   return ok(`${who} has all ${needed.length}`);
 }
+
+export const listRights = 'kubectl auth can-i --list   # with the same kubeconfig';
 
 /** The namespace of a ServiceAccount, and of every pod that acts as it. */
 function homeOf(user: string): string | undefined {
@@ -88,7 +90,7 @@ function grouped(permissions: readonly Permission[]): Group[] {
 }
 
 /** The command comes first, because people copy it. */
-function mendOf(patient: Patient, side: Side): string {
+export function grantCommand(patient: Patient, side: Side): string {
   const { settings } = patient;
   const options = settingOptions.flatMap(({ name: option }) =>
     patient.options.texts(option).map((value) => optionWords({ option, value })),
@@ -152,14 +154,17 @@ async function judgeSurplus(patient: Patient, side: Side, needed: readonly Permi
   const { connection } = patient.cluster(side);
   const { settings } = patient;
   const user = await userOf(connection);
-  if (user === undefined) return couldNotCheck('the cluster does not say whose credentials these are');
+  if (user === undefined)
+    return couldNotCheck('the cluster does not say whose credentials these are', {
+      mend: 'kubectl auth whoami   # with the same kubeconfig',
+    });
   const account = /^system:serviceaccount:[^:]+:([^:]+)$/.exec(user)?.[1];
   if (account === undefined) return ok(`not judged: ${user} is no ServiceAccount of Hostward's own`);
   // The sidecar acts as vCluster, which needs much more.
   if (account === `vc-${settings.virtualClusterName}`)
     return ok(`not judged: ${user} is the ServiceAccount of vCluster`);
   const held = await heldRights(connection, side === 'host' ? settings.hostNamespace : 'default');
-  if (held.kind === 'unknown') return couldNotCheck(held.reason);
+  if (held.kind === 'unknown') return couldNotCheck(held.reason, { mend: listRights });
   const surplus = surplusOf(held.rules, [...needed, ...(side === 'host' ? shippedRules : [])]);
   if (surplus.length === 0) return ok(`${user} has none`);
   const mend = 'remove the rights above from the Role or the binding; config/role.yaml has what Hostward needs';

@@ -5,6 +5,10 @@ import { type ResourceRef, servicesResource } from '../../../cluster/wire/scope.
 import { formatFault } from '../../../config/fault.ts';
 import { sidecarsIn } from '../../../config/load/lint.ts';
 import { kindWords, type SharedKind, sharedKinds, unsoundWriters } from '../../../config/load/unsound-writers.ts';
+import { runAtOnce } from '../../../config/steps.ts';
+import { parseYaml } from '../../../config/yaml/parse-yaml.ts';
+import { SourceText } from '../../../config/yaml/source-text.ts';
+import { toPlain } from '../../../config/yaml/tree.ts';
 import { counted } from '../../../object/text/in-words.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Check } from '../patient/check.ts';
@@ -44,9 +48,12 @@ const isOffWhereItRuns: Check = {
     const name = `vc-config-${virtualClusterName}`;
     const read = `kubectl -n ${namespace} get secret ${name} -o jsonpath='{.data.config\\.yaml}' | base64 -d`;
     const answer = await patient.cluster('host').client.get(secretsResource, { namespace, name });
-    if (answer.kind === 'notFound') return couldNotCheck(`there is no Secret ${namespace}/${name}`);
+    if (answer.kind === 'notFound')
+      return couldNotCheck(`there is no Secret ${namespace}/${name}`, {
+        mend: `kubectl -n ${namespace} get secrets   # vCluster 0.20 and later keep their values in vc-config-NAME; is ${virtualClusterName} the name?`,
+      });
     if (answer.kind !== 'ok') return couldNotCheck(`Secret ${namespace}/${name} may not be read`, { mend: read });
-    const values = await valuesIn(answer.object);
+    const values = valuesIn(answer.object);
     if (values === undefined) return couldNotCheck(`Secret ${namespace}/${name} holds no values`, { mend: read });
     const vclusters = sharedKinds.filter((kind) => isOn(values, kind));
     const ours = sharedKinds.filter((kind) =>
@@ -70,16 +77,14 @@ const isOffWhereItRuns: Check = {
   },
 };
 
-async function valuesIn(secret: Record<string, unknown>): Promise<unknown> {
+/** As vCluster reads them: YAML 1.1, where off is false. */
+function valuesIn(secret: Record<string, unknown>): unknown {
   const data = secret['data'];
   const encoded = isRecord(data) ? data['config.yaml'] : undefined;
   if (typeof encoded !== 'string') return undefined;
-  const { parse } = await import('yaml');
-  try {
-    return parse(Buffer.from(encoded, 'base64').toString('utf8'), { maxAliasCount: 100 }) ?? undefined;
-  } catch {
-    return undefined;
-  }
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const parsed = runAtOnce(parseYaml(new SourceText('config.yaml', text)));
+  return parsed.kind === 'tree' ? toPlain(parsed.root) : undefined;
 }
 
 /** vCluster syncs both kinds unless its values say no. */

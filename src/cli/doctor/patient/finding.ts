@@ -37,6 +37,9 @@ export function warning(says: string, more: More = {}): Finding {
   return { verdict: 'warning', says, ...more };
 }
 
-export function couldNotCheck(says: string, more: More = {}): Finding {
+/** `mend`: how to have it checked after all. */
+export function couldNotCheck(says: string, more: More & { mend: string }): Finding {
   return { verdict: 'couldNotCheck', says, ...more };
 }
+
+export const interrupted = couldNotCheck('interrupted', { mend: 'run doctor again' });

@@ -6,7 +6,7 @@ import { listPages } from '../../../cluster/window/list-pages.ts';
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import { configurationKey } from '../../../management/keys/callers/ruling-configuration.ts';
-import { proofKey, readSecrets, type Secrets } from '../../../management/keys/folder/data-folder.ts';
+import { proofKey, readSecrets, replicaFile, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import { isUsable } from '../../../management/server/host/host-database.ts';
 import { hiddenBecause, recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
@@ -14,6 +14,7 @@ import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { metaName, type ReadRecord, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
 import type { Seals } from '../../../store/kubernetes/seals.ts';
+import type { Context } from '../../line/context.ts';
 
 export interface StoredRecords {
   count: number;
@@ -118,4 +119,17 @@ export async function secretsHere(of: {
 }): Promise<Secrets | undefined> {
   const server = of.settings.managementServer;
   return server && readSecrets(resolve(of.context.cwd, secretsFolder(server))).catch(() => undefined);
+}
+
+/** Where a replica runs on this machine; undefined = it never has. */
+export async function knownEpoch(
+  { cwd, files }: Pick<Context, 'cwd' | 'files'>,
+  dataDir: string,
+): Promise<string | undefined> {
+  try {
+    const known: unknown = JSON.parse(await files.read(resolve(cwd, dataDir, replicaFile)));
+    return isRecord(known) && typeof known['epoch'] === 'string' ? known['epoch'] : undefined;
+  } catch {
+    return undefined;
+  }
 }
