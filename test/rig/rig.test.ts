@@ -160,7 +160,7 @@ describe('the boundaries of writes', { timeout }, () => {
     const found = [];
     for await (const one of boundariesOf('a slice changes its address type')) found.push(one);
     expect(found.filter(({ faults }) => faults.length > 0)).toEqual([]);
-    // A delete and a create behind it, at three moments each, and those of the two copies before.
+    // Three moments of each write: the creates of two copies, then a delete and a create.
     expect(found.length).toBeGreaterThanOrEqual(12);
   });
 });

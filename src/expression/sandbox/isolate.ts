@@ -26,7 +26,7 @@ const garbageCpuMs = 2;
  */
 const garbageBytes = 8_388_608;
 
-/** Each turn costs two milliseconds of the start; a turn makes threads meet by chance only, so one may not be enough. */
+/** Each turn costs two milliseconds of the start, and brings the threads of V8 together by chance only, so that one may not be enough. */
 const warmUpTurns = 3;
 
 export class HardenedIsolate {

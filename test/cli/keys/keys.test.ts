@@ -276,7 +276,7 @@ describe('a refusal of the commands about keys', () => {
     expect(rest.join(' ')).toMatch(wayOut);
   });
 
-  it('has a way out wherever the source has a refusal', () => {
+  it('says what to do instead, in every refusal of the sources', () => {
     const folder = fileURLToPath(new URL('../../../src/cli/keys/', import.meta.url));
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const without = files.flatMap((name) => {

@@ -28,7 +28,7 @@ export interface CellCount {
 
 /** A class counts as tried when such a share of the schedules has reached it: three of the 500 of a landing. */
 const leastShare = 0.006;
-/** The seeds of a landing place every second pair once or more, and most of those strike. */
+/** At least this share of the pairs must strike. The seeds before a landing plan every second pair, and most of those strike. */
 const leastPairShare = 0.4;
 /** Only a run that is long enough for all classes is judged. */
 const judgedSeeds = 250;

@@ -144,7 +144,7 @@ class Game {
         break;
       case 'damageCopy': {
         const copy = this.copyOf(act.at);
-        // A copy without its marker and one of the six would count as foreign from now on.
+        // Without its marker and one of the six, the copy would count as foreign for the rest of the run.
         if (copy?.metadata.labels?.[markerLabel] !== 'vc') break;
         if (world.windows.host.isHeld || this.#isDelayed(act.at)) this.damagedUnseen.add(placeName(act.at));
         edit(world.host, copy, (draft) => delete draft.metadata.annotations?.[act.mark]);

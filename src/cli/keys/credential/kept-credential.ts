@@ -19,7 +19,7 @@ export interface KeptCredential {
 /** A quarter is time enough to get a new one while the old one is good. */
 const renewedAtShare = 0.25;
 
-/** When the credential is to be replaced. */
+/** The time from which a new credential is fetched. */
 export function renewAtMs({ madeMs, expiresMs }: KeptCredential): number {
   return expiresMs - (expiresMs - madeMs) * renewedAtShare;
 }

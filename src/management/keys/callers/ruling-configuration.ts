@@ -135,7 +135,7 @@ export class RulingConfiguration {
     if (stored === undefined || stored.digest === digest || stored.generation <= generation) return undefined;
     // Who has just written it says so with its next heartbeat.
     if (others.includes(nameOf(stored)) || this.#parts.clock.now() - this.#heardMs < heardWithinMs) return undefined;
-    return `a configuration of generation ${stored.generation} rules, which no replica has any more, and this one has generation ${generation}: set hostward.management.generation to ${stored.generation + 1} or more for its users, teams, projects and clusters to count`;
+    return `the configuration that counts has generation ${stored.generation}, and no replica has it any more; this one has generation ${generation}: set hostward.management.generation to ${stored.generation + 1} or more for its users, teams, projects and clusters to count`;
   }
 
   #heard(value: string, revision: number): void {

@@ -162,7 +162,7 @@ export class UserDirectory {
       const written = await this.#store.write(viewKey, { expect: undefined, value: JSON.stringify({ view }) });
       this.#viewSince = written.revision;
     } catch (error) {
-      // The next write of anything ends the old view then.
+      // Nobody knows whether the write was done, so the old view ends with the next write of any record.
       this.#viewSince = (await this.#store.currentRevision()) + 1;
       throw error;
     }

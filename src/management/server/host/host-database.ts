@@ -285,7 +285,7 @@ function lockOf(path: string): DatabaseSync {
   }
 }
 
-/** Everything that the management API stores is JSON, and an object where it is an object of the API: who reads it relies on that. */
+/** Readers rely on this: all values are JSON, and those of the objects of the API have a name. */
 export function isUsable({ key, value }: StoredRecord): boolean {
   const content = parsedJson(value);
   if (!key.startsWith('/registry/')) return content !== undefined;

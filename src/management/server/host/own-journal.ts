@@ -39,7 +39,7 @@ export class OwnJournal {
   #isRevived({ value, revision }: StoredRecord): boolean {
     const object = JSON.parse(value) as KubeObject;
     const last = this.#revocations?.get(hiddenPart(object)?.record.uid ?? '');
-    // Somebody may have put back a record that he had edited, and which counted as deleted in between: that is a later one.
+    // A record that was edited by hand counts as deleted; when it is put back, its revision is higher than that of the revocation.
     return last !== undefined && object.metadata.deletionTimestamp === undefined && revision < last.revision;
   }
 

@@ -107,7 +107,7 @@ export function mergeKeys(input: KeyMergeInput): KeyMerge {
 }
 
 /**
- * Host spelling of keys that sync wrote to the host and that `exclude` stops since. They leave the host, which would show a
+ * Host spelling of keys that sync wrote to the host before `exclude` named them. They leave the host, which would show a
  * stale value for good. A key that the host set or edited is the host's own and stays.
  */
 export function excludedLeftovers({

@@ -150,7 +150,7 @@ export class DoubtedList<List extends string> {
     }
   }
 
-  /** The key's own object says which listed one it needs. While its list lacks it too, there is nobody to ask for, and that list decides first. */
+  /** Only the object of a key says which other object it needs. If the object's own list lacks it too, that list decides first. */
   #waitsForOtherList(key: Key): boolean {
     const { guard, list, objectOf } = this.#options;
     return objectOf(key) === undefined && guard.isWithheldByOther(key, list);

@@ -174,7 +174,7 @@ function placeOf(
   target: MatrixTarget,
   { dice, verb, name }: { dice: Dice; verb: string; name: string },
 ): { namespace: string; allNamespaces?: boolean } {
-  // A reader of URLs gives a request for a namespace the name of the namespace as its namespace.
+  // In a URL of a namespace object, its name is also read as the namespace of the request.
   if (of.resource === 'namespaces' && name !== '' && dice.chance(50)) return { namespace: name };
   if (!of.namespaced) return { namespace: dice.chance(4) ? 'p-shop' : '' };
   if (['list', 'watch', 'deletecollection', 'create'].includes(verb) && dice.chance(15))

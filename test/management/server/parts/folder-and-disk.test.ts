@@ -31,7 +31,7 @@ describe('the folder', () => {
       clock: systemClock,
       log: silentLog,
       version: '1.0.0',
-      // An ordinary one waits for a server that is about to end.
+      // Does not wait, as a server does, for another one that is about to end.
       database: new SqliteStore({ clock: systemClock, path: databasePath(one.folder), lockTimeoutMs: 0 }),
     });
     await expect(second.open()).rejects.toThrow(/process/);
