@@ -6,6 +6,7 @@ export type Asked =
   | { verb: 'write'; key: string; expect: number | undefined; value: string | undefined }
   | { verb: 'get'; key: string; isFresh: boolean }
   | { verb: 'list'; prefix: string; atRevision?: number; afterKey?: string; limit?: number }
+  | { verb: 'read'; keys: string[]; atRevision: number }
   | { verb: 'revision' }
   | { verb: 'compact'; upTo: number };
 
@@ -14,6 +15,8 @@ export type Answered =
   | { kind: 'refused'; current: StoredRecord | undefined; revision: number }
   | { kind: 'record'; record: StoredRecord | undefined; revision: number }
   | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number }
+  /** Of the first keys that were asked for; null for what is absent. */
+  | { kind: 'read'; records: (StoredRecord | null)[] }
   | { kind: 'revision'; revision: number }
   | { kind: 'compacted'; compactedRevision: number }
   | { kind: 'futureRevision'; currentRevision: number }

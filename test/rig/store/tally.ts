@@ -1,4 +1,5 @@
 // What the histories of a store went through. A checker that has seen no conflict, no kill or no old revision has checked nothing, and says so.
+import type { StoreEvent } from '../../../src/store/store.ts';
 import type { History, Promises, Violation } from './history.ts';
 import { KnownLog } from './judges/known-log.ts';
 import { eventsOf } from './judges/watches.ts';
@@ -9,6 +10,8 @@ const sights = {
   pagesOfThePast: 'a second page after a write',
   oldLists: 'a list of an old revision',
   oldWatches: 'a watch that delivered an old revision',
+  oldReads: 'a read of keys at an old revision',
+  cutWatches: 'a watch that delivered old revisions in several pieces',
   resumed: 'a watch that went on where another ended',
   bookmarks: 'a bookmark',
   tooOldWatches: 'a watch refused because of compaction',
@@ -70,12 +73,15 @@ function* sightsOf(history: History): Generator<Sight> {
       if (answered.why === 'STORE_WRITE_FAILED') yield 'full';
       if (value !== undefined) yield log.revisionOf(value) === undefined ? 'neverHappened' : 'lost';
     }
-    if (asked.verb !== 'list' || asked.atRevision === undefined) continue;
-    const { atRevision, afterKey } = asked;
+    const isRead = asked.verb === 'list' || asked.verb === 'read';
+    if (!isRead || asked.atRevision === undefined) continue;
+    const { atRevision } = asked;
     if (answered.kind === 'compacted') yield 'tooOldLists';
     if (answered.kind === 'futureRevision') yield 'futureLists';
-    if (answered.kind !== 'page' || !log.changes.some(({ revision }) => revision > atRevision)) continue;
-    yield afterKey === undefined ? 'oldLists' : 'pagesOfThePast';
+    if (!log.changes.some(({ revision }) => revision > atRevision)) continue;
+    if (answered.kind === 'read') yield 'oldReads';
+    if (answered.kind === 'page' && asked.verb === 'list')
+      yield asked.afterKey === undefined ? 'oldLists' : 'pagesOfThePast';
   }
   const newest = (moment: number) =>
     Math.max(
@@ -87,8 +93,11 @@ function* sightsOf(history: History): Generator<Sight> {
   for (const watched of history.watches) {
     if (watched.compactedRevision !== undefined) yield 'tooOldWatches';
     if (watched.isResumed) yield 'resumed';
-    const first = eventsOf(watched)[0]?.revision;
-    if (first !== undefined && first <= newest(watched.calledAt)) yield 'oldWatches';
+    const begun = newest(watched.calledAt);
+    const isOld = (event: StoreEvent | undefined) => event !== undefined && event.revision <= begun;
+    if (isOld(eventsOf(watched)[0])) yield 'oldWatches';
+    const pieces = watched.deliveries.filter(({ delivery }) => delivery.kind === 'events' && isOld(delivery.events[0]));
+    if (pieces.length > 1) yield 'cutWatches';
     for (const { delivery } of watched.deliveries) if (delivery.kind === 'bookmark') yield 'bookmarks';
   }
 }

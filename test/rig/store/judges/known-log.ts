@@ -26,6 +26,7 @@ export class KnownLog {
       }
       if (answered.kind === 'refused') this.#learnRecord(answered.current);
       if (answered.kind === 'record') this.#learnRecord(answered.record);
+      if (answered.kind === 'read') for (const record of answered.records) this.#learnRecord(record ?? undefined);
       if (answered.kind === 'page') for (const record of answered.records) this.#learnRecord(record);
     }
     for (const { deliveries } of history.watches)

@@ -86,7 +86,7 @@ function mayComeNext(operations: readonly Operation[], ends: readonly number[], 
 
 /** Reads of the past, and of a store that may lag, are judged against the log; compaction changes nothing that a present read shows. */
 function isJudged({ asked, answered }: Operation, { promises }: History): boolean {
-  if (asked.verb === 'compact') return false;
+  if (asked.verb === 'compact' || asked.verb === 'read') return false;
   if (asked.verb === 'write') return true;
   if (answered.kind === 'unknown') return false;
   if (asked.verb === 'list') return promises.areReadsFresh && asked.atRevision === undefined;

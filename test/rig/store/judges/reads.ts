@@ -9,10 +9,13 @@ export function judgeReads(history: History, log: KnownLog): Violation[] {
   const found: Violation[] = [];
   for (const operation of history.operations) {
     const { asked, answered, client } = operation;
-    if (asked.verb !== 'list') continue;
+    if (asked.verb !== 'list' && asked.verb !== 'read') continue;
     const say = (judge: string, what: string) =>
-      found.push({ judge, what: `client ${client}, list of ${asked.prefix} ${told(asked)}: ${what}` });
-    if (answered.kind === 'page') for (const what of pageFaults(asked, answered, seen)) say('page', what);
+      found.push({ judge, what: `client ${client}, ${told(asked)}: ${what}` });
+    if (asked.verb === 'read' && answered.kind === 'read')
+      for (const what of readFaults(asked, answered, seen)) say('page', what);
+    if (asked.verb === 'list' && answered.kind === 'page')
+      for (const what of pageFaults(asked, answered, seen)) say('page', what);
     if (answered.kind === 'compacted') {
       const wanted = asked.atRevision ?? Number.POSITIVE_INFINITY;
       if (wanted >= answered.compactedRevision) say('compacted', `refused as older than ${answered.compactedRevision}`);
@@ -30,6 +33,8 @@ export function judgeReads(history: History, log: KnownLog): Violation[] {
 }
 
 type List = Extract<Asked, { verb: 'list' }>;
+type Read = Extract<Asked, { verb: 'read' }>;
+type Answer = Extract<Answered, { kind: 'read' }>;
 type Page = Extract<Answered, { kind: 'page' }>;
 
 function* pageFaults(asked: List, page: Page, log: SeenLog): Generator<string> {
@@ -53,6 +58,16 @@ function* pageFaults(asked: List, page: Page, log: SeenLog): Generator<string> {
     yield `it says that ${page.remaining} remain, which are ${least}`;
   if (page.hasMore !== page.remaining > 0)
     yield `it says ${page.hasMore ? 'more' : 'no more'} with ${page.remaining} left`;
+}
+
+function* readFaults({ keys, atRevision }: Read, { records }: Answer, log: SeenLog): Generator<string> {
+  if (records.length === 0 || records.length > keys.length) yield `${records.length} answers for ${keys.length} keys`;
+  for (const [nth, record] of records.entries()) {
+    const key = keys[nth] as string;
+    const change = log.before(key, atRevision + 1);
+    if (record?.value === change?.value || (record === null && log.mayHold(key, undefined))) continue;
+    yield `${key} is ${JSON.stringify(record?.value)} instead of ${JSON.stringify(change?.value)}`;
+  }
 }
 
 /** Each client talks to one replica, whose time only goes on. */
@@ -80,9 +95,11 @@ function revisionBefore(operations: readonly Operation[], moment: number): numbe
   return most;
 }
 
-function told({ atRevision, afterKey, limit }: List): string {
+function told(asked: List | Read): string {
+  if (asked.verb === 'read') return `read of ${asked.keys.join(', ')} at ${asked.atRevision}`;
+  const { prefix, atRevision, afterKey, limit } = asked;
   const words = [atRevision === undefined ? 'now' : `at ${atRevision}`];
   if (afterKey !== undefined) words.push(`after ${afterKey}`);
   if (limit !== undefined) words.push(`${limit} a page`);
-  return words.join(', ');
+  return `list of ${prefix} ${words.join(', ')}`;
 }

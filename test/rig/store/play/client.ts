@@ -2,7 +2,8 @@
 // end it goes on from the last revision that it saw, and where that is too old it lists again.
 import type { Answered, Asked, Watched } from '../history.ts';
 import type { OpenWatch, Reach } from '../subjects/subject.ts';
-import type { Step } from './plan.ts';
+import { longWord, withLongValues } from './long-values.ts';
+import { keys, type Plan, type Step } from './plan.ts';
 import type { Recorder } from './recorder.ts';
 
 interface Following {
@@ -16,6 +17,8 @@ interface Following {
 
 /** A watch that ends again and again is a finding of its own. */
 const mostResumptions = 20;
+/** A store has a few keys. */
+const mostPages = 20;
 /** How far behind the past is that clients ask for, and how far ahead the future. */
 const oldest = 30;
 const ahead = 5;
@@ -28,15 +31,17 @@ export class Client {
   #known = new Map<string, number>();
   #latest = 0;
   #written = 0;
+  #longEvery: number;
   #following = new Set<Following>();
   #resuming = new Set<Promise<void>>();
   #resumptions = 0;
   #isOver = false;
 
-  constructor(id: number, reach: Reach, recorder: Recorder) {
+  constructor(id: number, reach: Reach, recorder: Recorder, { longEvery = 0 }: Pick<Plan, 'longEvery'> = {}) {
     this.#id = id;
-    this.#reach = reach;
+    this.#reach = withLongValues(reach);
     this.#recorder = recorder;
+    this.#longEvery = longEvery;
   }
 
   async play(steps: readonly Step[]): Promise<void> {
@@ -44,8 +49,13 @@ export class Client {
   }
 
   async write(key: string, expect: number | undefined, isDelete: boolean): Promise<Answered> {
-    const value = isDelete ? undefined : `${this.#id}-${this.#written++}`;
+    const value = isDelete ? undefined : this.#nextValue();
     return this.#ask({ verb: 'write', key, expect, value });
+  }
+
+  #nextValue(): string {
+    const word = `${this.#id}-${this.#written++}`;
+    return this.#longEvery > 0 && this.#written % this.#longEvery === 0 ? longWord(word) : word;
   }
 
   async #do(step: Step): Promise<void> {
@@ -93,8 +103,8 @@ export class Client {
     }
   }
 
-  /** The watches of a client that are open have delivered everything up to the revision, or time runs out. */
-  async rest(markers: ReadonlyMap<string, number>, withinMs: number): Promise<void> {
+  /** The watches of a client that are open have delivered everything up to the revision, or it is `late`. */
+  async rest(markers: ReadonlyMap<string, number>, late: Promise<unknown>): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#resuming);
     for (const following of this.#following) {
@@ -107,7 +117,7 @@ export class Client {
       const arrived = new Promise<void>((resolve) => {
         following.reached = { revision: wanted, resolve };
       });
-      const inTime = await Promise.race([arrived.then(() => true), later(withinMs)]);
+      const inTime = await Promise.race([arrived.then(() => true), late.then(() => false)]);
       const { prefix, afterRevision } = following.watched;
       if (!inTime)
         this.#recorder.history.troubles.push(
@@ -128,12 +138,19 @@ export class Client {
   async #list({ prefix, at }: Extract<Step, { do: 'list' }>): Promise<void> {
     const revisions = { now: undefined, old: this.#old(), future: this.#latest + ahead };
     const atRevision = revisions[at];
-    await this.#ask({ verb: 'list', prefix, ...(atRevision !== undefined && { atRevision }) });
+    const answered = await this.#ask({ verb: 'list', prefix, ...(atRevision !== undefined && { atRevision }) });
+    // As an index does: it knows keys, and reads them at the revision of its list.
+    const read = answered.kind === 'page' ? answered.revision : atRevision;
+    if (read !== undefined) await this.#ask({ verb: 'read', keys: [...keys].reverse(), atRevision: read });
   }
 
   async #page({ prefix, limit, between }: Extract<Step, { do: 'pages' }>): Promise<void> {
     let answered = await this.#ask({ verb: 'list', prefix, limit });
-    while (answered.kind === 'page' && answered.hasMore) {
+    for (let page = 1; answered.kind === 'page' && answered.hasMore; page++) {
+      if (page > mostPages) {
+        this.#recorder.history.troubles.push(`client ${this.#id}: the list of ${prefix} does not end, ${limit} a page`);
+        return;
+      }
       const { records, revision } = answered;
       const afterKey = records.at(-1)?.key ?? '';
       for (let nth = 0; nth < between; nth++) await turn();
@@ -210,7 +227,3 @@ export class Client {
 }
 
 const nothing: OpenWatch = { bookmark: async () => {}, close: () => {} };
-
-async function later(ms: number): Promise<false> {
-  return new Promise((resolve) => setTimeout(resolve, ms, false).unref());
-}

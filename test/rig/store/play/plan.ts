@@ -28,6 +28,8 @@ export interface Blow {
 
 export interface Plan {
   seed: number;
+  /** Every so manieth value of a client is long, so that pages and what a watch hands out at a time end by their bytes. Absent = none. */
+  longEvery?: number;
   clients: Step[][];
   blows: Blow[];
 }
@@ -35,6 +37,7 @@ export interface Plan {
 /** One is the beginning of another, so that a prefix which is a whole key covers more than that key. */
 export const keys = ['/a/1', '/a/10', '/a/2', '/b/1', '/b/2'] as const;
 const prefixes = ['/', '/', '/a/', '/b/', '/a/1'] as const;
+const shareLong = 0.3;
 const shareKilled = 0.3;
 const shareFull = 0.2;
 
@@ -58,7 +61,9 @@ export function planOf(seed: number, promises: Promises): Plan {
     const first = nth();
     blows.push(blow('fill', first), blow('makeRoom', first + chance.between(4, 15)));
   }
-  return { seed, clients, blows };
+  // Drawn apart, so that the rest of a seed is what it was.
+  const length = new Chance(seed, 'store length');
+  return { seed, clients, blows, ...(length.isHit(shareLong) && { longEvery: length.between(1, 3) }) };
 }
 
 function stepOf(chance: Chance): Step {

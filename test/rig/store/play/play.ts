@@ -36,7 +36,7 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
     );
   };
   const recorder = new Recorder({ history, blows: plan.blows, strike });
-  const clients = plan.clients.map((_, id) => new Client(id, stage.reach(id), recorder));
+  const clients = plan.clients.map((_, id) => new Client(id, stage.reach(id), recorder, plan));
   await Promise.all(clients.map((client, id) => client.play(plan.clients[id] ?? [])));
   await recorder.calm();
   await blows;
@@ -49,7 +49,11 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
     else history.troubles.push(`the last write of ${key} was answered ${JSON.stringify(answered)}`);
   }
   await last.witness();
-  for (const client of [...clients, last]) await client.rest(markers, restMs);
+  // A timer that keeps the process: a watch in memory that waits in vain does not.
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, restMs);
+  for (const client of [...clients, last]) await client.rest(markers, late.promise);
+  clearTimeout(timer);
   await stage.close();
   return { plan, history };
 }

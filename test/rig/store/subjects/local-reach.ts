@@ -70,6 +70,10 @@ export class LocalReach implements Reach {
           ...(limit !== undefined && { limit }),
         });
       }
+      case 'read': {
+        const read = await store.read(asked.keys, asked.atRevision);
+        return read.kind === 'read' ? { ...read, records: read.records.map((record) => record ?? null) } : read;
+      }
       case 'revision':
         return { kind: 'revision', revision: await store.currentRevision({ fresh: true }) };
       case 'compact':

@@ -7,6 +7,7 @@ export const plants = {
   'skipped event': 'resumable',
   'stale previous': 'previous',
   'page of the present': 'page',
+  'read of the present': 'page',
   'early bookmark': 'bookmarkable',
   'event twice': 'unique',
   /** Only of a store on a disk: its database thread says done before it has written, and after a kill a revision is given out again. */
@@ -73,6 +74,9 @@ const changes: Partial<Record<Plant, (store: Store) => Partial<Store>>> = {
       const now = await store.list(prefix, rest);
       return now.kind === 'page' ? { ...now, revision: asked.revision } : asked;
     },
+  }),
+  'read of the present': (store) => ({
+    read: async (keys) => store.read(keys, await store.currentRevision()),
   }),
   'early bookmark': (store) => {
     let writing = 0;
