@@ -9,7 +9,8 @@
  */
 const unsafe = /(?!\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{DI}]/u;
 const unsafeAll = new RegExp(unsafe, 'gu');
-const unsafeInLines = /(?!\n|\t|\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{DI}]/u;
+/** The same, but for line ends and tabs. */
+export const unsafeInLines = /(?!\n|\t|\ufe0e|\ufe0f)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{DI}]/u;
 const unsafeInLinesAll = new RegExp(unsafeInLines, 'gu');
 
 /**

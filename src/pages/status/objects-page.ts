@@ -12,7 +12,10 @@ const longestText = 320;
 
 /** Unknown members are left out, and an empty field of the form counts as none. */
 export function objectsQuery(query: URLSearchParams): ObjectPageQuery {
-  const given = (name: string): string | undefined => query.get(name)?.trim().slice(0, longestText) || undefined;
+  const given = (name: string): string | undefined =>
+    meant(query.get(name) ?? '')
+      .trim()
+      .slice(0, longestText) || undefined;
   return {
     namespace: given('namespace'),
     state: given('state'),
@@ -22,6 +25,11 @@ export function objectsQuery(query: URLSearchParams): ObjectPageQuery {
     before: given('before'),
     limit: rowsPerPage,
   };
+}
+
+/** A page shows an invisible character as an escape, and its form sends what it shows. No name has a backslash. */
+function meant(text: string): string {
+  return text.replace(/\\u([0-9a-f]{4})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
 }
 
 export function objectsMain(

@@ -8,6 +8,7 @@ import { EditorView, highlightSpecialChars, keymap, lineNumbers } from '@codemir
 import { classHighlighter } from '@lezer/highlight';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { safeText, unsafeInLines } from '../../../safe-text.ts';
 import type { Mark } from '../../playground-api.ts';
 import { html } from './html.ts';
 
@@ -87,7 +88,7 @@ function open(given: {
         }),
         EditorView.domEventHandlers({ beforeinput: replaceSelected }),
         lineNumbers(),
-        highlightSpecialChars(),
+        highlightSpecialChars({ addSpecialChars: unsafeInLines, render: specialCharacter }),
         history(),
         indentOnInput(),
         bracketMatching(),
@@ -112,6 +113,16 @@ function replaceSelected(event: InputEvent, view: EditorView): boolean {
   return true;
 }
 
+/** The escape that the rest of the page shows, instead of a dot that hides which character it is. */
+function specialCharacter(code: number, description: string | null): HTMLElement {
+  const shown = document.createElement('span');
+  shown.className = 'cm-specialChar';
+  shown.textContent = safeText(String.fromCodePoint(code));
+  shown.title = description ?? 'Special character';
+  shown.setAttribute('aria-label', shown.textContent);
+  return shown;
+}
+
 /** The library's own marks are pictures in data URLs, which the policy of the page refuses. */
 const looks = EditorView.theme({
   '&': { backgroundColor: 'var(--ground)', color: 'var(--text)' },
@@ -131,6 +142,7 @@ const looks = EditorView.theme({
   '.cm-diagnostic': { whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' },
   '.cm-diagnostic-error': { borderLeft: '5px solid var(--bad)' },
   '.cm-diagnostic-warning': { borderLeft: '5px solid var(--second)' },
+  '.cm-specialChar': { color: 'var(--bad)', textDecoration: 'underline dotted' },
   '.cm-panels': { backgroundColor: 'var(--raised)', color: 'var(--text)' },
 });
 
@@ -140,7 +152,12 @@ function diagnosticOf(text: Text, { line, column, severity, message }: Mark): Di
   // Marks a word or the rest of the line, because a mark of one character is easily missed.
   const length = /^[\w$]+/.exec(rest)?.[0].length ?? Math.max(1, rest.trimEnd().length);
   const to = Math.min(text.length, from + length);
-  return { from: Math.min(from, to), to, severity: severity === 'fault' ? 'error' : 'warning', message };
+  return {
+    from: Math.min(from, to),
+    to,
+    severity: severity === 'fault' ? 'error' : 'warning',
+    message: safeText(message),
+  };
 }
 
 /** The text may have become shorter since the server saw it. */
