@@ -31,8 +31,8 @@ export function offlineKinds(settings: Settings, compiled: LoadedPatches): reado
 
 const offlineKindNames: readonly string[] = ['Endpoints', 'EndpointSlice'];
 
-export function isOfflineKind({ kind }: KubeObject): boolean {
-  return offlineKindNames.includes(kind ?? '');
+export function isOfflineKind({ kind }: { kind?: unknown }): boolean {
+  return offlineKindNames.includes(kind as string);
 }
 
 export function hasPatches({ set, slices }: LoadedPatches): boolean {

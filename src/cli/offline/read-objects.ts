@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { isRecord } from '../../object/text/json.ts';
+import type { ObjectPath } from '../../sync/plan/excerpt.ts';
 import { CommandFault, type Context, exitCodes } from '../line/context.ts';
 import { parseDocuments } from './yaml-text.ts';
 
@@ -9,6 +10,29 @@ export interface ReadObject {
   object: KubeObject;
   /** The file as the user named it, for messages. */
   origin: string;
+  /** Where it is in the text: the document, and the keys that lead to it inside a List. */
+  document: number;
+  path: ObjectPath;
+}
+
+export interface PlacedFault {
+  origin: string;
+  document: number;
+  /** The keys that lead to the value. */
+  place: ObjectPath;
+  /** The last of the keys is at fault, not its value. */
+  isOfKey?: boolean;
+  message: string;
+}
+
+/** A file that cannot be used, with the places of what is wrong, for an editor. */
+export class PlacedFaults extends CommandFault {
+  readonly faults: readonly PlacedFault[];
+
+  constructor(faults: readonly PlacedFault[]) {
+    super(exitCodes.input, faults.map(({ origin, message }) => `${origin}: ${message}`).join('\n'));
+    this.faults = faults;
+  }
 }
 
 export async function readObjects(
@@ -33,41 +57,54 @@ export async function readObjects(
 /** The objects of the documents of one text. */
 export function objectsIn(documents: readonly unknown[], origin: string): ReadObject[] {
   const found: ReadObject[] = [];
-  for (const document of documents) gather(document, origin, found);
+  for (const [at, document] of documents.entries()) gather(document, { origin, document: at, path: [] }, found);
   return found;
 }
 
 /** Refuses two objects of the same kind and name, because the user can mean only one of them. */
 export function refuseDuplicates(found: readonly ReadObject[]): void {
   const origins = new Map<string, string>();
-  for (const { object, origin } of found) {
+  for (const { object, origin, document, path } of found) {
     const { namespace = '', name } = object.metadata;
     const shown = `${object.kind} "${namespace === '' ? name : `${namespace}/${name}`}"`;
     const first = origins.get(shown);
     if (first !== undefined) {
       const where = first === origin ? '' : ` (the first in ${first})`;
-      throw new CommandFault(exitCodes.input, `${origin}: wanted each object once, found ${shown} twice${where}`);
+      throw placed(
+        { origin, document, path: [...path, 'metadata', 'name'] },
+        `wanted each object once, found ${shown} twice${where}`,
+      );
     }
     origins.set(shown, origin);
   }
 }
 
-function gather(value: unknown, origin: string, found: ReadObject[]): void {
+type Where = Omit<ReadObject, 'object'>;
+
+function placed({ origin, document, path }: Where, message: string): PlacedFaults {
+  return new PlacedFaults([{ origin, document, place: path, message }]);
+}
+
+function gather(value: unknown, where: Where, found: ReadObject[]): void {
   if (!isRecord(value)) {
     const what = Array.isArray(value) ? 'a list' : JSON.stringify(value)?.slice(0, 80);
-    throw new CommandFault(exitCodes.input, `${origin}: wanted a Kubernetes object, found ${what}`);
+    throw placed(where, `wanted a Kubernetes object, found ${what}`);
   }
   const kind = value['kind'];
   if (typeof kind !== 'string' || kind === '') {
-    throw new CommandFault(exitCodes.input, `${origin}: wanted a Kubernetes object, found one without a kind`);
+    throw placed(where, 'wanted a Kubernetes object, found one without a kind');
   }
   const items = value['items'];
   if (kind.endsWith('List') && Array.isArray(items)) {
     // An EndpointsList has items without a kind.
     const itemKind = kind.slice(0, -'List'.length);
-    for (const item of items) {
+    for (const [at, item] of items.entries()) {
       const isBare = isRecord(item) && item['kind'] === undefined && itemKind !== '';
-      gather(isBare ? { apiVersion: value['apiVersion'], kind: itemKind, ...item } : item, origin, found);
+      gather(
+        isBare ? { apiVersion: value['apiVersion'], kind: itemKind, ...item } : item,
+        inside(where, 'items', at),
+        found,
+      );
     }
     return;
   }
@@ -77,9 +114,14 @@ function gather(value: unknown, origin: string, found: ReadObject[]): void {
   if (kind.endsWith('List') && (items === undefined || items === null) && name === undefined) return;
   if (typeof name !== 'string' || name === '') {
     const what = name ? `${JSON.stringify(name)} in ${kind}; put it in quotes` : `${kind} without it`;
-    throw new CommandFault(exitCodes.input, `${origin}: wanted metadata.name in every object, found ${what}`);
+    const place = name ? ['metadata', 'name'] : isRecord(metadata) ? ['metadata'] : [];
+    throw placed(inside(where, ...place), `wanted metadata.name in every object, found ${what}`);
   }
-  found.push({ object: asDecoded(value as KubeObject), origin });
+  found.push({ object: asDecoded(value as KubeObject), ...where });
+}
+
+function inside(where: Where, ...keys: ObjectPath): Where {
+  return { ...where, path: [...where.path, ...keys] };
 }
 
 /** Fields of an Endpoints that an API server leaves out when they are empty; nodeName and appProtocol may be empty. */

@@ -14,7 +14,7 @@ import { CommandFault, type Context } from '../line/context.ts';
 import { exampleNames, type GoodConfiguration, loadWithNames } from '../line/load-settings.ts';
 import { systemFault } from '../line/system-fault.ts';
 import { shapeFaults } from './check-shape.ts';
-import { isOfflineKind, withServerDefaults } from './offline-kinds.ts';
+import { withServerDefaults } from './offline-kinds.ts';
 import { type OfflineMeans, openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type OfflineRender, renderOffline } from './offline-render.ts';
 import { withoutServerFields } from './print-objects.ts';
@@ -111,8 +111,9 @@ async function configurationOf({ context, folder, result }: Run): Promise<GoodCo
 async function objectsIn({ context, folder }: Run, name: string): Promise<KubeObject[]> {
   const read = await readObjects(context, [join(folder, name)]);
   for (const { object } of read) {
-    const [fault] = isOfflineKind(object) ? shapeFaults(object) : [];
-    if (fault !== undefined) throw new CommandFault(1, `${name}: ${object.kind} "${object.metadata.name}": ${fault}`);
+    const [fault] = shapeFaults(object);
+    if (fault !== undefined)
+      throw new CommandFault(1, `${name}: ${object.kind} "${object.metadata.name}": ${fault.text}`);
   }
   return read.map(({ object }) => object);
 }

@@ -133,7 +133,7 @@ describe('hostward render', () => {
       metadata: { ...nothing.metadata, uid: null, labels: null, annotations: null, creationTimestamp: null },
       subsets: [
         {
-          addresses: [{ ip: '10.0.0.1', hostname: '', nodeName: '', targetRef: null }],
+          addresses: [{ ip: '10.0.0.1', hostname: '', nodeName: 'n', targetRef: null }],
           notReadyAddresses: null,
           ports: [{ port: 1, name: '', protocol: '', appProtocol: null }],
         },
@@ -147,7 +147,7 @@ describe('hostward render', () => {
     expect([code, err]).toEqual([0, '']);
     expect(JSON.parse(out).metadata.annotations['vcluster.loft.sh/object-uid']).toBe('');
     expect(JSON.parse(out).subsets).toEqual([
-      { addresses: [{ ip: '10.0.0.1', nodeName: '' }], ports: [{ port: 1, protocol: 'TCP' }] },
+      { addresses: [{ ip: '10.0.0.1', nodeName: 'n' }], ports: [{ port: 1, protocol: 'TCP' }] },
       { addresses: [{ ip: '10.0.0.2', targetRef: { kind: 'Node', name: 'n' } }] },
     ]);
   });
@@ -317,8 +317,12 @@ describe('hostward render of EndpointSlices', () => {
     ['a port name', slice({}, { ports: [{ name: 'NOT_valid', port: 80 }] }), 'ports[0].name must be a DNS label'],
     ['1,001 endpoints', slice({}, { endpoints: many(1_001).map((one) => ({ addresses: [one] })) }), 'found 1001'],
     ['101 addresses', slice({}, { endpoints: [{ addresses: many(101) }] }), 'at most 100 addresses'],
-    ['1.4 MiB of annotations', slice({ annotations: { a: 'x'.repeat(1_468_006) } }), 'metadata.annotations: Too long'],
-    ['a label', slice({ labels: { a: 'b c' } }), 'metadata.labels: Invalid value'],
+    [
+      '1.4 MiB of annotations',
+      slice({ annotations: { a: 'x'.repeat(1_468_006) } }),
+      'metadata.annotations: must have at most',
+    ],
+    ['a label', slice({ labels: { a: 'b c' } }), 'metadata.labels["a"]: "b c": a valid label must be'],
     ['a name', slice({ name: 'A' }), 'metadata.name: '],
     ['names', slice({}, { addressType: 'FQDN', endpoints: [{ addresses: ['a.example.com'] }] }), 'addressPolicy.fqdn'],
     ['no names yet', slice({}, { addressType: 'FQDN', endpoints: [] }), 'addressPolicy.fqdn: allow'],

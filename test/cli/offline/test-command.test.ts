@@ -34,7 +34,7 @@ describe('the samples in fixtures/patches', () => {
 });
 
 const config = `sync: {toHost: {endpoints: {patches: [
-  {path: metadata.labels.app, expression: 'value.startsWith("!") ? value.no.way : "h-" + value', reverseExpression: value.slice(2)}
+  {path: metadata.labels.app, expression: 'value.startsWith("no-") ? value.no.way : "h-" + value', reverseExpression: value.slice(2)}
   ]}}}`;
 const virtual = (app: string) =>
   `{apiVersion: v1, kind: Endpoints, metadata: {name: a, namespace: n, labels: {app: "${app}"}}}`;
@@ -71,7 +71,7 @@ describe('hostward test', () => {
   it('needs the message of a failing patch in says.txt', async () => {
     const files = {
       '/home/c/config.yaml': config,
-      '/home/c/virtual.yaml': virtual('!'),
+      '/home/c/virtual.yaml': virtual('no-x'),
       '/home/c/host.yaml': '# Nothing.\n',
     };
     expect((await test(files, 'c')).out).toContain(

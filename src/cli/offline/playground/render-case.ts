@@ -26,12 +26,13 @@ import { isOfflineKind } from '../offline-kinds.ts';
 import type { OfflineMeans } from '../offline-patches.ts';
 import { type OfflineRender, renderOffline } from '../offline-render.ts';
 import { objectsText, withoutServerFields } from '../print-objects.ts';
-import { objectsIn, refuseDuplicates } from '../read-objects.ts';
+import { objectsIn, PlacedFaults, refuseDuplicates } from '../read-objects.ts';
 import { wantedObjects } from '../wanted-objects.ts';
 import { parseDocuments, toYaml } from '../yaml-text.ts';
 import { roundTripsOf, strangerIn } from './case-lints.ts';
 import { type ConfigText, configName, configText, kindOfList } from './config-text.ts';
 import { failureMarks, failuresIn, ranOut } from './failure-marks.ts';
+import { placesIn } from './text-places.ts';
 
 /** Filled while the evaluation goes on, so that one that takes too long has an answer as far as it got. */
 export type RenderDraft = { -readonly [Member in keyof RenderAnswer]: RenderAnswer[Member] } & { marks: Mark[] };
@@ -123,6 +124,9 @@ function refusal(marks: Mark[]): (text: TextName) => (thrown: unknown) => undefi
   };
 }
 
+/** More only hide each other. */
+const mostMarks = 100;
+
 const wantedOnHost = 'Endpoints or EndpointSlices of the host';
 
 async function load(text: string): Promise<LoadedAll> {
@@ -176,7 +180,14 @@ function readObjects(
     return wantedObjects(found, wanted);
   } catch (thrown) {
     if (!(thrown instanceof CommandFault)) throw thrown;
-    for (const message of thrown.message.split('\n')) mark(1, 1, message.replace(`${fileNames[name]}: `, ''));
+    if (!(thrown instanceof PlacedFaults)) mark(1, 1, thrown.message.replace(`${fileNames[name]}: `, ''));
+    else {
+      const placeOf = placesIn(text);
+      for (const fault of thrown.faults.slice(0, mostMarks)) {
+        const { line, column } = placeOf(fault);
+        mark(line, column, fault.message);
+      }
+    }
     return undefined;
   }
 }

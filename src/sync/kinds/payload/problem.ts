@@ -45,8 +45,10 @@ export function isTextMap(value: unknown): value is Record<string, string> {
 export function resultProblem(problem: Below | undefined): ResultProblem | undefined {
   if (problem === undefined) return undefined;
   const { place, said } = problem;
-  const text = place
-    .map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`))
-    .join('');
-  return { place, message: `${text} ${said}` };
+  return { place, message: `${placeText(place)} ${said}` };
+}
+
+/** `subsets[0].ports[1].name`. */
+export function placeText(place: ObjectPath): string {
+  return place.map((key, index) => (typeof key === 'number' ? `[${key}]` : index === 0 ? key : `.${key}`)).join('');
 }

@@ -287,6 +287,77 @@ describe('renderCase()', () => {
     ]);
   });
 
+  it.each<[string, string, string, string, string]>([
+    ['an object', 'db', '"No_Name!<b>"', '"No_N', 'metadata.name: "No_Name!<b>": a lowercase RFC 1123 subdomain'],
+    ['a namespace', 'shop', 'shop.x', 'shop.x', 'metadata.namespace: "shop.x": must not contain dots'],
+    ['a long namespace', 'shop', 'x'.repeat(64), 'xxxx', 'must be no more than 63 characters'],
+    [
+      'a key of a label',
+      '{team: ada}',
+      '{"a team": ada}',
+      '"a team"',
+      'metadata.labels["a team"]: "a team": name part',
+    ],
+    ['a label', '{team: ada}', '{team: "a d a"}', '"a d a"', 'metadata.labels["team"]: "a d a": a valid label'],
+    [
+      'a key of an annotation',
+      'labels: {team: ada}',
+      'annotations: {"/a": b}',
+      '"/a"',
+      'annotations["/a"]: "/a": prefix',
+    ],
+    ['a port', 'port: 5432', 'port: 5432\n    name: PG!', 'PG!', 'subsets[0].ports[0].name must be a DNS label'],
+    ['a number of a port', '5432', '543200', '543200', 'subsets[0].ports[0].port must be a whole number'],
+    [
+      'a host name',
+      'ip: 10.0.0.1',
+      '{ip: 10.0.0.1, hostname: a.b}',
+      'a.b',
+      'addresses[0].hostname must be a DNS label',
+    ],
+    ['a node', 'ip: 10.0.0.1', '{ip: 10.0.0.1, nodeName: A}', 'A}', 'addresses[0].nodeName must be a DNS subdomain'],
+    ['a name that turns the line around', 'db', '"d\u202eb"', '"d\u202e', 'a lowercase RFC 1123 subdomain'],
+  ])('marks a name that Kubernetes would refuse at its place: %s', async (_, before, after, at, message) => {
+    const virtual = endpoints.replace(before, after);
+    const { marks, forward } = await render({ config: list('value'), virtual });
+    expect(forward).toBeUndefined();
+    expect(marks).toMatchObject([{ text: 'virtual', severity: 'fault', message: expect.stringContaining(message) }]);
+    const { line = 0, column = 0 } = marks[0] ?? {};
+    expect(virtual.split('\n')[line - 1]?.slice(column - 1)).toMatch(new RegExp(`^${at}`));
+  });
+
+  it('marks every name at once, in a List, in JSON and of a Service too', async () => {
+    const of = (name: string, kind = 'Endpoints') => ({ apiVersion: 'v1', kind, metadata: { name, namespace: 'n' } });
+    const subsets = [
+      {
+        addresses: [{ ip: '10.0.0.1' }],
+        ports: [
+          { port: 1, name: 'A' },
+          { port: 2, name: 'B' },
+        ],
+      },
+    ];
+    const items = [of('A'), { ...of('b'), subsets }, of('c.d', 'Service')];
+    const virtual = JSON.stringify({ kind: 'List', items }, undefined, 1);
+    const { marks } = await render({ config: list('value'), virtual });
+    const lines = virtual.split('\n');
+    expect(marks.map(({ line, column }) => lines[line - 1]?.slice(column - 1))).toEqual([
+      '"A",',
+      '"A"',
+      '"B"',
+      '"c.d",',
+    ]);
+  });
+
+  it('marks names of the objects of the host, each in its own text', async () => {
+    const bad = endpoints.replace('name: db', 'name: D!');
+    const { marks } = await render({ config: list('value'), hostBefore: bad, hostEdited: bad });
+    expect(marks.map(({ text, line, column }) => [text, line, column])).toEqual([
+      ['hostBefore', 4, 9],
+      ['hostEdited', 4, 9],
+    ]);
+  });
+
   it('says when the edited object is a copy of none of the objects, and shows the rest', async () => {
     const hostEdited = endpoints.replace('name: db', 'name: other');
     const { marks, forward, back } = await render({ config: list('\'"t-" + value\''), hostEdited });
