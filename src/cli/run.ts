@@ -120,6 +120,7 @@ function openOperations(
     status,
     objects: (filter: ObjectFilter) => daemon.objects(filter),
     objectStatus: (key: string) => daemon.objectStatus(key),
+    unread: () => daemon.pageFacts.unread(),
   };
   return new OperationsServer(address, answers, {
     pages: new Pages(

@@ -1,4 +1,5 @@
 // Builds the answers for /readyz and /status. In: the state of the daemon. Out: plain data. Changes nothing.
+import { withShortRefusals } from '../cluster/refused-right.ts';
 import type { Lease } from '../cluster/write/lease.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { References } from '../sync/loop/content/references.ts';
@@ -16,7 +17,6 @@ import {
 } from '../sync/report/status.ts';
 import {
   type DatedVerdict,
-  missingRightPart,
   outageSentence,
   type Verdict,
   type VerdictSince,
@@ -27,6 +27,7 @@ import type { Clusters } from './clusters/connections.ts';
 import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { RunningManagement } from './management.ts';
+import { toMendFirst, unreadFor } from './mended-first.ts';
 import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
 import type { DaemonOptions } from './options/daemon-options.ts';
 import type { RunningPatches } from './synced/patches.ts';
@@ -180,7 +181,8 @@ export function statusOf(view: DaemonView): unknown {
         provenSecondsAgo: Math.round((clock.now() - window.proof.provenAtMs) / 100) / 10,
       }),
       ...(window.proof.missed > 0 && { missedChanges: window.proof.missed }),
-      ...(window.trouble && { trouble: window.trouble.message }),
+      // The whole words of a server that refuses are told once, with the missing right.
+      ...(window.trouble && { trouble: withShortRefusals(window.trouble.message) }),
     })),
   };
 }
@@ -234,8 +236,8 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const since = new Date(clock.wallTime().getTime() - (clock.now() - startedMs)).toISOString().replace(/\.\d+Z$/, 'Z');
   const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
   const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
-  const ready = readySyncs(view);
-  const facts = joinedFacts(hasBegun ? ready.map(verdictFacts) : []);
+  const facts = joinedFacts(hasBegun ? readySyncs(view).map(verdictFacts) : []);
+  const missingRights = view.outages.missingRights();
   const result = verdictOf({
     ...facts,
     gaps: hasBegun ? summed(facts.gaps, view.references.gaps) : facts.gaps,
@@ -245,17 +247,15 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     standbyBehind: standbyBehindIn(lease, clock),
     leaderCommand: leaderCommand(lease, options),
     leaderless: leaderlessIn(lease, clock),
+    toMendFirst: toMendFirst({
+      missingRights,
+      unsynced: { kinds: 'EndpointSlices', sentences: slices.missing },
+      late: view.notApplied && lateSentence(view.notApplied),
+    }),
+    unread: unreadFor(missingRights, slices.missing),
     isDryRun: options.isDryRun,
   });
-  const more = [
-    ...(slices.missing.length > 0 ? [`EndpointSlices are not synced: ${slices.missing.join('; ')}`] : []),
-    ...view.outages.missingRights().map(missingRightPart),
-    ...(view.notApplied === undefined ? [] : [lateSentence(view.notApplied)]),
-    ...foundLies(view),
-    ...notTaken(view),
-    ...troubles,
-  ];
-  return worsened(result, more);
+  return worsened(result, [...foundLies(view), ...notTaken(view), ...troubles]);
 }
 
 /** Why what a kubeconfig names is not in use. */

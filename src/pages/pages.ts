@@ -7,7 +7,7 @@ import { forwardSentence } from '../apiserver/local/strangers.ts';
 import type { Clock } from '../clock.ts';
 import type { PageFacts } from '../sync/report/look/page-facts.ts';
 import { statusCommand } from '../sync/report/own-commands.ts';
-import { objectRemedies } from '../sync/report/remedies.ts';
+import { objectRemedies, unreadRemedy } from '../sync/report/remedies.ts';
 import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
 import { type PageParts, pageReply } from './frame/frame.ts';
@@ -124,6 +124,7 @@ ${main}
         kind,
         command: statusCommand(status, key, address),
         remediesFor: (object) => objectRemedies({ status, address }, object),
+        unreadRemedy: (sentence) => unreadRemedy({ status, address }, sentence),
       }),
       ...(!isKnown && { status: 404 }),
     };

@@ -4,13 +4,7 @@ import { statusMain } from '../../src/pages/status/status-page.ts';
 import { attentionOf } from '../../src/sync/report/attention.ts';
 import type { StatusJson } from '../../src/sync/report/words.ts';
 import { textOf } from './fields.ts';
-import { cases, failing, rightless } from './status-cases.ts';
-
-interface ToldVerdict {
-  sentence: string;
-  since?: string;
-  parts?: { part: string; since?: string }[];
-}
+import { cases, failing, rightless, type ToldVerdict } from './status-cases.ts';
 
 describe('the short form of `hostward status`', () => {
   const trouble = Array.from({ length: 500 }, (_, at) => ({
@@ -99,7 +93,9 @@ describe('the short form of `hostward status`', () => {
       'cannot reach the host since 2026-01-01T00:00:09Z; 1 object waits (since 2026-01-01T00:00:08Z)\n',
     );
     const page = textOf(statusMain({ verdict }, [], { asOf: new Date(0) }).text);
-    expect(page).toContain('2026-01-01T00:00:08Z\n 1 object waits');
+    expect(page).toContain(
+      'cannot reach the host since 2026-01-01T00:00:09Z; 1 object waits (since 2026-01-01T00:00:08Z)',
+    );
   });
 
   it('says how many more things need a person, and how to see them', () => {

@@ -11,3 +11,9 @@ export const cases = readdirSync(folder).map((file): [string, StatusJson] => [
 ]);
 export const rightless = cases.find(([name]) => name === 'rightless')?.[1] as StatusJson & { trouble: object[] };
 export const failing = cases.find(([name]) => name === 'failing')?.[1] as StatusJson;
+
+export interface ToldVerdict {
+  sentence: string;
+  since?: string;
+  parts?: { part: string; since?: string }[];
+}

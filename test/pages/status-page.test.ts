@@ -5,24 +5,32 @@ import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts
 import { objectRemedies } from '../../src/sync/report/remedies.ts';
 import { type StatusJson, say } from '../../src/sync/report/words.ts';
 import { leavesOf, missingFields, textOf } from './fields.ts';
-import { cases, failing, rightless } from './status-cases.ts';
+import { cases, failing, rightless, type ToldVerdict } from './status-cases.ts';
 
 describe.each(cases)('the status page of a daemon that is %s', (_, status) => {
   const page = statusMain(status, [], { asOf: new Date('2026-01-01T00:00:00Z') }).text;
   const lines = textOf(page).split('\n');
 
   it('has every field of `status -o json`, in the words of the command', () => {
-    const { verdict } = status;
+    const { sentence, parts = [{ part: sentence }], ...verdict } = status['verdict'] as unknown as ToldVerdict;
     expect(missingFields(status, page)).toEqual([]);
-    for (const { value } of leavesOf(verdict)) expect(lines.some((line) => line.includes(say(value)))).toBe(true);
+    for (const { value } of leavesOf({ parts, ...verdict }))
+      expect(lines.some((line) => line.includes(say(value)))).toBe(true);
   });
 
   it('begins with the verdict', () => {
     const text = lines.filter((line) => line.trim() !== '');
     const { sentence } = status['verdict'] as { sentence: string };
     expect(text[0]).toBe('Status');
-    expect(text[2]?.trim()).toBe(sentence);
+    const { parts = [] } = status['verdict'] as unknown as ToldVerdict;
+    if (parts.length === 0) expect(text[2]?.trim()).toBe(sentence);
+    for (const { part } of parts) expect(text[2]).toContain(part);
     expect(text[4]?.trim()).toBe((status['verdict'] as { since: string }).since);
+  });
+
+  it('tells the words of a server that refuses once', () => {
+    const refusals = [...textOf(page).matchAll(/[^\n]*: User "[^"]*" cannot [^\n]*/g)].map(([line]) => line);
+    expect(refusals).toEqual([...new Set(refusals)]);
   });
 
   it('takes names and values of tenants as text', () => {
@@ -57,10 +65,10 @@ describe('what needs a person', () => {
     const items = attentionOf(failing);
     expect(items.map(({ about, reason }) => `${about} ${reason}`)).toEqual([
       'host cluster unreachable',
+      'permissions MissingVerbs',
       'configuration ConfigurationInvalid',
       'configuration ConfigurationNotTakenOver',
       'configuration RestartNeeded',
-      'permissions MissingVerbs',
       'shop/<script>alert(3)</script> NotOwned',
       'shop/api PatchFailed',
       'shop/web DeleteWithheld',
@@ -111,13 +119,13 @@ describe('what needs a person', () => {
     ],
     [
       { state: 'refused/HostRefused', message: 'a quota of the host namespace is full: exceeded quota: q' },
-      'raise the quota, or remove what counts and is not needed; this shows how much of what there is',
-      'kubectl --kubeconfig /home/me/host --namespace vcluster-shop describe resourcequota',
+      'raise the quota, or remove what counts and is not needed; this shows how much of what there is, with a kubectl of an administrator of the host cluster',
+      'kubectl --namespace vcluster-shop describe resourcequota',
     ],
     [
       { state: 'waiting/HostNamespaceMissing', message: 'its host namespace does not exist' },
-      'create the host namespace, or correct the mapping in sync.toHost.namespaces',
-      'kubectl --kubeconfig /home/me/host create namespace vcluster-shop',
+      'correct the mapping in sync.toHost.namespaces, or create the host namespace, with a kubectl of an administrator of the host cluster',
+      'kubectl create namespace vcluster-shop',
     ],
   ])('says which setting or which object mends it, with the command: %j', (row, remedy, command) => {
     expect(attentionOf(rowStatus({ trouble: [row] }))[0]).toMatchObject({ remedy, command });

@@ -211,7 +211,7 @@ export class Theatre {
       option: option as string,
       value: value as string,
     }));
-    return { program, options, restart: `${program} demo`, hostKubeconfig, virtualKubeconfig };
+    return { program, options, restart: `${program} demo`, hostKubeconfig, virtualKubeconfig, isAdministrator: true };
   }
 
   #configuration(): { settings: Settings; compiled: LoadedPatches } {

@@ -3,6 +3,7 @@
 import { type AttentionGroup, attentionGroups } from '../../sync/report/attention.ts';
 import type { AttentionItem } from '../../sync/report/attention-item.ts';
 import { statusCommand } from '../../sync/report/own-commands.ts';
+import { datedParts } from '../../sync/report/verdict.ts';
 import { isFacts, type StatusJson, say, wordsOf } from '../../sync/report/words.ts';
 import { wrap } from '../line/help.ts';
 import { statusText } from './status-text.ts';
@@ -41,7 +42,7 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
 /** The verdict with the time since when it holds, behind an empty line. */
 export function verdictLines(verdict: unknown, width: number): string[] {
   if (!isFacts(verdict)) return [];
-  const lines = wrap(verdictParts(verdict).join('; '), width);
+  const lines = wrap(datedParts(verdict).join('; '), width);
   // A verdict longer than the screen says the same as the rows above it.
   return ['', ...shortened(lines, Math.floor(mostLines / 2))];
 }
@@ -53,18 +54,8 @@ function shortened(lines: readonly string[], most: number): readonly string[] {
 /** A verdict that does not fit has the beginning of each part: the rows above it say the same at length. */
 function verdictIn(most: number, verdict: unknown, width: number): readonly string[] {
   const lines = verdictLines(verdict, width);
-  const parts = isFacts(verdict) && lines.length > most ? verdictParts(verdict).map((part) => cut(part, width)) : [];
+  const parts = isFacts(verdict) && lines.length > most ? datedParts(verdict).map((part) => cut(part, width)) : [];
   return shortened(parts.length > 1 ? ['', ...parts] : lines, most);
-}
-
-/** Each with the time since when it holds. */
-function verdictParts({ sentence, since, parts }: StatusJson): string[] {
-  const told = Array.isArray(parts) ? parts.filter(isFacts) : [{ part: sentence, since }];
-  return told.map(({ part, since }) => {
-    const text = say(part);
-    // An outage says it in its own words.
-    return since === undefined || text.includes(say(since)) ? text : `${text} (since ${say(since)})`;
-  });
 }
 
 function headLines(facts: StatusJson): string[] {

@@ -163,12 +163,12 @@ function remediesText(value: Record<string, unknown>, status: Asked['whole'], ad
  * An object is well when its copy is right and whole, or when a rule or the operator keeps it off the host. In sync with a reason is not
  * whole; an older daemon tells of it in other members.
  */
-function isObjectWell({ state, patchFailure, backflowFailures, references }: Record<string, unknown>): boolean {
+function isObjectWell({ state, patchFailure, backflowFailures, references, unread }: Record<string, unknown>): boolean {
   const [kind, reason] = String(state).split('/') as [string, string?];
-  if (['refused', 'waiting', 'retry', 'pending', 'unresolved'].includes(kind)) return false;
+  if (['refused', 'waiting', 'retry', 'pending', 'unresolved', 'unread'].includes(kind)) return false;
   if (kind === 'inSync' && reason !== undefined) return false;
   const isUnresolved = Array.isArray(references) && references.some((one) => one?.standing === 'unresolved');
-  return patchFailure === undefined && backflowFailures === undefined && !isUnresolved;
+  return patchFailure === undefined && backflowFailures === undefined && !isUnresolved && unread === undefined;
 }
 
 const clearScreen = '\u001b[H\u001b[2J';

@@ -40,6 +40,8 @@ export interface OperationsAnswers {
   objects(filter: ObjectFilter): Iterable<unknown>;
   /** One object, by key; undefined when the daemon does not know the object. */
   objectStatus(key: string): unknown;
+  /** What cannot be read now, in sentences: objects of it may be there unseen. */
+  unread?(): readonly string[];
 }
 
 /** What the port has apart from the answers. */
@@ -135,7 +137,9 @@ class OperationsRoutes implements LocalRoutes {
     const key = query.get('object');
     if (key === null) return jsonReply(200, this.#answers.status());
     const known = await this.#answers.objectStatus(key);
-    return known === undefined ? jsonReply(404, { message: `"${key}" is not known` }) : jsonReply(200, known);
+    if (known !== undefined) return jsonReply(200, known);
+    const why = (this.#answers.unread?.() ?? []).map((one) => `; ${one}`).join('');
+    return jsonReply(404, { message: `"${key}" is not known${why}` });
   }
 
   /** Puts the verdict before the objects, so that one answer holds both. */

@@ -9,14 +9,20 @@ const usualRows = 20;
 /** The text of one cell; undefined for the text as it is. */
 export type CellOf = (column: string, row: StatusJson) => Html | undefined;
 
-export function factsHtml(facts: StatusJson, level = 3): Html {
+interface Told {
+  /** Texts that stand above already, under this id. */
+  texts: ReadonlySet<string>;
+  id: string;
+}
+
+export function factsHtml(facts: StatusJson, level = 3, told?: Told): Html {
   const entries = Object.entries(facts).filter(([, value]) => value !== undefined);
   const plain = entries.filter(([, value]) => !isBlock(value));
   const blocks = entries.filter(([, value]) => isBlock(value));
   return html`${
     plain.length > 0 &&
-    html`<dl>${plain.map(([name, value]) => html`<div><dt>${wordsOf(name)}</dt><dd>${say(value)}</dd></div>`)}</dl>\n`
-  }${blocks.map(([name, value]) => html`${heading(titleOf(name), level)}\n${blockHtml(name, value, level)}`)}`;
+    html`<dl>${plain.map(([name, value]) => html`<div><dt>${wordsOf(name)}</dt><dd>${toldHtml(value, told) ?? say(value)}</dd></div>`)}</dl>\n`
+  }${blocks.map(([name, value]) => html`${heading(titleOf(name), level)}\n${blockHtml(name, value, level, told)}`)}`;
 }
 
 function heading(title: string, level: number): Html {
@@ -24,11 +30,18 @@ function heading(title: string, level: number): Html {
   return known[Math.min(level, 6) - 3] as Html;
 }
 
-export function blockHtml(name: string, value: unknown, level = 3): Html {
-  if (isFacts(value)) return factsHtml(value, level + 1);
+export function blockHtml(name: string, value: unknown, level = 3, told?: Told): Html {
+  if (isFacts(value)) return factsHtml(value, level + 1, told);
   const items = value as readonly unknown[];
-  if (items.every(isFacts)) return tableHtml(titleOf(name), items);
-  return html`<ul>${items.map((item) => html`<li>${say(item)}</li>`)}</ul>\n`;
+  if (items.every(isFacts))
+    return tableHtml(titleOf(name), items, { cellOf: (column, row) => toldHtml(row[column], told) });
+  return html`<ul>${items.map((item) => html`<li>${toldHtml(item, told) ?? say(item)}</li>`)}</ul>\n`;
+}
+
+function toldHtml(value: unknown, told: Told | undefined): Html | undefined {
+  return typeof value === 'string' && told?.texts.has(say(value))
+    ? html`<a href="#${told.id}">told above</a>`
+    : undefined;
 }
 
 export function tableHtml(

@@ -11,6 +11,10 @@ import { objectLink, objectPath } from './object-paths.ts';
 export interface FoundDetails {
   objects: readonly ObjectDetail[];
   contents: readonly ContentDetail[];
+  /** The kinds that the daemon looks at. */
+  lookedAt: readonly string[];
+  /** What it cannot read of them now, in sentences. */
+  unread: readonly string[];
 }
 
 interface Reading {
@@ -19,9 +23,11 @@ interface Reading {
   command: string;
   /** What a person does about an object in trouble. */
   remediesFor?: (object: ObjectDetail['status'] | ContentDetail) => readonly Remedy[];
+  unreadRemedy?: (sentence: string) => Remedy;
 }
 
-export function objectMain(key: string, { objects, contents }: FoundDetails, reading: Reading): Html {
+export function objectMain(key: string, found: FoundDetails, reading: Reading): Html {
+  const { objects, contents } = found;
   const { kind } = reading;
   const kinds = [...objects.map(({ status }) => status.kind ?? ''), ...contents.map((one) => one.kind)];
   const isShown = (one: string | undefined): boolean => kind === undefined || one === kind;
@@ -30,7 +36,26 @@ export function objectMain(key: string, { objects, contents }: FoundDetails, rea
     ...contents.filter((one) => isShown(one.kind)).map((one) => contentHtml(one, reading)),
   ];
   return html`<h1>${key}</h1>
-${kinds.length > 1 && objectPath(key) !== undefined && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && html`<p>Neither cluster has ${kind ?? 'an object'} of this name.</p>`}${shown}`;
+${kinds.length > 1 && objectPath(key) !== undefined && html`<p>Kinds of this name: <a href="${objectPath(key)}"${kind === undefined && html` aria-current="page"`}>all</a>${kinds.map((one) => html` <a href="${objectPath(key, one)}"${one === kind && html` aria-current="page"`}>${one}</a>`)}</p>\n`}${shown.length === 0 && nothingHtml(key, found, reading)}${shown}`;
+}
+
+/** Only what can be read can be known to be absent. */
+function nothingHtml(key: string, { lookedAt, unread }: FoundDetails, { kind, unreadRemedy }: Reading): Html {
+  if (objectPath(key) === undefined) return html`<p>No object can have this name.</p>`;
+  if (lookedAt.length === 0)
+    return html`<p>No object is known here: the first lists are not in, or nothing is synced.</p>`;
+  if (kind !== undefined && !lookedAt.includes(kind))
+    return html`<p>Hostward does not look at ${kind} here, only at ${lookedAt.join(', ')}: it does not know whether there is one of this name.</p>`;
+  const wanted = kind ?? lookedAt.join(' or ');
+  if (unread.length === 0)
+    return html`<p>The virtual cluster has no ${wanted} of this name, and the host has no copy of one.</p>`;
+  return html`<p class="bad">No ${wanted} of this name is known, and it is not known whether there is one: ${unread.join('; ')}.</p>
+${remediesHtml(unread.flatMap((one) => unreadRemedy?.(one) ?? []))}`;
+}
+
+/** Above what may be older. */
+function olderHtml(unread: readonly string[] | undefined): Html | undefined {
+  return unread && html`<p class="bad">This may be what was true before: ${unread.join('; ')}</p>\n`;
 }
 
 function remediesHtml(found: readonly Remedy[] = []): Html[] {
@@ -42,13 +67,13 @@ function objectHtml(
   { command, remediesFor }: Reading,
 ): Html {
   const id = status.kind ?? 'object';
-  const { references: behind = [], ...why } = status;
+  const { references: behind = [], state, message, contestedBy, unread, ...why } = status;
   const references = behind.map((one): StatusJson => ({ ...one }));
   return html`<section id="${id}" aria-labelledby="${id}-title">
 <h2 id="${id}-title">${status.kind}</h2>
-<p class="verdict ${toneOf(status)}"><strong>${status.state}</strong>${status.message !== undefined && html`: ${status.message}`}${status.contestedBy !== undefined && html`; contested by ${status.contestedBy}, who keeps changing the host copy`}</p>
-${remediesHtml(remediesFor?.(status))}${references.length > 0 && html`<h3>What its references lead to</h3>\n${tableHtml('References', references, { cellOf: referenceCell })}`}<h3>What would be written</h3>
-<p>${plan}</p>
+<p class="verdict ${toneOf(status)}"><strong>${state}</strong>${message !== undefined && html`: ${message}`}${contestedBy !== undefined && html`; contested by ${contestedBy}, who keeps changing the host copy`}</p>
+${olderHtml(unread)}${remediesHtml(remediesFor?.(status))}${references.length > 0 && html`<h3>What its references lead to</h3>\n${tableHtml('References', references, { cellOf: referenceCell })}`}<h3>What would be written</h3>
+<p>${message !== undefined && plan === `nothing: ${message}` ? 'nothing, for the reason above' : plan}</p>
 ${diff !== undefined && diffHtml(diff, 'The planned write')}${
   lastWrite &&
   html`<h3>Last write</h3>
@@ -70,7 +95,7 @@ function toneOf({ state, contestedBy }: { state: string; contestedBy?: string })
   const [kind, reason] = state.split('/') as [string, string?];
   // What is left alone is neither well nor in trouble.
   if (kind === 'left' || state === 'not referenced') return 'left';
-  const isBad = ['refused', 'waiting', 'retry', 'pending', 'unresolved'].includes(kind);
+  const isBad = ['refused', 'waiting', 'retry', 'pending', 'unresolved', 'unread'].includes(kind);
   return isBad || contestedBy !== undefined || (kind === 'inSync' && reason !== undefined) ? 'bad' : 'good';
 }
 
@@ -116,11 +141,11 @@ ${yaml === undefined ? html`<p class="quiet">missing</p>` : html`<pre tabindex="
 }
 
 function contentHtml(detail: ContentDetail, { remediesFor }: Reading): Html {
-  const { kind, state, message, ...facts } = detail;
+  const { kind, state, message, unread, ...facts } = detail;
   return html`<section id="${kind}" aria-labelledby="${kind}-title">
 <h2 id="${kind}-title">${kind}</h2>
 <p class="verdict ${toneOf(detail)}"><strong>${state}</strong>${message !== undefined && html`: ${message}`}</p>
-${remediesHtml(remediesFor?.(detail))}<p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
+${olderHtml(unread)}${remediesHtml(remediesFor?.(detail))}<p class="quiet">Values are never shown. Digests are equal when both sides hold the same.</p>
 ${factsHtml(facts as unknown as StatusJson)}</section>
 `;
 }

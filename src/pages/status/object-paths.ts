@@ -1,5 +1,5 @@
 // The addresses of the pages about objects, and links to them. Pure.
-import { isPossible } from '../../sync/references/impossible-name.ts';
+import { isPossible } from '../../sync/references/nothing-behind.ts';
 import { type Html, html } from '../frame/html.ts';
 
 export const objectsPath = '/objects';

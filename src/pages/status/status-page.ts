@@ -3,6 +3,7 @@
 import { type AttentionGroup, attentionGroups, isStandby } from '../../sync/report/attention.ts';
 import type { AttentionItem } from '../../sync/report/attention-item.ts';
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
+import { datedParts } from '../../sync/report/verdict.ts';
 import { isFacts, type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
 import { type ChartLine, chartHtml } from './chart.ts';
@@ -53,18 +54,18 @@ export function statusMain(
   const { verdict } = status;
   const known = new Set(['verdict', ...sections.flatMap(({ fields }) => fields)]);
   const rest = Object.fromEntries(Object.entries(status).filter(([name]) => !known.has(name)));
+  const groups = attentionGroups(status, address);
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict)}
-<section id="attention" aria-labelledby="attention-title">${attentionHtml(attentionGroups(status, address), isStandby(status))}</section>
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, isStandby(status))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(status, hour, asOf)}</section>
-${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest)}`;
+${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest, { texts: toldIn(groups), id: 'attention' })}`;
 }
 
 function verdictHtml({ isWell, sentence, since, parts, ...more }: StatusJson): Html {
   return html`<div id="verdict" class="verdict ${isWell === false ? 'bad' : 'good'}" role="status">
-<p><strong>${isWell === false ? 'Not well' : 'Well'}:</strong> ${say(sentence)}</p>
-<p class="quiet">${since !== undefined && html`since <time datetime="${say(since)}">${say(since)}</time>; `}is well: ${say(isWell)}${Object.entries(more).map(([name, value]) => html`; ${name}: ${say(value)}`)}</p>
-${Array.isArray(parts) && html`<ul class="quiet">${parts.filter(isFacts).map(({ part, since }) => html`<li><time datetime="${say(since)}">${say(since)}</time> ${say(part)}</li>`)}</ul>\n`}</div>`;
+<p><strong>${isWell === false ? 'Not well' : 'Well'}:</strong> ${Array.isArray(parts) ? datedParts({ parts }).join('; ') : say(sentence)}</p>
+<p class="quiet">${since !== undefined && html`since <time datetime="${say(since)}">${say(since)}</time>; `}is well: ${say(isWell)}${Object.entries(more).map(([name, value]) => html`; ${name}: ${say(value)}`)}</p></div>`;
 }
 
 function attentionHtml(groups: readonly AttentionGroup[], isStandby: boolean): Html {
@@ -145,13 +146,24 @@ function writesLine({ uptimeSeconds }: StatusJson, hour: ReturnType<PageFacts['l
   return { name: 'writes', style: 'first', points, isWhole: true };
 }
 
-function section(id: string, title: string, facts: StatusJson): Html | undefined {
+/** The messages that are seen whole. */
+function toldIn(groups: readonly AttentionGroup[]): ReadonlySet<string> {
+  const seen = groups.flatMap(({ items }) => items.slice(0, examplesShown + examplesFolded));
+  return new Set(seen.map(({ message }) => message));
+}
+
+function section(
+  id: string,
+  title: string,
+  facts: StatusJson,
+  told?: Parameters<typeof factsHtml>[2],
+): Html | undefined {
   const { length } = Object.keys(facts);
   if (length === 0) return undefined;
   const [[name, value]] = Object.entries(facts) as [[string, unknown]];
   const isOne = length === 1 && typeof value === 'object' && value !== null && Object.keys(value).length > 0;
   return html`<details id="${id}" class="section"><summary><h2>${title}</h2></summary>
-${isOne ? blockHtml(name, value, 2) : factsHtml(facts)}</details>
+${isOne ? blockHtml(name, value, 2, told) : factsHtml(facts, 3, told)}</details>
 `;
 }
 

@@ -26,7 +26,7 @@ export type ReferenceStanding =
   | 'exported'
   /** The object is the host's own, and the tenant gets a copy. */
   | 'imported'
-  /** Neither cluster has it. */
+  /** Nothing is known of it on either side. */
   | 'unresolved';
 
 export interface Resolution {

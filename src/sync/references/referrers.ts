@@ -5,7 +5,8 @@ import { type Key, keyOf } from '../../object/meta/object.ts';
 import { andMore } from '../../object/text/in-words.ts';
 import { shownKey } from '../plan/excerpt.ts';
 import type { Facts } from '../plan/step.ts';
-import { whyNothing } from './impossible-name.ts';
+import type { Unread } from '../world/unread.ts';
+import { type NothingBehind, nothingBehind } from './nothing-behind.ts';
 import type { Reference } from './reference-names.ts';
 import type { ReferencePorts } from './reference-ports.ts';
 import { type CountedReference, type ReferenceRegistry, targetOf } from './registry.ts';
@@ -17,7 +18,10 @@ const namedUnresolved = 3;
 export interface ReferenceBehind {
   /** The kind and the virtual key. */
   object: string;
-  /** As when the name was written; `refused/REASON`, `waiting/REASON` or `retry` while its content is not there. */
+  /**
+   * As when the name was written; `refused/REASON`, `waiting/REASON` or `retry` while its content is not there, and `unread` while nobody
+   * knows whether the object is.
+   */
   standing: string;
   message?: string;
 }
@@ -29,6 +33,8 @@ interface ReferrersOptions {
   ports: () => Pick<ReferencePorts, 'enqueue' | 'tell'> | undefined;
   /** What keeps the content from being there; undefined when it is there, or not wanted. */
   contentOf: (reference: Reference) => ContentStanding | undefined;
+  /** What cannot be read of a kind that references name. */
+  unreadOf: (kind: string) => readonly Unread[];
 }
 
 export class Referrers {
@@ -36,12 +42,14 @@ export class Referrers {
   readonly #registry: ReferenceRegistry;
   readonly #ports: ReferrersOptions['ports'];
   readonly #contentOf: ReferrersOptions['contentOf'];
+  readonly #unreadOf: ReferrersOptions['unreadOf'];
 
-  constructor(kind: string, { registry, ports, contentOf }: ReferrersOptions) {
+  constructor(kind: string, { registry, ports, contentOf, unreadOf }: ReferrersOptions) {
     this.#kind = kind;
     this.#registry = registry;
     this.#ports = ports;
     this.#contentOf = contentOf;
+    this.#unreadOf = unreadOf;
   }
 
   expect(key: Key): void {
@@ -71,7 +79,12 @@ export class Referrers {
         ({ kind, namespace, name }) =>
           `${kind} "${shownKey(namespace === virtual.namespace ? name : keyOf(namespace, name))}"`,
       );
-    const message = `Nothing stands behind the reference to ${named.join(', ')}${andMore(unresolved.length - namedUnresolved)}: there is no such object`;
+    const all = `${named.join(', ')}${andMore(unresolved.length - namedUnresolved)}`;
+    const unread = unresolved.map((one) => this.#nothingBehind(one)).find(({ standing }) => standing === 'unread');
+    const message =
+      unread === undefined
+        ? `Nothing stands behind the reference to ${all}: there is no such object`
+        : `Nothing is known to stand behind the reference to ${all}: ${unread.why}`;
     this.#ports()?.tell({ kind: this.#kind, key }, { reason: 'ReferenceUnresolved', message });
   }
 
@@ -84,10 +97,17 @@ export class Referrers {
     return this.#registry.referencesOf({ kind: this.#kind, key }).map((one) => {
       const written: ContentStanding = { standing: one.standing };
       const { standing, message } =
-        one.standing === 'unresolved'
-          ? { standing: one.standing, message: whyNothing(one) }
-          : (this.#contentOf(one) ?? written);
+        one.standing === 'unresolved' ? this.#found(one) : (this.#contentOf(one) ?? written);
       return { object: targetOf(one), standing, ...(message !== undefined && { message }) };
     });
+  }
+
+  #found(reference: Reference): ContentStanding {
+    const { standing, why } = this.#nothingBehind(reference);
+    return { standing, message: why };
+  }
+
+  #nothingBehind(reference: Reference): NothingBehind {
+    return nothingBehind(reference, this.#unreadOf(reference.kind));
   }
 }

@@ -182,7 +182,7 @@ export class ReferenceRegistry {
     return this.#counts.get(kind)?.byReferrer.get(key) ?? [];
   }
 
-  /** References to objects that neither cluster has, with one object that refers to each. */
+  /** References to objects that were found on neither side, with one object that refers to each. */
   *unresolved(kind: string): IterableIterator<{ reference: CountedReference; referrer: Referrer }> {
     const seen = new Set<ReferenceTarget>();
     for (const count of this.#counts.values()) {

@@ -13,15 +13,23 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
   const asked = { status, address };
   const found = [
     ...outageItems(asked),
-    ...worstPart(asked, 'leaderless').map((message) => troubleItem(asked, 'lease', { reason: 'leaderless', message })),
-    ...configurationItems(status),
+    ...partsIn(asked, 'leaderless')
+      .slice(0, 1)
+      .map((message) => troubleItem(asked, 'lease', { reason: 'leaderless', message })),
     ...rightsItems(asked),
-    ...objectItems(asked),
-    ...contestedItems(asked),
-    ...referenceItems(asked),
+    ...configurationItems(status),
+    ...lackingFirst([...objectItems(asked), ...contestedItems(asked), ...referenceItems(asked)]),
     ...managementItems(asked),
   ];
   return found.length > 0 ? found : verdictItems(asked);
+}
+
+/** One right may be missing for all objects of a kind, and what lacks it hides what else is wrong with them. */
+function lackingFirst(items: readonly AttentionItem[]): AttentionItem[] {
+  const { true: lacking = [], false: others = [] } = Object.groupBy(items, ({ reason }) =>
+    String(reason === 'Forbidden' || reason === 'unread'),
+  );
+  return [...lacking, ...others];
 }
 
 /** What the verdict finds wrong needs a person, even if no row shows it. A start is over soon, or an outage says why not. */
@@ -126,15 +134,15 @@ function outageItems(asked: AskedStatus): AttentionItem[] {
 
 /** A cluster that answers nothing any more is known as an outage only after its time limits; until then changes wait. */
 function lateItems(asked: AskedStatus): AttentionItem[] {
-  return worstPart(asked, 'behind').map((message) =>
-    troubleItem(asked, 'changes', { reason: 'Behind', message: message.replace(/^behind: /, '') }),
-  );
+  const late = partsIn(asked, 'behind').filter((part) => part.startsWith('behind: '));
+  return late.map((part) => troubleItem(asked, 'changes', { reason: 'Behind', message: part.replace('behind: ', '') }));
 }
 
-/** The first part of a verdict of this state; empty for another one. */
-function worstPart({ status: { verdict } }: AskedStatus, state: string): string[] {
+/** The parts of a verdict of this state; empty for another one. */
+function partsIn({ status: { verdict } }: AskedStatus, state: string): string[] {
   if (!isFacts(verdict) || verdict['state'] !== state) return [];
-  return [say(rowsOf(verdict['parts'])[0]?.['part'] ?? verdict['sentence'])];
+  const parts = rowsOf(verdict['parts']).map(({ part }) => say(part));
+  return parts.length > 0 ? parts : [say(verdict['sentence'])];
 }
 
 function rightsItems(asked: AskedStatus): AttentionItem[] {

@@ -1,5 +1,7 @@
 // Reports the status of one object: why it is, or is not, on the host. In: a running Sync. Out: plain values for `hostward
 // status`, computed with the functions that decide, so that both agree. It must never change anything.
+import { refusedRight } from '../../cluster/refused-right.ts';
+import { servicesResource } from '../../cluster/wire/scope.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import { createPatching } from '../loop/pass/patching.ts';
 import type { Sync } from '../loop/sync.ts';
@@ -11,6 +13,7 @@ import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
 import type { ReferenceBehind } from '../references/referrers.ts';
 import { labelOf } from '../world/ledger.ts';
+import { type Unread, unreadIn, unreadSentence } from '../world/unread.ts';
 import { type ProvenTime, provenTime, seconds } from './proven-times.ts';
 import { publishedBesideOf } from './published-beside.ts';
 
@@ -27,6 +30,8 @@ export interface ObjectStatus extends ProvenTime {
   ownership?: string;
   claimedBy?: Key[];
   contestedBy?: string;
+  /** What cannot be read now, so that this may be what was true before. */
+  unread?: string[];
   publishedBeside?: string;
   patchFailure?: PatchFailure;
   /** The objects that its patched fields name, and what is behind each name on the host. */
@@ -81,6 +86,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
   const beside = publishedBesideOf(sync, key);
+  const unread = unreadOf(sync).map(unreadSentence);
   const failed = backflowFailuresIn(ledger.backflowFailures.get(key)).map(({ map, key: one, failure }) => ({
     map,
     key: one,
@@ -108,6 +114,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     ...(ownership && { ownership: ownership.kind === 'foreign' ? `foreign: ${ownership.why}` : ownership.kind }),
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contestedBy !== undefined && { contestedBy }),
+    ...(unread.length > 0 && { unread }),
     ...(beside !== undefined && { publishedBeside: beside }),
     ...((facts.patchFailure ?? facts.patchLapse) && { patchFailure: facts.patchFailure ?? facts.patchLapse }),
     ...(references.length > 0 && { references }),
@@ -119,6 +126,20 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
       facts.draft &&
       ownership?.kind === 'ours' && { keys: keyVerdicts(sync, facts) }),
   };
+}
+
+/** Of the objects of this kind, and of what decides about them. */
+export function unreadOf({ world }: Sync): Unread[] {
+  const { virtual, services, host, hostServices, owner } = world.windows;
+  const { resource } = world.rules.translation.kind.resource;
+  const [objects, all] = [{ resource }, { resource: servicesResource.resource }];
+  return unreadIn([
+    { cluster: 'virtual', ...objects, window: virtual },
+    { cluster: 'virtual', ...all, window: services },
+    { cluster: 'host', ...objects, window: host },
+    { cluster: 'host', ...all, window: hostServices },
+    { cluster: 'host', ...all, window: owner },
+  ]);
 }
 
 /** The winning side of each label and annotation, computed by the merge that the next pass will make. */
@@ -171,11 +192,16 @@ export function knownState({ ledger, contest, referrers, options }: Sync, key: K
 /** The object has the name, and nobody finds behind it what the tenant meant. */
 function referenceTrouble(references: readonly ReferenceBehind[]): KnownState | undefined {
   const named = (standing: string) => references.find((one) => one.standing.split('/')[0] === standing);
-  const found = named('refused') ?? named('unresolved');
+  const found = named('refused') ?? named('unread') ?? named('unresolved');
   if (found === undefined) return undefined;
-  const reason = found.standing === 'unresolved' ? 'ReferenceUnresolved' : 'ReferenceRefused';
+  const reason = referenceReasons[found.standing] ?? 'ReferenceRefused';
   return { state: `inSync/${reason}`, message: `${found.object}: ${found.message ?? found.standing}` };
 }
+
+const referenceReasons: Readonly<Record<string, string>> = {
+  unread: 'ReferenceUnread',
+  unresolved: 'ReferenceUnresolved',
+};
 
 /** Shown by a replica that does not write. */
 export function standbySentence(leader: string): string {
@@ -192,5 +218,9 @@ export const leaderlessState = 'waiting/Leaderless';
 
 export function sentenceOf(outcome: Outcome): string {
   if (outcome.kind === 'inSync') return 'in sync';
-  return outcome.kind === 'refused' && outcome.detail ? `${outcome.message}: ${outcome.detail}` : outcome.message;
+  if (outcome.kind !== 'refused' || !outcome.detail) return outcome.message;
+  const right = refusedRight(outcome.detail);
+  if (right === undefined) return `${outcome.message}: ${outcome.detail}`;
+  // The message says the rest; the words of the server would stand there again for each object.
+  return right.namespace === undefined ? outcome.message : `${outcome.message} in namespace "${right.namespace}"`;
 }

@@ -13,9 +13,11 @@ export interface StartedAs {
   settingsFile?: string;
   /** Ends this daemon and starts it again. */
   restart: string;
-  /** For kubectl, when they are not the one that kubectl takes by itself. */
+  /** For kubectl, when they are not the one that kubectl takes by itself. The daemon's own may have no more rights than it needs. */
   hostKubeconfig?: string;
   virtualKubeconfig?: string;
+  /** The kubeconfigs are those of administrators. */
+  isAdministrator?: boolean;
   /** Where commands ask the daemon that run next to it in its pod. */
   addressBeside?: string;
 }
@@ -67,6 +69,14 @@ export function virtualKubectl(status: StatusJson): string {
   if (addressBeside === undefined) return 'kubectl';
   const [name, namespace] = [say(status['virtualCluster']), say(status['hostNamespace'])].map(shellWord);
   return `vcluster connect ${name} --namespace ${namespace} -- kubectl`;
+}
+
+/** For what the daemon itself may not do: its kubeconfig would be refused, so it is the one of the reader. */
+export function administratorsKubectl(status: StatusJson, side: 'virtual' | 'host'): string {
+  const { isAdministrator = false, addressBeside } = startedAs(status);
+  if (side === 'virtual' && addressBeside !== undefined) return virtualKubectl(status);
+  if (!isAdministrator) return 'kubectl';
+  return side === 'host' ? hostKubectl(status) : virtualKubectl(status);
 }
 
 /** A setting with the file that has it. */

@@ -1,11 +1,19 @@
 // Says what a person does about a reason, with a command to copy. There is one answer for objects, references and outages, so that the
 // same trouble gets the same advice wherever it shows. In: a reason with its message, and what it is about. Out: texts. Pure.
 
+import { refusedRight } from '../../cluster/refused-right.ts';
 import { splitKey } from '../../object/meta/object.ts';
 import { shellWord } from '../../safe-text.ts';
 import { controlledByKey } from '../plan/keys/reserved-keys.ts';
-import { impossibleText } from '../references/impossible-name.ts';
-import { configuredCommand, hostKubectl, settingPlace, statusCommand, virtualKubectl } from './own-commands.ts';
+import { impossibleText } from '../references/nothing-behind.ts';
+import {
+  administratorsKubectl,
+  configuredCommand,
+  hostKubectl,
+  settingPlace,
+  statusCommand,
+  virtualKubectl,
+} from './own-commands.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface Remedy {
@@ -53,22 +61,27 @@ function rightsAdvice({ status, message, cluster }: RemediedTrouble): Remedy | u
   const command = configuredCommand(status, 'doctor');
   if (side !== 'virtual' && side !== 'host')
     return { remedy: `${remedy}; doctor names every verb that is missing`, command };
-  const kubectl = side === 'host' ? hostKubectl(status) : virtualKubectl(status);
+  const kubectl = administratorsKubectl(status, side);
   return {
-    remedy: `${remedy}; this grants all that is missing, where your kubectl may grant it`,
+    remedy: `${remedy}; this grants all that is missing, ${asAdministrator(side)}`,
     command: `${command} --rights ${side} | ${kubectl} auth reconcile -f -`,
   };
 }
 
+/** The daemon's own kubeconfig has no more rights than the daemon needs. */
+function asAdministrator(side: 'virtual' | 'host'): string {
+  return `with a kubectl of an administrator of the ${side} cluster`;
+}
+
 /** Nobody frees a quota by editing the tenant's object. */
 function quotaAdvice({ status, message, object, hostObject }: RemediedTrouble): Remedy | undefined {
-  const [, side] = /a quota of the (virtual|host) namespace is full/.exec(message) ?? [];
-  if (side === undefined) return undefined;
+  const side = /a quota of the (virtual|host) namespace is full/.exec(message)?.[1];
+  if (side !== 'virtual' && side !== 'host') return undefined;
   const place = side === 'host' ? hostObject : object;
   const namespace = place === undefined ? say(status['hostNamespace']) : splitKey(place).namespace;
-  const kubectl = side === 'host' ? hostKubectl(status) : virtualKubectl(status);
+  const kubectl = administratorsKubectl(status, side);
   return {
-    remedy: 'raise the quota, or remove what counts and is not needed; this shows how much of what there is',
+    remedy: `raise the quota, or remove what counts and is not needed; this shows how much of what there is, ${asAdministrator(side)}`,
     command: `${kubectl} --namespace ${shellWord(namespace)} describe resourcequota`,
   };
 }
@@ -112,11 +125,11 @@ const advices: Readonly<Record<string, Advice>> = {
   MissingVerbs: (trouble) => rightsAdvice(trouble) ?? { ...doctor(trouble), remedy: 'grant the verbs' },
   HostNameTaken: otherInPlace,
   HostNamespaceMissing: (trouble) => ({
-    remedy: 'create the host namespace, or correct the mapping in sync.toHost.namespaces',
+    remedy: `correct the mapping in sync.toHost.namespaces, or create the host namespace, ${asAdministrator('host')}`,
     command:
       trouble.hostObject === undefined
         ? look(trouble).command
-        : `${hostKubectl(trouble.status)} create namespace ${shellWord(splitKey(trouble.hostObject).namespace)}`,
+        : `${administratorsKubectl(trouble.status, 'host')} create namespace ${shellWord(splitKey(trouble.hostObject).namespace)}`,
   }),
   HostRefused: (trouble) =>
     quotaAdvice(trouble) ?? {
@@ -146,6 +159,8 @@ const advices: Readonly<Record<string, Advice>> = {
       remedy: 'nothing, if it passes; otherwise see whether the API server answers, and to whom',
     },
   leaderless,
+  unread: (trouble) =>
+    rightsAdvice(trouble) ?? { ...doctor(trouble), remedy: 'see whether the API server answers, and to whom' },
   unresolved: (trouble) => ({
     remedy: trouble.message.includes(impossibleText)
       ? "correct in the tenant's object the name that the patch reads; this lists what is there"
@@ -167,26 +182,38 @@ export interface RemediedObject {
   message?: string;
   hostObject?: string;
   contestedBy?: string;
+  unread?: readonly string[];
   references?: readonly { object: string; standing: string; message?: string }[];
 }
 
 /** For who looks at one object; empty when it needs nobody. */
-export function objectRemedies(
-  { status, address }: Pick<RemediedTrouble, 'status' | 'address'>,
+export function objectRemedies(asked: Asked, object: RemediedObject): Remedy[] {
+  const found = [...(object.unread ?? []).map((one) => unreadRemedy(asked, one)), ...ownRemedies(asked, object)];
+  return [...new Map(found.map((one) => [`${one.remedy} ${one.command}`, one])).values()];
+}
+
+/** For who looks for what cannot be read. */
+export function unreadRemedy(asked: Asked, message: string): Remedy {
+  return remedyOf({ ...asked, reason: 'unread', message });
+}
+
+type Asked = Pick<RemediedTrouble, 'status' | 'address'>;
+
+function ownRemedies(
+  { status, address }: Asked,
   { object, kind, state, message = '', hostObject, contestedBy, references = [] }: RemediedObject,
 ): Remedy[] {
   const [outcome, reason] = state.split('/') as [string, string?];
   if (state === 'pending' && message !== '') return [remedyOf({ status, address, reason: 'Leaderless', message })];
-  const isWell = outcome !== 'unresolved' && outcome !== 'retry' && reason === undefined;
+  const isWell = !['unresolved', 'unread', 'retry'].includes(outcome) && reason === undefined;
   if (isWell || !needsPerson(state)) return [];
-  const behind = references.filter(({ standing }) => standing === 'unresolved' || standing.startsWith('refused/'));
+  const behind = references.filter(({ standing }) => /^(?:unresolved|unread|refused\/.*)$/.test(standing));
   if (outcome === 'inSync' && behind.length > 0 && reason?.startsWith('Reference')) {
-    const found = behind.map(({ object: name, standing, message: why = '' }) => {
+    return behind.map(({ object: name, standing, message: why = '' }) => {
       const [of, key] = name.split(' ') as [string, string];
       const about = { object: key, kind: of, reason: standing.split('/').at(-1) as string, message: why };
       return remedyOf({ status, address, ...about });
     });
-    return [...new Map(found.map((one) => [`${one.remedy} ${one.command}`, one])).values()];
   }
   const block = [status, ...Object.values(status)].find((one) => isFacts(one) && one['kind'] === kind);
   const settings = isFacts(block) ? block['settings'] : undefined;
@@ -207,16 +234,15 @@ export function needsPerson(state: string): boolean {
 
 /** What an API server that refuses wants, in its own words or in ours; undefined where the message says nothing of rights. */
 function missingRight(message: string): string | undefined {
-  const inGroup = 'resource "([^"]+)" in API group "([^"]*)"';
-  const [, verb, resource, group, namespace] =
-    message.match(`cannot (\\w+) ${inGroup}(?: in the namespace "([^"]+)")?`) ?? [];
-  if (verb !== undefined) {
+  const refused = refusedRight(message);
+  if (refused !== undefined) {
+    const { verb, resource, group, namespace } = refused;
     const what = group === '' ? resource : `${resource}.${group}`;
     return grant(verb, what, namespace === undefined ? '' : ` in the namespace ${namespace}`);
   }
   const [, side, right, plural] = message.match(/the (virtual|host) cluster does not allow "(\w+)" on (\w+)/) ?? [];
   if (right !== undefined) return grant(right, plural, ` in the ${side} cluster`);
-  const [, unmet, of] = message.match(/: not allowed to (\w+) ([^;]+)/) ?? [];
+  const [, unmet, of] = message.match(/\bnot allowed to (\w+) ([^;]+)/) ?? [];
   if (unmet !== undefined) return `grant "${unmet}" of ${of}`;
   return /forbidden|not allow/i.test(message) ? 'grant the verbs that doctor names' : undefined;
 }

@@ -1,6 +1,8 @@
 // Judges the whole daemon in one sentence: the first line and the exit code of `hostward status`. In: facts of the daemon.
 // Out: a state, whether it is well, and the sentence, and since when. Pure but for the memory of times.
+import { withShortRefusals } from '../../cluster/refused-right.ts';
 import { counted } from '../../object/text/in-words.ts';
+import { isFacts, type StatusJson, say } from './words.ts';
 
 export type VerdictState =
   | 'switchedOff'
@@ -59,6 +61,10 @@ export interface VerdictFacts {
   leaderCommand?: string | undefined;
   /** Why nobody is known to write. */
   leaderless: string | undefined;
+  /** Rights that are missing, and what else is to be mended before anything about objects can be believed. */
+  toMendFirst?: readonly VerdictPart[];
+  /** For want of a right: `objects`, of which only what was true before is known, or something else. */
+  unread?: 'objects' | 'else' | undefined;
   isDryRun: boolean;
   /** Objects that a dry run would write. */
   differences: number;
@@ -82,22 +88,24 @@ export interface VerdictFacts {
 const patienceSeconds = 5;
 
 export function verdictOf(facts: VerdictFacts): Verdict {
-  const { outages, waitsFor } = facts;
+  const { outages, waitsFor, toMendFirst = [] } = facts;
   if (facts.isSwitchedOff) return well('switchedOff', 'switched off: nothing is touched');
   const [outage, ...others] = [...outages].sort((a, b) => severity.indexOf(a.kind) - severity.indexOf(b.kind));
   if (outage !== undefined)
-    return unwell(outage.kind, [...[outage, ...others].map(outagePart), ...besideOutage(facts)]);
+    return unwell(outage.kind, [...[outage, ...others].map(outagePart), ...toMendFirst, ...besideOutage(facts)]);
   if (waitsFor !== undefined)
-    return unwell('starting', [{ name: 'starting', text: `starting: waiting for ${waitsFor}` }]);
+    return unwell('starting', [...toMendFirst, { name: 'starting', text: `starting: waiting for ${waitsFor}` }]);
   if (facts.leaderless !== undefined) {
     const text = `nothing is written: ${facts.leaderless}`;
-    return unwell('leaderless', [{ name: 'lease', text }, ...besideOutage(facts)]);
+    return unwell('leaderless', [{ name: 'lease', text }, ...toMendFirst, ...besideOutage(facts)]);
   }
-  if (facts.standbyBehind !== undefined) return well('standby', standbyText(facts.standbyBehind, facts.leaderCommand));
+  if (facts.standbyBehind !== undefined)
+    return worsened(well('standby', standbyText(facts.standbyBehind, facts.leaderCommand)), toMendFirst);
   if (facts.isDryRun) {
     const { differences } = facts;
     const writes = `${differences === 0 ? 'nothing' : counted(differences, 'object')} would be written`;
-    const [first, ...others] = [...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
+    const { lacking, other } = gapsOf(facts);
+    const [first, ...others] = [...toMendFirst, ...lacking, ...ownerPart(facts), ...obstaclesOf(facts), ...other];
     if (first === undefined) return well('dryRun', `dry run: ${writes}`);
     return unwell('dryRun', [
       { ...first, text: `dry run: ${first.text}` },
@@ -124,14 +132,16 @@ function standbyText(leader: string, command: string | undefined): string {
 
 /** What an operator must mend is reported during the outage too, so that it does not begin again when the outage ends. */
 function besideOutage(facts: VerdictFacts): VerdictPart[] {
-  return [...waits(facts), ...ownerPart(facts), ...obstaclesOf(facts), ...gapsOf(facts)];
+  const { lacking, other } = gapsOf(facts);
+  return [...lacking, ...waits(facts), ...ownerPart(facts), ...obstaclesOf(facts), ...other];
 }
 
 /** What keeps objects off the host until an operator acts. */
 function obstaclesOf({ objects, blocked, blockedSince, contestedSince }: VerdictFacts): VerdictPart[] {
   const { Contested: contested = 0, ...others } = Object.fromEntries(blocked);
   const sum = Object.values(others).reduce((total, count) => total + count, 0);
-  const reasons = Object.entries(others).map(([reason, count]) => `${count} ${reason}`);
+  const inOrder = Object.entries(others).sort(([one], [other]) => rankOf(one) - rankOf(other));
+  const reasons = inOrder.map(([reason, count]) => `${count} ${reason}`);
   const cannotReach = `${sum} of ${counted(objects, 'object')} cannot reach the host (${reasons.join(', ')})`;
   const found: VerdictPart[] = sum === 0 ? [] : [partSince('blocked', cannotReach, blockedSince)];
   // Its copy is there, and comes and goes with the writes of the other client.
@@ -142,6 +152,13 @@ function obstaclesOf({ objects, blocked, blockedSince, contestedSince }: Verdict
   }
   return found;
 }
+
+/** What lacks a right comes first: one right may be missing for all objects of a kind. */
+function rankOf(reason: string): number {
+  return reason === lackingReason ? 0 : 1;
+}
+
+const lackingReason = 'Forbidden';
 
 /** The objects know since when, also where another replica has led in between. */
 function partSince(name: string, text: string, since: string | undefined): VerdictPart {
@@ -163,29 +180,39 @@ function waits({ waiting, oldestSeconds }: VerdictFacts): VerdictPart[] {
 const gapWords: Readonly<Record<string, (count: number) => string>> = {
   BackflowFailed: (count) => `host edits of ${counted(count, 'object')} cannot reach the tenant`,
   PatchFailed: (count) => `${counted(count, 'object')} went on without a patch that failed`,
+  ReferenceUnread: (count) => `nobody knows what is behind ${counted(count, 'reference')}`,
   ReferenceUnresolved: (count) =>
     `${counted(count, 'reference has', 'references have')} nothing behind ${count === 1 ? 'it' : 'them'}`,
 };
 
-/** What does not cross although the object does. */
-function gapsOf({ gaps }: VerdictFacts): VerdictPart[] {
-  return [...gaps].map(([reason, count]) => {
-    const words = gapWords[reason]?.(count) ?? `the content of ${counted(count, 'reference')} does not cross`;
-    return { name: `gap ${reason}`, text: `${words} (${reason})` };
-  });
+/** What does not cross although the object does; `lacking` for want of a right. */
+function gapsOf({ gaps }: VerdictFacts): Record<'lacking' | 'other', VerdictPart[]> {
+  const partsOf = (isLacking: boolean): VerdictPart[] =>
+    [...gaps].flatMap(([reason, count]) => {
+      if ((reason === lackingReason) !== isLacking) return [];
+      const words = gapWords[reason]?.(count) ?? `the content of ${counted(count, 'reference')} does not cross`;
+      return [{ name: `gap ${reason}`, text: `${words} (${reason})` }];
+    });
+  return { lacking: partsOf(true), other: partsOf(false) };
 }
 
 function stateOfObjects(facts: VerdictFacts): Verdict {
-  const { objects, waiting } = facts;
-  const [owner, late, obstacles, gaps] = [ownerPart(facts), waits(facts), obstaclesOf(facts), gapsOf(facts)];
-  const [first, ...others] = [...owner, ...late, ...obstacles, ...gaps];
-  if (first === undefined) {
-    const underWay = waiting === 0 ? '' : `, ${waiting} on the way`;
-    return well('inStep', `in step: ${counted(objects, 'object')}${underWay}`);
-  }
+  const { objects, waiting, toMendFirst = [], unread } = facts;
+  const [owner, late, obstacles] = [ownerPart(facts), waits(facts), obstaclesOf(facts)];
+  const { lacking, other } = gapsOf(facts);
+  const [first, ...others] = [...owner, ...late, ...obstacles, ...other];
   const isBlocked = owner.length > 0 || (late.length === 0 && obstacles.length > 0);
-  const state = isBlocked ? 'blocked' : late.length > 0 ? 'behind' : 'incomplete';
-  return unwell(state, [{ ...first, text: `${state}: ${first.text}` }, ...others]);
+  const ofObjects = isBlocked ? 'blocked' : late.length > 0 ? 'behind' : 'incomplete';
+  const state = unread === 'objects' ? 'unreadable' : ofObjects;
+  const before = [...toMendFirst, ...lacking];
+  if (first !== undefined)
+    return unwell(state, [...before, { ...first, text: `${ofObjects}: ${first.text}` }, ...others]);
+  const underWay = waiting === 0 ? '' : `, ${waiting} on the way`;
+  const inStep = `in step: ${counted(objects, 'object')}${underWay}`;
+  if (before.length === 0) return well('inStep', inStep);
+  const known = unread === 'objects' ? `as far as they can be read, ${inStep}` : inStep;
+  const isWhole = unread === undefined && lacking.length === 0;
+  return unwell(isWhole ? 'inStep' : state, [...before, { name: 'inStep', text: known }]);
 }
 
 const severity: readonly Outage['kind'][] = ['unreachable', 'unreadable', 'unwritable'];
@@ -200,16 +227,6 @@ export function outageSentence({ cluster, kind, since, message }: Outage): strin
   return `${cannot[kind]} the ${cluster} cluster since ${since}: ${message}`;
 }
 
-/** One missing right stops what needs it, and nothing else. */
-export function missingRightPart({
-  cluster,
-  since,
-  message,
-}: Pick<Outage, 'cluster' | 'since' | 'message'>): VerdictPart {
-  const text = `a right is missing in the ${cluster} cluster since ${since}: ${message}`;
-  return { name: text, text, since };
-}
-
 function outagePart(outage: Outage): VerdictPart {
   return { name: `${outage.cluster} ${outage.kind}`, text: outageSentence(outage), since: outage.since };
 }
@@ -218,7 +235,9 @@ function well(state: VerdictState, sentence: string): Verdict {
   return { state, isWell: true, sentence, parts: [{ name: state, text: sentence }] };
 }
 
-function unwell(state: VerdictState, parts: readonly VerdictPart[]): Verdict {
+/** What needs a person tells the whole words of a server that refuses; here they would hide what comes after them. */
+function unwell(state: VerdictState, given: readonly VerdictPart[]): Verdict {
+  const parts = given.map((part) => ({ ...part, text: withShortRefusals(part.text) }));
   return { state, isWell: false, sentence: parts.map(({ text }) => text).join('; '), parts };
 }
 
@@ -247,4 +266,14 @@ export class VerdictSince {
     const since = isWell ? this.#known.since : (dated[0]?.since ?? now);
     return { ...verdict, since, ...(dated.length > 1 && { parts: dated }) };
   }
+}
+
+/** The parts of a verdict for people, each with the time since when it holds. */
+export function datedParts({ sentence, since, parts }: StatusJson): string[] {
+  const told = Array.isArray(parts) ? parts.filter(isFacts) : [{ part: sentence, since }];
+  return told.map(({ part, since }) => {
+    const text = say(part);
+    // An outage says it in its own words.
+    return since === undefined || text.includes(say(since)) ? text : `${text} (since ${say(since)})`;
+  });
 }

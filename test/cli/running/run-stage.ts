@@ -44,8 +44,9 @@ export function stage(
       lastHour: () => [],
       kinds: () => [],
       page: async () => ({ rows: [], matching: 0, hasBefore: false, hasAfter: false }),
-      details: async () => ({ objects: [], contents: [] }),
+      details: async () => ({ objects: [], contents: [], lookedAt: [], unread: [] }),
       contents: () => [],
+      unread: () => [],
     },
   };
   const made = scene({

@@ -10,6 +10,8 @@ import { entry } from '../patch/fake-patch.ts';
 import { hostSecret, secret, toSecret } from './fake-references.ts';
 import { change, dataOf, nameOf, start, startReferring, team, world } from './reference-stage.ts';
 
+const absent = 'the virtual cluster does not have it, and the host has none that may be imported';
+
 afterEach(() => world.stop());
 
 describe('content that is exported, when something is missing, refused or handed over', () => {
@@ -259,7 +261,7 @@ describe('content that is exported, when something is missing, refused or handed
     expect([...world.references.gaps]).toEqual([['ReferenceUnresolved', 1]]);
     expect(JSON.stringify(world.references.status())).toContain('the label hostward.dev/importable=true');
     expect(objectStatus(world.sync, 'default/other')?.references).toEqual([
-      { object: 'Secret default/gone', standing: 'unresolved', message: 'neither cluster has it' },
+      { object: 'Secret default/gone', standing: 'unresolved', message: absent },
     ]);
     await world.change(() => world.host.put('secrets', hostSecret('gone')));
     expect(world.references.status()).toMatchObject({ Secret: { imported: 1, unresolved: 0, trouble: [] } });

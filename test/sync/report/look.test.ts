@@ -89,7 +89,7 @@ describe('everything about one name', () => {
     expect(web?.lastWrite?.diff).toContain('\n+    vcluster.loft.sh/managed-by: vc\n');
     expect(web?.lastWrite?.diff).not.toMatch(/^-/m);
     expect(web?.diff).toBe(undefined);
-    expect(await on.details('default/none')).toEqual({ objects: [], contents: [] });
+    expect(await on.details('default/none')).toMatchObject({ objects: [], contents: [], lookedAt: ['Endpoints'] });
   });
 
   it('shows the last write as a difference, with what stood there before', async () => {
@@ -173,7 +173,11 @@ describe('a contested object', () => {
     expect(await on.page({ state: 'inSync/Contested', limit: 9 })).toMatchObject({ matching: 1 });
     const { objects } = await on.details('default/web');
     expect(objects[0]?.status).toMatchObject({ state: 'inSync/Contested', contestedBy: 'evil-ctl' });
-    const main = objectMain('default/web', { objects, contents: [] }, { kind: undefined, command: 'status' });
+    const main = objectMain(
+      'default/web',
+      { objects, contents: [], lookedAt: [], unread: [] },
+      { kind: undefined, command: 'status' },
+    );
     expect(main.text).toContain('class="verdict bad"><strong>inSync/Contested</strong>');
     expect(main.text).toContain('contested by evil-ctl');
   });

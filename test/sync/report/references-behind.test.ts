@@ -5,8 +5,9 @@ import { statusMain } from '../../../src/pages/status/status-page.ts';
 import { attentionGroups, attentionOf } from '../../../src/sync/report/attention.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { joinedStatus, objectStatus } from '../../../src/sync/report/object-status.ts';
-import { objectRemedies } from '../../../src/sync/report/remedies.ts';
+import { objectRemedies, unreadRemedy } from '../../../src/sync/report/remedies.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
+import { textOf } from '../../pages/fields.ts';
 import { hostSecret, type ReferenceOptions, secret } from '../references/fake-references.ts';
 import { start, world } from '../references/reference-stage.ts';
 
@@ -37,6 +38,7 @@ async function begin(given: ReferenceOptions, annotations: Record<string, string
       kind: undefined,
       command: 'status',
       remediesFor: (object) => objectRemedies({ status: {}, address: undefined }, object),
+      unreadRemedy: (sentence) => unreadRemedy({ status: {}, address: undefined }, sentence),
     }).text;
   return {
     facts,
@@ -45,13 +47,14 @@ async function begin(given: ReferenceOptions, annotations: Record<string, string
   };
 }
 
+const absent = 'the virtual cluster does not have it, and the host has none that may be imported';
 const refusal = 'the host cluster does not allow "create" on secrets';
 
 describe('a reference whose content the host refuses', () => {
   it('wants the right that is missing, as an object and an outage with the same message do', async () => {
     const { told } = await begin({}, { k: 'db' }, ['db']);
     const right =
-      'grant "create" of secrets in the host cluster; this grants all that is missing, where your kubectl may grant it';
+      'grant "create" of secrets in the host cluster; this grants all that is missing, with a kubectl of an administrator of the host cluster';
     const trouble = [{ object: 'default/web', state: 'refused/Forbidden', message: refusal }];
     const outages = [{ cluster: 'host', kind: 'unwritable', seconds: 1, message: refusal }];
     const items = attentionOf({ ...told(), trouble, outages });
@@ -110,14 +113,73 @@ describe('a reference that leads nowhere', () => {
     const { pageOf, told } = await begin({}, { k: 'none' }, []);
     expect(objectStatus(world.sync, 'default/web')).toMatchObject({
       state: 'inSync/ReferenceUnresolved',
-      message: 'Secret default/none: neither cluster has it',
+      message: `Secret default/none: ${absent}`,
     });
-    expect(await pageOf('default/none')).toContain('<strong>unresolved</strong>: neither cluster has it');
+    expect(await pageOf('default/none')).toContain(`<strong>unresolved</strong>: ${absent}`);
     const [item] = attentionOf({ ...told(), virtualCluster: 'vc' });
     expect([item?.remedy, item?.command]).toEqual([
       'create the object, or correct the name that the patch reads; this lists what is there',
       'kubectl --namespace default get secret',
     ]);
+  });
+});
+
+describe('a reference to what may not be read', () => {
+  const refused = {
+    message: 'secrets is forbidden: User "u" cannot list resource "secrets" in API group "" at the cluster scope',
+    ...{ sinceMs: 0, unservedMs: 0, isAnswered: true, isForbidden: true },
+  };
+  const unread = 'the virtual cluster does not allow "list" on secrets, so it is not known whether it exists';
+  const grant =
+    'grant "list" of secrets in the virtual cluster; this grants all that is missing, with a kubectl of an administrator of the virtual cluster';
+  const blind = (window: string, trouble: object = refused) => {
+    (world.contentWindows.get(window) as { trouble: unknown }).trouble = trouble;
+  };
+
+  it('is not said to lead nowhere: it says what cannot be read, and how to get the right', async () => {
+    const { facts, pageOf, told } = await begin({}, { k: 'seen' }, ['seen']);
+    blind('virtual secrets');
+    await world.change(() => world.refer({ k: 'new' }, 'other'));
+    expect(objectStatus(world.sync, 'default/other')).toMatchObject({
+      state: 'inSync/ReferenceUnread',
+      message: `Secret default/new: ${unread}`,
+      references: [{ object: 'Secret default/new', standing: 'unread', message: unread }],
+    });
+    for (const [key, state] of [
+      ['default/new', 'unread'],
+      ['default/other', 'inSync/ReferenceUnread'],
+    ] as const) {
+      const page = await pageOf(key);
+      expect(page).toContain(`class="verdict bad"><strong>${state}</strong>`);
+      expect(textOf(page)).toContain(unread);
+      expect(textOf(page)).toContain(grant);
+      expect(textOf(page)).toMatch(/hostward doctor .*--rights virtual \| kubectl auth reconcile -f -/);
+    }
+    expect(await pageOf('default/seen')).toContain('This may be what was true before: the virtual cluster does not');
+    expect(await pageOf('default/nowhere')).toContain('it is not known whether there is one: the virtual cluster');
+    expect((await facts.page({ state: 'inSync/ReferenceUnread', limit: 9 })).matching).toBe(1);
+    expect(told()).toMatchObject({
+      references: { Secret: { unresolved: 0, unread: 1, troubleByState: { unread: 1 } } },
+    });
+    expect([...world.references.gaps]).toContainEqual(['ReferenceUnread', 1]);
+    // Of the first Secret the right to copy it is missing.
+    expect(attentionOf(told())).toMatchObject([
+      { about: 'Secret default/seen', reason: 'Forbidden' },
+      { about: 'Secret default/new', reason: 'unread', remedy: grant },
+    ]);
+    expect(world.virtual.list('events').map(({ message }) => message)).toContain(
+      `Nothing is known to stand behind the reference to Secret "new": ${unread}`,
+    );
+  });
+
+  it('says so of the host, and of a cluster that does not answer', async () => {
+    const { pageOf } = await begin({}, { k: 'new' }, []);
+    blind('importable secrets');
+    expect(await pageOf('default/new')).toContain('the host cluster does not allow &quot;list&quot; on secrets');
+    blind('importable secrets', { ...refused, isForbidden: false, message: 'no answer' });
+    const page = await pageOf('default/new');
+    expect(page).toContain('secrets of the host cluster cannot be read now, so it is not known whether it exists');
+    expect(page).toContain('see whether the API server answers, and to whom');
   });
 });
 

@@ -67,15 +67,18 @@ describe('a right that is missing on some resources', () => {
         name: `host ${resource}`,
         window: {
           ...on.window.window,
-          trouble: { ...forbidden(resource), message: `GET ?label=${at}: ${refusal(resource)}` } as never,
+          trouble: {
+            ...forbidden(resource),
+            message: `GET /api/v1/x?label=${at} at https://h: 403 ${refusal(resource)}`,
+          } as never,
         },
       });
     await on.pass(3000);
     const since = '2026-01-01T00:00:04Z';
     expect(on.verdict()).toMatchObject({
-      state: 'inStep',
+      state: 'incomplete',
       isWell: false,
-      sentence: `a right is missing in the host cluster since ${since}: GET ?label=0: ${refusal('secrets')}; a right is missing in the host cluster since ${since}: GET ?label=1: ${refusal('configmaps')}; in step: 0 objects`,
+      sentence: `a right is missing in the host cluster since ${since}: not allowed to list secrets in namespace "h"; a right is missing in the host cluster since ${since}: not allowed to list configmaps in namespace "h"; in step: 0 objects`,
     });
     expect([await on.outageSeconds(), await on.missingRights()]).toEqual(['0', ['virtual 0', 'host 2']]);
     const items = attentionOf(statusOf(on.view) as StatusJson);
@@ -83,7 +86,7 @@ describe('a right that is missing on some resources', () => {
       ['secrets', 'configmaps'].map((resource) => [
         `host ${resource}`,
         'Forbidden',
-        `grant "list" of ${resource} in the namespace h; this grants all that is missing, where your kubectl may grant it`,
+        `grant "list" of ${resource} in the namespace h; this grants all that is missing, with a kubectl of an administrator of the host cluster`,
       ]),
     );
     expect(attentionGroups(statusOf(on.view) as StatusJson).map(({ count }) => count)).toEqual([2]);

@@ -29,6 +29,9 @@ const blocked = new Map([
   ['PatchFailed', 1],
 ]);
 
+const right = { name: 'right', text: 'a right is missing' };
+const refusal = 'leases "l" is forbidden: User "u" cannot get resource "leases" in API group "" in the namespace "h"';
+
 const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
   ['nothing to do', {}, 'inStep', true, 'in step: 120 objects'],
   ['young changes', { waiting: 3, oldestSeconds: 1 }, 'inStep', true, 'in step: 120 objects, 3 on the way'],
@@ -152,6 +155,88 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     false,
     'cannot reach the host cluster since 2026-01-01T00:00:00Z: connection refused; ' +
       'cannot write to the virtual cluster since 2026-01-01T00:00:00Z: forbidden',
+  ],
+  [
+    'a missing right before everything about objects, also before what lacks another right',
+    {
+      toMendFirst: [right],
+      blocked: new Map([
+        ['PatchFailed', 2],
+        ['Forbidden', 1],
+      ]),
+      gaps: new Map([
+        ['ReferenceUnresolved', 1],
+        ['Forbidden', 2],
+      ]),
+      waiting: 1,
+      oldestSeconds: 20,
+    },
+    'behind',
+    false,
+    'a right is missing; the content of 2 references does not cross (Forbidden); behind: 1 object waits, the oldest change is 20 s old; 3 of 120 objects cannot reach the host (1 Forbidden, 2 PatchFailed); 1 reference has nothing behind it (ReferenceUnresolved)',
+  ],
+  [
+    'a missing right without which objects are not seen',
+    { toMendFirst: [right], unread: 'objects' },
+    'unreadable',
+    false,
+    'a right is missing; as far as they can be read, in step: 120 objects',
+  ],
+  [
+    'a missing right for something else',
+    { toMendFirst: [right], unread: 'else' },
+    'incomplete',
+    false,
+    'a right is missing; in step: 120 objects',
+  ],
+  [
+    'a configuration that was not taken over',
+    { toMendFirst: [{ name: 'late', text: 'it was not taken over' }] },
+    'inStep',
+    false,
+    'it was not taken over; in step: 120 objects',
+  ],
+  [
+    'a missing right behind an outage, and before what waits',
+    { outages: [unwritable], toMendFirst: [right], waiting: 2, oldestSeconds: 20 },
+    'unwritable',
+    false,
+    'cannot write to the host cluster since 2026-01-01T00:00:00Z: forbidden; a right is missing; 2 objects wait, the oldest change is 20 s old',
+  ],
+  [
+    'a missing right for which the start waits',
+    { toMendFirst: [right], waitsFor: 'the first lists' },
+    'starting',
+    false,
+    'a right is missing; starting: waiting for the first lists',
+  ],
+  [
+    'a standby that lacks a right',
+    { toMendFirst: [right], standbyBehind: 'pod-1' },
+    'standby',
+    false,
+    'a right is missing; standby: pod-1 does the writing, and its page knows what needs a person',
+  ],
+  [
+    'a dry run that lacks a right',
+    { isDryRun: true, toMendFirst: [right], blocked },
+    'dryRun',
+    false,
+    'dry run: a right is missing; 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed); nothing would be written',
+  ],
+  [
+    'a lease that may not be read, in few words',
+    { leaderless: `the lease cannot be read: ${refusal}`, toMendFirst: [right] },
+    'leaderless',
+    false,
+    'nothing is written: the lease cannot be read: not allowed to get leases in namespace "h"; a right is missing',
+  ],
+  [
+    'references to what cannot be read',
+    { gaps: new Map([['ReferenceUnread', 2]]) },
+    'incomplete',
+    false,
+    'incomplete: nobody knows what is behind 2 references (ReferenceUnread)',
   ],
   ['a start', { waitsFor: 'the first lists' }, 'starting', false, 'starting: waiting for the first lists'],
   [

@@ -13,6 +13,7 @@ import {
   sameNamePlaceOf,
 } from '../../references/reference-names.ts';
 import type { Rules } from '../../world/sources.ts';
+import { type Unread, unreadIn } from '../../world/unread.ts';
 
 export interface ContentWindows {
   virtual: Window<VirtualContent>;
@@ -50,6 +51,17 @@ export class ContentWorld {
 
   get isExported(): boolean {
     return this.#isExported();
+  }
+
+  /** Of the tenant's objects, of their copies, and of what a tenant may import. */
+  get unread(): Unread[] {
+    const { resource } = this.kind.resource;
+    const { virtual, copies, importable } = this.windows;
+    return unreadIn([
+      { cluster: 'virtual', resource, window: virtual },
+      { cluster: 'host', resource, window: copies },
+      { cluster: 'host', resource, window: importable },
+    ]);
   }
 
   referenceOf(key: Key): Reference {

@@ -6,10 +6,10 @@ import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { contentKinds } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
 import { importableLabel } from '../../plan/keys/reserved-keys.ts';
-import { isPossible, whyNothing } from '../../references/impossible-name.ts';
-import type { CountedReference, Referrer } from '../../references/registry.ts';
+import { isPossible, type NothingBehind } from '../../references/nothing-behind.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
 import { dryRunDifferences } from '../pass/metrics.ts';
+import type { UnmetReference } from './reference-troubles.ts';
 
 type ContentLedger = Pick<LedgerPage<ContentOutcome>, 'entries'>;
 
@@ -19,13 +19,14 @@ const listLimit = 100;
 export interface ReferenceMetrics {
   request(kind: string, request: string): void;
   /** `none` on a standby, whose leader counts them. */
-  objects(kind: string, known: { ledger: ContentLedger; unresolved: Iterable<unknown> } | 'none'): void;
+  objects(kind: string, known: { ledger: ContentLedger; nothings: readonly NothingBehind[] } | 'none'): void;
   differences(kind: string, count: number): void;
 }
 
-const noObjects = { ledger: { entries: () => new Map<Key, never>().entries() }, unresolved: [] };
+const noObjects = { ledger: { entries: () => new Map<Key, never>().entries() }, nothings: [] };
 const requests = ['host create', 'host patch', 'host remove', 'virtual create', 'virtual patch', 'virtual remove'];
 const contentStates = ['exported', 'imported', 'refused', 'waiting', 'retry'];
+const nothingStates = ['unresolved', 'unread'] as const;
 
 export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
   const registers = [registry];
@@ -37,31 +38,27 @@ export function createReferenceMetrics(registry: Metrics): ReferenceMetrics {
   });
   const objects = new Gauge({
     name: 'hostward_reference_objects',
-    help: 'Objects behind references by state, and as unresolved the references with nothing behind them',
+    help: 'Objects behind references by state, as unresolved the references with nothing behind them, and as unread those of which nobody knows',
     labelNames: ['kind', 'state'],
     registers,
   });
   for (const { kind } of contentKinds) {
     dryRunDifferences(registry, kind).set(0);
     for (const request of requests) asked.inc({ kind, request }, 0);
-    for (const state of [...contentStates, 'unresolved']) objects.set({ kind, state }, 0);
+    for (const state of [...contentStates, ...nothingStates]) objects.set({ kind, state }, 0);
   }
   return {
     request: (kind, request) => asked.inc({ kind, request }),
     differences: (kind, count) => dryRunDifferences(registry, kind).set(count),
     objects: (kind, known) => {
-      const { ledger, unresolved } = known === 'none' ? noObjects : known;
-      for (const [state, count] of [...countsOf(ledger), ['unresolved', [...unresolved].length] as const])
+      const { ledger, nothings } = known === 'none' ? noObjects : known;
+      for (const [state, count] of [...countsOf(ledger), ...nothingCounts(nothings)])
         objects.set({ kind, state }, count);
     },
   };
 }
 
-/** `unresolved` are the references to objects that neither cluster has. */
-export function contentStatus(
-  ledger: ContentLedger,
-  unresolved: Iterable<{ reference: CountedReference; referrer: Referrer }>,
-): object {
+export function contentStatus(ledger: ContentLedger, nothings: readonly UnmetReference[]): object {
   const trouble: { object: Key; state: string; message: string }[] = [];
   const byState = new Map<string, number>();
   const note = (object: Key, state: string, message: string): void => {
@@ -70,21 +67,24 @@ export function contentStatus(
   };
   for (const [object, { outcome }] of ledger.entries())
     if ('message' in outcome) note(object, labelOf(outcome), outcome.message);
-  let count = 0;
-  for (const { reference, referrer } of unresolved) {
-    count++;
+  for (const { reference, referrer, standing, why } of nothings) {
     const object = keyOf(reference.namespace, reference.name);
-    const why = isPossible(reference)
-      ? `${whyNothing(reference)}; create it, or give a host object of this name the label ${importableLabel}=true`
-      : whyNothing(reference);
-    note(object, 'unresolved', `${referrer.key} refers to it and ${why}`);
+    const isAbsent = standing === 'unresolved' && isPossible(reference);
+    const fix = isAbsent ? `; create it, or give a host object of this name the label ${importableLabel}=true` : '';
+    note(object, standing, `${referrer.key} refers to it and ${why}${fix}`);
   }
+  const { unresolved, unread } = Object.fromEntries(nothingCounts(nothings));
   return {
     ...Object.fromEntries(countsOf(ledger)),
-    unresolved: count,
+    unresolved,
+    ...(unread !== 0 && { unread }),
     ...(byState.size > 0 && { troubleByState: Object.fromEntries(byState) }),
     trouble,
   };
+}
+
+function nothingCounts(nothings: readonly NothingBehind[]): [string, number][] {
+  return nothingStates.map((state) => [state, nothings.filter(({ standing }) => standing === state).length]);
 }
 
 function countsOf(ledger: ContentLedger): Map<string, number> {

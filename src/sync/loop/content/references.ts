@@ -23,7 +23,7 @@ import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
 import { type FoundCopies, Leftovers } from './leftovers.ts';
 import { contentStatus, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
-import { gapsOf, troubleWith } from './reference-troubles.ts';
+import { gapsOf, troubleWith, unmetIn } from './reference-troubles.ts';
 
 export interface ReferenceSettings {
   naming: Naming;
@@ -97,6 +97,7 @@ export class References {
       registry: this.registry,
       ports: () => this.#ports,
       contentOf: (reference) => troubleWith(reference, this.#syncs.get(reference.kind)?.ledger),
+      unreadOf: (kind) => this.#syncs.get(kind)?.world.unread ?? [],
     });
   }
 
@@ -246,8 +247,8 @@ export class References {
   }
 
   setGauges({ isCounted }: { isCounted: boolean }): void {
-    for (const [kind, { ledger }] of this.#syncs)
-      this.#series.objects(kind, isCounted ? { ledger, unresolved: this.registry.unresolved(kind) } : 'none');
+    for (const [kind, { ledger, world }] of this.#syncs)
+      this.#series.objects(kind, isCounted ? { ledger, nothings: unmetIn(this.registry, world) } : 'none');
     const withheld = Map.groupBy(this.differences(this.#firstKind), ({ object }) => object.split(' ')[0]);
     for (const { kind } of contentKinds) this.#series.differences(kind, withheld.get(kind)?.length ?? 0);
   }
@@ -262,7 +263,7 @@ export class References {
       ...[...this.#syncs].map(([kind, sync]) => [
         kind,
         {
-          ...contentStatus(sync.ledger, this.registry.unresolved(kind)),
+          ...contentStatus(sync.ledger, unmetIn(this.registry, sync.world)),
           ...(sync.listDoubt && { listInDoubt: sync.listDoubt }),
           ...kept,
         },
@@ -278,8 +279,8 @@ export class References {
 
   /** Reason → number of references whose content does not cross until somebody acts. */
   get gaps(): ReadonlyMap<string, number> {
-    const all = [...this.#syncs].map(([kind, { ledger }]) => ({ ledger, unresolved: this.registry.unresolved(kind) }));
-    return gapsOf(all);
+    const all = [...this.#syncs.values()];
+    return gapsOf(all.map(({ ledger, world }) => ({ ledger, nothings: unmetIn(this.registry, world) })));
   }
 
   /** Every write of content that a dry run has withheld, by the object that it is for. They belong to no referring kind. */

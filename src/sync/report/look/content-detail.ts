@@ -7,10 +7,11 @@ import { digestOf } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
 import { type KeySize, keySizes, unpackedSizes } from '../../kinds/content/key-sizes.ts';
 import type { ContentSync } from '../../loop/content/content-sync.ts';
-import { whyNothing } from '../../references/impossible-name.ts';
+import { type NothingBehind, nothingBehind } from '../../references/nothing-behind.ts';
 import type { Reference } from '../../references/reference-names.ts';
 import type { Referrer } from '../../references/registry.ts';
 import { labelOf } from '../../world/ledger.ts';
+import { unreadSentence } from '../../world/unread.ts';
 import { leaderlessSentence, leaderlessState, standbySentence } from '../object-status.ts';
 
 export interface ContentDetail {
@@ -18,6 +19,8 @@ export interface ContentDetail {
   object: Key;
   state: string;
   message?: string;
+  /** What cannot be read now, so that this may be what was true before. */
+  unread?: string[];
   /** The objects whose names lead to it, as `Endpoints shop/api`. */
   referredToBy?: string[];
   virtual?: { resourceVersion: string; digest: string; keys: KeySize[] };
@@ -50,6 +53,7 @@ export function contentDetail(
   const isImported = world.standingOf(reference) === 'imported';
   // For an import, the object of the host is shown in place of a copy.
   const onHost = copy ?? (isImported ? world.importableAt(world.importPlaceOf(object)) : undefined);
+  const unread = world.unread.map(unreadSentence);
   const isUnresolved = referrers.length > 0 && world.standingOf(reference) === 'unresolved';
   return {
     kind: world.kind.kind,
@@ -57,8 +61,9 @@ export function contentDetail(
     ...(leader !== undefined
       ? { state: 'left/Standby', message: standbySentence(leader) }
       : isUnresolved
-        ? { state: 'unresolved', message: whyNothing(reference) }
+        ? nothingIn(nothingBehind(reference, world.unread))
         : standingIn(ledger.entry(object)?.outcome, { isReferenced: referrers.length > 0, leaderless })),
+    ...(unread.length > 0 && !isUnresolved && { unread }),
     ...(referrers.length > 0 && { referredToBy: referrers.slice(0, mostReferrers) }),
     ...(virtual && {
       virtual: {
@@ -76,6 +81,10 @@ export function contentDetail(
       },
     }),
   };
+}
+
+function nothingIn({ standing, why }: NothingBehind): { state: string; message: string } {
+  return { state: standing, message: why };
 }
 
 /** More would only fill the page; the count of references is in the status. */

@@ -8,6 +8,8 @@ import type { MeasuredPoint } from '../../loop/pass/measured-hour.ts';
 import type { Sync } from '../../loop/sync.ts';
 import type { Reference } from '../../references/reference-names.ts';
 import type { Referrer } from '../../references/registry.ts';
+import { unreadSentence } from '../../world/unread.ts';
+import { unreadOf } from '../object-status.ts';
 import { type ContentDetail, contentDetail } from './content-detail.ts';
 import { type ObjectDetail, objectDetail } from './object-detail.ts';
 import { type ObjectPage, type ObjectPageQuery, objectPage } from './object-page.ts';
@@ -19,10 +21,17 @@ export interface PageFacts {
   lastHour(): (MeasuredPoint & { at: Date })[];
   kinds(): readonly string[];
   page(query: ObjectPageQuery): Promise<ObjectPage>;
-  /** Of every kind that has an object of this name. */
-  details(key: Key): Promise<{ objects: ObjectDetail[]; contents: ContentDetail[] }>;
+  /** Of every kind that has an object of this name; `lookedAt` are the kinds that are known, and `unread` what cannot be read of them now. */
+  details(key: Key): Promise<{
+    objects: ObjectDetail[];
+    contents: ContentDetail[];
+    lookedAt: readonly string[];
+    unread: readonly string[];
+  }>;
   /** The Secrets and ConfigMaps that have this name, or that references lead to. */
   contents(key: Key): ContentDetail[];
+  /** What cannot be read now, in sentences: nobody knows whether an object of it is there. */
+  unread(): string[];
 }
 
 export interface PageSources {
@@ -39,6 +48,10 @@ export function createPageFacts({ clock, syncs, contents, referrersOf }: PageSou
     const { standbyBehind, leaderless } = syncs()[0]?.options ?? {};
     const how = { salt, referrersOf, leader: standbyBehind?.(), leaderless: leaderless?.() };
     return [...contents()].flatMap((content) => contentDetail(content, key, how) ?? []);
+  };
+  const unread = (): string[] => {
+    const all = [...syncs().flatMap(unreadOf), ...[...contents()].flatMap(({ world }) => world.unread)];
+    return [...new Set(all.map(unreadSentence))];
   };
   return {
     changes: () =>
@@ -57,8 +70,14 @@ export function createPageFacts({ clock, syncs, contents, referrersOf }: PageSou
       return {
         objects: found.filter((one) => one !== undefined),
         contents: contentsOf(key),
+        lookedAt: [
+          ...syncs().map(({ world }) => world.rules.translation.kind.kind),
+          ...[...contents()].map(({ world }) => world.kind.kind),
+        ],
+        unread: unread(),
       };
     },
     contents: contentsOf,
+    unread,
   };
 }

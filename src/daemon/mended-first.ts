@@ -1,0 +1,43 @@
+// Names what a person mends before anything that is said of objects can be believed: missing rights, and a configuration that was not
+// taken over. In: what is missing. Out: parts of the verdict. Pure.
+import { contentKinds } from '../sync/kinds/content/content-kind.ts';
+import type { Outage, VerdictPart } from '../sync/report/verdict.ts';
+import type { OpenedWindow } from './synced/windows.ts';
+
+interface MendedFirst {
+  /** One missing right stops what needs it, and nothing else. */
+  missingRights: readonly Pick<Outage, 'cluster' | 'since' | 'message'>[];
+  /** One sentence for each verb for want of which a kind is not synced. */
+  unsynced: { kinds: string; sentences: readonly string[] };
+  /** A configuration that could not be taken over. */
+  late: string | undefined;
+}
+
+/** What objects say of themselves may follow from a missing right, and a new configuration may mend them. */
+export function toMendFirst({ missingRights, unsynced, late }: MendedFirst): VerdictPart[] {
+  const rights = missingRights.map(({ cluster, since, message }) => {
+    const text = `a right is missing in the ${cluster} cluster since ${since}: ${message}`;
+    return { name: text, text, since };
+  });
+  const { kinds, sentences } = unsynced;
+  const verbs = sentences.length > 0 ? [`${kinds} are not synced: ${inShort(sentences)}`] : [];
+  return [...rights, ...[...verbs, ...(late === undefined ? [] : [late])].map((text) => ({ name: text, text }))];
+}
+
+/** Each verb has a row of its own that says how to grant it. */
+function inShort(unsynced: readonly string[]): string {
+  const found = unsynced.map((one) => /on the (\w+) cluster: not allowed to (\w+) ([^ ;]+)/.exec(one));
+  const places = Map.groupBy(found, (one) => one && `${one[3]} in the ${one[1]} cluster`);
+  if (places.has(null)) return unsynced.join('; ');
+  return [...places].map(([what, all]) => `not allowed to ${all.map((one) => one?.[2]).join(', ')} ${what}`).join('; ');
+}
+
+/** What cannot be read for want of rights: objects that are synced or what decides about them, or only something else. */
+export function unreadFor(
+  missing: readonly { window: OpenedWindow['name'] }[],
+  missingVerbs: readonly string[],
+): 'objects' | 'else' | undefined {
+  const content = contentKinds.map(({ resource: { resource } }) => resource);
+  if (missing.some(({ window }) => !content.includes(window.split(' ')[1] as string))) return 'objects';
+  return missing.length + missingVerbs.length > 0 ? 'else' : undefined;
+}
