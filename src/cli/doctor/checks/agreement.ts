@@ -38,7 +38,7 @@ export const isAgreed: Check = {
         );
       case 'differs':
         return fault(
-          `two configurations of generation ${generation} have different ${what}, and those of this one do not rule`,
+          `two configurations of generation ${generation} have different ${what}, and those of this configuration do not count`,
           {
             mend: 'give all replicas the same file, or the right one a higher hostward.management.generation',
           },

@@ -63,7 +63,7 @@ export async function* pagesOf(store: Store): AsyncGenerator<readonly StoredReco
 async function mustWrite(store: Store, key: string, value: string | undefined): Promise<void> {
   const written = await store.write(key, { expect: undefined, value });
   if (!written.ok && (value !== undefined || written.current !== undefined))
-    throw new Error(`move "${key}": want to be the only one who writes, somebody else does`);
+    throw new Error(`move "${key}": another program writes to the store; stop it and try again`);
 }
 
 async function sideValues(from: Store, to: Store): Promise<void> {

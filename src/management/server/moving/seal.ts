@@ -51,7 +51,7 @@ export async function sealStore(options: SealOptions): Promise<Sealed> {
     for await (const page of pagesOf(database))
       await inParallel(page, async ({ key, value, revision }) => {
         const written = await database.write(key, { expect: revision, value });
-        if (!written.ok) throw new Error(`seal "${key}": want to be the only one who writes, somebody else does`);
+        if (!written.ok) throw new Error(`seal "${key}": another program writes to the store; stop it and try again`);
         progress(++records);
       });
     await database.endSealing();

@@ -143,7 +143,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
       </section>
       <section class="results" aria-label="What it becomes">
         <${Tabs} tab=${tab} onTab=${openTab} />
-        <p class="quiet" role="status">${isBusy ? 'Working…' : isStale ? 'Not evaluated; below is the result of before.' : summaryOf(answer)}</p>
+        <p class="quiet" role="status">${isBusy ? 'Working…' : isStale ? 'Not evaluated; the result below is older.' : summaryOf(answer)}</p>
         ${showsFault && html`<p class="notice">The example means to show a fault; the comment at the top of its patches says why.</p>`}
         <${Marks} marks=${answer?.marks ?? []} goTo=${(mark: Mark) => {
           if (mark.text === 'hostEdited') setTab('back');
