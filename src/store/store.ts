@@ -31,7 +31,7 @@ export type UnreadableRevision =
   | { kind: 'futureRevision'; currentRevision: number };
 
 export type ListResult =
-  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number }
+  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number | undefined }
   | UnreadableRevision;
 
 /** What was found at the first of the keys, in their order. */
@@ -59,8 +59,8 @@ export interface Store {
   currentRevision(options?: { fresh?: boolean }): Promise<number>;
   get(key: string, options?: { fresh?: boolean }): Promise<{ record: StoredRecord | undefined; revision: number }>;
   /**
-   * Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. `remaining` is exact up to a thousand and
-   * an estimate beyond. A page of long texts may end before `limit`. Readers share the records and must not change them.
+   * Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. `remaining` is exact up to a thousand, and
+   * beyond an estimate, or undefined where none is at hand. A page of long texts may end before `limit`. Readers share the records and must not change them.
    */
   list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult>;
   /** The records of these keys at a revision. Long texts may end the answer early, but not before the first key: ask again for the rest. */

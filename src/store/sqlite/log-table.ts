@@ -19,10 +19,10 @@ import type {
  */
 export const keyIndex = 'CREATE INDEX IF NOT EXISTS log_by_key ON log (key, revision, (value IS NULL))';
 
-/** Up to this number `remaining` is counted; beyond it a count of all keys would cost more than the page. */
-const countedKeys = 2_000;
-/** A shorter page is not worth a count of all keys. */
-const shortPage = 100;
+/** Up to so many rows behind a page are counted; a count of more would cost more than the page. */
+const countedRows = 2_000;
+/** Prefixes whose keys have been counted: the kinds that somebody has read page by page. */
+const countedPrefixes = 50;
 /** Hundreds of clients may ask for pages at the same time, and each page lies in memory until its reader has a turn. */
 const pageChars = 64 * 1024;
 /** As one large object: a question about many keys brings no more into memory than a question about one. */
@@ -43,6 +43,9 @@ export class LogTable {
   readonly #counted: StatementSync;
   readonly #keys: StatementSync;
   readonly #history: StatementSync;
+  /** Keys present now, by prefix: counted once, and kept up by each write. */
+  readonly #present = new Map<string, number>();
+  /** What follows a place at a revision. */
   readonly #remaining = new Map<string, number>();
   #revision: number;
 
@@ -60,8 +63,10 @@ export class LogTable {
        CROSS JOIN log ON log.revision = newest.revision WHERE log.value IS NOT NULL LIMIT ?`,
     );
     this.#counted = this.#rows(`SELECT count(*) FROM (SELECT 1 FROM log WHERE ${range} LIMIT ?)`);
+    // Of each key SQLite takes the mark from the row with the highest revision.
     this.#keys = this.#rows(
-      `SELECT key, (value IS NULL) FROM log WHERE ${range} AND revision <= ? ORDER BY key, revision`,
+      `SELECT count(*) FROM (SELECT max(revision), (value IS NULL) AS isDelete FROM log
+       WHERE ${range} AND revision <= ? GROUP BY key) WHERE isDelete = 0`,
     );
     // The plus keeps SQLite from walking by key.
     this.#history = this.#rows(
@@ -85,6 +90,9 @@ export class LogTable {
     const createRevision = current?.createRevision ?? revision;
     this.#append.run(revision, key, value, createRevision, writtenAtMs);
     this.#revision = revision;
+    const more = (value === null ? 0 : 1) - (current === undefined ? 0 : 1);
+    if (more !== 0)
+      for (const [prefix, count] of this.#present) if (key.startsWith(prefix)) this.#present.set(prefix, count + more);
     return {
       result: { ok: true, revision, createRevision },
       replaced: newest?.[0] ?? 0,
@@ -94,6 +102,7 @@ export class LogTable {
 
   setBack(revision: number): void {
     this.#revision = revision;
+    this.#present.clear();
   }
 
   get(key: string): StoredRecord | undefined {
@@ -186,45 +195,48 @@ export class LogTable {
     return isWhole || next === undefined ? { revisions } : { revisions, next };
   }
 
-  #remainingAfter({ prefix, revision, afterKey = '' }: ListRange, rows: ListedRow[]): number {
+  /** Undefined where only a count of all keys could say it: a wrong number is worse than none. */
+  #remainingAfter({ prefix, revision, afterKey }: ListRange, rows: ListedRow[]): number | undefined {
     const [last] = rows.at(-1) as ListedRow;
-    const place = (key: string) => `${prefix} ${key}`;
-    const before = this.#remaining.get(place(afterKey)) ?? 0;
-    let remaining = before - rows.length;
-    // An estimate that is far from what is counted need not be right.
-    if (remaining < 2 * countedKeys) {
-      const range = [firstBehind(prefix, last), beyondPrefix(prefix)] as const;
-      const [few] = this.#counted.get(...range, countedKeys) as unknown as [number];
-      if (few < countedKeys) return this.#present(range, revision);
-      if (rows.length < shortPage) return few;
-      remaining = (this.#counted.get(...range, -1) as unknown as [number])[0];
-    }
-    this.#remaining.delete(place(afterKey));
-    this.#remaining.set(place(last), remaining);
-    for (const oldest of this.#remaining.keys()) {
-      if (this.#remaining.size <= knownPlaces) break;
-      this.#remaining.delete(oldest);
-    }
+    const place = (key: string) => `${prefix} ${revision} ${key}`;
+    const before = afterKey === undefined ? this.#presentAt(prefix, revision) : this.#remaining.get(place(afterKey));
+    const remaining = before === undefined ? this.#fewBehind(last, prefix, revision) : before - rows.length;
+    if (afterKey !== undefined) this.#remaining.delete(place(afterKey));
+    if (remaining !== undefined) keepLatest(this.#remaining, place(last), remaining, knownPlaces);
     return remaining;
   }
 
-  #present(range: readonly [string, string | Uint8Array], revision: number): number {
-    let count = 0;
-    let last: string | undefined;
-    let isPresent = false;
-    const rows = this.#keys.iterate(...range, revision);
-    for (const [key, isDelete] of rows as unknown as Iterable<[string, number]>) {
-      if (key !== last && isPresent) count++;
-      last = key;
-      isPresent = isDelete === 0;
-    }
-    return isPresent ? count + 1 : count;
+  #presentAt(prefix: string, revision: number): number | undefined {
+    if (revision !== this.#revision) return undefined;
+    const known = this.#present.get(prefix);
+    const count = known ?? this.#count([prefix, beyondPrefix(prefix)], revision);
+    keepLatest(this.#present, prefix, count, countedPrefixes);
+    return count;
+  }
+
+  #fewBehind(last: string, prefix: string, revision: number): number | undefined {
+    const range = [firstBehind(prefix, last), beyondPrefix(prefix)] as const;
+    const [rows] = this.#counted.get(...range, countedRows) as unknown as [number];
+    return rows < countedRows ? this.#count(range, revision) : undefined;
+  }
+
+  #count(range: readonly [string | Uint8Array, string | Uint8Array], revision: number): number {
+    return (this.#keys.get(...range, revision) as unknown as [number])[0];
   }
 
   #rows(query: string): StatementSync {
     const statement = this.#database.prepare(query);
     statement.setReturnArrays(true);
     return statement;
+  }
+}
+
+function keepLatest(map: Map<string, number>, key: string, value: number, most: number): void {
+  map.delete(key);
+  map.set(key, value);
+  for (const oldest of map.keys()) {
+    if (map.size <= most) break;
+    map.delete(oldest);
   }
 }
 

@@ -35,7 +35,7 @@ export type ListedRow = [key: string, value: string, createRevision: number, rev
 export interface ListedRows {
   rows: ListedRow[];
   hasMore: boolean;
-  remaining: number;
+  remaining: number | undefined;
 }
 
 export type SideValue = [key: string, value: string | null];

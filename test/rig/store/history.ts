@@ -14,7 +14,7 @@ export type Answered =
   | { kind: 'written'; revision: number; createRevision: number }
   | { kind: 'refused'; current: StoredRecord | undefined; revision: number }
   | { kind: 'record'; record: StoredRecord | undefined; revision: number }
-  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number }
+  | { kind: 'page'; records: StoredRecord[]; revision: number; hasMore: boolean; remaining: number | undefined }
   /** Of the first keys that were asked for; null for what is absent. */
   | { kind: 'read'; records: (StoredRecord | null)[] }
   | { kind: 'revision'; revision: number }
