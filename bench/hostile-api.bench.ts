@@ -2,7 +2,8 @@
 // with a corpus of hostile requests (fixtures/hostile-api/) and with what a search grows out of the costliest of them, and looks
 // from outside: alive, memory, what others wait for /livez, and restarts, also on a database that was filled before the server had
 // limits. What others wait is counted beyond a bare server's and without the time in which other programs had the processors, so that
-// a busy machine says the same. `node bench/hostile-api.bench.ts [--gate] [--limit MiB] [--seconds N of search] [--only TEXT] [--plant unlimited-bodies]`
+// a busy machine says the same. `node bench/hostile-api.bench.ts [--gate] [--limit MiB] [--seconds N of search] [--seed N] [--corpus FILE] [--only TEXT]
+// [--plant unlimited-bodies]`
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
@@ -25,15 +26,16 @@ const { values: args } = parseArgs({
     gate: { type: 'boolean', default: false },
     limit: { type: 'string' },
     seconds: { type: 'string' },
+    seed: { type: 'string', default: '30' },
+    corpus: { type: 'string' },
     only: { type: 'string', default: '' },
     plant: { type: 'string', default: 'none' },
   },
 });
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'hostile-api');
-const cases = readdirSync(fixtures).flatMap(
-  (name) => JSON.parse(readFileSync(join(fixtures, name), 'utf8')) as HostileCase[],
-);
+const corpora = args.corpus === undefined ? readdirSync(fixtures).map((name) => join(fixtures, name)) : [args.corpus];
+const cases = corpora.flatMap((path) => JSON.parse(readFileSync(path, 'utf8')) as HostileCase[]);
 /** What is no attack. */
 const further = ['filled'];
 if (args.only !== '' && ![...cases.map(({ name }) => name), ...further].some((name) => name.includes(args.only))) {
@@ -337,7 +339,7 @@ async function worstFound(scene: Scene): Promise<void> {
   const untilMs = performance.now() + searchMs;
   let found: Awaited<ReturnType<typeof search>> = { best: [], tried: 0 };
   const seen = await watched(scene, async () => {
-    found = await search(own, weigh, { untilMs, now: () => performance.now(), seed: 30 });
+    found = await search(own, weigh, { untilMs, now: () => performance.now(), seed: Number(args.seed) });
   });
   await tell(scene, 'the search itself', seen, undefined);
   const [worst] = found.best;

@@ -84,6 +84,19 @@ describe('applyJsonPatch()', () => {
     expect(applyJsonPatch({ a: ['x'] }, doubling)).toMatchObject({ reason: 'doesNotApply' });
   });
 
+  it('limits what moves walk by the length of a body', () => {
+    const down = { op: 'move', from: '/a', path: '/b/c' };
+    const up = { op: 'move', from: '/b/c', path: '/a' };
+    const value = { a: Array.from({ length: 14_000 }, () => []), b: {} };
+    const moved = (times: number) =>
+      applyJsonPatch(value, Array(times).fill([down, up]).flat(), { maxCopiedChars: 64 * 1024 });
+    expect(moved(18)).toMatchObject({ ok: true });
+    expect(moved(19)).toMatchObject({
+      reason: 'doesNotApply',
+      message: expect.stringContaining('values with more than 262144 fields are moved'),
+    });
+  });
+
   it('refuses a value that nests deeper than its readers follow', () => {
     const deepest = (times: number) => `/a${'/a'.repeat(2 ** times - 1)}`;
     const copies = Array.from({ length: 14 }, (_, times) => ({ op: 'copy', from: '/a', path: `${deepest(times)}/a` }));
