@@ -1,14 +1,17 @@
 // Looks every few seconds whether changes can be stored: a full disk must show in readiness, status and metrics before somebody's
-// change is refused, and go from there by itself. In: the folder and the store. Out: a sentence while nothing can be written.
+// change is refused, and go from there by itself. In: the folder and the store. Out: a sentence while nothing can be written. The host of
+// a store may fail once and answer the next time, so only its second fault in a row counts.
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { type Metrics, readSeries } from '../../metrics.ts';
+import { StoreFault } from '../../store/errors.ts';
 import type { Store } from '../../store/store.ts';
 
 /** A readiness probe comes about as often. */
 const everyMs = 5000;
+const againMs = 1000;
 /** More than one change and its line in the audit log need. */
 const probeBytes = 64 * 1024;
 const probeName = '.write-check';
@@ -37,6 +40,8 @@ export class WriteCheck {
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
   #trouble: string | undefined;
+  #hasHostFailed = false;
+  #isStopped = false;
 
   constructor(options: { clock: Clock; log: Log; metrics: Metrics | undefined; attempt: () => Promise<void> }) {
     this.#options = options;
@@ -54,11 +59,17 @@ export class WriteCheck {
   start(): void {
     // A disk that hangs answers neither yes nor no.
     if (this.#running === undefined) this.#running = this.#look();
-    else this.#now('a write to it has not ended for seconds; look at its disk');
-    this.#timer = this.#options.clock.after(everyMs, () => this.start());
+    else this.#now(ofFolder('a write to it has not ended for seconds; look at its disk'));
+    this.#nextIn(everyMs);
+  }
+
+  #nextIn(ms: number): void {
+    this.#timer?.cancel();
+    if (!this.#isStopped) this.#timer = this.#options.clock.after(ms, () => this.start());
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     this.#timer?.cancel();
     await this.#running;
   }
@@ -66,20 +77,20 @@ export class WriteCheck {
   async #look(): Promise<void> {
     try {
       await this.#options.attempt();
+      this.#hasHostFailed = false;
       this.#now(undefined);
     } catch (error) {
-      // A probe is answered without authentication, so the message names no path.
-      this.#now(
-        reasons[(error as NodeJS.ErrnoException).code ?? ''] ?? 'a write to it failed; the log says why',
-        error,
-      );
+      const isFirst = isFaultOfHost(error) && !this.#hasHostFailed;
+      this.#hasHostFailed = isFaultOfHost(error);
+      if (isFirst) this.#nextIn(againMs);
+      else this.#now(reasonOf(error), error);
     } finally {
       this.#running = undefined;
     }
   }
 
   #now(reason: string | undefined, error?: unknown): void {
-    const sentence = reason === undefined ? undefined : `changes are refused, reads go on: dataDir: ${reason}`;
+    const sentence = reason === undefined ? undefined : `changes are refused, reads go on: ${reason}`;
     if (sentence === this.#trouble) return;
     this.#trouble = sentence;
     const { log } = this.#options;
@@ -87,4 +98,19 @@ export class WriteCheck {
     else
       log.error({ component: 'management', trouble: sentence, error: String(error ?? '') }, 'changes cannot be stored');
   }
+}
+
+function isFaultOfHost(error: unknown): boolean {
+  return error instanceof StoreFault && error.code === 'STORE_HOST_FAILED';
+}
+
+/** A probe is answered without authentication, so the message names no path. */
+function reasonOf(error: unknown): string {
+  if (error instanceof StoreFault && error.code.startsWith('STORE_HOST'))
+    return 'the cluster of the store has not taken a write; the log says why';
+  return ofFolder(reasons[(error as NodeJS.ErrnoException).code ?? ''] ?? 'a write to it failed; the log says why');
+}
+
+function ofFolder(reason: string): string {
+  return `dataDir: ${reason}`;
 }

@@ -5,9 +5,11 @@ import { systemClock } from '../../../../src/clock.ts';
 import { silentLog } from '../../../../src/log.ts';
 import { databasePath } from '../../../../src/management/keys/folder/data-folder.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
-import { writeAttempt } from '../../../../src/management/server/write-check.ts';
+import { WriteCheck, writeAttempt } from '../../../../src/management/server/write-check.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
+import { StoreFault } from '../../../../src/store/errors.ts';
 import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
+import { VirtualClock } from '../../../virtual-clock.ts';
 import { keysPath, movedClock, people, until } from '../bench.ts';
 import { bench, folder, setUp } from './stage.ts';
 
@@ -74,6 +76,33 @@ describe('a disk that takes no writes', () => {
     release();
     attempt = () => Promise.resolve();
     await look(200);
+  });
+
+  it('is not what a host has that fails once: it is asked again a second later, and named then', async () => {
+    const clock = new VirtualClock();
+    const fault = new StoreFault(
+      'STORE_HOST_FAILED',
+      'Cannot write record "hostward-uses-a-1": too old resource version',
+    );
+    let faults = 1;
+    const attempt = () => (faults-- > 0 ? Promise.reject(fault) : Promise.resolve());
+    const writes = new WriteCheck({ clock, log: silentLog, metrics: undefined, attempt });
+    writes.start();
+    await clock.advance(999);
+    expect([writes.trouble, faults]).toEqual([undefined, 0]);
+    await clock.advance(1);
+    expect([writes.trouble, faults]).toEqual([undefined, -1]);
+    faults = 2;
+    await clock.advance(5_000);
+    expect([writes.trouble, faults]).toEqual([undefined, 1]);
+    await clock.advance(1_000);
+    expect(writes.trouble).toBe(
+      'changes are refused, reads go on: the cluster of the store has not taken a write; the log says why',
+    );
+    await clock.advance(5_000);
+    expect(writes.trouble).toBeUndefined();
+    await writes.stop();
+    expect(clock.pendingTimers).toBe(0);
   });
 
   it('is found by a write into the folder, of which nothing stays', async () => {
