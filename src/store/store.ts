@@ -19,6 +19,8 @@ export interface StoreEvent {
   /** The value before the change, or undefined for a new key. Watches with a selector need the value. */
   previous: string | undefined;
   createRevision: number;
+  /** Of an external log: the record is there and not believed, so it counts as deleted; or it is believed again. */
+  doubt?: 'begins' | 'ends';
 }
 
 export type WriteResult =

@@ -14,6 +14,7 @@ export interface Version {
   before: Version | undefined;
   /** Monotonic time of the write, for the age limit. */
   readonly atMs: number;
+  readonly doubt?: StoreEvent['doubt'];
 }
 
 /** `upTo`: the reader goes on from here; nothing before it is left. */
@@ -88,6 +89,7 @@ export function eventOf(version: Version): StoreEvent {
     value: version.record?.value ?? previous ?? '',
     previous,
     createRevision: createRevisionOf(version),
+    ...(version.doubt !== undefined && { doubt: version.doubt }),
   };
 }
 

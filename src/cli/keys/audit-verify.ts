@@ -2,7 +2,14 @@
 // oldest first, and for the management API the secret that proves them. Out: what is whole, and the first line that is not.
 import { join, resolve } from 'node:path';
 import { type KubernetesStoreSettings, secretsFolder } from '../../config/settings/management-settings.ts';
-import { type ChainHead, type Digest, keyedDigest, plainDigest } from '../../management/audit/chain/chain.ts';
+import {
+  beginning,
+  type ChainHead,
+  type Digest,
+  keyedDigest,
+  lostEnd,
+  plainDigest,
+} from '../../management/audit/chain/chain.ts';
 import { chainFiles } from '../../management/audit/chain/chain-file.ts';
 import {
   type Before,
@@ -90,16 +97,15 @@ async function verified(
   const found = await verifyFiles(files, { digest: log.digest, known, ...(last === undefined ? {} : { last }) });
   const results = found.map(({ result }) => result);
   const isUnbroken = results.every(({ kind }) => kind === 'whole');
-  const end = results.at(-1);
-  const unbrokenEnd = end?.kind === 'whole' ? end.state.next - 1 : undefined;
-  const ends = end === undefined ? 0 : unbrokenEnd;
-  const isCut = known !== undefined && ends !== undefined && ends < known.line;
+  const end = results.at(-1) ?? { kind: 'whole', state: beginning };
+  const head = end.kind === 'whole' ? { line: end.state.next - 1, digest: end.state.previous } : undefined;
+  const isCut = head !== undefined && lostEnd(what, head, known) !== undefined;
   const seen =
     known === undefined
       ? undefined
       : {
           text: isCut
-            ? `replica ${replica}: the ${what} ends with line ${ends}, and the store has seen line ${known.line}: its end was cut off`
+            ? `replica ${replica}: the ${what} ends with line ${head.line}, and the store has seen line ${known.line}: its end was cut off`
             : `replica ${replica}: the store has seen line ${known.line} of the ${what}`,
           json: { replica, seenLine: known.line, isCut },
         };

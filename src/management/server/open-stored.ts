@@ -49,8 +49,11 @@ export async function openStored(
   const journalDamage = lost && `${lost.sentence}; bring it back from a copy before you run "hostward store recover"`;
   if (journalDamage !== undefined) log.error({ component: 'management', ...revocations.head }, journalDamage);
   shared?.tells(() => ({ journal: revocations.head }));
-  const remedy = database.shared && { remedy: wayOutOfRollback };
-  const journal = { file: revocations, clock, log, revokedBy: takenAway, ...remedy };
+  const ofSeveral = shared && {
+    remedy: wayOutOfRollback,
+    begins: () => ({ replica: shared.replica, others: shared.journals() }),
+  };
+  const journal = { file: revocations, clock, log, revokedBy: takenAway, ...ofSeveral };
   const followers = new Followers({ store: database, clock, log });
   const store = new JournaledStore({ store: database, ...journal });
   await store.start();

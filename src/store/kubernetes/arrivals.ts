@@ -35,6 +35,13 @@ export class Arrivals {
     });
   }
 
+  /** False = not within this time. */
+  async within(ms: number, isMet: () => boolean): Promise<boolean> {
+    const givenUpMs = this.#clock.now() + ms;
+    while (!isMet() && this.#clock.now() < givenUpMs) await this.wait(isMet).catch(() => undefined);
+    return isMet();
+  }
+
   /** After every change that has arrived. */
   look(): void {
     for (const waiter of [...this.#waiters]) if (waiter.isMet()) waiter.settle();

@@ -26,7 +26,8 @@ export interface HostListener {
 export interface HostRecords {
   /** In messages, such as `namespace "hostward-keys" of https://…`. */
   readonly place: string;
-  get(name: string): Promise<HostRecord | undefined>;
+  /** `letsGo`: ends a record that is deleted and held by somebody else, so that its name is free. */
+  get(name: string, options?: { letsGo?: boolean }): Promise<HostRecord | undefined>;
   create(name: string, data: Readonly<Record<string, string>>): Promise<RecordWrite>;
   /** `version` undefined = whatever is there; never makes a record. */
   replace(name: string, data: Readonly<Record<string, string>>, version: number | undefined): Promise<RecordWrite>;

@@ -3,19 +3,29 @@
 import type { Clock } from '../../clock.ts';
 import type { Timeline, Version } from '../timeline.ts';
 import type { HostRecord } from './host-records.ts';
-import { type IsRevoked, LastSeen, mostPutBack, placeOf, type Told } from './last-seen.ts';
+import { type IsRevoked, LastSeen, mostPutBack, placeOf, seenSetBack, type Told } from './last-seen.ts';
 import { LiveReplicas } from './live-replicas.ts';
-import { type ReadRecord, replicaName, type Sight } from './record-format.ts';
+import type { KnownStore } from './meta-record.ts';
+import { isReplicaName, type ReadRecord, replicaName, type Sight } from './record-format.ts';
 import { type Judge, RecordReader, type RecordReaderOptions } from './record-reader.ts';
 import type { Seals } from './seals.ts';
 import { Succession } from './succession.ts';
 
-export type Taken = Pick<Version, 'key' | 'revision' | 'record'>;
+export type Taken = Pick<Version, 'key' | 'revision' | 'record' | 'doubt'>;
 
 export interface StoreSize {
   records: number;
   /** Of values. */
   bytes: number;
+}
+
+/** As the options of the store have it. */
+export interface AtStart {
+  epoch: string;
+  replica: string;
+  known?: KnownStore | undefined;
+  trusts?: boolean;
+  isRevoked?: IsRevoked;
 }
 
 export interface IntakeOptions extends RecordReaderOptions {
@@ -28,12 +38,16 @@ export class Intake {
   readonly replicas: LiveReplicas;
   readonly succession: Succession;
   readonly #reader: RecordReader;
+  readonly #seals: () => Seals;
   readonly #keys = new Map<string, string>();
   /** Of all values. */
   #bytes = 0;
+  /** The newest version in the last whole list, but for what a replica has written after the host was set back. */
+  newest = 0;
 
   constructor(options: IntakeOptions) {
     const { clock, seals } = options;
+    this.#seals = seals;
     this.replicas = new LiveReplicas(clock);
     this.succession = new Succession(clock);
     this.#reader = new RecordReader(options, { seals, succession: this.succession });
@@ -66,22 +80,25 @@ export class Intake {
     };
   }
 
-  /** Of the first list. `mustKnow`: a replica that has its record there, and has said so. `doubt`: why nobody can judge. */
+  /** Of the first list: nothing is known but what the replicas have said. `doubt`: why nobody can judge. */
   judgeAtStart(
     records: readonly HostRecord[],
-    {
-      epoch,
-      isRevoked,
-      mustKnow,
-    }: { epoch: string; isRevoked: IsRevoked; mustKnow: { replica: string; told: number } | undefined },
+    { epoch, replica, known, trusts = false, isRevoked = () => false }: AtStart,
   ): { judge: Judge; doubt: string | undefined } {
+    if (trusts) return { judge: () => undefined, doubt: undefined };
+    // Who has its record there, and has said so.
+    const mustKnow = known?.epoch === epoch && this.#seals().isSealed ? { replica, told: known.told ?? 0 } : undefined;
     const told = records.flatMap((found) => {
+      // To read them all would check and parse each record twice.
+      if (!isReplicaName(found.name)) return [];
       const read = this.#reader.read(found, 0);
       return read.kind === 'replica' ? [{ ...read, version: found.version }] : [];
     });
     const lastSeen = new LastSeen(told, { epoch, isRevoked });
     this.succession.inherit(lastSeen.since);
-    const lost = mustKnow && lostWord(mustKnow, told);
+    // Who has said nothing there believes the others; who has knows better.
+    const ofOthers = lastSeen.isSetBack ? seenSetBack : undefined;
+    const lost = mustKnow === undefined ? ofOthers : lostWord(mustKnow, told);
     return {
       judge: (found, record) => lastSeen.fault(found, record),
       doubt: lastSeen.isIncomplete ? manyPutBack : lost,
@@ -94,10 +111,10 @@ export class Intake {
   }
 
   /** For replicas that start later. */
-  sight({ epoch, reached }: { epoch: string; reached: number }): Sight {
+  sight(known: Pick<Sight, 'epoch' | 'reached' | 'isSetBack'>): Sight {
     const putBack = [...this.putBack].map(([name, version]) => placeOf({ name, version }));
     const { since } = this.succession;
-    return { epoch, reached, since, putBack: putBack.length > mostPutBack ? 'tooMany' : putBack };
+    return { ...known, since, putBack: putBack.length > mostPutBack ? 'tooMany' : putBack };
   }
 
   /** A whole list, in place of everything that was there. `before`: what was known until then. */
@@ -108,9 +125,11 @@ export class Intake {
     this.replicas.clear();
     this.#keys.clear();
     this.#bytes = 0;
+    this.newest = 0;
     const taken: Taken[] = [];
     for (const found of records) {
       const read = this.#reader.read(found, offset, judge);
+      if (read.kind !== 'replica' || read.sight?.isSetBack !== true) this.newest = Math.max(this.newest, found.version);
       if (read.kind === 'replica') this.replicas.hear(read);
       this.#reader.note(found.name, read, before.newest(found.data['key'] ?? '')?.record);
       if (read.kind !== 'record') continue;
@@ -129,16 +148,19 @@ export class Intake {
     read: ReadRecord | undefined,
     { offset, timeline }: { offset: number; timeline: Timeline },
   ): Taken | undefined {
-    if (read?.kind === 'replica') this.replicas.hear(read);
+    if (read?.kind === 'replica') this.replicas.hear(read, { isBeating: true });
     const record = read?.kind === 'record' ? read.record : undefined;
     const key = record?.key ?? this.#keys.get(found.name);
     const known = key === undefined ? undefined : timeline.newest(key)?.record;
+    const wasAside = this.aside.has(found.name);
     this.#reader.note(found.name, read, known);
     if (key === undefined || (record === undefined && known === undefined)) return undefined;
     if (record === undefined) this.#keys.delete(found.name);
     else this.#keys.set(found.name, key);
     this.#bytes += (record?.value.length ?? 0) - (known?.value.length ?? 0);
-    return { key, revision: offset + found.version, record };
+    const taken: Taken = { key, revision: offset + found.version, record };
+    if (read?.kind === 'unusable') return { ...taken, doubt: 'begins' };
+    return wasAside && record !== undefined ? { ...taken, doubt: 'ends' } : taken;
   }
 
   /** As read(), and judged by everything that was heard of the name. */

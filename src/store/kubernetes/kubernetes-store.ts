@@ -6,19 +6,19 @@ import type { Clock } from '../../clock.ts';
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
 import { compareKeys } from '../key-order.ts';
-import type { WriteResult } from '../store.ts';
+import type { Store, WriteResult } from '../store.ts';
 import { eventOf, fits, type Version } from '../timeline.ts';
 import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
 import { Emptying } from './emptying.ts';
 import type { HostRecord, HostRecords } from './host-records.ts';
 import { Intake, type StoreSize } from './intake.ts';
-import type { IsRevoked } from './last-seen.ts';
+import { type IsRevoked, seenSetBack } from './last-seen.ts';
 import type { LiveReplicas } from './live-replicas.ts';
 import { type KnownStore, MetaRecord } from './meta-record.ts';
-import { OwnRecord, sealRecordOf, wordsOf } from './own-record.ts';
+import { OwnRecord, sealRecordOf } from './own-record.ts';
 import { Pulse } from './pulse.ts';
-import { metaName } from './record-format.ts';
+import { metaName, type ReadRecord } from './record-format.ts';
 import type { Judge, RecordReaderOptions } from './record-reader.ts';
 import { RecordWriter, Room, type RoomOptions } from './record-writer.ts';
 import { Seals } from './seals.ts';
@@ -48,12 +48,18 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   trusts?: boolean;
   /** What this replica itself knows of a record that was written after the last heartbeats; default: nothing. */
   isRevoked?: IsRevoked;
+  /** Opens it also when it was set back. */
+  recovers?: boolean;
+  /** Whether this replica has seen a later state than the one that it finds; default: no. */
+  hasSeenLater?: (found: Pick<Store, 'list'> & { epoch: string }) => Promise<boolean>;
 }
 
 /** A write without an expectation tries again after each change of another replica. */
 const mostAttempts = 20;
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
+/** One that began just after its host was set back hears of it by then; later it would see it by its own record. */
+const youngBeats = 60;
 
 export class KubernetesStore extends TimelineStore {
   readonly #options: KubernetesStoreOptions;
@@ -99,7 +105,7 @@ export class KubernetesStore extends TimelineStore {
         replica,
         about,
         seals,
-        sight: () => this.#intake.sight({ epoch: this.epoch, reached: this.#reached }),
+        sight: () => this.#intake.sight({ epoch: this.epoch, reached: this.#reached, isSetBack: this.wasSetBack }),
         mayMake: () => !this.#emptying.isHalted,
       },
       wentBack: (message) => this.#setBack(message),
@@ -122,8 +128,8 @@ export class KubernetesStore extends TimelineStore {
 
   async start(): Promise<void> {
     this.state = 'opening';
-    const { known, seals } = this.#options;
-    await this.#meta.open(known, (await seals?.()) ?? new Seals([]));
+    const { known, seals, recovers = false, hasSeenLater } = this.#options;
+    await this.#meta.open(known, (await seals?.()) ?? new Seals([]), { recovers });
     this.#host.follow({
       listed: (records, version) => this.#listed(records, version),
       changed: ({ type, record }) => this.#changed(type, record),
@@ -135,6 +141,9 @@ export class KubernetesStore extends TimelineStore {
     await this.#firstList();
     if (this.#hasStraySeals && this.#options.mends !== true) throw this.#meta.strayed();
     if (this.#doubt !== undefined) throw this.#meta.notKnown(this.#doubt);
+    // Before the first beat: the heartbeats that are there say when the store was copied.
+    if (await hasSeenLater?.({ epoch: this.epoch, list: async (prefix) => this.timeline.list(prefix, {}) }))
+      throw this.#meta.notKnown('the cluster was set back');
     await this.#pulse.beat();
     this.open();
     this.#pulse.start();
@@ -179,11 +188,6 @@ export class KubernetesStore extends TimelineStore {
   /** The longest time for which this replica may be behind the host. */
   get silentMs(): number {
     return this.#pulse.silentMs;
-  }
-
-  /** What a replica says of itself, as the host has it; also before the start. */
-  replicaRecord(replica: string): Promise<string | undefined> {
-    return wordsOf(this.#host, replica);
   }
 
   /** Names of records that nobody can read or believe, and why; the others are served. */
@@ -241,7 +245,7 @@ export class KubernetesStore extends TimelineStore {
       const giveBack = this.#room.take(this.size, { key, known, value: change.value });
       const written = await this.#writer.send(key, known, change.value).finally(giveBack);
       if (written !== undefined) return written;
-      known = await this.#writer.live(key);
+      known = await this.#writer.live(key, { letsGo: true });
     }
     throw new StoreFault(
       'STORE_OVERLOADED',
@@ -284,10 +288,15 @@ export class KubernetesStore extends TimelineStore {
     return this.#intake.size;
   }
 
+  /** When the last replica wrote before the start: what was revoked later may be missing in a store that was set back. */
+  get writtenUpTo(): number {
+    return this.#meta.now.offset + this.#intake.newest;
+  }
+
   /** From here on every revision is above `revision`, and means nothing to who knows an older epoch. For a store that nobody serves. */
-  async beginEpoch(epoch: string, revision: number): Promise<void> {
+  async beginEpoch(epoch: string, revision: number, former: readonly string[] = []): Promise<void> {
     this.mustBeOpen('renumber');
-    await this.#meta.beginEpoch(epoch, Math.max(this.#meta.now.offset, revision + 1 - this.#reached));
+    await this.#meta.beginEpoch(epoch, Math.max(this.#meta.now.offset, revision + 1 - this.#reached), former);
     await this.#arrivals.wait(() => this.epoch === epoch);
   }
 
@@ -306,8 +315,11 @@ export class KubernetesStore extends TimelineStore {
   }
 
   #setBack(message: string): void {
-    if (this.#wentBack === undefined) this.#options.wentBack?.(message);
-    this.#wentBack ??= message;
+    if (this.#wentBack !== undefined) return;
+    this.#wentBack = message;
+    this.#options.wentBack?.(message);
+    // Others that begin now read it.
+    void this.#pulse.beat().catch(() => undefined);
   }
 
   #mustBeWhole(): void {
@@ -315,14 +327,9 @@ export class KubernetesStore extends TimelineStore {
   }
 
   async #firstList(): Promise<void> {
-    const clock = this.#options.hostClock ?? this.#options.clock;
-    const givenUpMs = clock.now() + firstListMs;
-    while (!this.#hasListed) {
-      await this.#arrivals.wait(() => this.#hasListed).catch(() => undefined);
-      if (this.#hasListed || clock.now() < givenUpMs) continue;
-      const why = this.#hostTrouble ?? 'its list of records has not arrived';
-      throw new StoreFault('STORE_OPEN_FAILED', `Cannot open the store in ${this.#host.place}: ${why}`);
-    }
+    if (await this.#arrivals.within(firstListMs, () => this.#hasListed)) return;
+    const why = this.#hostTrouble ?? 'its list of records has not arrived';
+    throw new StoreFault('STORE_OPEN_FAILED', `Cannot open the store in ${this.#host.place}: ${why}`);
   }
 
   /** Changes that were missed cannot be delivered in order, so all watches end and their readers list again. */
@@ -334,11 +341,11 @@ export class KubernetesStore extends TimelineStore {
     }
     const afterLoss = this.#hasListed ? this.#judgeAfterLoss(records) : undefined;
     if (meta !== undefined) this.#meta.take(this.#intake.read(meta, 0));
-    const judge = afterLoss ?? this.#judgeAtStart(records);
+    const { judge, doubt } = afterLoss ?? this.#intake.judgeAtStart(records, { ...this.#options, epoch: this.epoch });
     const { offset } = this.#meta.now;
     const atMs = this.clock.now();
     const taken = this.#intake.takeAll(records, { offset, before: this.timeline, judge });
-    if (!this.#hasListed) this.#doubt ??= this.#intake.doubt;
+    if (!this.#hasListed) this.#doubt = doubt ?? this.#intake.doubt;
     this.#hasStraySeals = !this.#meta.seals.isSealed && records.some(({ data }) => data['seal'] !== undefined);
     this.restart({
       versions: taken.map((one): Version => ({ ...one, before: undefined, atMs })),
@@ -350,24 +357,12 @@ export class KubernetesStore extends TimelineStore {
     this.#arrivals.look();
   }
 
-  #judgeAfterLoss(records: readonly HostRecord[]): Judge {
+  #judgeAfterLoss(records: readonly HostRecord[]): { judge: Judge; doubt?: undefined } {
     const { offset } = this.#meta.now;
     const memory = { before: this.timeline, offset, missedAfter: this.#reached };
     const older = firstOlderThanSeen(records, memory);
     if (older !== undefined) this.#setBack(older);
-    return this.#intake.judgeAfterLoss(memory);
-  }
-
-  /** Nothing is known here but what the replicas have said. */
-  #judgeAtStart(records: readonly HostRecord[]): Judge {
-    const { known, replica, trusts = false, isRevoked = () => false } = this.#options;
-    if (trusts) return () => undefined;
-    const { epoch } = this.#meta.now;
-    const isKnown = known?.epoch === epoch && this.#meta.seals.isSealed;
-    const mustKnow = isKnown ? { replica, told: known.told ?? 0 } : undefined;
-    const { judge, doubt } = this.#intake.judgeAtStart(records, { epoch, isRevoked, mustKnow });
-    this.#doubt = doubt;
-    return judge;
+    return { judge: this.#intake.judgeAfterLoss(memory) };
   }
 
   #changed(type: 'put' | 'delete', found: HostRecord): void {
@@ -379,6 +374,7 @@ export class KubernetesStore extends TimelineStore {
     const { offset } = this.#meta.now;
     const { timeline } = this;
     const read = type === 'delete' ? undefined : this.#intake.readNext(found, offset, timeline);
+    if (read?.kind === 'replica') this.#heardOf(read);
     if (found.name === metaName && read !== undefined && this.#meta.isNews(read)) this.#host.listAgain();
     const taken = this.#intake.take(found, read, { offset, timeline });
     if (taken === undefined) timeline.reach(offset + found.version);
@@ -389,5 +385,12 @@ export class KubernetesStore extends TimelineStore {
       this.trim();
     }
     this.#arrivals.look();
+  }
+  #heardOf({ replica, sight }: ReadRecord & { kind: 'replica' }): void {
+    if (replica === this.#options.replica) return;
+    const isYoung = this.#pulse.count < youngBeats;
+    if (isYoung && sight?.isSetBack === true && sight.epoch === this.epoch) this.#setBack(seenSetBack);
+    // One that starts anew asks whether anybody is here: the sooner it hears of us, the sooner it serves.
+    if (!this.replicas.has(replica) && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
   }
 }

@@ -17,6 +17,7 @@ export type IsRevoked = (record: StoredRecord, replaced: number | undefined) => 
 
 /** More are no accident with single records, and a heartbeat must stay small. */
 export const mostPutBack = 500;
+export const seenSetBack = 'the cluster was set back, as another replica has seen';
 
 export class LastSeen {
   readonly #isRevoked: IsRevoked;
@@ -25,12 +26,15 @@ export class LastSeen {
   readonly since: number;
   /** True if a replica had more records that it did not believe than it could name. */
   readonly isIncomplete: boolean;
+  /** A replica has seen a later state. */
+  readonly isSetBack: boolean;
 
   constructor(told: readonly Told[], { epoch, isRevoked }: { epoch: string; isRevoked: IsRevoked }) {
     this.#isRevoked = isRevoked;
     const sights = told.flatMap(({ sight }) => (sight?.epoch === epoch ? [sight] : []));
     this.#putBack = new Set(sights.flatMap(({ putBack }) => (putBack === 'tooMany' ? [] : putBack)));
     this.isIncomplete = sights.some(({ putBack }) => putBack === 'tooMany');
+    this.isSetBack = sights.some(({ isSetBack }) => isSetBack);
     this.since = Math.max(0, ...sights.map(({ since }) => since));
     // A replica of an older version does not say how far it had read, and records of its time say less.
     const older = told.filter(({ sight }) => sight === undefined).map(({ version }) => version);

@@ -13,14 +13,29 @@ const liveForMs = 10_000;
 
 export class LiveReplicas {
   readonly #clock: Clock;
-  readonly #heard = new Map<string, { about: string; beat: number; atMs: number }>();
+  readonly #heard = new Map<string, { about: string; beat: number; atMs: number; isBeating: boolean }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  hear({ replica, about, beat }: { replica: string; about: string; beat: number }): void {
-    this.#heard.set(replica, { about, beat, atMs: this.#clock.now() });
+  /** `isBeating`: it was heard to write, and is not only there. */
+  hear(
+    { replica, about, beat }: { replica: string; about: string; beat: number },
+    { isBeating = false }: { isBeating?: boolean } = {},
+  ): void {
+    this.#heard.set(replica, { about, beat, atMs: this.#clock.now(), isBeating });
+  }
+
+  /** The last words of those that have written since the last whole list. */
+  get beating(): ReadonlyMap<string, string> {
+    return new Map(
+      [...this.#heard].flatMap(([replica, { about, isBeating }]) => (isBeating ? [[replica, about]] : [])),
+    );
+  }
+
+  has(replica: string): boolean {
+    return this.#heard.has(replica);
   }
 
   clear(): void {

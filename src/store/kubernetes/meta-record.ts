@@ -37,13 +37,17 @@ export class MetaRecord {
     return this.#seals;
   }
 
-  /** A store that is made here is sealed, if there are keys for it. */
-  async open(known: KnownStore | undefined, seals: Seals): Promise<void> {
+  /** A store that is made here is sealed, if there are keys for it. `recovers`: one that was set back is opened. */
+  async open(known: KnownStore | undefined, seals: Seals, { recovers }: { recovers: boolean }): Promise<void> {
     this.#seals = seals;
     this.#now = (await this.#read()) ?? (await this.#made(known));
     const { epoch, earlier, store } = this.#now;
-    if (known !== undefined && epoch !== known.epoch && !earlier.includes(known.epoch))
-      throw this.#anotherStore('the store there is another one');
+    if (known !== undefined && epoch !== known.epoch && !earlier.includes(known.epoch)) {
+      // The seal names a store for all its epochs.
+      if (known.store === undefined || known.store !== store)
+        throw this.#anotherStore('the store there is another one');
+      if (!recovers) throw this.notKnown('the cluster was set back to before its last recovery or migration');
+    }
     if (known?.store !== undefined && store !== known.store)
       throw this.#refused('it was sealed and is not any more: somebody has edited it');
     seals.useStore(store);
@@ -70,8 +74,9 @@ export class MetaRecord {
     await this.#host.create(metaName, this.#seals.applied(metaName, metaData(this.#now)));
   }
 
-  beginEpoch(epoch: string, offset: number): Promise<void> {
-    const earlier = [...this.#now.earlier, this.#now.epoch].slice(-mostEpochs);
+  /** `former`: epochs that replicas know and the store does not, because it was set back to before them. */
+  beginEpoch(epoch: string, offset: number, former: readonly string[]): Promise<void> {
+    const earlier = [...new Set([...this.#now.earlier, this.#now.epoch, ...former])].slice(-mostEpochs);
     return this.#write({ ...this.#now, offset, epoch, earlier });
   }
 

@@ -36,7 +36,7 @@ export class OwnRecord {
     const seen = sight();
     const data = seals().applied(name, replicaData({ replica, beat, about: about() }, seen));
     let done = await host.replace(name, data, this.#known?.version);
-    if (done.kind === 'conflict') done = await this.#writeOver(name, data);
+    if (done.kind === 'conflict') done = await this.#writeOver(name, data, seen);
     if (done.kind === 'absent' && mayMake()) done = await host.create(name, data);
     if (done.kind !== 'written')
       throw new StoreFault('STORE_HOST_FAILED', `Cannot write the record of this replica: ${done.kind}`);
@@ -45,15 +45,18 @@ export class OwnRecord {
     return done.version;
   }
 
-  /** The answer to the last beat may have been lost, or somebody has edited the record by hand. */
-  async #writeOver(name: string, data: Readonly<Record<string, string>>): Promise<RecordWrite> {
+  /**
+   * The answer to the last beat may have been lost, or somebody has edited the record by hand. In a host that was set back the record tells
+   * others of it.
+   */
+  async #writeOver(name: string, data: Readonly<Record<string, string>>, seen: Sight): Promise<RecordWrite> {
     const { host, seals, wentBack } = this.#options;
     const found = await host.get(name);
     if (found === undefined) return { kind: 'absent' };
     const read = readRecord(found, 0);
     const { beat: last = 0 } = this.#known ?? {};
     const isOurs = seals().fault(found) === undefined;
-    if (isOurs && read.kind === 'replica' && read.beat < last) {
+    if (isOurs && read.kind === 'replica' && read.beat < last && !seen.isSetBack) {
       const message = `it was set back: the record of this replica there is its beat ${read.beat}, and beat ${last} was acknowledged`;
       wentBack(message);
       throw new StoreFault('STORE_ROLLED_BACK', message);

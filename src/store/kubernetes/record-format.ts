@@ -38,6 +38,8 @@ export interface Sight {
   since: number;
   /** Records that it did not believe because somebody had put an older version back, with their versions. */
   putBack: readonly string[] | 'tooMany';
+  /** It has seen a later state of the store than the one that is there now. */
+  isSetBack: boolean;
 }
 
 export type ReadRecord =
@@ -55,6 +57,10 @@ export function nameOf(key: string): string {
 
 export function replicaName(replica: string): string {
   return replicaPrefix + replica;
+}
+
+export function isReplicaName(name: string): boolean {
+  return name.startsWith(replicaPrefix);
 }
 
 /**
@@ -81,9 +87,9 @@ export function metaData({ offset, epoch, earlier, store }: StoreMeta): HostData
 /** `beat` makes every write of a replica a change. */
 export function replicaData(
   { replica, beat, about }: { replica: string; beat: number; about: string },
-  { epoch, reached, since, putBack }: Sight,
+  { epoch, reached, since, putBack, isSetBack }: Sight,
 ): HostData {
-  const sight = { epoch, reached: String(reached), since: String(since) };
+  const sight = { epoch, reached: String(reached), since: String(since), ...(isSetBack && { setBack: 'yes' }) };
   const told = putBack === 'tooMany' ? putBack : putBack.join(' ');
   return { format: String(unsealedFormat), replica, beat: String(beat), about, ...sight, putBack: told };
 }
@@ -97,7 +103,7 @@ export function readRecord({ name, version, data }: HostRecord, offset: number):
       why: `a newer version has written it in format ${format}; this one reads ${recordFormat}`,
     };
   if (name === metaName) return readMeta(data);
-  if (name.startsWith(replicaPrefix)) return readReplica(data);
+  if (isReplicaName(name)) return readReplica(data);
   const { key, value, created } = data;
   if (key === undefined || value === undefined) return { kind: 'unusable', why: 'its key or its value is missing' };
   if (name !== nameOf(key)) return { kind: 'unusable', why: 'its name does not belong to its key' };
@@ -123,11 +129,11 @@ function readReplica({ replica, beat, about = '', ...data }: HostData): ReadReco
   return { kind: 'replica', replica, beat: number, about, sight: sightIn(data) };
 }
 
-function sightIn({ epoch, reached, since, putBack }: HostData): Sight | undefined {
+function sightIn({ epoch, reached, since, putBack, setBack }: HostData): Sight | undefined {
   const [to, from] = [wholeNumber(reached ?? ''), wholeNumber(since ?? '')];
   if (epoch === undefined || putBack === undefined || to === undefined || from === undefined) return undefined;
   const told = putBack === 'tooMany' ? putBack : putBack.split(' ').filter((one) => one !== '');
-  return { epoch, reached: to, since: from, putBack: told };
+  return { epoch, reached: to, since: from, putBack: told, isSetBack: setBack === 'yes' };
 }
 
 /** What the writer of a record knew of the versions before it. */

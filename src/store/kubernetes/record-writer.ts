@@ -27,9 +27,9 @@ export class RecordWriter {
   }
 
   /** The record as the host has it now. */
-  async live(key: string): Promise<StoredRecord | undefined> {
+  async live(key: string, options?: { letsGo: boolean }): Promise<StoredRecord | undefined> {
     const { host, meta, intake } = this.#parts;
-    const found = await host.get(nameOf(key));
+    const found = await host.get(nameOf(key), options);
     if (found === undefined) return undefined;
     const read = intake.read(found, meta.now.offset);
     if (read.kind === 'record' && read.record.key === key) {

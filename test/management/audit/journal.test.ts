@@ -46,6 +46,8 @@ const base: Revocation = {
   limitsRevision: 0,
   secretsRevision: 0,
   isDeleted: false,
+  isDoubted: false,
+  doubtRevision: 0,
   isTooLong: false,
   limits: undefined,
   record: undefined,
@@ -87,6 +89,19 @@ describe('the journal of revocations', () => {
     expect(mergedRevocation({ ...first, isDeleted: true }, second).isDeleted).toBe(true);
   });
 
+  it('disables a key whose record was edited by hand, until a replica believed the record again', () => {
+    const revocation = (text: string) => replayJournal([text], plainDigest).revocations.get('a') as Revocation;
+    const doubted = revocation(journal(['a', { kind: 'doubted' }]));
+    expect(reapply(object({}), doubted)).toMatchObject({ spec: { disabled: true } });
+    const both = journal(['a', { kind: 'doubted' }], ['a', { kind: 'believed' }]);
+    expect(reapply(object({}), revocation(both))).toEqual(object({}));
+    // Another replica has seen only the first, or the key was revoked in the meantime.
+    expect(mergedRevocation(doubted, revocation(both)).isDoubted).toBe(false);
+    expect(
+      reapply(object({}), revocation(journal(['a', { kind: 'deleted' }], ['a', { kind: 'believed' }]))),
+    ).toBeUndefined();
+  });
+
   it('is put over restored keys', () => {
     const restored = object({ displayName: 'x', scope: { projects: [{ project: 'a' }] }, disabled: true });
     expect(reapply(restored, base)).toBe(restored);
@@ -123,15 +138,15 @@ describe('the journal of revocations', () => {
     });
   });
 
-  it('leaves out what a backup has already, and says from where on it knows everything', () => {
+  it('leaves out what a backup has already', () => {
     const text = journal(
       ['', { kind: 'begins' }],
       ['a', { kind: 'deleted' }],
       ['', { kind: 'ceiling', ceiling: 99 }],
       ['b', { kind: 'deleted' }],
     );
-    const { revocations, coveredFrom, highestRevision } = replayJournal([text], plainDigest, 11);
-    expect([[...revocations.keys()], coveredFrom, highestRevision]).toEqual([['b'], 10, 99]);
+    const { revocations, highestRevision } = replayJournal([text], plainDigest, 11);
+    expect([[...revocations.keys()], highestRevision]).toEqual([['b'], 99]);
   });
 
   it('counts up to where it was tampered with, and says so', () => {

@@ -1,6 +1,5 @@
 // The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, who else may write them, what ends all
 // replicas at once, and how much room is left. Nothing is read but Secrets, policies, budgets and quotas.
-
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { checkNamespace, namesNobody, type Permission, probe, reviewAll } from '../../../cluster/wire/probe.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
@@ -16,7 +15,7 @@ import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { recordRules } from '../patient/shipped-rules.ts';
-import { knownEpoch, secretsHere, surveyOf } from '../patient/stored-records.ts';
+import { knownStore, secretsHere, strayFrom, surveyOf } from '../patient/stored-records.ts';
 import { userOf } from '../patient/surplus.ts';
 import { isAgreed, lateSecrets, notBelieved } from './agreement.ts';
 import { listRights } from './rights.ts';
@@ -156,8 +155,13 @@ const isOwn: Check = {
       });
     const wrongPlace =
       'correct hostward.management.store.kubernetes: kubeconfig and namespace; after a loss see `hostward docs replicas`, "Back up and bring back"';
-    const known = await knownEpoch(patient.context, server.dataDir);
-    if (known !== undefined && known !== meta?.epoch && meta?.earlier.includes(known) !== true)
+    const known = await knownStore(patient.context, server.dataDir);
+    const stray = strayFrom(known, meta);
+    if (stray === 'older')
+      return fault(`the records in ${namespace} were set back to before the last recovery or migration`, {
+        mend: 'stop every replica and run "hostward store recover", which keeps revoked keys dead',
+      });
+    if (stray === 'another')
       return fault(
         `this replica has used a store in ${namespace}, and ${meta === undefined ? 'no store is there' : 'the store there is another one'}`,
         { mend: wrongPlace },
@@ -177,7 +181,9 @@ const isOwn: Check = {
     if (meta === undefined) return ok('an empty store');
     const asked =
       proof !== undefined && secrets !== undefined ? 'and belong to the secrets here' : 'the secrets are not here';
-    return ok(`the records can all be read, ${asked}`);
+    const alone =
+      known === undefined ? `; with ${server.dataDir} as it is a replica starts only while another runs` : '';
+    return ok(`the records can all be read, ${asked}${alone}`);
   },
 };
 

@@ -12,6 +12,7 @@ import { hiddenBecause, recordOf, secretsResource } from '../../../management/se
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import type { KnownStore } from '../../../store/kubernetes/meta-record.ts';
 import { metaName, type ReadRecord, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
 import type { Seals } from '../../../store/kubernetes/seals.ts';
 import type { Context } from '../../line/context.ts';
@@ -121,15 +122,23 @@ export async function secretsHere(of: {
   return server && readSecrets(resolve(of.context.cwd, secretsFolder(server))).catch(() => undefined);
 }
 
-/** Where a replica runs on this machine; undefined = it never has. */
-export async function knownEpoch(
+/** What a replica on this machine knows of its store; undefined = it never ran. */
+export async function knownStore(
   { cwd, files }: Pick<Context, 'cwd' | 'files'>,
   dataDir: string,
-): Promise<string | undefined> {
+): Promise<KnownStore | undefined> {
   try {
     const known: unknown = JSON.parse(await files.read(resolve(cwd, dataDir, replicaFile)));
-    return isRecord(known) && typeof known['epoch'] === 'string' ? known['epoch'] : undefined;
+    if (!isRecord(known) || typeof known['epoch'] !== 'string') return undefined;
+    return { epoch: known['epoch'], store: typeof known['store'] === 'string' ? known['store'] : undefined };
   } catch {
     return undefined;
   }
+}
+
+/** Whether the store is not the one that a replica knows, or that one as it was before its last recovery or migration. */
+export function strayFrom(known: KnownStore | undefined, meta: StoreMeta | undefined): 'another' | 'older' | undefined {
+  if (known === undefined || known.epoch === meta?.epoch || meta?.earlier.includes(known.epoch) === true)
+    return undefined;
+  return known.store !== undefined && known.store === meta?.store ? 'older' : 'another';
 }

@@ -64,9 +64,10 @@ export async function tried<T>(
 }
 
 function textOf(restored: Restored, trustsKeys: boolean): string {
-  const { keys, madeAt, deleted, changed, disabled, revision, movedAside, broughtBack } = restored;
+  const { keys, madeAt, deleted, changed, disabled, doubted, revision, movedAside, broughtBack } = restored;
   const lines = [`restored ${keys} access keys as of ${madeAt}; the next resourceVersion is above ${revision}`];
   lines.push(`since the backup ${deleted} of them were deleted and ${changed} changed: they are as they were at last`);
+  lines.push(...doubtedLines(doubted));
   const doubt = doubtIn(restored);
   if (doubt !== undefined) {
     const keysNow = trustsKeys
@@ -78,6 +79,17 @@ function textOf(restored: Restored, trustsKeys: boolean): string {
   if (broughtBack.length > 0) lines.push(`brought back too: ${broughtBack.join(', ')}`);
   if (movedAside !== undefined) lines.push(`the database that was there before is kept as ${movedAside}`);
   return `${lines.join('\n')}\n`;
+}
+
+/** One may have many, as after a backup program has put old records back. */
+const mostNamed = 20;
+
+export function doubtedLines(doubted: readonly string[]): string[] {
+  if (doubted.length === 0) return [];
+  const more = doubted.length > mostNamed ? ` and ${doubted.length - mostNamed} others` : '';
+  return [
+    `disabled until an administrator enables them, because somebody had edited their records by hand when a replica saw them last: ${doubted.slice(0, mostNamed).join(', ')}${more}`,
+  ];
 }
 
 function doubtIn({ journal }: Restored): string | undefined {

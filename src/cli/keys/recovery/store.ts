@@ -6,7 +6,7 @@ import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line
 import { requireManagement } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import { configuredServer } from '../client/reach-server.ts';
-import { tried } from './restore.ts';
+import { doubtedLines, tried } from './restore.ts';
 
 export async function storeMigrate(context: Context, options: Options): Promise<ExitCode> {
   const [from, to] = [await serverIn(context, options, 'from'), await serverIn(context, options, 'to')];
@@ -40,10 +40,11 @@ export async function storeRecover(context: Context, options: Options): Promise<
   const recovered = await tried('nothing was recovered', run, storeFault);
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(recovered, undefined, 2)}\n`);
   else {
-    const { keys, deleted, changed, disabled, revision, foundAt, journals, missing } = recovered;
+    const { keys, deleted, changed, disabled, doubted, revision, foundAt, journals, missing } = recovered;
     const lines = [
       `${keys} access keys; the cluster was at ${foundAt}, the next resourceVersion is above ${revision}`,
       `revoked again: ${deleted} deleted, ${changed} changed, ${disabled} disabled`,
+      ...doubtedLines(doubted),
       ...journals.map(({ folder, journal, until }) =>
         journal.kind === 'whole'
           ? `the journal in ${folder} reaches until ${until}; what was revoked later is not in it`

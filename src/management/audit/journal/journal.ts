@@ -26,6 +26,9 @@ export type RecordLimits = Pick<KeyRecord, 'grantedGroups' | 'tokenGeneration'>;
 
 export type JournalChange =
   | { kind: 'deleted' }
+  /** Somebody has edited its record by hand, and it is not believed; then it is again. */
+  | { kind: 'doubted' }
+  | { kind: 'believed' }
   /** All limits after a change of one of them; only the last entry about a key counts. */
   | { kind: 'limits'; limits: KeyLimitsNow; record?: RecordLimits }
   | { kind: 'secrets'; secrets: readonly StoredSecret[]; id?: string }
@@ -33,8 +36,11 @@ export type JournalChange =
   | { kind: 'tooLong' }
   /** The identity of a name, for example after it was given to somebody else. */
   | { kind: 'name'; record: NamedRecord }
-  /** From this revision on the journal is complete; earlier revocations are unknown. */
-  | { kind: 'begins' }
+  /**
+   * From this revision on the journal is complete; earlier revocations are unknown. `replica` writes it, and `others` had written so many
+   * lines of their own by then: who has all of these journals lacks nothing of what was acknowledged before.
+   */
+  | { kind: 'begins'; replica?: string; others?: Readonly<Record<string, number>> }
   /** Up to this revision nothing is missing. */
   | { kind: 'covered' }
   /** No revision above this one was used before the next line of this kind. */
@@ -93,6 +99,9 @@ export interface Revocation {
   /** Of the last entry about its secrets. */
   secretsRevision: number;
   isDeleted: boolean;
+  /** The last state that was seen of its record was not believed. */
+  isDoubted: boolean;
+  doubtRevision: number;
   isTooLong: boolean;
   limits: KeyLimitsNow | undefined;
   record: RecordLimits | undefined;
@@ -107,8 +116,6 @@ export interface Replayed {
   names: ReadonlyMap<string, NamedRecord>;
   /** Above every revision that was ever used. */
   highestRevision: number;
-  /** The journal misses nothing from this revision on; undefined when it never says so. */
-  coveredFrom: number | undefined;
   /** The time of its last line. */
   until: string | undefined;
 }
@@ -121,12 +128,10 @@ export function replayJournal(texts: readonly string[], digest: Digest, after = 
   const revocations = new Map<string, Revocation>();
   const names = new Map<string, NamedRecord>();
   let highestRevision = 0;
-  let coveredFrom: number | undefined;
   let until: string | undefined;
   for (const { revision, time, uid, name, change } of entriesOf(texts, digest)) {
     until = time;
     highestRevision = Math.max(highestRevision, revision, change.kind === 'ceiling' ? change.ceiling : 0);
-    if (change.kind === 'begins') coveredFrom = revision;
     if (revision <= after) continue;
     if (change.kind === 'name') names.set(`${change.record.kind}/${change.record.name}`, change.record);
     if (uid !== '')
@@ -135,16 +140,17 @@ export function replayJournal(texts: readonly string[], digest: Digest, after = 
         applied({ ...(revocations.get(uid) ?? { ...untouched, name }), revision }, change, revision),
       );
   }
-  return { revocations, names, highestRevision, coveredFrom, until };
+  return { revocations, names, highestRevision, until };
 }
 
 /** Of one key in the journals of two replicas: one may have ended before the last word on it. */
 export function mergedRevocation(one: Revocation, other: Revocation): Revocation {
   const { limits, record, isTooLong, limitsRevision } = one.limitsRevision >= other.limitsRevision ? one : other;
   const { secrets, id, secretsRevision } = one.secretsRevision >= other.secretsRevision ? one : other;
+  const { isDoubted, doubtRevision } = one.doubtRevision >= other.doubtRevision ? one : other;
   const isDeleted = one.isDeleted || other.isDeleted;
   const revision = Math.max(one.revision, other.revision);
-  const ofBoth = { name: one.name, revision, isDeleted };
+  const ofBoth = { name: one.name, revision, isDeleted, isDoubted, doubtRevision };
   return { ...ofBoth, limits, record, isTooLong, limitsRevision, secrets, id, secretsRevision };
 }
 
@@ -166,6 +172,8 @@ const untouched: Omit<Revocation, 'name' | 'revision'> = {
   limitsRevision: 0,
   secretsRevision: 0,
   isDeleted: false,
+  isDoubted: false,
+  doubtRevision: 0,
   isTooLong: false,
   limits: undefined,
   record: undefined,
@@ -177,6 +185,9 @@ function applied(before: Revocation, change: JournalChange, revision: number): R
   switch (change.kind) {
     case 'deleted':
       return { ...before, isDeleted: true };
+    case 'doubted':
+    case 'believed':
+      return { ...before, isDoubted: change.kind === 'doubted', doubtRevision: revision };
     case 'limits':
       return { ...before, limits: change.limits, record: change.record, isTooLong: false, limitsRevision: revision };
     case 'secrets':
@@ -200,7 +211,7 @@ export function reapply(object: KubeObject, revocation: Revocation): KubeObject 
   const { limits, record, secrets, id } = revocation;
   let now = object;
   if (limits !== undefined) now = withLimits(now, limits);
-  if (revocation.isTooLong) now = disabledByRestore(now);
+  if (revocation.isTooLong || revocation.isDoubted) now = disabledByRestore(now);
   const changed = { ...record, ...(secrets === undefined ? {} : { secrets }), ...(id === undefined ? {} : { id }) };
   return Object.keys(changed).length === 0 ? now : withRecord(now, changed);
 }

@@ -20,6 +20,8 @@ export interface JournalOptions {
   revokedBy(event: StoreEvent): readonly Revoked[];
   /** What mends a store that is older than the journal. */
   remedy?: string;
+  /** Of a store that others write too. */
+  begins?: () => Pick<Extract<JournalChange, { kind: 'begins' }>, 'replica' | 'others'>;
 }
 
 /** Revisions that one line announces. A restore skips at most this many, and one line for so many writes costs nothing. */
@@ -154,7 +156,7 @@ export class JournaledStore implements Store {
 
   async #begin(): Promise<void> {
     const revision = await this.#store.currentRevision();
-    await this.#append(revision, [{ uid: '', name: '', change: { kind: 'begins' } }]);
+    await this.#append(revision, [{ uid: '', name: '', change: { kind: 'begins', ...this.#options.begins?.() } }]);
     // Set only after the line is written; otherwise a retry would skip it.
     this.#covered = revision;
     this.#written = revision;

@@ -16,7 +16,9 @@ export interface StoredPlaces {
 
 export function revokedBy(event: StoreEvent, places: StoredPlaces): readonly Revoked[] {
   if (event.key.startsWith(places.recordsPrefix) && event.type === 'put') return nameChanged(event);
-  if (!event.key.startsWith(places.keyPrefix) || event.previous === undefined) return [];
+  if (!event.key.startsWith(places.keyPrefix)) return [];
+  if (event.doubt !== undefined) return doubtIn(event, places);
+  if (event.previous === undefined) return [];
   const before = partsOf(event.previous, places);
   if (before === undefined) return [];
   const now = event.type === 'put' ? partsOf(event.value, places) : undefined;
@@ -50,6 +52,14 @@ function changed(before: Parts, now: Parts | undefined): Revoked[] {
   if (differ([secrets, id], [before.record.secrets, before.record.id]))
     revoked.push({ uid, name, change: { kind: 'secrets', secrets, id } });
   return revoked;
+}
+
+/** Whoever edits a record by hand revokes the key as long as nobody believes the record, and it is good again when it is mended. */
+function doubtIn({ doubt, value }: StoreEvent, places: StoredPlaces): Revoked[] {
+  const parts = partsOf(value, places);
+  if (parts === undefined) return [];
+  const { uid, name } = parts.record;
+  return [{ uid, name, change: { kind: doubt === 'begins' ? 'doubted' : 'believed' } }];
 }
 
 function nameChanged({ value }: StoreEvent): Revoked[] {

@@ -1,6 +1,6 @@
 // The journals of several replicas of one store as one. Each replica writes down what it revokes, and what it sees of the others while it
 // runs. Pure. In: files of any mix of journals. Out: the files of each journal, and one journal that says what all of them say.
-import { beginning, type ChainState, type Digest, readLine } from '../chain/chain.ts';
+import { beginning, type ChainHead, type ChainState, type Digest, readLine } from '../chain/chain.ts';
 import { entriesOf, type JournalEntry, journalLine } from './journal.ts';
 
 export interface JournalFile {
@@ -37,14 +37,10 @@ export function mergedText(
   journals: readonly JournalFiles[],
   { digest, isWhole }: { digest: Digest; isWhole: boolean },
 ): string {
-  const each = journals.map((files) => [
-    ...entriesOf(
-      files.map(({ text }) => text),
-      digest,
-    ),
-  ]);
-  const from = isWhole ? coveredFrom(each) : undefined;
-  const entries = inOrder(each).filter(({ change }) => change.kind !== 'begins');
+  const from = isWhole ? coveredFrom(journals, digest) : undefined;
+  const entries = inOrder(journals.map((files) => [...entriesOf(textsOf(files), digest)])).filter(
+    ({ change }) => change.kind !== 'begins',
+  );
   if (from !== undefined)
     entries.unshift({ revision: from, time: entries[0]?.time ?? '', uid: '', name: '', change: { kind: 'begins' } });
   let state = beginning;
@@ -62,27 +58,56 @@ function inOrder(each: readonly (readonly JournalEntry[])[]): JournalEntry[] {
   return each.flat().sort((one, other) => one.revision - other.revision);
 }
 
-/** A replica that starts begins again, and misses nothing while another one writes on. Undefined if one of the journals never began. */
-function coveredFrom(each: readonly (readonly JournalEntry[])[]): number | undefined {
-  const spans = each.map(spansOf);
-  if (spans.some(({ length }) => length === 0)) return undefined;
-  const latest = spans.flat().sort((one, other) => other.to - one.to);
-  let from = latest[0]?.from;
-  for (const span of latest) if (from !== undefined && span.to >= from) from = Math.min(from, span.from);
-  return from;
+/**
+ * From where on the journals miss nothing together. A replica that starts begins again. It misses nothing while another one writes on, nor
+ * when all that had written before it are here: each writes down what it revokes before it acknowledges it. Undefined if one never began.
+ */
+export function coveredFrom(journals: readonly JournalFiles[], digest: Digest): number | undefined {
+  const read = journals.map((files) => spansOf([...entriesOf(textsOf(files), digest)], headOf(files, digest).line));
+  if (read.some(({ spans }) => spans.length === 0)) return undefined;
+  const lines = new Map(read.map(({ replica, line }) => [replica, line]));
+  const areHere = ({ others }: Span) =>
+    others !== undefined && Object.entries(others).every(([replica, line]) => (lines.get(replica) ?? -1) >= line);
+  const latest = read.flatMap(({ spans }) => spans).sort((one, other) => other.to - one.to);
+  let first = latest.shift();
+  for (const span of latest) {
+    if (first === undefined || (span.to < first.from && !areHere(first))) break;
+    if (span.from < first.from) first = span;
+  }
+  return first?.from;
 }
 
 interface Span {
   from: number;
   to: number;
+  /** Undefined of a version that did not tell it. */
+  others: Readonly<Record<string, number>> | undefined;
 }
 
-function spansOf(entries: readonly JournalEntry[]): Span[] {
+function spansOf(
+  entries: readonly JournalEntry[],
+  line: number,
+): { spans: Span[]; replica: string | undefined; line: number } {
   const spans: Span[] = [];
+  let replica: string | undefined;
   for (const { revision, change } of entries) {
-    if (change.kind === 'begins') spans.push({ from: revision, to: revision });
+    if (change.kind === 'begins') {
+      spans.push({ from: revision, to: revision, others: change.others });
+      replica = change.replica ?? replica;
+    }
     const span = spans.at(-1);
     if (span !== undefined) span.to = Math.max(span.to, revision);
   }
-  return spans;
+  return { spans, replica, line };
+}
+
+function textsOf(files: JournalFiles): string[] {
+  return files.map(({ text }) => text);
+}
+
+/** Line 0 of a journal without a line that can be read. */
+export function headOf(files: JournalFiles, digest: Digest): ChainHead {
+  const last = files.findLast(({ text }) => text.includes('\n'));
+  const line = readLine(last?.text.split('\n').at(-2) ?? '', digest);
+  return line === undefined ? { line: 0, digest: beginning.previous } : { line: line.seq, digest: line.digest };
 }

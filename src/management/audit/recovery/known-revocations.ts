@@ -7,7 +7,7 @@ import type { Digest } from '../chain/chain.ts';
 import { chainFiles } from '../chain/chain-file.ts';
 import { verifyFiles } from '../chain/verify.ts';
 import { mergedRevocation, type Replayed, type Revocation, replayJournal } from '../journal/journal.ts';
-import type { JournalFiles } from '../journal/several-journals.ts';
+import { coveredFrom, type JournalFiles } from '../journal/several-journals.ts';
 
 export type JournalState =
   /** Nothing is missing since the backup. */
@@ -25,10 +25,15 @@ export interface Known extends Pick<Replayed, 'revocations' | 'names' | 'highest
 }
 
 export async function knownSince(revision: number, dataDir: string, digest: Digest): Promise<Known> {
+  return knownIn(await journalFiles(dataDir), revision, digest);
+}
+
+export async function journalFiles(dataDir: string): Promise<JournalFiles> {
   const names = await chainFiles(dataDir, revocationsName);
-  const files = await Promise.all(
-    names.map(async (name) => ({ name, text: await readFile(join(dataDir, name), 'utf8') })),
-  );
+  return Promise.all(names.map(async (name) => ({ name, text: await readFile(join(dataDir, name), 'utf8') })));
+}
+
+export async function knownIn(files: JournalFiles, revision: number, digest: Digest): Promise<Known> {
   const broken = await brokenIn(files, digest);
   // Each file continues the one before, so all files are one journal.
   const whole = replayJournal(
@@ -36,7 +41,7 @@ export async function knownSince(revision: number, dataDir: string, digest: Dige
     digest,
     revision,
   );
-  return { ...whole, journal: stateOf(files.length, broken, whole, revision) };
+  return { ...whole, journal: broken ?? stateOf(files, revision, digest) };
 }
 
 /** Why one journal of several says too little; undefined while nothing in it is wrong. */
@@ -61,11 +66,10 @@ export function knownTogether(all: readonly [Known, ...Known[]]): Known {
   return { revocations, names: new Map(inTime.flatMap(({ names }) => [...names])), highestRevision, until, journal };
 }
 
-function stateOf(count: number, broken: Broken | undefined, { coveredFrom }: Replayed, revision: number): JournalState {
-  if (count === 0) return { kind: 'absent' };
-  if (broken !== undefined) return broken;
-  if (coveredFrom === undefined) return { kind: 'absent' };
-  return coveredFrom <= revision ? { kind: 'whole' } : { kind: 'late', from: coveredFrom };
+function stateOf(files: JournalFiles, revision: number, digest: Digest): JournalState {
+  const from = files.length === 0 ? undefined : coveredFrom([files], digest);
+  if (from === undefined) return { kind: 'absent' };
+  return from <= revision ? { kind: 'whole' } : { kind: 'late', from };
 }
 
 type Broken = Extract<JournalState, { kind: 'broken' }>;

@@ -18,6 +18,8 @@ export interface Applied {
   changed: number;
   /** Disabled because the revocations since the backup are not completely known. */
   disabled: number;
+  /** Names of those that are disabled because somebody had edited their records by hand when they were last seen. */
+  doubted: string[];
 }
 
 /** Keys that are read between two turns of the event loop, and written with one commit. */
@@ -30,7 +32,7 @@ export async function putOver(
   known: Known,
   { disablesKeys, isComplete = known.journal.kind === 'whole' }: { disablesKeys: boolean; isComplete?: boolean },
 ): Promise<Applied> {
-  const applied: Applied = { keys: 0, deleted: 0, changed: 0, disabled: 0 };
+  const applied: Applied = { keys: 0, deleted: 0, changed: 0, disabled: 0, doubted: [] };
   for (const [name, record] of known.names)
     await store.write(recordsPrefix + name, { expect: undefined, value: JSON.stringify(record) });
   const atRevision = await store.currentRevision();
@@ -64,6 +66,7 @@ async function onKey(
     return;
   }
   if (toStoredText(now) !== toStoredText(object)) applied.changed++;
+  if (revocation?.isDoubted === true) applied.doubted.push(part.record.name);
   if (!isComplete) {
     if (disablesKeys && !isDisabled(now)) {
       applied.disabled++;

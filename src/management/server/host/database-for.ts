@@ -38,6 +38,8 @@ export interface DatabaseOptions {
   metrics?: Metrics | undefined;
   /** Whatever this replica has used before: the records come from elsewhere. */
   isNewStore?: boolean;
+  /** Also opens a store whose replicas do not run, with a folder that knows nothing of it: nobody is let in. */
+  mayBeAlone?: boolean;
   /** Also opens a store on a cluster that was set back. */
   recovers?: boolean;
   /** Also opens a store whose records are to be sealed. */
@@ -59,6 +61,7 @@ export async function databaseFor(options: DatabaseOptions): Promise<Database> {
     metrics,
     environment = {},
     isNewStore = false,
+    mayBeAlone = false,
     recovers = false,
     seals = false,
   } = options;
@@ -78,6 +81,7 @@ export async function databaseFor(options: DatabaseOptions): Promise<Database> {
     metrics,
     environment,
     isNewStore,
+    mayBeAlone,
     recovers,
     seals,
   });

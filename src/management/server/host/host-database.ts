@@ -1,10 +1,9 @@
 // The store on a cluster as the management API opens it: one process has dataDir, each replica has a name of its own in it, and the
 // file there says which store it belongs to. A copy of the records is a SQLite file, as of the other store.
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../../../apiserver/tls/secret-files.ts';
-import type { Clock, Timer } from '../../../clock.ts';
+import { type Clock, pause, type Timer } from '../../../clock.ts';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type Lease, openLease } from '../../../cluster/write/lease.ts';
@@ -14,21 +13,25 @@ import { createMetrics, type Metrics } from '../../../metrics.ts';
 import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
+import type { HostRecords } from '../../../store/kubernetes/host-records.ts';
 import { KubernetesStore, type KubernetesStoreOptions } from '../../../store/kubernetes/kubernetes-store.ts';
+import { wordsOf } from '../../../store/kubernetes/own-record.ts';
 import type { RoomOptions } from '../../../store/kubernetes/record-writer.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
+import { HiddenRecords } from './hidden-records.ts';
 import { sealsFor } from './host-seals.ts';
 import { HostSecrets } from './host-secrets.ts';
 import { OwnJournal } from './own-journal.ts';
-import { type ReplicaFile, replicaIn, writeReplica } from './replica-file.ts';
+import { lockOf, type ReplicaFile, replicaIn, writeReplica } from './replica-file.ts';
 import {
+  journalLines,
   type OtherReplica,
   type ReplicaWords,
-  replicaRow,
   type Shared,
   type SharedStatus,
+  sharedStatus,
   wordsIn,
 } from './shared-store.ts';
 
@@ -42,6 +45,7 @@ export interface HostDatabaseOptions {
   log: Log;
   metrics: Metrics | undefined;
   isNewStore: boolean;
+  mayBeAlone: boolean;
   /** The command that mends a host that was set back. */
   recovers: boolean;
   seals: boolean;
@@ -52,20 +56,23 @@ interface Own {
   folder: string;
   lock: DatabaseSync;
   lease: Lease;
-  /** Whether the host, which is open now, was set back while this replica did not run. */
-  isOlder: () => Promise<boolean>;
+  host: HostRecords;
+  hidden: HiddenRecords;
+  /** The folder has never seen a store. */
+  isNew: boolean;
 }
 
 /** Of a host that was set back. */
 export const wayOutOfRollback =
   'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
 
-const lockFile = 'replica.lock';
 /** Who holds it removes what is over. */
 const sweeperLease = 'hostward-sweeper';
 /** A copy of the host that is put back after a crash is noticed if it is older. */
 const rememberEveryMs = 10_000;
-const busy = 5;
+/** Three heartbeats of a replica of a version that does not answer a new one at once. */
+const companyWithinMs = 6_000;
+const companyLookMs = 20;
 
 export class HostDatabase extends KubernetesStore {
   readonly shared: Shared;
@@ -73,12 +80,15 @@ export class HostDatabase extends KubernetesStore {
   readonly #replica: string;
   readonly #lease: Lease;
   readonly #lock: DatabaseSync;
+  readonly #host: HostRecords;
+  readonly #hidden: HiddenRecords;
+  readonly #isNew: boolean;
 
   static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
     const { kubernetes, room, folder, history, clock, log, metrics, environment, isNewStore, recovers } = options;
-    const { secretsFolder, seals: mends } = options;
+    const { secretsFolder, seals: mends, mayBeAlone } = options;
     await makeFolder(folder, 0o700);
-    const lock = lockOf(join(folder, lockFile));
+    const lock = lockOf(folder);
     try {
       const { replica, epoch, store, told, setBackIn } = await replicaIn(folder);
       const known = isNewStore || epoch === undefined ? undefined : { epoch, store, told };
@@ -97,14 +107,15 @@ export class HostDatabase extends KubernetesStore {
         ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
         metrics: metrics ?? createMetrics(),
       });
+      const hidden = new HiddenRecords({ connection, namespace, clock, log });
       const journal = new OwnJournal(folder);
-      const isOlder = async () =>
-        !recovers && (setBackIn === database.epoch || (!mends && known !== undefined && journal.isAheadOf(database)));
+      const hasSeenLater: KubernetesStoreOptions['hasSeenLater'] = async (found) =>
+        !recovers && (setBackIn === found.epoch || (!mends && known !== undefined && journal.isAheadOf(found)));
       const database: HostDatabase = new HostDatabase(
         {
           wentBack: (why) => void database.#rememberSetBack(why, log),
           about: () => JSON.stringify(database.#words()),
-          ...{ host, replica, room, history, clock, isUsable, known, mends },
+          ...{ host, replica, room, history, clock, isUsable, known, mends, recovers, hasSeenLater },
           seals: async () => {
             await journal.open(secretsFolder);
             return sealsFor(host, { secretsFolder, isFirst: known === undefined });
@@ -114,7 +125,14 @@ export class HostDatabase extends KubernetesStore {
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },
-        { folder, lock, lease, isOlder },
+        {
+          folder,
+          lock,
+          lease,
+          host,
+          hidden,
+          isNew: epoch === undefined && !isNewStore && !mayBeAlone && !recovers && !mends,
+        },
       );
       return database;
     } catch (error) {
@@ -123,24 +141,26 @@ export class HostDatabase extends KubernetesStore {
     }
   }
 
-  readonly #isOlder: () => Promise<boolean>;
   readonly #told: (() => ReplicaWords)[] = [];
   #saidBefore: ReplicaWords = {};
   #timer: Timer | undefined;
   /** One at a time. */
   #remembering: Promise<void> = Promise.resolve();
 
-  private constructor(options: KubernetesStoreOptions, { folder, lock, lease, isOlder }: Own) {
+  private constructor(options: KubernetesStoreOptions, { folder, lock, lease, host, hidden, isNew }: Own) {
     super(options);
     this.#folder = folder;
+    this.#host = host;
+    this.#hidden = hidden;
+    this.#isNew = isNew;
     this.#replica = options.replica;
     this.#lock = lock;
     this.#lease = lease;
-    this.#isOlder = isOlder;
     const sweeps = () => lease.isHeld();
     this.shared = {
       ...{ replica: options.replica, sweeps, status: () => this.#status(), others: () => this.#others() },
       epoch: () => this.epoch,
+      journals: () => journalLines(this.replicas.words, options.replica),
       tells: (words) => this.#told.push(words),
       saidBefore: () => this.#saidBefore,
     };
@@ -160,6 +180,24 @@ export class HostDatabase extends KubernetesStore {
       .map(({ replica, about }) => ({ replica, words: wordsIn(about) }));
   }
 
+  /** A folder of no replica knows nothing of what was revoked, so somebody must be here who does. */
+  async #mustHaveCompany(): Promise<void> {
+    if (Object.keys(this.shared.journals()).length === 0) return;
+    let isOver = false;
+    const timer = this.clock.after(companyWithinMs, () => {
+      isOver = true;
+    });
+    while (![...this.replicas.beating.values()].some((about) => wordsIn(about).journal !== undefined)) {
+      if (isOver)
+        throw new StoreFault(
+          'STORE_OPEN_FAILED',
+          `Cannot open the store in ${this.place}: ${this.#folder} is empty and no other replica runs, so nobody here knows which keys were revoked; start a replica that has its dataDir first, or run "hostward store recover --journals FOLDER" with what is left of theirs`,
+        );
+      await pause(this.clock, companyLookMs);
+    }
+    timer.cancel();
+  }
+
   override get trouble(): string | undefined {
     const why = super.trouble;
     return this.wasSetBack ? `the store in ${this.place}: ${why}; ${wayOutOfRollback}` : why;
@@ -168,13 +206,13 @@ export class HostDatabase extends KubernetesStore {
   override async start(): Promise<void> {
     try {
       // The requests that follow report a host that does not answer.
-      this.#saidBefore = wordsIn((await this.replicaRecord(this.#replica).catch(() => undefined)) ?? '');
+      this.#saidBefore = wordsIn((await wordsOf(this.#host, this.#replica).catch(() => undefined)) ?? '');
       await super.start();
-      if (await this.#isOlder())
-        throw new StoreFault('STORE_ROLLED_BACK', `Cannot open the store in ${this.place}: ${wayOutOfRollback}`);
+      if (this.#isNew) await this.#mustHaveCompany();
       await this.#remember();
       this.#rememberOften();
       this.#lease.start();
+      this.#hidden.start();
     } catch (error) {
       await this.stop();
       throw error;
@@ -184,6 +222,7 @@ export class HostDatabase extends KubernetesStore {
   override async stop(): Promise<void> {
     const isOpen = this.state === 'open';
     this.#timer?.cancel();
+    await this.#hidden.stop();
     await this.#lease.stop();
     await super.stop();
     if (isOpen && !this.wasSetBack) await this.#remember().catch(() => undefined);
@@ -207,8 +246,8 @@ export class HostDatabase extends KubernetesStore {
     raiseRevision(path, revision);
   }
 
-  override async beginEpoch(epoch: string, revision: number): Promise<void> {
-    await super.beginEpoch(epoch, revision);
+  override async beginEpoch(epoch: string, revision: number, former?: readonly string[]): Promise<void> {
+    await super.beginEpoch(epoch, revision, former);
     await this.#remember();
   }
 
@@ -218,25 +257,7 @@ export class HostDatabase extends KubernetesStore {
   }
 
   #status(): SharedStatus {
-    const { live } = this.replicas;
-    const { unusable, trouble, place, size, silentMs } = this;
-    const [first] = unusable;
-    const aside =
-      first === undefined
-        ? []
-        : [
-            `${unusable.size} records in ${place} are not believed and let nobody in; the first is ${first[0]}: ${first[1]}; the log names all, and \`hostward doctor\` says what to do`,
-          ];
-    return {
-      ...{ place, replica: this.#replica },
-      replicas: live.map((one) => replicaRow(one, one.replica === this.#replica ? Math.round(silentMs) : undefined)),
-      isSealed: this.sealedAs !== undefined,
-      aside: unusable.size,
-      sweeper: live.find(({ about }) => wordsIn(about).sweeps === true)?.replica,
-      lagMs: Math.round(silentMs),
-      ...size,
-      troubles: [...(trouble === undefined ? [] : [trouble]), ...aside],
-    };
+    return sharedStatus(this, { replica: this.#replica, hidden: this.#hidden.names });
   }
 
   /** The host may rise above its former versions again, and then nothing shows what it has lost. */
@@ -267,22 +288,6 @@ function say(log: Log, record: string, why: string | undefined): void {
   const about = { component: 'management', record };
   if (why === undefined) log.info(about, 'record of the store is good again');
   else log.error({ ...about, why }, 'record of the store left aside: it cannot be read or believed');
-}
-
-/** Two processes would write one audit log and one journal. */
-function lockOf(path: string): DatabaseSync {
-  let lock: DatabaseSync | undefined;
-  try {
-    lock = new DatabaseSync(path, { timeout: 0 });
-    lock.exec('PRAGMA locking_mode = EXCLUSIVE');
-    lock.exec('BEGIN EXCLUSIVE');
-    return lock;
-  } catch (error) {
-    if (lock?.isOpen === true) lock.close();
-    const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
-    if (code !== busy) throw new StoreFault('STORE_OPEN_FAILED', `Cannot open "${path}": ${error}`, { cause: error });
-    throw new StoreFault('STORE_LOCKED', `Cannot open "${path}": another process has locked it`, { cause: error });
-  }
 }
 
 /** Readers rely on this: all values are JSON, and those of the objects of the API have a name. */

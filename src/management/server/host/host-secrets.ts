@@ -47,11 +47,14 @@ export class HostSecrets implements HostRecords {
     this.#side = new HostSideValues(options);
   }
 
-  async get(name: string): Promise<HostRecord | undefined> {
+  async get(name: string, { letsGo = false }: { letsGo?: boolean } = {}): Promise<HostRecord | undefined> {
     const answer = await this.#ask({ method: 'GET', path: this.#path(name) });
     if (answer.kind === 'notFound') return undefined;
     if (answer.kind !== 'ok') throw hostFault('read', name, answer);
-    if (isEnding(answer.object)) return undefined;
+    if (isEnding(answer.object)) {
+      if (letsGo) await this.#letGo(answer.object);
+      return undefined;
+    }
     const record =
       recordOf(answer.object) ??
       aside(name, this.place, 'a Secret of another program has its name; the namespace must be for Hostward alone');
@@ -63,11 +66,8 @@ export class HostSecrets implements HostRecords {
     const path = collectionPath(secretsResource, this.#options.namespace);
     const answer = await this.#ask({ method: 'POST', path, ...this.#body(name, data) });
     if (answer.kind === 'ok') return { kind: 'written', version: versionOf(answer.object) };
-    if (answer.kind !== 'alreadyExists') throw hostFault('write', name, answer);
-    // What is held there has ended for us, and the caller tries again when it reads that nothing is there.
-    const there = await this.#ask({ method: 'GET', path: this.#path(name) });
-    if (there.kind === 'ok') await this.#letGo(there.object);
-    return { kind: 'exists' };
+    if (answer.kind === 'alreadyExists') return { kind: 'exists' };
+    throw hostFault('write', name, answer);
   }
 
   /** Records have no finalizers: one that somebody else has put on a record must not keep it from its end. */

@@ -1,5 +1,6 @@
 // What a store that several replicas use says of them, and what they tell each other: each writes it into its heartbeat.
 import { isRecord, parsedJson } from '../../../object/text/json.ts';
+import type { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
 import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
 import type { ChainHead } from '../../audit/chain/chain.ts';
 
@@ -65,6 +66,8 @@ export interface Shared {
   sweeps(): boolean;
   /** Those that were heard in the last seconds, without this one. */
   others(): readonly OtherReplica[];
+  /** How many lines every other one has told of its journal, also those that have ended. */
+  journals(): Readonly<Record<string, number>>;
   /** From the next heartbeat on the others read this too. */
   tells(words: () => ReplicaWords): void;
   /** What this replica said in its last heartbeat before the start. */
@@ -89,12 +92,48 @@ export function wordsIn(about: string): ReplicaWords {
   };
 }
 
+/** How many lines each replica has told of its journal, without the one that asks. */
+export function journalLines(words: ReadonlyMap<string, string>, own: string): Record<string, number> {
+  const lines = [...words].flatMap(([replica, about]): [string, number][] => {
+    const { journal } = wordsIn(about);
+    return replica === own || journal === undefined ? [] : [[replica, journal.line]];
+  });
+  return Object.fromEntries(lines);
+}
+
 function areTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
 function isHead(value: unknown): value is ChainHead {
   return isRecord(value) && Number.isSafeInteger(value['line']) && typeof value['digest'] === 'string';
+}
+
+/** `hidden`: names of records whose label somebody has taken off. */
+export function sharedStatus(
+  { replicas, unusable, trouble, place, size, silentMs, sealedAs }: KubernetesStore,
+  { replica, hidden }: { replica: string; hidden: readonly string[] },
+): SharedStatus {
+  const { live } = replicas;
+  const troubles = trouble === undefined ? [] : [trouble];
+  const [first] = unusable;
+  if (first !== undefined)
+    troubles.push(
+      `${unusable.size} records in ${place} are not believed and let nobody in; the first is ${first[0]}: ${first[1]}; the log names all, and \`hostward doctor\` says what to do`,
+    );
+  if (hidden.length > 0)
+    troubles.push(
+      `${hidden.length} records in ${place} have lost their label and count as deleted; the first is ${hidden[0]}: delete the Secret; the log names all`,
+    );
+  return {
+    ...{ place, replica, troubles },
+    replicas: live.map((one) => replicaRow(one, one.replica === replica ? Math.round(silentMs) : undefined)),
+    isSealed: sealedAs !== undefined,
+    aside: unusable.size,
+    sweeper: live.find(({ about }) => wordsIn(about).sweeps === true)?.replica,
+    lagMs: Math.round(silentMs),
+    ...size,
+  };
 }
 
 /** For `hostward status`. `silentMs`: of this replica, which knows it better than its last heartbeat. */

@@ -61,7 +61,7 @@ async function opened(
   if (isSource && isFile && !existsSync(databasePath(server.dataDir)))
     throw new RestoreFault('input', `there is no store to move in ${server.dataDir}`);
   await makeFolder(server.dataDir, 0o700);
-  const database = await databaseFor({ server, clock, log, environment, isNewStore: !isSource });
+  const database = await databaseFor({ server, clock, log, environment, isNewStore: !isSource, mayBeAlone: isSource });
   await database.start();
   return database;
 }

@@ -2,18 +2,18 @@
 // replicas. Out: what was done. A new epoch puts every revision above all that were given out, and what was revoked since is
 // revoked again; without a whole journal every key is disabled, as by a restore.
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import type { Clock } from '../../../clock.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
-import { type Digest, keyedDigest, readLine } from '../../audit/chain/chain.ts';
-import { chainFiles, lastLineOf } from '../../audit/chain/chain-file.ts';
-import { type Known, knownSince, knownTogether } from '../../audit/recovery/known-revocations.ts';
+import { keyedDigest, lostEnd } from '../../audit/chain/chain.ts';
+import { coveredFrom, headOf, type JournalFiles } from '../../audit/journal/several-journals.ts';
+import { journalFiles, type Known, knownIn, knownTogether } from '../../audit/recovery/known-revocations.ts';
 import { type Applied, putOver } from '../../audit/recovery/put-over.ts';
 import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
-import { readSecrets, replicaOf, revocationsName } from '../../keys/folder/data-folder.ts';
+import { readSecrets } from '../../keys/folder/data-folder.ts';
 import { databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
+import { knownReplicaIn } from '../host/replica-file.ts';
 import { type ReplicaWords, wordsIn } from '../host/shared-store.ts';
 
 export interface RecoverOptions {
@@ -57,20 +57,30 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const foundAt = await database.currentRevision({ fresh: true });
     const folders = [server.dataDir, ...others];
     const digest = keyedDigest(secrets.auditKey);
-    const known = await Promise.all(folders.map((folder) => everythingIn(folder, foundAt, digest)));
-    const missing = missingOf(withJournal(database.replicas.words), await Promise.all(folders.map(replicaOf)));
-    const cut = await Promise.all(folders.map((folder) => isCut(folder, database.replicas.words, digest)));
-    const isWhole =
-      missing.length === 0 && !cut.includes(true) && known.every(({ journal }) => journal.kind === 'whole');
-    const highest = Math.max(foundAt, ...known.map(({ highestRevision }) => highestRevision));
-    await database.beginEpoch(randomBytes(8).toString('hex'), isWhole ? highest : highest + blindJump);
-    const together = knownTogether(known as [Known, ...Known[]]);
-    const applied = await putOver(database, together, { disablesKeys: !options.trustsKeys, isComplete: isWhole });
-    const revision = await database.currentRevision({ fresh: true });
+    const { words } = database.replicas;
+    const files = await Promise.all(folders.map(journalFiles));
+    // Records may come back that are older than the host is, as from a backup of the namespace: so every line counts.
+    const known = await Promise.all(files.map((one) => knownIn(one, 0, digest)));
+    const replicas = await Promise.all(folders.map((folder) => knownReplicaIn(folder).catch(() => undefined)));
+    const missing = missingOf(
+      withJournal(words),
+      replicas.map((one) => one?.replica),
+    );
+    const from = coveredFrom(files, digest);
+    const isLate = from === undefined || from > database.writtenUpTo;
     const journals = folders.map((folder, at) => {
       const { journal, until } = known[at] as Known;
-      return { folder, journal: cut[at] === true ? { kind: 'cut' as const } : journal, until };
+      const told = wordsIn(words.get(replicas[at]?.replica ?? '') ?? '').journal;
+      const isCut = lostEnd('journal', headOf(files[at] as JournalFiles, digest), told) !== undefined;
+      return { folder, journal: stateOf(journal, { isCut, isLate }), until };
     });
+    const knowsAll = missing.length === 0 && journals.every(({ journal }) => journal.kind === 'whole');
+    const highest = Math.max(foundAt, ...known.map(({ highestRevision }) => highestRevision));
+    const former = replicas.flatMap((replica) => replica?.epoch ?? []);
+    await database.beginEpoch(randomBytes(8).toString('hex'), knowsAll ? highest : highest + blindJump, former);
+    const all = knownTogether(known as [Known, ...Known[]]);
+    const applied = await putOver(database, all, { disablesKeys: !options.trustsKeys, isComplete: knowsAll });
+    const revision = await database.currentRevision({ fresh: true });
     return { ...applied, foundAt, revision, journals, missing };
   } finally {
     await database.stop();
@@ -83,13 +93,14 @@ function withJournal(words: ReadonlyMap<string, string>): string[] {
   return [...words].filter(([, about]) => hasLogs(wordsIn(about))).map(([replica]) => replica);
 }
 
-/** It ends before the line that its replica had reported to the store: it is an old copy, or its end was lost. */
-async function isCut(folder: string, words: ReadonlyMap<string, string>, digest: Digest): Promise<boolean> {
-  const told = wordsIn(words.get((await replicaOf(folder)) ?? '') ?? '').journal;
-  const last = (await chainFiles(folder, revocationsName)).at(-1);
-  if (told === undefined || last === undefined) return false;
-  const end = readLine((await lastLineOf(join(folder, last))) ?? '', digest);
-  return end !== undefined && end.seq < told.line;
+/** `alone`: since the first revision, which none reaches. `isCut`: the store has seen later lines. `isLate`: all together begin too late. */
+function stateOf(
+  alone: Known['journal'],
+  { isCut, isLate }: { isCut: boolean; isLate: boolean },
+): Recovered['journals'][number]['journal'] {
+  if (alone.kind === 'absent' || alone.kind === 'broken') return alone;
+  if (isCut) return { kind: 'cut' };
+  return isLate ? alone : { kind: 'whole' };
 }
 
 /** A copy of a journal alone does not say whose it is, so as many replicas may have theirs among such copies. */
@@ -97,10 +108,4 @@ function missingOf(replicas: readonly string[], given: readonly (string | undefi
   const missing = replicas.filter((replica) => !given.includes(replica)).sort();
   const unnamed = given.filter((replica) => replica === undefined).length;
   return missing.length <= unnamed ? [] : missing;
-}
-
-/** Records may come back that are older than the host is, as from a backup of the namespace: so every line counts. */
-async function everythingIn(folder: string, foundAt: number, digest: Digest): Promise<Known> {
-  const { journal } = await knownSince(foundAt, folder, digest);
-  return { ...(await knownSince(0, folder, digest)), journal };
 }

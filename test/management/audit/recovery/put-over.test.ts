@@ -54,9 +54,12 @@ describe('putOver()', () => {
     const store = await restoredStore(values);
     const known = { names: new Map(), revocations: new Map(), highestRevision: 0 };
     const whole = await putOver(store, { ...known, journal: { kind: 'whole' } }, { disablesKeys: false });
-    expect([whole, await store.currentRevision()]).toEqual([{ keys: 1200, deleted: 0, changed: 0, disabled: 0 }, 1200]);
+    expect([whole, await store.currentRevision()]).toEqual([
+      { keys: 1200, deleted: 0, changed: 0, disabled: 0, doubted: [] },
+      1200,
+    ]);
     const blind = await putOver(store, { ...known, journal: { kind: 'absent' } }, { disablesKeys: true });
-    expect(blind).toEqual({ keys: 1200, deleted: 0, changed: 0, disabled: 1200 });
+    expect(blind).toEqual({ keys: 1200, deleted: 0, changed: 0, disabled: 1200, doubted: [] });
     expect(await valueAt(store, '/registry/ownedaccesskeys/k1199')).toMatchObject({
       metadata: { generation: 2, annotations: { 'hostward.dev/disabled-by': 'administrator:restore' } },
       spec: { disabled: true },

@@ -6,7 +6,12 @@ import {
   journalLine,
   replayJournal,
 } from '../../../../src/management/audit/journal/journal.ts';
-import { type JournalFile, journalsIn, mergedText } from '../../../../src/management/audit/journal/several-journals.ts';
+import {
+  coveredFrom,
+  type JournalFile,
+  journalsIn,
+  mergedText,
+} from '../../../../src/management/audit/journal/several-journals.ts';
 import { faultIn } from '../../../../src/management/audit/recovery/known-revocations.ts';
 
 const digest = keyedDigest(new Uint8Array(32));
@@ -74,7 +79,7 @@ describe('journals of several replicas', () => {
       ]),
     ];
     const journals = first === 0 ? both : both.toReversed();
-    expect(merged(journals)).toMatchObject({ coveredFrom: 1, highestRevision: 9 });
+    expect([coveredFrom(journals, digest), merged(journals).highestRevision]).toEqual([1, 9]);
     expect(merged(journals).revocations.get('u')?.limits).toEqual({ disabled: true });
   });
 
@@ -93,8 +98,33 @@ describe('journals of several replicas', () => {
       [5, begins],
       [15, covered],
     ]);
-    expect(merged([restarted, wroteOn]).coveredFrom).toBe(1);
-    expect(merged([restarted, stopped]).coveredFrom).toBe(20);
+    expect(coveredFrom([restarted, wroteOn], digest)).toBe(1);
+    expect(coveredFrom([restarted, stopped], digest)).toBe(20);
+    const text = mergedText([restarted, stopped], { digest, isWhole: true });
+    expect(coveredFrom([[{ name: 'both', text }]], digest)).toBe(20);
+  });
+
+  it('cover a gap of all when those who had written before it are here, as far as they had written', () => {
+    const again = (others: Record<string, number>): JournalChange => ({ kind: 'begins', replica: 'a', others });
+    const a = (others: Record<string, number>) =>
+      journal('a', [
+        [1, { ...begins, replica: 'a', others: {} }],
+        [10, covered],
+        [20, again(others)],
+        [40, covered],
+      ]);
+    const b = journal('b', [
+      [5, { ...begins, replica: 'b', others: { a: 1 } }],
+      [15, covered],
+    ]);
+    expect(coveredFrom([a({ b: 2 }), b], digest)).toBe(1);
+    expect(coveredFrom([a({}), b], digest)).toBe(1);
+    // Its end is missing, or all of it.
+    expect(coveredFrom([a({ b: 3 }), b], digest)).toBe(20);
+    expect(coveredFrom([a({ b: 2, c: 1 }), b], digest)).toBe(20);
+    expect(coveredFrom([a({ b: 2 })], digest)).toBe(20);
+    // One alone, which nobody wrote beside.
+    expect(coveredFrom([a({})], digest)).toBe(1);
   });
 
   it('are not whole with one that is empty, or with a file missing in the middle', async () => {
@@ -112,6 +142,7 @@ describe('journals of several replicas', () => {
     expect(await faultIn([empty], digest)).toEqual({ kind: 'absent', file: 'b' });
     expect(journalsIn([one[0], one[2]], digest).map(namesOf)).toEqual([['a-0', 'a-2']]);
     expect(await faultIn([one[0], one[2]], digest)).toMatchObject({ kind: 'broken', file: 'a-2', line: 1 });
-    expect(replayJournal([mergedText([one], { digest, isWhole: false })], digest).coveredFrom).toBeUndefined();
+    const text = mergedText([one], { digest, isWhole: false });
+    expect(coveredFrom([[{ name: 'merged', text }]], digest)).toBeUndefined();
   });
 });

@@ -35,6 +35,11 @@ export class TwoReplicas {
     writeFileSync(this.kubeconfig, this.#host.kubeconfig, { mode: 0o600 });
   }
 
+  get host(): Devcluster {
+    if (this.#host === undefined) throw new Error('ask for the host: want it started, it is not');
+    return this.#host;
+  }
+
   get kubeconfig(): string {
     return join(this.folder, 'kubeconfig');
   }
