@@ -12,6 +12,12 @@ exec 3<&-
 wait $child
 `;
 
+/** How often programs in Go collect garbage, when a run has more memory than time. */
+function collection(): { GOGC?: string } {
+  const { GOGC } = process.env;
+  return GOGC === undefined ? {} : { GOGC };
+}
+
 /** Length of the log excerpt that is shown when a program has died. */
 const tailLength = 2_000;
 
@@ -33,7 +39,7 @@ export function guarded(
   const child: ChildProcess = spawn('/bin/sh', ['-c', guardScript, 'guard', program, ...args], {
     stdio: ['pipe', log, log],
     detached: true,
-    env: { PATH: process.env['PATH'] ?? '', GUARD_REMOVES: options.removes ?? '' },
+    env: { PATH: process.env['PATH'] ?? '', GUARD_REMOVES: options.removes ?? '', ...collection() },
   });
   closeSync(log);
   let running = true;
