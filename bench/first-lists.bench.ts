@@ -18,7 +18,7 @@ const { values } = parseArgs({
   },
 });
 
-/** What stands a minute after the lists, beside a daemon in which nothing has happened but the lists. */
+/** What remains a minute after the lists, compared with a daemon in which nothing has happened but the lists. */
 const mostOfQuiet = 1.3;
 /** Changes that go on after the backlog: few enough for a quiet machine, too many for the loop to be idle. */
 const trickle = { changes: 100, everyMs: 500 };

@@ -1,5 +1,5 @@
 // What does the management API cost with 100,000 keys of 1,000 owners? Reads, authentication, pages, one owner's lists and watches,
-// fan-out to a hundred watchers, writes to SQLite, memory. Bare servers and the memory store stand beside it in the same run.
+// fan-out to a hundred watchers, writes to SQLite, memory. Bare servers and the memory store are beside it in the same run.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const watchers = 100;
 const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
 
 const load = () => loadavg()[0] as number;
-/** Another number of keys is another question; its figures stand beside the usual ones. */
+/** Another number of keys is another question; its figures are beside the usual ones. */
 const report = new Report(gate || population.keys === 100_000 ? 'management' : `management-${population.keys}`, load());
 const folder = mkdtempSync(join(tmpdir(), 'hostward-bench-keys-'));
 const processes = new AskedProcesses();

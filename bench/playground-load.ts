@@ -30,7 +30,7 @@ export class PlaygroundLoad {
     this.#base = base;
   }
 
-  /** The token stands in the navigation of the status page. */
+  /** The token is in the navigation of the status page. */
   async start(people = 2): Promise<this> {
     const page = await (await fetch(`${this.#base}/`)).text();
     const [, token] = /\/playground#token=([\w-]+)/.exec(page) ?? [];

@@ -35,7 +35,7 @@ function config(key: number): string {
   return `${pairs.join('')}${addresses}- path: subsets[*].ports[*].port\n  expression: value + ${key}\n`;
 }
 
-/** As text, because it runs in the browser. Drawn is what stands there after the next picture. */
+/** As text, because it runs in the browser. Drawn is what is there after the next picture. */
 const watchKeys = `
 let pressedMs = 0;
 addEventListener('keydown', () => { pressedMs = performance.now(); }, true);

@@ -1,6 +1,6 @@
 // Is a key as fast to check with the records in a cluster as in a database file, and how much slower is the create of a key than the
 // bare write of a Secret of its size to the same API server? Two daemons, as the launcher starts them, and one real kube-apiserver; the
-// sides take turns, and processor time stands beside the rates because it means something on a busy machine too.
+// sides take turns, and processor time is beside the rates because it means something on a busy machine too.
 import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// Prints results as a table and saves them as JSON. Every figure stands with its goal and with the state of the machine, because
+// Prints results as a table and saves them as JSON. Every figure comes with its goal and with the state of the machine, because
 // a figure alone misleads.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -38,7 +38,7 @@ export function wideFolders(files: readonly string[]): Finding[] {
     }));
 }
 
-/** A reason stands in the first comment and begins with "Long because". */
+/** A reason is in the first comment and begins with "Long because". */
 export function longFiles(files: ReadonlyMap<string, string>): Finding[] {
   const found: Finding[] = [];
   let withReason = 0;

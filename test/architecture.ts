@@ -278,7 +278,7 @@ const ofEveryRepository = [
   'Dockerfile',
 ];
 
-/** What stands at the top and belongs nowhere; names that begin with a dot are settings of tools. */
+/** What is at the top and belongs nowhere; names that begin with a dot are settings of tools. */
 export function strangersAtTop(files: readonly string[]): string[] {
   const known = [...topLevel, ...ofEveryRepository];
   const top = new Set(files.map((file) => file.split('/')[0] ?? ''));

@@ -15,7 +15,7 @@ describe('testsReaching()', () => {
 
   it('finds the suites that look for real servers in a helper', () => {
     const found = testsReaching('test/kube/start/assets.ts', testSources());
-    // They stood in no list of .ci/run for a while.
+    // They were in no list of .ci/run for a while.
     for (const suite of ['admission', 'chart', 'records', 'vcluster', 'manifests'])
       expect(found).toContain(`test/kube/install/${suite}.test.ts`);
   });

@@ -87,7 +87,7 @@ function scaleOf(values: readonly number[], to: { isLog: boolean; from: number; 
   return { at, ticks: Array.from({ length: Math.round(top / step) + 1 }, (_, nth) => nth * step) };
 }
 
-/** One, two or five of a power of ten, so that some five lines stand in the chart. */
+/** One, two or five of a power of ten, so that some five lines are in the chart. */
 function stepOf(most: number): number {
   const rough = Math.max(most, Number.MIN_VALUE) / 5;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -99,7 +99,7 @@ function caretLines(of: Fault, texts: ReadonlyMap<string, string> | undefined): 
 
 /** What is missing in a line stays in its column, so that the caret is right. */
 function withoutSecrets(line: string, { found, column }: Fault): string {
-  // A found address without its user stands in this line with it, perhaps with blanks and quotes in it.
+  // The line may also have the address with its user, perhaps with blanks and quotes in it.
   const end = found.includes('…@') ? line.lastIndexOf('@') : -1;
   const first = (column ?? 1) - 1;
   const start = /["']/.test(line.charAt(first)) ? first + 1 : first;

@@ -93,7 +93,7 @@ describe('the page of the benchmarks', () => {
     expect(page.match(/<svg role="img"/g)).toHaveLength(5);
   });
 
-  it('loads nothing, and makes no markup of what stands in a file', () => {
+  it('loads nothing, and makes no markup of what is in a file', () => {
     expect(page).not.toMatch(/<(script|link|img|iframe)|url\(|https?:/);
     expect(page).toContain('&lt;b&gt;x&lt;/b&gt;');
   });

@@ -26,7 +26,7 @@ describe('newestOf()', () => {
 describe('withFigures()', () => {
   const page = 'before\n<!-- figures: written by bench/write-figures.ts -->\nold\n<!-- end of figures -->\nafter\n';
 
-  it('replaces what stands between the marks and nothing else', () => {
+  it('replaces what is between the marks and nothing else', () => {
     const written = withFigures(page, [result('sync', '2026-11-23T01:00:00Z', 0.75)]);
     expect(written).toMatch(/^before\n/);
     expect(written).toMatch(/\nafter\n$/);

@@ -85,7 +85,7 @@ describe('a configuration on a page', () => {
     )
     .filter(([, text]) => /^(?:hostward|sync):/m.test(text));
 
-  it('stands on several pages', () => {
+  it('is on several pages', () => {
     expect(new Set(blocks.map(([page]) => page)).size).toBeGreaterThan(4);
   });
 
@@ -131,7 +131,7 @@ function firstPatch(): (readonly string[])[] {
 }
 
 describe('an address of the project', () => {
-  it('stands in package.json alone, so that none is invented', () => {
+  it('is in package.json alone, so that none is invented', () => {
     const texts = [...pages, 'config/chart/Chart.yaml', 'config/chart/values.yaml', 'Dockerfile'].map((page) =>
       read(page),
     );

@@ -1,4 +1,4 @@
-// The commands of docs/try.md and docs/quick-start.md, as they stand there, in a shell. What needs Docker or the network is not run: there
+// The commands of docs/try.md and docs/quick-start.md, as they are written there, in a shell. What needs Docker or the network is not run: there
 // the embedded clusters of docs/try.md stand for kind and vCluster. The chart is installed by test/kube/install/chart.test.ts.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -184,7 +184,7 @@ describe('the annotations of the chart', () => {
     );
   });
 
-  it('stand in Chart.yaml as text that is YAML itself', () => {
+  it('are in Chart.yaml as text that is YAML itself', () => {
     const chart = readFileSync(new URL('../../config/chart/Chart.yaml', import.meta.url), 'utf8');
     const { annotations } = parse(withAnnotations(chart, chartAnnotations(nowhere, { notes, imageDigest })));
     expect(parse(annotations['artifacthub.io/changes'])).toEqual(changes);

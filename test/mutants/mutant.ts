@@ -29,7 +29,7 @@ export function roomOf(file: string): MutatedRoom | undefined {
   return rooms.find((room) => folders[room].some((folder) => file.startsWith(folder)));
 }
 
-/** Where a fault stands in the order of a seed. It depends on the fault alone, so that a change elsewhere draws no others. */
+/** Where a fault is in the order of a seed. It depends on the fault alone, so that a change elsewhere draws no others. */
 export function rankOf(seed: number, name: string): string {
   return createHash('sha256').update(`${seed} ${name}`).digest('hex');
 }

@@ -1,5 +1,5 @@
 // Faults by rule: every comparison, early return, limit and precondition of a file, turned into what somebody might have written by mistake. Types are
-// blanked out first, so that a parser of JavaScript sees the file with each character where it stands.
+// blanked out first, so that a parser of JavaScript sees the file with each character where it is.
 import { stripTypeScriptTypes } from 'node:module';
 import { type Node, parse } from 'acorn';
 import type { Mutant, MutatedRoom } from './mutant.ts';
@@ -49,7 +49,7 @@ function changesAt(node: Any, parent: Any | undefined, code: string): Change[] {
       if (other === undefined) return [];
       const from = (node['left'] as Any).end;
       const at = code.indexOf(operator, from);
-      // Comments may stand between; an operator that is not where it is looked for is left alone.
+      // Comments may be between; an operator that is not where it is looked for is left alone.
       if (at < 0 || at > (node['right'] as Any).start) return [];
       // Without their parentheses the two could not stand beside each other.
       const mixes =
@@ -128,7 +128,7 @@ function walk(node: Any, parent: Any | undefined, visit: (node: Any, parent: Any
 
 const longestExcerpt = 90;
 
-/** The line where it stands, without what moves when lines are added elsewhere. */
+/** The line where it is, without what moves when lines are added elsewhere. */
 function excerpt(text: string, at: number): string {
   const from = text.lastIndexOf('\n', at) + 1;
   const to = text.indexOf('\n', at);

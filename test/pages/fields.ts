@@ -15,7 +15,7 @@ export function leavesOf(value: unknown, name = ''): { name: string; value: unkn
   return Object.entries(value).flatMap(([member, below]) => leavesOf(below, member));
 }
 
-/** Fields whose name or value stands on the page or in `hostward status --all` not at all, or in other words. */
+/** Fields whose name or value is on the page or in `hostward status --all` not at all, or in other words. */
 export function missingFields({ verdict: _, ...facts }: StatusJson, page: string): { name: string; value: unknown }[] {
   const lines = textOf(page).split('\n');
   const names = new Set(lines.map((line) => line.toLowerCase()));

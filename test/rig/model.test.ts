@@ -53,7 +53,7 @@ const otherwise: { readonly [name: string]: string } = {
   'annotation-controlled-by-other': '3.9: reserved keys cross in neither direction',
   'label-raw-rewritten-key': '3.9: reserved keys cross in neither direction',
   'upd-reserved-labels': '3.9: reserved keys cross in neither direction',
-  'service-with-selector': '3.2: what stands there is the endpoints controller’s',
+  'service-with-selector': '3.2: what is there is the endpoints controller’s',
 };
 
 describe('the model gives what a running vCluster wrote for Endpoints', () => {
@@ -126,7 +126,7 @@ test('the address policy sees through every spelling of an address', () => {
     expect([text, isRefused(text, lists)]).toEqual([text, false]);
 });
 
-test('the mark of the base may stand on a copy or lack', () => {
+test('the mark of the base may be on a copy or missing', () => {
   const [first] = recorded('endpoints.json');
   const { objects } = expectationOf(pointOf(first as Recorded, {}));
   const copy = objects.find(({ side, object }) => side === 'host' && object.kind === 'Endpoints');

@@ -80,7 +80,7 @@ function* mixtures(): Generator<readonly Claimant[]> {
       for (const c of one) yield [a, b, c].map((rest, at) => ({ ...(names[at] as (typeof names)[number]), ...rest }));
 }
 
-/** What the model says stands at the name; undefined: nothing. */
+/** The object that the model expects at the name; undefined: none. */
 function said(all: readonly Claimant[], before: PlainObject | undefined, now: PlainObject | undefined) {
   const virtual = all.flatMap(objectsOf);
   const point = {

@@ -10,7 +10,7 @@ const usualRows = 20;
 export type CellOf = (column: string, row: StatusJson) => Html | undefined;
 
 interface Told {
-  /** Texts that stand above already, under this id. */
+  /** Texts that are above already, under this id. */
   texts: ReadonlySet<string>;
   id: string;
 }

@@ -221,6 +221,6 @@ export function sentenceOf(outcome: Outcome): string {
   if (outcome.kind !== 'refused' || !outcome.detail) return outcome.message;
   const right = refusedRight(outcome.detail);
   if (right === undefined) return `${outcome.message}: ${outcome.detail}`;
-  // The message says the rest; the words of the server would stand there again for each object.
+  // The message says the rest; the words of the server would be there again for each object.
   return right.namespace === undefined ? outcome.message : `${outcome.message} in namespace "${right.namespace}"`;
 }

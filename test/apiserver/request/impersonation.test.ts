@@ -198,7 +198,7 @@ describe('a server that allows impersonation', () => {
     await shop?.stop();
   });
 
-  it('runs the request as the other user, and both users stand in the audit and in the journal', async () => {
+  it('runs the request as the other user, and both users are in the audit log and in the journal', async () => {
     const heard: AuditedRequest[] = [];
     const records: RequestRecord[] = [];
     const audit = { begins: () => {}, ends: (entry: AuditedRequest) => void heard.push(entry) };

@@ -23,7 +23,7 @@ describe('hostward docs', () => {
     for (const name of names) expect(out).toMatch(new RegExp(`^${name.replace('.md', '')} +\\S`, 'm'));
   });
 
-  it.each(names)('prints %s as it stands in the folder, by its name, its file and its path', async (file) => {
+  it.each(names)('prints %s as it is in the folder, by its name, its file and its path', async (file) => {
     const text = pages[`/opt/hostward/docs/${file}`];
     for (const name of [file.replace('.md', ''), file, `docs/${file}`]) expect((await docs(name)).out).toBe(text);
   });

@@ -59,7 +59,7 @@ describe('the rights that doctor takes for shipped', () => {
   });
 
   it('are those of the chart, without the ones for references', () => {
-    // Without Helm: what stands between the actions is YAML, and only lists of rules are read.
+    // Without Helm: what is between the actions is YAML, and only lists of rules are read.
     const template = read('config/chart/templates/sync-rights.yaml').replace(/^%s.*$/m, '');
     const rules = [...template.matchAll(/- apiGroups: .+\n +resources: .+\n +verbs: .+/g)].map(
       ([text]) => (parse(text.replace(/^ +/gm, '  ').replace(/^- /, '- ')) as ResourceRule[])[0] as ResourceRule,

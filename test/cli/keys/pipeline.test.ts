@@ -1,4 +1,4 @@
-// The page about pipelines does what it says: its files and its commands run as they stand there, in a shell, against a server.
+// The page about pipelines does what it says: its files and its commands run as they are written there, in a shell, against a server.
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -201,7 +201,7 @@ describe('hostward render', () => {
       true,
     ],
     ['with slices switched off', 'hostward: {endpointSlices: {enabled: false}}', false],
-  ])('names a slice that would stand beside an Endpoints, and no mirrored one: %s', async (_, config, isNamed) => {
+  ])('names a slice that would be beside an Endpoints, and no mirrored one: %s', async (_, config, isNamed) => {
     const slice = (name: string, manager?: string) => ({
       apiVersion: 'discovery.k8s.io/v1',
       kind: 'EndpointSlice',

@@ -25,7 +25,7 @@ describe('the samples in fixtures/patches', () => {
     expect(code).toBe(0);
   });
 
-  it('stand in their README, each with a reason', () => {
+  it('are in their README, each with a reason', () => {
     const folders = readdirSync(samples).filter((name) => existsSync(`${samples}/${name}/config.yaml`));
     const readme = readFileSync(`${samples}/README.md`, 'utf8');
     expect([...readme.matchAll(/\]\(([^)]+)\/config\.yaml\)/g)].map(([, name]) => name).sort()).toEqual(folders.sort());

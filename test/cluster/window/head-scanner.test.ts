@@ -83,7 +83,7 @@ const anything = fc.letrec((tie) => ({
 
 const filled = fc.oneof(tricky, fc.constantFrom('web', 'a-1', '42')).filter((text) => text !== '');
 const others = fc.dictionary(memberName, anything, { maxKeys: 4, noNullPrototype: true });
-/** The members in any order: those that matter always stand once. */
+/** The members in any order: those that matter always occur once. */
 const shuffled = <T extends object>(members: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   members.chain((object) =>
     fc
@@ -129,7 +129,7 @@ test('an escaped member name and an escaped value are decoded, also where a chun
   expect(scan(text, [1]).heads[0]?.name).toBe('a"b');
 });
 
-test('a member that stands twice counts with its last value', () => {
+test('a member that occurs twice counts with its last value', () => {
   const text =
     '{"kind":"A","kind":"BList","metadata":{"continue":"x"},"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"old","namespace":"n"},"metadata":{"name":"a","name":"b","uid":"u","resourceVersion":"5"}}]}';
   expect(scan(text)).toEqual({ ...parsed(text), fault: undefined });

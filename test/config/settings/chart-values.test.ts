@@ -46,7 +46,7 @@ function ofStore(store: Node | undefined): Node {
   return { ...store, properties: { ...store?.properties, kubernetes } } as unknown as Node;
 }
 
-/** A whole block of a vcluster.yaml may stand there, and nothing else: a misspelt key would leave its patches out. */
+/** A whole block of a vcluster.yaml may be there, and nothing else: a misspelt key would leave its patches out. */
 function ofToHost(toHost: Node | undefined): Node {
   const others = Object.fromEntries(Object.keys(vclusterDefaults.sync.toHost).map((key) => [key, {}]));
   return {

@@ -235,7 +235,7 @@ export function leadershipSuite(backend: () => SyncBackend): void {
       await serves('web', '10.0.0.2');
     });
 
-    /** Two daemons without a lease. A write leaves when both have seen what stands on both sides, so that none of them writes what is old. */
+    /** Two daemons without a lease. A write leaves when both have seen what is on both sides, so that none of them writes what is old. */
     const agreeing = async (): Promise<readonly [LiveDaemon, LiveDaemon]> => {
       const made: LiveDaemon[] = [];
       const versionOf = (object: KubeObject | undefined): string =>

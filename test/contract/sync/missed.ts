@@ -16,7 +16,7 @@ import type { LiveDaemon } from '../sync-stage/daemon.ts';
 import { ipsOf, SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 import { clusterRoleRights } from './mapping.ts';
 
-/** The default of hostward.proofInterval, and the time for which a difference must stand. */
+/** The default of hostward.proofInterval, and the time for which a difference must last. */
 const withinMs = 65_000;
 /** The clock jumps while requests take their real time, on a busy machine many jumps each. The next interval ends later. */
 const slackMs = 40_000;

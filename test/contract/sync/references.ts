@@ -92,7 +92,7 @@ export function referencesSuite(backend: () => SyncBackend): void {
     const secret = (name: string) =>
       stage.create('virtual', 'secrets', { metadata: { namespace: stage.tenant, name }, data: { v: 'djE=' } } as never);
 
-    it('an import, a copy and a name behind which nothing stands are the same for both', async () => {
+    it('an import, a copy and a name without an object are the same for both', async () => {
       await set();
       const labels = { [importableLabel]: 'true' };
       await stage.create('host', 'configmaps', {

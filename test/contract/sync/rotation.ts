@@ -21,7 +21,7 @@ export function rotationSuite(backend: () => SyncBackend): void {
     let next: Interferer;
     let daemon: LiveDaemon;
 
-    /** The daemon reaches one side through `first`; `next` stands in front of the cluster of `nextSide`. */
+    /** The daemon reaches one side through `first`; `next` is in front of the cluster of `nextSide`. */
     async function begin(side: Side, nextSide: Side): Promise<void> {
       first = await new Interferer(backend()[side]).start();
       next = await new Interferer(backend()[nextSide]).start();

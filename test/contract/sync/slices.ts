@@ -87,7 +87,7 @@ export function slicesSuite(backend: () => SyncBackend): void {
       expect(await stage.forbidden()).toEqual([]);
     });
 
-    it('slices and Endpoints of two Services with one host name never stand together', async () => {
+    it('slices and Endpoints of two Services with one host name are never together', async () => {
       await set();
       const [first, second] = [
         { namespace: stage.tenant, name: 'col-x-z' },

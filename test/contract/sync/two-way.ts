@@ -98,7 +98,7 @@ export function twoWaySuite(backend: () => SyncBackend): void {
       expect([await onBoth(keyPatched), daemon.status.trouble]).toEqual([['new', btoa('new')], []]);
     });
 
-    it('a key that a forward-only patch hides by name does not stand on the host', async () => {
+    it('a key that a forward-only patch hides by name is not on the host', async () => {
       const daemon = await start([{ path, expression: 'null' }], {});
       await annotate('host', { [keyPatched]: 'stands here', own: 'stays' });
       await daemon.settled();

@@ -27,7 +27,7 @@ describe('sourceIndexAt()', () => {
     }
   });
 
-  it('finds every name where it stands', () => {
+  it('finds every name where it is', () => {
     for (const source of sources) {
       const { tree, code } = compiled(source);
       for (const { index } of code.matchAll(/(?<![\w"'])value\b(?!")/g)) {

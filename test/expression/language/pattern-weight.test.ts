@@ -30,7 +30,7 @@ const light: readonly [pattern: string, flags: string][] = [
 ];
 
 describe('patternWeight()', () => {
-  // What stands in braces is searched once more for each repetition, and once where it is repeated not at all.
+  // What is in braces is searched once more for each repetition, and once where it is repeated not at all.
   it.each([
     ['(?:a?b?)', 2],
     ['(?:a?b?){0}', 2],

@@ -1,4 +1,4 @@
-// A full ResourceQuota of the host namespace, between two real API servers whose controllers count what stands there.
+// A full ResourceQuota of the host namespace, between two real API servers whose controllers count what is there.
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { hostNamespace, until } from '../../contract/sync-stage/backend.ts';
 import { ipsOf, SyncStage, subsetsOf } from '../../contract/sync-stage/stage.ts';

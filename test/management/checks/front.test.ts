@@ -106,7 +106,7 @@ describe('discovery', () => {
     expect((await get('/')).body['paths']).toEqual(expect.arrayContaining(['/apis', '/openapi/v3', '/version']));
   });
 
-  it('everything stands below the prefix, and nothing beside it', async () => {
+  it('everything is below the prefix, and nothing beside it', async () => {
     for (const path of ['/api', '/apis', '/openapi/v3', '/kubernetes', '/kubernetes/managementfoo/apis'])
       expect([path, (await bench.ask('GET', path)).code]).toEqual([path, 404]);
   });

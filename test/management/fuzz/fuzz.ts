@@ -161,7 +161,7 @@ function unanswered({ answers }: Run, operations: readonly Operation[]): string[
   return operations.map(({ label }) => label).filter((label) => !good.has(label));
 }
 
-/** The cause of a fault stands before the request that met it, and such a request may be a line of many kilobytes. */
+/** The cause of a fault is before the request that met it, and such a request may be a line of many kilobytes. */
 function outline(output: string): string {
   const lines = output.split('\n').map((line) => (line.length > 300 ? `${line.slice(0, 300)}…` : line));
   return lines.slice(-80).join('\n');

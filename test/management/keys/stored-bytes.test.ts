@@ -35,7 +35,7 @@ describe('StoredBytes', () => {
     expect([bytes.all, bytes.ofOwner('user/u0'), bytes.ofOwner('user/u1')]).toEqual([38 * mib, 0, mib]);
   });
 
-  it('bounds what memory holds of all keys, as if a new text stood in it whole', () => {
+  it('bounds what memory holds of all keys, as if a new text was in it whole', () => {
     let ofMemory = mib;
     const bytes = counting({ ofMemory: () => ofMemory, mostMemory: 2 * mib });
     const refusal = () => bytes.refusal(0, 'user/bob', 10 * kib, { perOwner: 1000 });

@@ -1,5 +1,5 @@
 // The model is a set of sentences. A sentence of the requirements (R), of the design of the management API (D) or of the notes
-// in matrix-case.ts (N) stands beside the predicate that says when the sentence applies, so that a difference between the
+// in matrix-case.ts (N) is beside the predicate that says when the sentence applies, so that a difference between the
 // model and the implementation can name the sentence that the model went by.
 
 export interface Sentence<Question> {

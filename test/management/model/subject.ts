@@ -52,7 +52,7 @@ export function subjectExists(key: MatrixKey, configuration: MatrixConfiguration
       configuration.users.some((user) => user.name === key.user)
     );
   if (key.team !== undefined) return configuration.teams.some((team) => team.name === key.team);
-  // A generic subject stands in no configuration, so it cannot be missing from one.
+  // A generic subject is in no configuration, so it cannot be missing from one.
   return true;
 }
 

@@ -32,7 +32,7 @@ describe('a cluster that cannot answer', () => {
     expect(answer.text).toContain('no kubeconfig');
   });
 
-  it('is down: 502, and its credentials stand nowhere in the answer', async () => {
+  it('is down: 502, and its credentials are nowhere in the answer', async () => {
     const down = await openBehind();
     await down.stopUpstream();
     const answer = await down.bench.ask('GET', `${cluster}${pods}`);

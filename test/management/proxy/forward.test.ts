@@ -291,7 +291,7 @@ describe('a request to a cluster behind the server', () => {
     expect(outcome).toMatchObject({ id: intent.id, stage: 'outcome', code: 503 });
   });
 
-  it('does not go on before its line stands in the audit log', async () => {
+  it('does not go on before its line is in the audit log', async () => {
     const { begins } = AuditLog.prototype;
     const [asked, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const slow = vi.spyOn(AuditLog.prototype, 'begins').mockImplementation(async function (this: AuditLog, entry) {
@@ -316,7 +316,7 @@ describe('a request to a cluster behind the server', () => {
     }
   });
 
-  it('what changes something stands in the audit log, reads do not, and no header or body does', async () => {
+  it('what changes something is in the audit log, reads do not, and no header or body does', async () => {
     await ask('POST', `${instance}${pods}?fieldManager=x`, { body: { secret: 'body-secret' } });
     await ask('GET', `${instance}${pods}`);
     const lines = readFileSync(join(behind.bench.folder, 'audit.log'), 'utf8').split('\n');

@@ -43,7 +43,7 @@ async function cluster(allows: (attributes: { resource: string; name: string }) 
 }
 
 describe('the rights of the server in the clusters behind it', () => {
-  it('are looked at when it starts and stand in its status until they are given', async () => {
+  it('are looked at when it starts and are in its status until they are given', async () => {
     let isGiven = false;
     const path = await cluster(({ resource }) => isGiven || resource !== 'users');
     const clock = movedClock();

@@ -135,7 +135,7 @@ describe('a session through the server', () => {
     await client.closed;
   });
 
-  it('ends within a second with its key, and stands in the audit log with its bytes', async () => {
+  it('ends within a second with its key, and is in the audit log with its bytes', async () => {
     const key = await behind.bench.keyFor('exec-key', { user: 'alice' });
     // Without a version of the streams the bytes are no frames, and nothing waits for the end of one.
     behind.upgradeWith((_request, socket) => {

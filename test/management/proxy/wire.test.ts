@@ -67,7 +67,7 @@ async function benchWith(kubeconfig: string, clock?: Clock): Promise<Bench> {
 const now = new Date();
 
 describe('the certificate of a cluster behind', () => {
-  it('is taken when its authority stands in the kubeconfig', async () => {
+  it('is taken when its authority is in the kubeconfig', async () => {
     const pair = await makeServingCertificate('behind', ['127.0.0.1'], now);
     expect(await overTls(pair, pair.caPem)).toMatchObject({ code: 200, text: 'secure' });
   });
@@ -327,7 +327,7 @@ describe('a kubeconfig of a cluster behind', () => {
       { exec: { apiVersion: 'client.authentication.k8s.io/v1', command: '/no/such/plugin', interactiveMode: 'Never' } },
       /cannot be used/,
     ],
-  ])('that %s: 503, and what it holds stands in no answer', async (_what, user, says) => {
+  ])('that %s: 503, and what it holds is in no answer', async (_what, user, says) => {
     const kubeconfig = JSON.parse(kubeconfigText('http://127.0.0.1:1', 'upstream-secret'));
     kubeconfig.users[0].user = { token: 'upstream-secret', ...user };
     const own = await benchWith(JSON.stringify(kubeconfig));

@@ -61,7 +61,7 @@ describe('classify()', () => {
       'GET /kubernetes/cluster/c1/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode',
       'get clusterroles.rbac.authorization.k8s.io system:node @ cluster/c1',
     ],
-    // What stands below a subresource is its server's to read, and asks for no less than the subresource.
+    // A path below a subresource is for its server to read, and needs the right to the subresource.
     ['GET /kubernetes/cluster/c1/api/v1/nodes/n/proxy/metrics', 'get nodes/proxy n @ cluster/c1'],
     [
       'GET /kubernetes/project/a/space/s/api/v1/namespaces/a-s/pods/p/proxy/a/b/c/d/e',

@@ -1,5 +1,5 @@
-// A random run with planted secrets in every place where a client can put one, right or wrong. Afterwards no secret stands in the
-// log, the audit log, the watch events, the metrics, the answers or the database; a new value stands in its one answer alone.
+// A random run with planted secrets in every place where a client can put one, right or wrong. Afterwards no secret is in the
+// log, the audit log, the watch events, the metrics, the answers or the database; a new value is in its one answer alone.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ let bench: Bench;
 let watch: Stream;
 /** What nobody may find. */
 const secrets: string[] = [];
-/** Values that the server made; each may stand in the answer that made it. */
+/** Values that the server made; each may be in the answer that made it. */
 const made = new Map<string, Answer>();
 const answers: { answer: Answer; asked: string }[] = [];
 
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-/** At least twelve different characters, so that the server takes it for a key; found again whatever stands around it. */
+/** At least twelve different characters, so that the server takes it for a key; found again whatever is around it. */
 function secret(): string {
   const text = `Zq7-secret.${String(count++).padStart(6, '0')}-abcdefghijklmnop`;
   secrets.push(text);
@@ -186,7 +186,7 @@ describe('after a random run', () => {
     expect(watch.events.length).toBeGreaterThan(steps / 20);
   });
 
-  it('no secret stands in an answer but the one that made it', () => {
+  it('no secret is in an answer but the one that made it', () => {
     const bad = answers.flatMap(({ answer, asked }) => {
       const text = JSON.stringify([answer.text, answer.headers]);
       // The answer to a wrong parameter quotes the parameter, and nothing else of a request.
@@ -201,7 +201,7 @@ describe('after a random run', () => {
     expect(digests.map(({ asked, answer }) => `${asked} → ${answer.text.slice(0, 400)}`).slice(0, 5)).toEqual([]);
   });
 
-  it('no secret stands in the log, the watch events or the metrics', async () => {
+  it('no secret is in the log, the watch events or the metrics', async () => {
     expect(lines.length).toBeGreaterThan(0);
     expect(found(lines.join(''))).toEqual([]);
     expect(found(JSON.stringify(watch.events))).toEqual([]);
@@ -209,7 +209,7 @@ describe('after a random run', () => {
     expect(found(JSON.stringify(bench.api.status()))).toEqual([]);
   });
 
-  it('no secret stands in the audit log, the database or any other file of the folder', async () => {
+  it('no secret is in the audit log, the database or any other file of the folder', async () => {
     const files = readdirSync(bench.folder, { recursive: true }).map(String);
     expect(files).toEqual(expect.arrayContaining(['audit.log', 'keys.db']));
     for (const file of files) {

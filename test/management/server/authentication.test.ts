@@ -141,7 +141,7 @@ describe('authentication by access keys', () => {
     expect(database).not.toContain(key.slice(22));
   });
 
-  it('each answer bears the id that stands in the audit log, the one of the client if there is one', async () => {
+  it('each answer bears the id that is in the audit log, the one of the client if there is one', async () => {
     const made = await bench.ask('POST', keysPath, {
       body: { metadata: { name: 'with-id' }, spec: { user: 'alice' } },
     });

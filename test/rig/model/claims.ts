@@ -1,4 +1,4 @@
-// Who may stand under which name of the host (DESIGN 3.2 and 3.13): all wanted objects, what each becomes, and one holder per name.
+// Who may be under which name of the host (DESIGN 3.2 and 3.13): all wanted objects, what each becomes, and one holder per name.
 
 import { type Outcome, patchForward, type Surroundings } from './patches/patches.ts';
 import { type Translated, translate } from './patches/translate.ts';
@@ -17,7 +17,7 @@ export interface Rendering {
   readonly isRefused: boolean;
 }
 
-/** The forward result of one virtual object, whatever stands on the host. */
+/** The forward result of one virtual object, whatever is on the host. */
 export function render(around: Surroundings): Rendering | undefined {
   const { virtual, settings } = around;
   const place = settings.naming.place(virtual.metadata.namespace, virtual.metadata.name);
@@ -113,8 +113,8 @@ function isCopyOf(host: PlainObject | undefined, { virtual }: Claim): boolean {
 }
 
 /**
- * Who held a name that several want (DESIGN 3.13). What stands there now tells it where something was still moving: then the order of
- * events has decided. Where nobody has touched the incumbent of the last calm point, or all claimants stood there and the place was theirs to take,
+ * Who held a name that several want (DESIGN 3.13). What is there now tells it where something was still moving: then the order of
+ * events has decided. Where nobody has touched the incumbent of the last calm point, or all claimants were there and the place was theirs to take,
  * the rule alone decides, and what the daemon has made of it says nothing.
  */
 function incumbentOf(claims: readonly Claim[], history: History): Claim | undefined {

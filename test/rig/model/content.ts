@@ -183,7 +183,7 @@ export class References {
     return sorted(list) === sorted(stands) ? stands : list;
   }
 
-  /** What stands on the virtual side for a reference whose content the host has. */
+  /** What is on the virtual side for a reference whose content the host has. */
   importOf(key: string): ExpectedObject | undefined {
     const host = this.importable(key);
     if (this.sourceOf(key) !== 'host' || host === undefined) return undefined;
@@ -265,7 +265,7 @@ export class References {
       .some((host) => Object.values(annotationsOf(host)).includes(name));
   }
 
-  /** Whether an object that stood at some moment since the last calm point names it, under a configuration of that time. */
+  /** Whether an object that was there at some moment since the last calm point names it, under a configuration of that time. */
   private wasAskedFor(key: string): boolean {
     let isAsked = false;
     const nameOnHost: NameOnHost = (kind, namespace, name, entry) => {

@@ -25,7 +25,7 @@ export interface CopyCase {
   readonly history: History;
   readonly settings: readonly Settings[];
   readonly claim: Claim;
-  /** The virtual object as it must stand now. */
+  /** The virtual object as it must be now. */
   readonly virtual: PlainObject;
   readonly pair: Pair;
 }
@@ -45,7 +45,7 @@ export function olderResults(of: CopyCase): readonly Patched[] {
   return [...found.values()];
 }
 
-/** The host object that people last saw, if it is still the one that stands there. */
+/** The host object that people last saw, if it is still the one that is there. */
 export function lastOfSame(of: { readonly history: History; readonly claim: Claim }): PlainObject | undefined {
   const last = of.history.last('host', of.claim.hostKey);
   const now = of.history.now('host', of.claim.hostKey);

@@ -1,4 +1,4 @@
-// What must stand in both clusters when all is calm: a second opinion, from DESIGN 2 to 4 and the fact pages alone.
+// What must be in both clusters when all is calm: a second opinion, from DESIGN 2 to 4 and the fact pages alone.
 // In: a calm point. Out: every object that may exist on either side, with the rule that says so. Pure.
 // Long because what is said of one object depends on what is known of all of them.
 
@@ -54,7 +54,7 @@ class Judgement {
     this.holders = holdersOf(this.claims, this.history);
   }
 
-  /** A mirrored slice stands only beside its Endpoints: not while that one is missing, excluded, refused, failing, or without its name. */
+  /** A mirrored slice is only beside its Endpoints: not while that one is missing, excluded, refused, failing, or without its name. */
   private isWithheld(claim: Claim, holders: ReadonlyMap<string, Claim>): boolean {
     const needed = needsBeside(claim, this.settings);
     if (needed === undefined) return false;
@@ -181,7 +181,7 @@ class Judgement {
     const { outcome } = claim.rendering;
     if (!outcome.ok) {
       if (last === undefined && (now === undefined || olderResults(of).length === 0)) return;
-      // What stands there may be younger than the last calm point: patches that succeeded in between have made it.
+      // What is there may be younger than the last calm point: patches that succeeded in between have made it.
       const host = now ?? last;
       if (host !== undefined)
         this.objects.push(staleCopy(of, host, 'may', 'DESIGN 4.9: a failed patch leaves the old copy'));
@@ -202,7 +202,7 @@ class Judgement {
     return service === undefined || service.metadata.deletionTimestamp !== undefined;
   }
 
-  /** Whether the rules let the daemon write the object that stands at the place of a claim. */
+  /** Whether the rules let the daemon write the object that is at the place of a claim. */
   private isWritable(claim: Claim, host: PlainObject): boolean {
     const { virtual } = claim;
     const owner = ownerOf(host, virtual.metadata, this.settings.naming);

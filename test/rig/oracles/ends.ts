@@ -173,7 +173,7 @@ export class EndOracle implements WorldEars {
     );
     const texts = [...world.everyDaemon.flatMap(({ log }) => log), ...events.map(({ after }) => JSON.stringify(after))];
     const told = texts.find((text) => /rig-token-of|content-\d/.test(text ?? ''));
-    if (told !== undefined) board.say('S8', 'told', `a secret stands in: ${told.slice(0, 300)}`);
+    if (told !== undefined) board.say('S8', 'told', `a secret is in: ${told.slice(0, 300)}`);
   }
 
   #counts(): void {

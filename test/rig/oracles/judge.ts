@@ -1,4 +1,4 @@
-// Compares what stands in both clusters with what the model expects, in the terms of model/types.ts.
+// Compares what is in both clusters with what the model expects, in the terms of model/types.ts.
 import type {
   AbsentObject,
   Expectation,

@@ -52,7 +52,7 @@ export function hasAllMarks({ metadata: { labels = {}, annotations = {} } }: Mar
   return labels[markerLabel] === virtualCluster && six.every((key) => annotations[key] !== undefined);
 }
 
-/** The version of a payload stands in the last three numbers of its first address. */
+/** The version of a payload is in the last three numbers of its first address. */
 export function versionIn(object: Marked | undefined): string | undefined {
   const text = JSON.stringify(object?.['subsets'] ?? object?.['endpoints'] ?? '');
   const match = /"(?:1|2)0\.(\d+\.\d+\.\d+)"|"fd00::([0-9a-f]+)"/.exec(text);

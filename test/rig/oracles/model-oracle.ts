@@ -1,4 +1,4 @@
-// Asks the model at every calm moment what must stand in both clusters, and says each difference. In: the world. The model is the one in model/,
+// Asks the model at every calm moment what must be in both clusters, and says each difference. In: the world. The model is the one in model/,
 // written by somebody who has not seen the daemon.
 import { existsSync } from 'node:fs';
 import type { KubeObject } from '../../../src/object/meta/object.ts';

@@ -166,7 +166,7 @@ export class RequestOracle implements WorldEars {
     if (!written.every(isQuiet)) return;
     const other = (resource as Marked['kind']) === 'endpointslices' && copy['addressType'] !== object['addressType'];
     if (other || this.#hasRival(copy, key, resource) || this.#mayBeRefused(object as Marked, resource)) return;
-    this.#board.say('S3', 'invented', `${at}: ${key} and its Service stand as they are since ${quietMs / 1000} s`);
+    this.#board.say('S3', 'invented', `${at}: ${key} and its Service are as they are since ${quietMs / 1000} s`);
   }
 
   /** Another object may have the same place, now or a moment ago. */

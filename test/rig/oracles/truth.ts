@@ -312,7 +312,7 @@ export class Truth implements WorldEars {
     known.reported = reported;
   }
 
-  /** Nobody says that it leads against the lease that stands there, or longer than its last answered renewal carries. */
+  /** Nobody says that it leads against the lease that is there, or longer than its last answered renewal carries. */
   #leadership({ name }: RigDaemon, { leadership }: DaemonStatus): void {
     if (leadership !== 'leading') return;
     const key = `${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`;

@@ -41,7 +41,7 @@ function fault(place: Place): PlacedFault {
   return { class: name, side: 'virtual', verb: 'watch', nth: 1, times: 1, ms: 0, size: 1, ...place };
 }
 
-/** The first line of a watch cuts it, and what the daemon then asks for meets another fault. The change stands in that line. */
+/** The first line of a watch cuts it, and what the daemon then asks for meets another fault. The change is in that line. */
 const cut = (recipe: string, second?: Place): Pick<Bound, 'faults' | 'acts'> => ({
   faults: [fault({ recipe }), ...(second === undefined ? [] : [fault(second)])],
   acts: [wait(20_000), made(2)],

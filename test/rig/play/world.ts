@@ -102,7 +102,7 @@ export class World {
     };
   }
 
-  /** Everything that stands there before a daemon starts. */
+  /** Everything that is there before a daemon starts. */
   async prepare(): Promise<void> {
     await loadModulesBefore();
     if (this.scenario.isTls === true) this.#certificates = await rigCertificates();

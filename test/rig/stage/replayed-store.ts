@@ -1,4 +1,4 @@
-// The store of an embedded cluster with a memory: every write with its time and its author, so that oracles can ask what stood
+// The store of an embedded cluster with a memory: every write with its time and its author, so that oracles can ask what was
 // where and when, and the cluster can be set back to an older state, as from a backup, with the same revisions as then.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../../../src/clock.ts';
@@ -77,7 +77,7 @@ export class ReplayedStore implements Store {
     this.written.push({ ...at, by, before, after: asked }, { ...at, by: undefined, before: asked, after });
   }
 
-  /** What stands there at this moment. */
+  /** What is there at this moment. */
   peek(key: string): KubeObject | undefined {
     return this.#now.get(key);
   }
@@ -90,7 +90,7 @@ export class ReplayedStore implements Store {
     return this.#raw.at(-1)?.revision ?? 0;
   }
 
-  /** Remembers nothing but what stands there now; events for people go. Nothing can be set back any more. */
+  /** Remembers nothing but what is there now; events for people go. Nothing can be set back any more. */
   async forget(): Promise<void> {
     for (const [key] of this.entries('/registry/events/'))
       await this.#store.write(key, { expect: undefined, value: undefined });

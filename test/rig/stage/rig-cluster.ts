@@ -119,7 +119,7 @@ export class RigCluster {
     });
   }
 
-  /** What stands there now, in the words of the store. */
+  /** What is there now, in the words of the store. */
   objects(resource: RigResource): KubeObject[] {
     return this.store.entries(`${registry[resource]}/`).map(([, object]) => object);
   }

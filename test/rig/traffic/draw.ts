@@ -1,4 +1,4 @@
-// Draws a scenario from a seed: a configuration out of all features together, what stands there before the daemon starts, and what people do
+// Draws a scenario from a seed: a configuration out of all features together, what is there before the daemon starts, and what people do
 // then. Faults found by hand nearly always needed two features at once, so none is kept apart from the others.
 import type { Chance } from '../play/random.ts';
 import { type Act, type At, type Pairs, type Scenario, type Synced, tenantNamespaces } from './acts.ts';

@@ -35,7 +35,7 @@ export class People {
     return { namespace: hostNamespace, name: hostName(at, virtualCluster) };
   }
 
-  /** Where a host object must stand to be imported: the copies of all tenants live in one namespace, or in the mapped one. */
+  /** The namespace in which a host object can be imported: the copies of all tenants live in one namespace, or in the mapped one. */
   #contentPlace(side: RigSide, at: At): At {
     if (side === 'virtual') return at;
     return { namespace: this.#isMapped ? mappedNamespace(at.namespace) : hostNamespace, name: at.name };
@@ -213,7 +213,7 @@ export class People {
   }
 }
 
-/** The version of a payload stands in its address. */
+/** The version of a payload is in its address. */
 function addressOf(version: number): string {
   return `10.${version % 9}.${Math.floor(version / 250)}.${(version % 250) + 1}`;
 }

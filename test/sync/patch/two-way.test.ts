@@ -316,7 +316,7 @@ describe('an expression without a reverse one that is written for a key by name'
     await expectQuiet();
   });
 
-  it('takes away what stood there before there was such a patch, and with no base', async () => {
+  it('takes away what was there before there was such a patch, and with no base', async () => {
     await start([], {});
     await set('host', 'annotations', { [hidden]: 'stands here' });
     await set('virtual', 'annotations', { [hidden]: undefined });

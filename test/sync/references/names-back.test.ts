@@ -174,7 +174,7 @@ describe.each(times)('a name with its namespace beside it, written on the host %
     expect([tenants(), failures()]).toEqual([{ k: 'queue', space: 'data' }, []]);
   });
 
-  it('comes back if its long name can be split in several ways and one of the objects stands', async () => {
+  it('comes back if its long name can be split in several ways and one of the objects exists', async () => {
     await start([both], 'generated');
     world.virtual.put('secrets', secret('a-x-b', 'djE=', { namespace: 'c' }));
     await world.quiet();
@@ -186,7 +186,7 @@ describe.each(times)('a name with its namespace beside it, written on the host %
     ['the long name can be split in several ways', { k: 'a-x-b-x-c-x-vc', space: 'vcluster-vc' }],
     ['the name is that of nobody', { k: generated('never', 'data'), space: 'vcluster-vc' }],
     ['the namespace is none of the virtual cluster', { k: 'plain', space: 'kube-system' }],
-    ['a generated name stands in another host namespace', { k: generated('db'), space: 'kube-system' }],
+    ['a generated name is in another host namespace', { k: generated('db'), space: 'kube-system' }],
   ])('stays on the host, name and namespace, where %s', async (_why, written) => {
     await start([both], 'generated');
     await act(written);

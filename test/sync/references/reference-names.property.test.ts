@@ -40,7 +40,7 @@ class Objects implements KnownObjects {
   }
 }
 
-it('a host name comes back as the object that it was made from, whoever else stands and whoever looks', () => {
+it('a host name comes back as the object that it was made from, whatever else exists and whoever looks', () => {
   fc.assert(
     fc.property(
       place,

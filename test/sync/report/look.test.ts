@@ -92,7 +92,7 @@ describe('everything about one name', () => {
     expect(await on.details('default/none')).toMatchObject({ objects: [], contents: [], lookedAt: ['Endpoints'] });
   });
 
-  it('shows the last write as a difference, with what stood there before', async () => {
+  it('shows the last write as a difference, with what was there before', async () => {
     const on = await facts(['web']);
     await world.change(() =>
       edit(world.virtual, world.virtual.get('endpoints', 'default', 'web'), (object) => {

@@ -31,7 +31,7 @@ const group = '[0-9a-fA-F]{1,4}';
 const octet = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const v4 = `${octet}(\\.${octet}){3}`;
 const last32 = `(${group}:${group}|${v4})`;
-/** Each place where `::` may stand, as RFC 3986 lists the places. */
+/** Each place where `::` may be, as RFC 3986 lists the places. */
 const v6 = [
   `(${group}:){6}${last32}`,
   `::(${group}:){5}${last32}`,

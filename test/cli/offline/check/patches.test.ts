@@ -8,7 +8,7 @@ import { check, named } from './stage.ts';
 
 const { open: openSandbox } = sharedSandbox();
 
-/** Stands after the list of patches; without it every file gets the warning that vCluster writes too. */
+/** Follows the list of patches; without it every file gets the warning that vCluster writes too. */
 const oneWriter =
   '      enabled: false\n    endpointSlices: {enabled: false}\nhostward: {endpoints: {enabled: true}}\n';
 

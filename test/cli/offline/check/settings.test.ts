@@ -164,7 +164,7 @@ describe('hostward check', () => {
     for (const words of said) expect(out).toContain(words);
   });
 
-  it.each([true, false])('says with both kinds on (%s) that slices stand beside Endpoints', async (enabled) => {
+  it.each([true, false])('says with both kinds on (%s) that slices are beside Endpoints', async (enabled) => {
     const text = `hostward: {endpointSlices: {enabled: ${enabled}}}\n`;
     const { out } = await check({ files: { '/home/v.yaml': text } }, 'v.yaml', ...named);
     expect(out.includes('beside a synced Endpoints of the same Service')).toBe(enabled);

@@ -332,7 +332,7 @@ describe('a kubeconfig with a token', () => {
     expect(await keyNames(on)).toEqual([]);
   });
 
-  it('stands in discovery and OpenAPI', async () => {
+  it('is in discovery and OpenAPI', async () => {
     const on = await bench();
     const discovered = await on.ask('GET', group);
     expect(discovered.body['resources']).toContainEqual({

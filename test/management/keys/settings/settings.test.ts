@@ -96,7 +96,7 @@ describe('hostward.management', () => {
     expect(moved.map(({ field, needsRestart }) => [field, needsRestart])).toEqual([['managementServer', true]]);
   });
 
-  it('says where every fault stands', () => {
+  it('says where every fault is', () => {
     const loaded = load('hostward:\n  management:\n    teams: [{name: red, users: [bob]}]\n');
     const [fault] = loaded.kind === 'faults' ? loaded.faults : [];
     expect(fault).toMatchObject({

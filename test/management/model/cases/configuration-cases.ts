@@ -16,10 +16,10 @@ export const names = {
 /** A key whose subject does not exist names one of these. */
 export const missing = { user: 'zoe', team: 'grey', project: 'gone', virtualCluster: 'v9', space: 's9', cluster: 'c9' };
 
-/** Users and admins stand twice: most scopes need their rights. */
+/** Users and admins are listed twice: most scopes need their rights. */
 const roles: readonly MatrixRole[] = ['viewer', 'user', 'user', 'admin', 'admin'];
 
-/** A configuration refuses a member that stands twice in one list. */
+/** A configuration refuses a member that is listed twice. */
 function membersOf(dice: Dice, most: number): MatrixMember[] {
   const all: MatrixMember[] = [
     ...names.users.map((user) => ({ user })),

@@ -1,4 +1,4 @@
-// Keys: for whom they stand, and in which state they are.
+// Keys: for whom they act, and in which state they are.
 import type { MatrixKey } from '../../matrix-case.ts';
 import type { Dice } from '../dice.ts';
 import { missing, names } from './configuration-cases.ts';

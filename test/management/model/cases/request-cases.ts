@@ -27,7 +27,7 @@ const instanceShape = shape(
 const revocationShape = shape('management.platform', 'revocations', false, ['status'], ['x']);
 const reportShape = shape('management.platform', 'agentreports', false, ['status'], ['x']);
 
-/** Instances stand three times: the rights of project members are about them. */
+/** Instances are listed three times: the rights of project members are about them. */
 const managementShapes: readonly Shape[] = [
   instanceShape,
   instanceShape,

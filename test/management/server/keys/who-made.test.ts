@@ -186,7 +186,7 @@ describe('the keys of a team', () => {
       'leaves the configuration',
       { ...people, users: people.users.filter(({ name }) => name !== 'alice'), teams: [team] },
     ],
-  ])('stand in the status when the user who made them %s', async (what, settings) => {
+  ])('are in the status when the user who made them %s', async (what, settings) => {
     const name = `of-team-${what.length}`;
     const child = `${name}-child`;
     const value = keyIn(await make(alice, name, { team: 'red' }));
@@ -224,7 +224,7 @@ describe('the keys of others that an administrator has made', () => {
   const troubles = () => bench.api.status().troubles ?? [];
   const noAdministrator = { ...people, administrators: { users: [], groups: [] } };
 
-  it('stand in the status when their maker is no administrator any more', async () => {
+  it('are in the status when their maker is no administrator any more', async () => {
     const root = await bench.keyFor('root-of-others', { user: 'root' });
     await make(root, 'for-the-admin', { user: 'admin' });
     await make(root, 'for-alice', { user: 'alice' });

@@ -12,7 +12,7 @@ const patienceMs = 10_000;
 export interface ServerAddress {
   port: number;
   caPem: string;
-  /** Absent: the address itself stands in the certificate. */
+  /** Absent: the address itself is in the certificate. */
   servername?: string;
 }
 

@@ -234,7 +234,7 @@ export const answerRecipes: readonly Recipe[] = [
     ms: [10_000, 60_000],
     boundMs: lateMs,
   },
-  /** All objects have stood for a while when the list comes that lacks them. */
+  /** All objects have been there for a while when the list comes that lacks them. */
   {
     class: 'F23',
     name: 'a watch that expires, and a list that is empty',

@@ -1,5 +1,5 @@
 // The form of a recipe: a fault class as data, with the verbs that it strikes and the time after which everything must be well again. What its effect
-// does stands in ../effects.ts.
+// does is in ../effects.ts.
 
 import type { RigCertificates } from '../../stage/rig-certificates.ts';
 import type { RigSide } from '../../stage/rig-cluster.ts';

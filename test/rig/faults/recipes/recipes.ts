@@ -1,4 +1,4 @@
-// The fault classes F1 to F50 as recipes, in the order of their numbers. A class that no run of this rig can make happen stands in `elsewhere`, with the
+// The fault classes F1 to F50 as recipes, in the order of their numbers. A class that no run of this rig can make happen is in `elsewhere`, with the
 // suite that has it.
 import { answerRecipes } from './answers.ts';
 import { connectionRecipes } from './connections.ts';

@@ -94,7 +94,7 @@ function isValid(kind: SyncedKind, root: JsonMap): boolean {
   );
 }
 
-/** The fields that belong to nobody's patch stand again as they did. */
+/** The fields that belong to nobody's patch have their former values again. */
 function restore(root: JsonMap, before: JsonMap): void {
   const metadata = metadataOf(root);
   for (const field of ['labels', 'annotations']) {

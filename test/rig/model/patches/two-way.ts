@@ -16,7 +16,7 @@ export interface Pair {
   readonly around: Surroundings;
   readonly virtualKey: string;
   readonly hostKey: string;
-  /** The host object as it stands now, if it is of the same uid as when people last saw it. */
+  /** The host object as it is now, if it is of the same uid as when people last saw it. */
   readonly hostNow: PlainObject | undefined;
   /** True: since the last calm point there was no time without a copy, and nothing but people's writes on the two objects. */
   readonly isSteady: boolean;

@@ -39,7 +39,7 @@ export class History {
     }
   }
 
-  /** What stood there when the last of the people had written, as far as people know: the daemon may have written since. */
+  /** What was there when the last of the people had written, as far as people know: the daemon may have written since. */
   last(side: PlainSide, key: string): PlainObject | undefined {
     return this.lasts[side].get(key);
   }
@@ -74,7 +74,7 @@ export class History {
     return [...this.lasts[side].values()];
   }
 
-  /** Every version of an object that stood since the last calm point and that people have seen, oldest first. */
+  /** Every version of an object that was there since the last calm point and that people have seen, oldest first. */
   versions(side: PlainSide, key: string): readonly PlainObject[] {
     const found: PlainObject[] = [];
     const start = this.start(side, key);

@@ -45,7 +45,7 @@ export const markerLabels = (namespace: string, naming: Naming): TextMap => ({
 
 export const instanceOf = (naming: Naming): string => `${naming.hostNamespace}/${naming.virtualCluster}`;
 
-/** `ours` also says whether both annotations stand there without which nothing is deleted. */
+/** `ours` also says whether both annotations are there without which nothing is deleted. */
 export type Owner = 'ours' | 'native' | 'foreign';
 
 /** Whose a host object is, seen from the virtual object `key` whose place is this one. */

@@ -114,7 +114,7 @@ export interface AbsentObject {
 
 export interface Expectation {
   /**
-   * Every object of both sides that may exist, with what must stand in it. An object in `now` that is neither here nor in
+   * Every object of both sides that may exist, with what must be in it. An object in `now` that is neither here nor in
    * `absent` is a violation too, so objects of other people are listed as they are (`now`, or with what may flow into them).
    */
   readonly objects: readonly ExpectedObject[];

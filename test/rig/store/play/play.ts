@@ -7,7 +7,7 @@ import { Recorder } from './recorder.ts';
 
 /** A watch that is so long behind is not late but dead. */
 const restMs = 10_000;
-/** Under every prefix that is watched stands one of them. */
+/** Under every prefix that is watched is one of them. */
 const markerKeys = ['/a/10', '/b/1'] as const;
 
 export async function play(subject: Subject, seed: number): Promise<{ plan: Plan; history: History }> {

@@ -1,4 +1,4 @@
-// When the name of one Service goes to another of the same host name, for reasons that no window tells: an object may not stand on
+// When the name of one Service goes to another of the same host name, for reasons that no window tells: an object may not be on
 // the host, a kind is switched off, a copy stands behind another Service than its object.
 import { afterEach, describe, expect, it } from 'vitest';
 import { createEndpointSliceKind } from '../../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';

@@ -79,7 +79,7 @@ function withoutLabels(host: KubeObject, dropped: RegExp): KubeObject {
   return { ...host, metadata: { ...host.metadata, labels: Object.fromEntries(kept) } };
 }
 
-/** Every host slice says that Hostward manages it; the tenant's value stands in an annotation of ours. */
+/** Every host slice says that Hostward manages it; the tenant's value is in an annotation of ours. */
 export function expectedSlice(one: SliceCase): { host: KubeObject | null; rule: string } {
   const deviation = deviations[one.name];
   const host = deviation === undefined ? one.host : deviation.change(one);

@@ -1,4 +1,4 @@
-// Objects of two Services of one host name that cannot stand on the host must not wake each other for ever: every look at them
+// Objects of two Services of one host name that cannot be on the host must not wake each other for ever: every look at them
 // costs a GET of the host Service.
 import { afterEach, expect, it } from 'vitest';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';

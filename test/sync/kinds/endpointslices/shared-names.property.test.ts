@@ -152,7 +152,7 @@ class Game {
     await this.world.clock.advance(5000);
   }
 
-  /** The objects of a Service that must stand on the host when the Service has the name. */
+  /** The objects of a Service that must be on the host when the Service has the name. */
   wanted({ namespace, name: serviceName }: TwinService): KubeObject[] {
     const { virtual } = this.world;
     const found = virtual.get('services', namespace, serviceName);

@@ -69,7 +69,7 @@ describe('slices of two Services with one host name', () => {
   it.each([
     ['the older one first', both],
     ['the younger one first', [second, first]],
-  ])('the first stands, the second is refused with both names, %s', async (_, [early, late]) => {
+  ])('the first is published, the second is refused with both names, %s', async (_, [early, late]) => {
     world = new SliceWorld();
     neverMixed();
     for (const side of both) putService(side);
@@ -110,7 +110,7 @@ describe('slices of two Services with one host name', () => {
     expect(outcome(first)).toMatchObject({ reason: 'NameCollision' });
   });
 
-  it('copies of both that stand from before are unmixed, and both slices of the tenants stay', async () => {
+  it('copies of both that were there before are unmixed, and both slices of the tenants stay', async () => {
     world = new SliceWorld();
     putService(first);
     putSlice(first);

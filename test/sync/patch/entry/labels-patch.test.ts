@@ -27,7 +27,7 @@ describe('a labels patch', () => {
     });
   });
 
-  it('spells the keys of a LabelSelector, and leaves what else stands in it', () => {
+  it('spells the keys of a LabelSelector, and leaves what else is in it', () => {
     const value = {
       matchLabels: { app: 'web', release: 'r1' },
       matchExpressions: [

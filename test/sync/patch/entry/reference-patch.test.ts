@@ -134,7 +134,7 @@ describe('names of a reference', () => {
   });
 });
 
-describe('a reference to a Pod behind an address, which stands there under its host name already', () => {
+describe('a reference to a Pod behind an address, which is there under its host name already', () => {
   const pods = [
     { ip: '10.0.0.1', targetRef: { kind: 'Pod', name: 'p', namespace: 'default' } },
     { ip: '10.0.0.2', targetRef: { kind: 'Pod', name: 'q', namespace: 'other' } },

@@ -19,7 +19,7 @@ describe('slices of Kubernetes’ own controllers', () => {
     expect(always.sliceCopy('web-1')?.metadata.labels?.[managerLabel]).toBe('hostward.dev');
   });
 
-  it('with mirrored: true they stand on the host only while their Endpoints does', async () => {
+  it('with mirrored: true they are on the host only while their Endpoints does', async () => {
     const world = new SliceWorld({ mirrored: 'withEndpoints' });
     world.options = { settings: { addressPolicy: { allow: [], deny: ['10.6.6.0/24'] } } };
     world.virtual.put('endpoints', endpoints('web'));
@@ -59,7 +59,7 @@ it('a mirrored slice waits for the sync of Endpoints, and then for none that doe
   expect([world.stateOf('default/web-1'), world.stateOf('default/other-1')]).toEqual(['SourceFails', 'inSync']);
 });
 
-it('status names a slice that stands beside the synced Endpoints of its Service, and no mirrored slice', async () => {
+it('status names a slice that is beside the synced Endpoints of its Service, and no mirrored slice', async () => {
   const world = new SliceWorld({ mirrored: 'withEndpoints' });
   world.virtual.put('endpoints', endpoints('web'));
   world.put(service('web'), service('other'), slice({ manager: mirroring }), slice({ name: 'by-hand' }));
