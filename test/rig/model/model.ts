@@ -249,7 +249,19 @@ class Judgement {
     const skips = hostMark(last, virtual, SKIP) === 'true';
     const isHandsOff = hostMark(last, virtual, CONTROLLED_BY) !== undefined;
     if (isHandsOff || (virtual === undefined && skips) || last.metadata.deletionTimestamp !== undefined) {
-      this.objects.push(asItIs('host', history.now('host', hostKey) ?? last, 'DESIGN 3.9: the host keeps it'));
+      // The daemon may have written it before somebody took it away from the daemon.
+      const service = keyOf(
+        'Service',
+        named?.namespace ?? '',
+        virtual === undefined ? '' : (serviceNameOf(virtual) ?? ''),
+      );
+      const isStill =
+        history.isUntouched('host', hostKey) &&
+        history.isUntouched('virtual', keyOf(last.kind, named?.namespace ?? '', named?.name ?? '')) &&
+        (virtual === undefined || history.isUntouched('virtual', service)) &&
+        history.isOneConfiguration;
+      const stands = isStill ? last : (history.now('host', hostKey) ?? last);
+      this.objects.push(asItIs('host', stands, 'DESIGN 3.9: the host keeps it'));
       return;
     }
     const { namespace, name } = last.metadata;

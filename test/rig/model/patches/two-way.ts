@@ -88,9 +88,21 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
     if (lastBack !== false) return [lastBack];
     return unique([theirs, ...allowed(events.slice(0, -1).map((event) => back(event.value)))]);
   }
+  if (theirs !== start && wereFoundTogether(pair, [...events, ...tenant])) return [theirs];
   const isTenantLast = lastTenant !== undefined && events.every((event) => event.atMs < lastTenant.atMs);
   if (isTenantLast && !hadTenant.includes(theirs)) return [theirs];
   return unique([theirs, ...allowed(events.map((event) => back(event.value)))]);
+}
+
+/**
+ * Both sides have changed the key while no daemon ran, which knew it by a base: the next one has found both together, and virtual wins, whoever
+ * was last.
+ */
+function wereFoundTogether(pair: Pair, events: readonly KeyEvent[]): boolean {
+  const { absences = [], hasSeenAll } = pair.history.point;
+  const hasBase = own(annotationsOf(pair.history.start('host', pair.hostKey)), BASE) !== undefined;
+  if (hasSeenAll !== true || !pair.isSteady || !hasBase) return false;
+  return absences.some(({ fromMs, toMs }) => events.every(({ atMs }) => atMs >= fromMs && atMs <= toMs));
 }
 
 /** Of two host edits the first may have been half on its way back when the last daemon died: then both sides have changed, and virtual wins. */
@@ -150,12 +162,15 @@ export function leftovers(pair: Pair, map: MapName, hostMapKey: string, virtualK
   const versions = history.versions('virtual', pair.virtualKey);
   const wasVirtual = versions.some((version) => own(mapOf(version, map), virtualKey) !== undefined);
   const isListed = (own(annotationsOf(last), MANAGED_ANNOTATIONS) ?? '').split('\n').includes(virtualKey);
-  const hasEvents = history.keyEvents('host', pair.hostKey, map, hostMapKey).length > 0;
+  const events = history.keyEvents('host', pair.hostKey, map, hostMapKey);
+  const hasEvents = events.length > 0;
   if (way === 'forward' && waysOf(settings, kind, map, hostMapKey).isNamed) return [undefined];
   if (goesNeverBack(virtualKey)) return wasVirtual ? [theirs, undefined] : [theirs];
   const isExcluded =
     map === 'labels' ? settings.isExcludedLabel(virtualKey) : settings.isExcludedAnnotation(virtualKey);
   if (isExcluded) return wasVirtual ? [undefined, theirs] : [theirs, undefined];
+  const tenant = history.keyEvents('virtual', pair.virtualKey, map, virtualKey);
+  if (way !== 'back' && tenant.length > 0 && wereFoundTogether(pair, [...events, ...tenant])) return [undefined];
   const isStripped = own(annotationsOf(last), BASE) === undefined;
   if (map === 'annotations' && isListed && isStripped) return [undefined];
   // Without a base a key that only the host has stays; a daemon that was there before the key went has written the base again.

@@ -2,8 +2,8 @@
 // `model/claims.ts` with it in mind. Every mixture of a few claimants, standing copies and answers of a daemon is tried: the model must say the same.
 
 import { describe, expect, it } from 'vitest';
-import { expectationOf } from './model/model.ts';
-import type { PlainObject } from './model/words/types.ts';
+import { expectationOf } from '../model/model.ts';
+import type { PlainObject } from '../model/words/types.ts';
 
 interface Claimant {
   readonly namespace: string;
