@@ -103,7 +103,7 @@ function changesAt(node: Any, parent: Any | undefined, code: string): Change[] {
   }
 }
 
-/** By the words that names of limits have here. Other numbers are forms of other people. */
+/** True for the names that limits have in this project. Other numbers are mostly fixed by formats and protocols. */
 function isLimit(name: unknown): boolean {
   return typeof name === 'string' && /max|most|limit|longest|largest|attempts|Ms$|Bytes$|Seconds$/i.test(name);
 }

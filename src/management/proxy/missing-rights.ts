@@ -27,7 +27,7 @@ export interface UpstreamHealth {
 /** Each question is a request. Missing rights beyond this number appear when they are used. */
 const maxQuestions = 500;
 const atOnce = 8;
-/** A person reads no longer list. */
+/** Nobody would read a longer list. */
 const maxListed = 10;
 const askAgainMs = 60_000;
 const maxAnswerBytes = 64 * 1024;

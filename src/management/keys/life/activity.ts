@@ -31,7 +31,7 @@ export class Activity {
   readonly #onFailure: (error: unknown) => void;
   /** A million keys have as many last uses. */
   readonly #uses = new UidTimes();
-  /** From before a crash, so they may be one window old. */
+  /** Last uses read after a crash: the newest of them may not have been stored, so they may be one window too old. */
   readonly #uncertain = new UidTimes();
   readonly #waiting = new Map<string, Waiting>();
   #timer: Timer | undefined;

@@ -87,7 +87,7 @@ export class DoubtedList<List extends string> {
     else this.#begin(suspects);
   }
 
-  /** Called when keys became suspects outside a list. Nobody knows whether they are all, so a list is asked for as if they were many. */
+  /** Called when keys became suspects outside a list. There may be more of them, so a second list is asked for, as if there were many. */
   judgeByNextList(): void {
     const suspects = this.#suspects();
     if (suspects.length > 0) this.#begin(suspects);

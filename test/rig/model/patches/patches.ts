@@ -58,7 +58,7 @@ export const contextOf = (around: Surroundings, path: string): { readonly [key: 
 
 const metadataOf = (root: JsonMap): JsonMap => (isMap(root['metadata']) ? root['metadata'] : {});
 
-/** One entry on the whole object; false when it failed. The object may be half changed then. */
+/** Runs one entry over the whole object; false when it failed, and then the object may be half changed. */
 function run(entry: PatchEntry, root: JsonMap, around: Surroundings): boolean {
   const segments = segmentsOf(entry.path);
   const answer = (value: Json | undefined, exists: boolean, path: string): Answer => {
