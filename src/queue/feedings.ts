@@ -37,8 +37,9 @@ export class Feedings {
     for (const [name, feeding] of this.#byName) {
       const { done, value } = feeding.entries.next();
       feeding.left--;
-      if (done === true) this.#byName.delete(name);
-      else if (value !== undefined) accept(value, feeding.sinceMs);
+      // A source may have been replaced at its own end.
+      if (done === true && this.#byName.get(name) === feeding) this.#byName.delete(name);
+      if (done !== true && value !== undefined) accept(value, feeding.sinceMs);
       return done === true;
     }
     return false;

@@ -15,6 +15,7 @@ export class WorkQueue {
   /** The running slice, until the event loop has had its turn. */
   #slice: { startMs: number; keys: number } | undefined;
   #isPumpDue = false;
+  #isPumping = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -34,7 +35,18 @@ export class WorkQueue {
     return part;
   }
 
+  /** A source that is being read may add keys, and nobody can read it again before it has answered: the running loop begins those keys. */
   #pump(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    try {
+      this.#beginKeys();
+    } finally {
+      this.#isPumping = false;
+    }
+  }
+
+  #beginKeys(): void {
     for (let part = this.#next(); part !== undefined; part = this.#next()) {
       if (this.#isSliceOver()) return;
       this.#turns.delete(part);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { settle } from '../virtual-clock.ts';
-import { clock, makeQueue, metrics, setUp } from './stage.ts';
+import { clock, makeQueue, makeQueues, metrics, setUp } from './stage.ts';
 
 setUp();
 
@@ -48,6 +48,35 @@ describe('feed()', () => {
     await queue.whenIdle();
     expect(worked).toHaveLength(10_001);
     expect(worked.indexOf('live/a')).toBeLessThan(510);
+  });
+
+  test('a source may add keys while it is read', async () => {
+    const [queue, other] = makeQueues();
+    const worked: string[] = [];
+    function* adding(): Generator<string | undefined> {
+      for (let index = 0; index < 200; index++) yield `fed/${index}`;
+      other.add('other');
+      queue.add('own');
+    }
+    queue.work(2, (key) => void worked.push(key));
+    other.work(2, (key) => void worked.push(key));
+    queue.feed('all', adding(), 200);
+    await Promise.all([queue.whenIdle(), other.whenIdle()]);
+    expect(worked).toHaveLength(202);
+    expect(worked).toEqual(expect.arrayContaining(['other', 'own']));
+  });
+
+  test('a source may be replaced at its own end', async () => {
+    const queue = makeQueue();
+    const worked: string[] = [];
+    function* begun(): Generator<string> {
+      yield 'first';
+      queue.feed('all', ['second', 'third'], 2);
+    }
+    queue.work(2, (key) => void worked.push(key));
+    queue.feed('all', begun(), 1);
+    await queue.whenIdle();
+    expect(worked).toEqual(['first', 'second', 'third']);
   });
 
   test('a source replaces an earlier source of the same name', async () => {

@@ -24,3 +24,10 @@ export function makeQueue(laneOf?: (key: string) => string, random = () => 0): Q
   const options = { name: 'test', random, log: silentLog, metrics };
   return new WorkQueue(clock).part(laneOf === undefined ? options : { ...options, laneOf });
 }
+
+/** Two parts of one queue. */
+export function makeQueues(): [QueuePart, QueuePart] {
+  const queue = new WorkQueue(clock);
+  const part = (name: string) => queue.part({ name, random: () => 0, log: silentLog, metrics });
+  return [part('test'), part('other')];
+}
