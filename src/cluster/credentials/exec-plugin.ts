@@ -45,6 +45,13 @@ export async function runPlugin(
   return parse(output) ?? fail('wanted an ExecCredential with a status on standard output, got something else');
 }
 
+const notStarted: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no program of that name',
+  EACCES: 'this user may not run it',
+  ENOEXEC: 'it is no program for this machine',
+  ERR_CHILD_PROCESS_STDIO_MAXBUFFER: 'it printed more than a credential',
+};
+
 function run(command: string, args: string[], env: Record<string, string | undefined>): Promise<string> {
   const options = {
     env,
@@ -58,8 +65,9 @@ function run(command: string, args: string[], env: Record<string, string | undef
     const child = execFile(command, args, options, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);
       if (error.killed === true) return reject(new Error(`no answer within ${pluginTimeoutMs / 1000} s`));
+      const why = notStarted[String(error.code)] ?? `it ended with ${error.code ?? error.signal}`;
       const said = excerpt(stderr);
-      reject(said === '' ? error : new Error(`it ended with ${error.code ?? error.signal}: ${said}`));
+      reject(new Error(said === '' ? why : `${why}: ${said}`));
     });
     // A daemon has no person at a terminal, so a plugin that reads its input must not wait.
     child.stdin?.end();

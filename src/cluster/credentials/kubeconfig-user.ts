@@ -2,7 +2,7 @@
 // authentication, exec plugins, the old auth providers, impersonation. Each call reads the files again.
 import type { Cluster, User } from '@kubernetes/client-node/dist/config_types.js';
 import type { ClusterFault } from '../errors.ts';
-import { CredentialsError } from '../errors.ts';
+import { CredentialsError, excerpt } from '../errors.ts';
 import type { ClusterAccess, TlsMaterial } from './access.ts';
 import { askAuthProvider } from './auth-provider.ts';
 import { runPlugin } from './exec-plugin.ts';
@@ -38,6 +38,12 @@ export async function readUser(selected: SelectedContext, environment: UserEnvir
   const tokenFile = rawUser['tokenFile'];
   const token =
     typeof tokenFile === 'string' ? await readSecretFile(tokenFile, 'token file', faults) : user.token?.trim();
+  if (token !== undefined && /[^\t\x20-\x7e\x80-\xff]/.test(token))
+    faults.push({
+      code: 'CLUSTER_CREDENTIALS_UNREADABLE',
+      message: `the token of user "${excerpt(user.name)}" has a line break or another character that no token has`,
+      fix: 'write the token as its cluster gave it, in one line',
+    });
   if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
   else if (user.username !== undefined) headers['authorization'] = basic(user.username, user.password ?? '');
   if (faults.length > 0) throw new CredentialsError(faults);

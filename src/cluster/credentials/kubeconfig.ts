@@ -115,6 +115,14 @@ export async function selectIn(path: string, text: string): Promise<ContextResul
         'write the address alone, and the user as username and password in its entry below users',
       );
   }
+  const proxy = isRecord(clusterEntry?.['cluster']) ? clusterEntry['cluster']['proxy-url'] : undefined;
+  // Proxies of other kinds would serve requests, and no watch.
+  if (proxy !== undefined && proxy !== null && proxy !== '' && !isServerUrl(proxy))
+    fault(
+      'CLUSTER_KUBECONFIG_INVALID',
+      `the proxy-url of cluster "${excerpt(String(context['cluster']))}" is "${excerpt(urlWithoutUser(String(proxy)))}", not an http or https address`,
+      'write it like http://proxy:3128; other kinds of proxies are not supported',
+    );
   if (faults.length > 0 || clusterEntry === undefined || userEntry === undefined) return { kind: 'faults', faults };
   return { kind: 'ok', selected: await toSelected(path, current, context, clusterEntry, userEntry) };
 }

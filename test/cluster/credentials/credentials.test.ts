@@ -214,7 +214,9 @@ describe('exec plugins', () => {
     const failing = await plugin('echo "please log in" >&2; exit 7');
     const config = (command: string) => kubeconfig({ user: { token: undefined, exec: { command } } });
     expect((await faultsOf(await config(failing)))[0]).toContain('it ended with 7: please log in');
-    expect((await faultsOf(await config('/no/such/plugin')))[0]).toContain('ENOENT');
+    expect((await faultsOf(await config('/no/such/plugin')))[0]).toContain('there is no program of that name ->');
+    const silent = await plugin('exit 3');
+    expect((await faultsOf(await config(silent)))[0]).toContain('it ended with 3 ->');
     const chatty = await plugin('echo hello');
     expect((await faultsOf(await config(chatty)))[0]).toContain('wanted an ExecCredential with a status');
   });
@@ -307,6 +309,22 @@ describe('each fault of a kubeconfig has a sentence and a fix', () => {
     expect(faults[0]).toContain(`asking the auth provider "${name}" of user "u": `);
     expect(faults[0]).toContain(says);
     expect(faults[0]).not.toMatch(/undefined|null|JSON|Unexpected/);
+  });
+
+  test.each(['socks5://u:secret@proxy.test:1080', 'u:secret@proxy.test:3128'])(
+    'a proxy of another kind: %s',
+    async (url) => {
+      const [fault] = await faultsOf(await kubeconfig({ cluster: { 'proxy-url': url } }));
+      expect(fault).toContain('…@proxy.test');
+      expect(fault).toContain('not an http or https address -> write it like http://proxy:3128');
+      expect(fault).not.toContain('secret');
+    },
+  );
+
+  test('a token of two lines', async () => {
+    expect(await faultsOf(await kubeconfig({ user: { token: 'one\ntwo' } }))).toEqual([
+      'CLUSTER_CREDENTIALS_UNREADABLE: the token of user "u" has a line break or another character that no token has -> write the token as its cluster gave it, in one line',
+    ]);
   });
 
   test('unreadable certificate files: all faults at once', async () => {
