@@ -111,7 +111,7 @@ const made: Check = {
           mend: 'give the kubeconfig of an administrator of the virtual cluster with --virtual-kubeconfig FILE',
         });
       return fault(`the test objects cannot be made: ${said}`, {
-        mend: 'hostward doctor   # without --active, for the cause',
+        mend: `${patient.commandHere('doctor')}   # without --active, for the cause`,
       });
     }),
 };
@@ -124,7 +124,7 @@ function arrival(kind: 'Endpoints' | 'EndpointSlice') {
       if (isInterrupted) return interrupted;
       return fault(`no copy of the ${kind} came to the host within 4 s`, {
         ...(because !== undefined && { details: [`the daemon says: ${because}`] }),
-        mend: 'hostward status   # does the daemon run, and what does it say',
+        mend: `${patient.commandHere('status')}   # does the daemon run, and what does it say`,
       });
     });
 }
@@ -154,7 +154,7 @@ const changeCame: Check = {
         return ok(`after ${milliseconds(Math.max(...[...changed.values()].map((ms) => ms ?? 0)))}`);
       if (isInterrupted || changed.size === 0) return interrupted;
       return fault(`a changed address did not come to the host within 2 s: ${late.join(', ')}`, {
-        mend: 'hostward status',
+        mend: patient.commandHere('status'),
       });
     }),
 };
@@ -174,7 +174,7 @@ const nothingLeft: Check = {
       if (stayed.length > 0)
         return fault('copies stayed on the host when their objects were deleted; doctor has deleted them', {
           details: stayed,
-          mend: 'hostward status   # does the daemon run, and what does it say',
+          mend: `${patient.commandHere('status')}   # does the daemon run, and what does it say`,
         });
       return ok('objects and copies are gone');
     }),

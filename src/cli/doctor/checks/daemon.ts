@@ -48,7 +48,7 @@ const isWell: Check = {
     if (isFine === true) return ok(String(sentence));
     return fault(`the daemon is not well: ${String(sentence ?? 'it gives no verdict')}`, {
       details: troublesIn(asked.status),
-      mend: patient.command('status'),
+      mend: patient.commandHere('status'),
     });
   },
 };

@@ -45,7 +45,7 @@ const answers: Check = {
     return fault(`${url} answers ${answer.status}, wanted 200`, {
       mend:
         answer.status === 503
-          ? `${patient.command('status')}   # its verdict names the trouble`
+          ? `${patient.commandHere('status')}   # its verdict names the trouble`
           : 'see that hostward.management.baseURL is the address of this server',
     });
   },

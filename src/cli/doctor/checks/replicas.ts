@@ -32,7 +32,7 @@ const leaseFits: Check = {
     if (answer.kind === 'notFound')
       return isWanted
         ? couldNotCheck(`no daemon has taken the lease ${namespace}/${name} yet`, {
-            mend: `${patient.command('status')}   # where a daemon runs; it says why it does not write`,
+            mend: `${patient.commandHere('status')}   # where a daemon runs; it says why it does not write`,
           })
         : ok('no lease, and none is wanted');
     if (answer.kind !== 'ok')

@@ -7,9 +7,7 @@ import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
 import { counted } from '../../../object/text/in-words.ts';
-import { optionWords } from '../../../sync/report/own-commands.ts';
 import type { Side } from '../../line/cluster-client.ts';
-import { settingOptions } from '../../line/commands/options.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
@@ -92,10 +90,7 @@ function grouped(permissions: readonly Permission[]): Group[] {
 /** The command comes first, because people copy it. */
 export function grantCommand(patient: Patient, side: Side): string {
   const { settings } = patient;
-  const options = settingOptions.flatMap(({ name: option }) =>
-    patient.options.texts(option).map((value) => optionWords({ option, value })),
-  );
-  const command = patient.command(['doctor', ...options, `--rights ${side} | kubectl auth reconcile -f -`].join(' '));
+  const command = patient.commandHere('doctor', [`--rights ${side} | kubectl auth reconcile -f -`]);
   return side === 'virtual'
     ? `${command}   # with a kubectl that may grant them in the virtual cluster; or use the kubeconfig of the Secret vc-${settings.virtualClusterName} in ${settings.hostNamespace}`
     : `${command}   # with a kubectl that may grant them; for good: helm upgrade hostward config/chart -n ${settings.hostNamespace} --reuse-values, where hostward is the release that helm list shows (Helm 4: and --force-conflicts if it reports a conflict); without the chart config/role.yaml or config/cluster-role.yaml with your names in it`;

@@ -3,7 +3,9 @@
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
 import type { Permission } from '../../../cluster/wire/probe.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
+import { optionWords } from '../../../sync/report/own-commands.ts';
 import { ClusterClient, type Side } from '../../line/cluster-client.ts';
+import { settingOptions } from '../../line/commands/options.ts';
 import type { Context } from '../../line/context.ts';
 import type { GoodConfiguration } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
@@ -71,6 +73,14 @@ export class Patient {
     const pod = this.context.environment['HOSTNAME'] ?? 'deploy/hostward';
     const namespace = this.hasSync ? this.settings.hostNamespace : 'NAMESPACE';
     return `${programInPod({ namespace, pod })} ${words}`;
+  }
+
+  /** The same for a command that reads this configuration: without it, status would ask the default port. */
+  commandHere(name: string, more: readonly string[] = []): string {
+    const options = settingOptions.flatMap(({ name: option }) =>
+      this.options.texts(option).map((value) => optionWords({ option, value })),
+    );
+    return this.command([name, ...options, ...more].join(' '));
   }
 
   takeLacked(side: Side, user: string | undefined, rights: readonly Permission[]): void {
