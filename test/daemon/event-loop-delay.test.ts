@@ -19,9 +19,13 @@ async function longest(metrics: Metrics): Promise<number> {
   return Number(/quantile="1"\} (\S+)/.exec(text)?.[1]);
 }
 
+/** Goes on for some turns: on a busy machine the time may pass within one turn, and the timer of the measurement runs only between two. */
 async function turns(untilMs: number): Promise<void> {
   const endMs = performance.now() + untilMs;
-  while (performance.now() < endMs) await new Promise((resolve) => setImmediate(resolve));
+  for (let more = 3; more > 0; ) {
+    if (performance.now() >= endMs) more--;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 describe('measureEventLoopDelay()', () => {
